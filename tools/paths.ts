@@ -1,0 +1,9 @@
+/** Where things are in the checkout. Everything that is made and not committed is under `.cache` or `.local`. */
+import { join } from 'node:path';
+
+export const root: string = join(import.meta.dirname, '..');
+/** Kept between runs, safe to delete: built binaries, images, downloads. */
+export const cacheDir: string = join(root, '.cache');
+/** The state of running local clusters; `./dev down` removes it. */
+export const stateDir: string = join(root, '.local');
+export const chartDir: string = join(root, 'charts', 'etcd-operator');
