@@ -1,0 +1,124 @@
+/**
+ * The Go programs of the local cluster, built from the modules in `local/build` and kept by the hash of their sources.
+ * A build goes to a temporary folder and is renamed at its end: a killed build leaves nothing that a later one would take for whole.
+ */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { cacheDir, root } from '../tools/paths.ts';
+import { run } from '../tools/process.ts';
+import { Failure, type Progress, step } from '../tools/terminal.ts';
+
+interface Program {
+  readonly package: string;
+  readonly name: string;
+  /** Further names by which the same program is called. */
+  readonly links?: readonly string[];
+}
+
+const KUBERNETES = 'v1.36.3';
+const etcd: readonly Program[] = [
+  { package: 'go.etcd.io/etcd/server/v3', name: 'etcd' },
+  { package: 'go.etcd.io/etcd/etcdctl/v3', name: 'etcdctl' },
+  { package: 'go.etcd.io/etcd/etcdutl/v3', name: 'etcdutl' },
+];
+
+const PARTS = {
+  kubernetes: [
+    {
+      package: '.',
+      name: 'kubernetes',
+      links: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy', 'kubectl'],
+    },
+  ],
+  'etcd-3.5': etcd,
+  'etcd-3.6': etcd,
+  'etcd-3.7': etcd,
+  coredns: [{ package: 'github.com/coredns/coredns', name: 'coredns' }],
+  helm: [{ package: 'helm.sh/helm/v4/cmd/helm', name: 'helm' }],
+  'local-path-provisioner': [{ package: 'github.com/rancher/local-path-provisioner', name: 'local-path-provisioner' }],
+  pause: [{ package: '.', name: 'pause' }],
+  versitygw: [{ package: 'github.com/versity/versitygw/cmd/versitygw', name: 'versitygw' }],
+} as const satisfies Record<string, readonly Program[]>;
+
+export type Part = keyof typeof PARTS;
+
+const LDFLAGS = `-s -w -X k8s.io/component-base/version.gitVersion=${KUBERNETES}`; // without it nodes report v0.0.0-master
+const MIN_GO = [1, 26] as const;
+const MIN_FREE_BYTES = 8 * 1024 ** 3;
+
+/** Builds what is missing, one part after the other (a Go build fills every core by itself); returns each part's folder. */
+export async function build<P extends Part>(parts: readonly P[]): Promise<Record<P, string>> {
+  const missing = parts.filter((part) => !existsSync(folder(part)));
+  if (missing.length > 0) {
+    await requireGo();
+    requireSpace();
+    for (const [i, part] of missing.entries())
+      await step(`build ${part} (${i + 1} of ${missing.length})`, (progress) => buildPart(part, progress));
+  }
+  return Object.fromEntries(parts.map((part) => [part, folder(part)])) as Record<P, string>;
+}
+
+/** The folder of a built part: named by its content, so that a changed go.sum is another folder. */
+function folder(part: Part): string {
+  const source = join(root, 'local', 'build', part);
+  const hash = createHash('sha256').update(LDFLAGS).update(JSON.stringify(PARTS[part]));
+  for (const file of readdirSync(source).sort()) hash.update(file).update(readFileSync(join(source, file)));
+  return join(cacheDir, 'bin', `${part}-${hash.digest('hex').slice(0, 16)}`);
+}
+
+async function buildPart(part: Part, progress: Progress): Promise<void> {
+  mkdirSync(join(cacheDir, 'bin'), { recursive: true });
+  const temporary = mkdtempSync(join(cacheDir, 'bin', '.building-'));
+  try {
+    let compiled = 0;
+    for (const program of PARTS[part] as readonly Program[]) {
+      await run(
+        'go',
+        ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, '-o', join(temporary, program.name), program.package],
+        {
+          cwd: join(root, 'local', 'build', part),
+          env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local' },
+          onLine: (line) => {
+            if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
+            else progress(`${++compiled} packages compiled`);
+          },
+        },
+      );
+      for (const link of program.links ?? []) symlinkSync(program.name, join(temporary, link));
+    }
+    if (!existsSync(folder(part))) renameSync(temporary, folder(part)); // another build may have been first
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+async function requireGo(): Promise<void> {
+  const needed = `Go ${MIN_GO.join('.')} or later is needed to build the local Kubernetes`;
+  const version = await run('go', ['env', 'GOVERSION']).catch(() => {
+    throw new Failure(`${needed}, and there is no go command on the PATH: install it, then run this again.`);
+  });
+  const [major = 0, minor = 0] = version.stdout.trim().replace(/^go/, '').split('.').map(Number);
+  if (major < MIN_GO[0] || (major === MIN_GO[0] && minor < MIN_GO[1]))
+    throw new Failure(
+      `${needed}, and this machine has ${version.stdout.trim()}: install a newer one, then run this again.`,
+    );
+}
+
+function requireSpace(): void {
+  const { bavail, bsize } = statfsSync(root);
+  if (bavail * bsize < MIN_FREE_BYTES)
+    throw new Failure(
+      `Building the local Kubernetes takes about ${MIN_FREE_BYTES / 1024 ** 3} GiB of disk, and ${root} has ${((bavail * bsize) / 1024 ** 3).toFixed(1)} GiB left: free some space, then run this again.`,
+    );
+}

@@ -1,0 +1,3 @@
+module etcd-operator.local/pause
+
+go 1.26.0
