@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { changedConditions, withVerdicts } from './conditions.ts';
+
+const up = { type: 'Available', status: 'True', reason: 'QuorumHealthy', message: 'All members are ready' } as const;
+const before = withVerdicts(undefined, [up], { generation: 1, now: '2026-01-01T00:00:00Z' });
+
+test('the time of a condition stays while its status stays, though reason and generation move', () => {
+  const after = withVerdicts(before, [{ ...up, reason: 'QuorumAvailable' }], {
+    generation: 2,
+    now: '2026-02-02T00:00:00Z',
+  });
+  expect(after).toEqual([
+    { ...up, reason: 'QuorumAvailable', observedGeneration: 2, lastTransitionTime: '2026-01-01T00:00:00Z' },
+  ]);
+});
+
+test('the time moves with the status', () => {
+  const [after] = withVerdicts(before, [{ ...up, status: 'False' }], { generation: 1, now: '2026-02-02T00:00:00Z' });
+  expect(after?.lastTransitionTime).toBe('2026-02-02T00:00:00Z');
+});
+
+test('saying the same again changes nothing', () => {
+  expect(withVerdicts(before, [up], { generation: 1, now: '2026-02-02T00:00:00Z' })).toEqual(before);
+});
+
+test('conditions of others are kept', () => {
+  const other = { ...up, type: 'Other' };
+  expect(
+    withVerdicts([...before, ...withVerdicts(undefined, [other], { generation: 1, now: 't' })], [up], {
+      generation: 1,
+      now: 't',
+    }).map((c) => c.type),
+  ).toEqual(['Available', 'Other']);
+});
+
+test('only a new status or reason is worth an Event, not a new wording', () => {
+  const say = (v: Partial<typeof up> | object) => withVerdicts(before, [{ ...up, ...v }], { generation: 1, now: 't' });
+  expect(changedConditions(before, say({ message: 'still fine' }))).toEqual([]);
+  expect(changedConditions(before, say({ reason: 'QuorumAvailable' })).map((c) => c.reason)).toEqual([
+    'QuorumAvailable',
+  ]);
+  expect(changedConditions(undefined, before)).toEqual(before);
+});

@@ -1,0 +1,61 @@
+/** Conditions: what the operator says about an object, and when it last changed its mind. */
+import Type from 'typebox';
+
+export const CONDITION_STATUS = ['True', 'False', 'Unknown'] as const;
+
+export const ConditionSchema = Type.Object({
+  type: Type.String({ maxLength: 316, description: 'What the condition is about.' }),
+  status: Type.Enum([...CONDITION_STATUS], { type: 'string' }),
+  observedGeneration: Type.Optional(
+    Type.Integer({ format: 'int64', minimum: 0, description: 'The metadata.generation that this was said about.' }),
+  ),
+  lastTransitionTime: Type.String({ format: 'date-time', description: 'When the status last changed.' }),
+  reason: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+  message: Type.String({ maxLength: 32768, description: 'What it means, and what a person can do.' }),
+});
+
+export type ConditionStatus = (typeof CONDITION_STATUS)[number];
+export interface Condition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime: string;
+  readonly reason: string;
+  readonly message: string;
+}
+/** What is so now; when it became so is found by comparing with what was said before. */
+export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
+  conditions?.find((c) => c.type === type);
+
+/** The conditions after these verdicts. The time moves only with the status; types without a verdict are kept. */
+export function withVerdicts(
+  before: readonly Condition[] | undefined,
+  verdicts: readonly Verdict[],
+  at: { readonly generation: number | undefined; readonly now: string },
+): readonly Condition[] {
+  const said = verdicts.map((v): Condition => {
+    const old = findCondition(before, v.type);
+    return {
+      type: v.type,
+      status: v.status,
+      ...(at.generation !== undefined && { observedGeneration: at.generation }),
+      lastTransitionTime: old?.status === v.status ? old.lastTransitionTime : at.now,
+      reason: v.reason,
+      message: v.message,
+    };
+  });
+  const kept = (before ?? []).filter((c) => !verdicts.some((v) => v.type === c.type));
+  return [...said, ...kept];
+}
+
+/** The conditions whose status or reason is not what it was: each of them is worth an Event. */
+export const changedConditions = (
+  before: readonly Condition[] | undefined,
+  after: readonly Condition[] | undefined,
+): readonly Condition[] =>
+  (after ?? []).filter((c) => {
+    const old = findCondition(before, c.type);
+    return old?.status !== c.status || old.reason !== c.reason;
+  });

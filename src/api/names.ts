@@ -1,0 +1,63 @@
+/** Every label, annotation, finalizer and object name. The values are what running clusters carry: they cannot change. */
+import { shortName } from '../lib/hash.ts';
+
+export const GROUP = 'etcd-operator.cozystack.io';
+export const VERSION = 'v1alpha2';
+export const API_VERSION = `${GROUP}/${VERSION}` as const;
+
+/** How the API server knows a kind of ours. */
+export const etcdClusters = { group: GROUP, version: VERSION, plural: 'etcdclusters', kind: 'EtcdCluster' } as const;
+export const etcdMembers = { group: GROUP, version: VERSION, plural: 'etcdmembers', kind: 'EtcdMember' } as const;
+
+export const MANAGER = 'etcd-operator';
+export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
+export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+export const CLUSTER_LABEL = `${GROUP}/cluster`;
+export const ROLE_LABEL = `${GROUP}/role`;
+export const ROLE_VOTER = 'voter';
+export const MEMBER_FINALIZER = `${GROUP}/member-cleanup`;
+export const LEASE_NAME = `aa20b3a9.${GROUP}`;
+
+/** Selects everything that any cluster's members are made of. */
+export const MANAGED_SELECTOR = `${MANAGED_BY_LABEL}=${MANAGER}`;
+
+export const CLIENT_PORT = 2379;
+export const PEER_PORT = 2380;
+export const METRICS_PORT = 2381;
+
+/** Longer names cannot become `<cluster>-client` Services, `data-<cluster>-xxxxx` hosts and label values. */
+export const MAX_CLUSTER_NAME = 56;
+
+export const clusterLabels = (cluster: string): Readonly<Record<string, string>> => ({
+  'app.kubernetes.io/name': 'etcd',
+  'app.kubernetes.io/instance': cluster,
+  [MANAGED_BY_LABEL]: MANAGER,
+  [CLUSTER_LABEL]: cluster,
+});
+export const memberLabels = (cluster: string, member: string): Readonly<Record<string, string>> => ({
+  ...clusterLabels(cluster),
+  [COMPONENT_LABEL]: member,
+});
+export const clusterSelector = (cluster: string): string => `${CLUSTER_LABEL}=${cluster}`;
+export const memberSelector = (cluster: string, member: string): string =>
+  `${clusterSelector(cluster)},${COMPONENT_LABEL}=${member}`;
+
+export const headlessServiceName = (cluster: string): string => cluster;
+export const clientServiceName = (cluster: string): string => `${cluster}-client`;
+export const volumeClaimName = (member: string): string => `data-${member}`;
+export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
+  `${namespace}-${cluster}-${uid}`;
+
+/** The name of the `counter`-th member that a cluster ever had: creating it twice is refused by the API server. */
+export const memberName = (cluster: string, clusterUid: string, counter: number): string =>
+  `${cluster}-${shortName(clusterUid, counter)}`;
+
+const host = (member: string, cluster: string, namespace: string): string =>
+  `${member}.${headlessServiceName(cluster)}.${namespace}.svc`;
+export const peerURL = (member: string, cluster: string, namespace: string): string =>
+  `http://${host(member, cluster, namespace)}:${PEER_PORT}`;
+export const clientURL = (member: string, cluster: string, namespace: string): string =>
+  `http://${host(member, cluster, namespace)}:${CLIENT_PORT}`;
+
+/** etcd ids as every tool prints them. */
+export const hexId = (id: bigint): string => id.toString(16).padStart(16, '0');

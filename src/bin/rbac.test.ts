@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { leaderElectionRbac, rbac } from './rbac.ts';
+
+test('the operator has exactly these rights', () => {
+  const lines = rbac.map((r) => `${r.apiGroups?.join()}/${r.resources?.join()}: ${r.verbs.join(' ')}`);
+  expect(lines).toMatchInlineSnapshot(`
+    [
+      "/persistentvolumeclaims: create get list watch",
+      "/pods: create delete get list patch watch",
+      "/services: create get list patch watch",
+      "etcd-operator.cozystack.io/etcdclusters: get list watch",
+      "etcd-operator.cozystack.io/etcdclusters/finalizers: update",
+      "etcd-operator.cozystack.io/etcdclusters/status: patch",
+      "etcd-operator.cozystack.io/etcdmembers: create list patch watch",
+      "etcd-operator.cozystack.io/etcdmembers/finalizers: update",
+      "etcd-operator.cozystack.io/etcdmembers/status: patch",
+      "events.k8s.io/events: create patch",
+    ]
+  `);
+  expect(leaderElectionRbac).toMatchInlineSnapshot(`
+    [
+      {
+        "apiGroups": [
+          "coordination.k8s.io",
+        ],
+        "resources": [
+          "leases",
+        ],
+        "verbs": [
+          "create",
+          "get",
+          "patch",
+        ],
+      },
+    ]
+  `);
+});
+
+test('nothing is granted with a wildcard, and no Secret is readable', () => {
+  expect(JSON.stringify([rbac, leaderElectionRbac])).not.toMatch(/\*|secrets|exec|impersonate|escalate|"bind"/);
+});

@@ -1,0 +1,14 @@
+/** What the cluster controller may do, and no more. */
+import { GROUP } from '../api/names.ts';
+import type { PolicyRule } from '../gen/kube.ts';
+
+export const clusterRbac: readonly PolicyRule[] = [
+  { apiGroups: [GROUP], resources: ['etcdclusters'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcdclusters/status'], verbs: ['patch'] },
+  // Asked of whoever sets blockOwnerDeletion where OwnerReferencesPermissionEnforcement is on.
+  { apiGroups: [GROUP], resources: ['etcdclusters/finalizers'], verbs: ['update'] },
+  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+];

@@ -1,0 +1,28 @@
+/** Short names from numbers: the same input gives the same letters on every machine and in every version. */
+
+/** Consonants and digits that cannot be mistaken for each other or spell a word. */
+const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
+const LENGTH = 5;
+const SPACE = LETTERS.length ** LENGTH;
+/** Has no factor in common with SPACE (a power of three), so that different counters never meet. */
+const STRIDE = 7_368_787;
+
+/** FNV-1a with a final mix: not for secrets, only to spread names. */
+export function hash32(text: string): number {
+  let h = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) h = Math.imul(h ^ byte, 0x01000193);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** Five characters for the `counter`-th thing of `seed`; never the same for two counters below fourteen million. */
+export function shortName(seed: string, counter: number): string {
+  let rest = (hash32(seed) + counter * STRIDE) % SPACE;
+  let name = '';
+  for (let i = 0; i < LENGTH; i++) {
+    name += LETTERS[rest % LETTERS.length];
+    rest = Math.floor(rest / LETTERS.length);
+  }
+  return name;
+}

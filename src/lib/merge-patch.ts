@@ -1,0 +1,28 @@
+/** JSON merge patches (RFC 7386): the smallest one that turns one document into another. */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
+  typeof v === 'object' && v !== null && !Array.isArray(v);
+
+/** Whether two JSON values are the same; a key that is `undefined` counts as absent, the order of keys does not count. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((v, i) => sameJson(v, b[i]));
+  if (!isObject(a) || !isObject(b)) return false;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((k) => sameJson(a[k], b[k]));
+}
+
+/** What to merge into `before` so that it becomes `after`; `undefined` when they are the same already. */
+export function mergePatch(before: unknown, after: unknown): Record<string, unknown> | undefined {
+  const from = isObject(before) ? before : {};
+  const to = isObject(after) ? after : {};
+  const patch: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const [was, is] = [from[key], to[key]];
+    if (sameJson(was, is)) continue;
+    if (is === undefined) patch[key] = null;
+    else patch[key] = isObject(was) && isObject(is) ? mergePatch(was, is) : is;
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined;
+}

@@ -1,0 +1,24 @@
+/** Kubernetes quantities, compared by value: `1Gi` and `1024Mi` are the same size. */
+
+const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))$/;
+
+/** The value in billionths, exact; `undefined` when the text is not a quantity. Smaller parts are cut off. */
+export function parseQuantity(value: string | number): bigint | undefined {
+  const found = SHAPE.exec(String(value));
+  if (!found) return undefined;
+  const [, sign, whole = '', fraction = '', binary, decimal, exponent] = found;
+  if (whole === '' && fraction === '') return undefined;
+  const digits = BigInt(whole + fraction);
+  const scale = 9 - fraction.length + (exponent === undefined ? (DECIMAL[decimal ?? ''] ?? 0) : Number(exponent));
+  const factor = binary === undefined ? 1n : 1024n ** BigInt(BINARY.indexOf(binary) + 1);
+  const magnitude = scale >= 0 ? digits * factor * 10n ** BigInt(scale) : (digits * factor) / 10n ** BigInt(-scale);
+  return sign === '-' ? -magnitude : magnitude;
+}
+
+/** Whether two quantities mean the same; text that is no quantity equals only itself. */
+export function sameQuantity(a: string | number, b: string | number): boolean {
+  const left = parseQuantity(a);
+  return left === undefined ? String(a) === String(b) : left === parseQuantity(b);
+}
