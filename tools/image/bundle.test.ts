@@ -1,0 +1,37 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { root } from '../paths.ts';
+import { run } from '../process.ts';
+import { bundle } from './bundle.ts';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'bundle-'));
+  await symlink(join(root, 'node_modules'), join(dir, 'node_modules'));
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const PROGRAM = `
+import { pino } from 'pino';
+import { Registry, collectDefaultMetrics } from 'prom-client';
+const register = new Registry();
+collectDefaultMetrics({ register });
+pino().info({ main: import.meta.main, metrics: (await register.metrics()).length > 0 }, 'up');
+const fail = (): never => { throw new Error('as expected'); };
+fail();
+`;
+
+test('a bundle with CommonJS dependencies runs alone, and its stack traces name lines of the source', async () => {
+  const entry = join(dir, 'program.ts');
+  await writeFile(entry, PROGRAM);
+  const { code, map, licenses } = await bundle(entry);
+  const alone = await mkdtemp(join(dir, 'alone-'));
+  await writeFile(join(alone, 'manager.mjs'), code);
+  await writeFile(join(alone, 'manager.mjs.map'), map);
+  const ran = await run(process.execPath, ['--enable-source-maps', join(alone, 'manager.mjs')], { allowFailure: true });
+  expect(ran.stdout).toContain('"main":true,"metrics":true,"msg":"up"');
+  expect(ran.stderr).toMatch(/at fail \(.*program\.ts:7:\d+\)/);
+  expect(licenses.toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
+});

@@ -1,0 +1,82 @@
+/** One file from the operator's sources and its dependencies, and the licences of what went into it. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build, type Plugin } from 'esbuild';
+import { root } from '../paths.ts';
+import { say } from '../terminal.ts';
+
+export interface Bundle {
+  readonly code: Buffer;
+  readonly map: Buffer;
+  readonly licenses: Buffer;
+}
+
+/**
+ * The kernel starts the file by its first line, so that `/manager` works like the program of that name it replaces.
+ * The dependencies that are still CommonJS call `require`, which a module does not have.
+ */
+const BANNER = `#!/usr/local/bin/node
+import { createRequire as createRequireForBundle } from 'node:module';
+const require = createRequireForBundle(import.meta.url);`;
+
+const FIRST_LINE_ONLY = Buffer.from('{"version":3,"sources":[""],"mappings":"AAAA"}').toString('base64');
+
+/** Maps of a dependency its first line only: with all of them, the first stack trace costs the process 40 MiB. */
+const mapOwnSourcesOnly: Plugin = {
+  name: 'map-own-sources-only',
+  setup(context) {
+    context.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => ({
+      contents: `${await readFile(path, 'utf8')}\n//# sourceMappingURL=data:application/json;base64,${FIRST_LINE_ONLY}`,
+    }));
+  },
+};
+
+/** The packages that the bundle has code of, such as `node_modules/@scope/name`. */
+function packagesOf(inputs: readonly string[]): string[] {
+  const found = inputs.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  return [...new Set(found.filter((path) => path !== undefined))].toSorted();
+}
+
+async function licenseTexts(packages: readonly string[]): Promise<string[]> {
+  const texts: string[] = [];
+  for (const folder of packages) {
+    const names = await readdir(join(root, folder));
+    const { version } = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8')) as { version: string };
+    for (const name of names.filter((file) => /^(licen[cs]e|notice)/i.test(file)).toSorted())
+      texts.push(
+        `==== ${folder.replace(/^.*node_modules\//, '')} ${version}: ${name}\n\n${await readFile(join(root, folder, name), 'utf8')}`,
+      );
+  }
+  return texts;
+}
+
+/** Not minified and with a map without sources: a stack trace names the line of the source, and the image stays small. */
+export async function bundle(entry: string): Promise<Bundle> {
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    outfile: join(root, 'manager.mjs'),
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    target: 'node26',
+    format: 'esm',
+    banner: { js: BANNER },
+    plugins: [mapOwnSourcesOnly],
+    sourcemap: 'linked',
+    sourcesContent: false,
+    legalComments: 'external',
+    logLevel: 'silent',
+  });
+  for (const { text, location } of result.warnings) say(`  ! ${location?.file ?? entry}: ${text}`);
+  const output = (suffix: string): Buffer =>
+    Buffer.from(result.outputFiles.find((file) => file.path.endsWith(suffix))?.contents ?? []);
+  const texts = await licenseTexts(packagesOf(Object.keys(result.metafile.inputs)));
+  const comments = output('.LEGAL.txt').toString();
+  return {
+    code: output('manager.mjs'),
+    map: output('manager.mjs.map'),
+    licenses: Buffer.from([...texts, comments].join('\n\n')),
+  };
+}

@@ -1,0 +1,84 @@
+/** `./dev image`: the operator's image as a file, and what to type to bring it to a registry or a node. */
+import { copyFile, rename } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { cacheDir } from '../paths.ts';
+import { Failure, say } from '../terminal.ts';
+import { updateLock } from './debian.ts';
+import type { Architecture } from './elf.ts';
+import { buildOperatorImage, type OperatorImage } from './operator.ts';
+
+export const USAGE = `./dev image [--arch amd64|arm64|all] [--locked] [--out FILE] [--update-lock]
+
+Builds the operator's image archive without Docker. The same commit gives the same digest on every machine.
+
+  --arch         the image's architecture; without it, that of this machine
+  --locked       fail when a Debian package of tools/image/debian.lock.json cannot be had any more, instead of taking another
+  --out          where to put the archive; without it, under .cache/images
+  --update-lock  first write the Debian packages of today into tools/image/debian.lock.json
+`;
+
+const HOST: Readonly<Record<string, Architecture>> = { x64: 'amd64', arm64: 'arm64' };
+
+function architectures(wanted: string | undefined): readonly Architecture[] {
+  if (wanted === 'all') return ['amd64', 'arm64'];
+  if (wanted === 'amd64' || wanted === 'arm64') return [wanted];
+  const own = HOST[process.arch];
+  if (wanted === undefined && own) return [own];
+  throw new Failure(`No image can be built for "${wanted ?? process.arch}": say --arch amd64, arm64 or all.`);
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        arch: { type: 'string' },
+        locked: { type: 'boolean', default: false },
+        out: { type: 'string' },
+        'update-lock': { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+  }
+}
+
+/** Copies under another name first: whoever watches for the file sees it whole. */
+async function place(image: OperatorImage, out: string | undefined): Promise<OperatorImage> {
+  if (out === undefined) return image;
+  const path = resolve(out);
+  await copyFile(image.path, `${path}.tmp`);
+  await rename(`${path}.tmp`, path);
+  return { ...image, path };
+}
+
+function explain(image: OperatorImage): void {
+  const tag = image.reference.slice(image.reference.lastIndexOf('/') + 1);
+  say(`
+  to a registry:  skopeo copy --preserve-digests oci-archive:${image.path} docker://REGISTRY/${tag}
+                  crane push ${image.path} REGISTRY/${tag}
+  to one node:    ctr -n k8s.io images import ${image.path}
+  and then:       helm install etcd-operator charts/etcd-operator -n etcd-operator-system --create-namespace \\
+                    --set image.repository=REGISTRY/etcd-operator
+`);
+}
+
+export async function imageCommand(args: readonly string[]): Promise<number> {
+  const options = parse(args);
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const wanted = architectures(options.arch);
+  if (options.out !== undefined && wanted.length > 1)
+    throw new Failure('--out takes one archive: say --arch amd64 or --arch arm64 with it.');
+  if (options['update-lock']) await updateLock(cacheDir);
+  for (const architecture of wanted) {
+    const image = await place(await buildOperatorImage({ architecture, locked: options.locked }), options.out);
+    process.stdout.write(`${image.path}\n${image.reference}@${image.digest}\n`);
+    explain(image);
+  }
+  return 0;
+}

@@ -1,0 +1,205 @@
+/**
+ * The shared libraries of the operator's image, from Debian packages of the image's architecture. apt runs on a state of its own
+ * under the cache: it reads the host's sources and keys, and changes nothing of the host.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { run } from '../process.ts';
+import { Failure, say } from '../terminal.ts';
+import type { Architecture } from './elf.ts';
+
+export interface LockedPackage {
+  readonly version: string;
+  readonly sha256: string;
+}
+export type Packages = Readonly<Record<string, LockedPackage>>;
+export type DebianLock = Readonly<Record<Architecture, Packages>>;
+
+export const lockPath: string = join(import.meta.dirname, 'debian.lock.json');
+
+/** Debian's name of the architecture in library paths. */
+export const TRIPLET: Readonly<Record<Architecture, string>> = {
+  amd64: 'x86_64-linux-gnu',
+  arm64: 'aarch64-linux-gnu',
+};
+
+export const readLock = async (): Promise<DebianLock> => JSON.parse(await readFile(lockPath, 'utf8')) as DebianLock;
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const packageFile = (name: string, { version }: LockedPackage): string =>
+  `${name}_${version.replaceAll(':', '%3a')}.deb`;
+
+/** Where the packages of one architecture are kept. */
+const home = (cache: string, architecture: Architecture): string => join(cache, 'debian', architecture);
+
+async function apt(cache: string, architecture: Architecture, cwd: string, args: readonly string[]): Promise<void> {
+  const state = join(home(cache, architecture), 'apt');
+  await mkdir(join(state, 'lists', 'partial'), { recursive: true });
+  await mkdir(join(state, 'cache', 'archives', 'partial'), { recursive: true });
+  await writeFile(join(state, 'status'), '');
+  const settings = {
+    'Dir::State': state,
+    'Dir::State::status': join(state, 'status'),
+    'Dir::State::lists': join(state, 'lists'),
+    'Dir::Cache': join(state, 'cache'),
+    'APT::Architecture': architecture,
+    'APT::Architectures': architecture,
+    'APT::Sandbox::User': 'root',
+    'Acquire::Languages': 'none',
+    'Acquire::Retries': '3',
+  };
+  await run('apt-get', [...Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]), ...args], {
+    cwd,
+    env: { LC_ALL: 'C' },
+    timeoutMs: 300_000,
+  });
+}
+
+/** Downloads one package into the cache; undefined when the archive does not have it (in this version). */
+async function download(
+  cache: string,
+  architecture: Architecture,
+  name: string,
+  version?: string,
+): Promise<LockedPackage | undefined> {
+  const folder = await mkdtemp(join(home(cache, architecture), 'download-'));
+  try {
+    await apt(cache, architecture, folder, ['download', version === undefined ? name : `${name}=${version}`]);
+    const [file] = await readdir(folder);
+    if (file === undefined) return undefined;
+    const bytes = await readFile(join(folder, file));
+    const { stdout } = await run('dpkg-deb', ['--field', join(folder, file), 'Version']);
+    const found = { version: stdout.trim(), sha256: sha256(bytes) };
+    await rename(join(folder, file), join(home(cache, architecture), packageFile(name, found)));
+    return found;
+  } catch (error) {
+    if (error instanceof Failure && /E: (Version|Unable to locate|Can't find)/.test(error.message)) return undefined;
+    throw error;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function isCached(
+  cache: string,
+  architecture: Architecture,
+  name: string,
+  want: LockedPackage,
+): Promise<boolean> {
+  const path = join(home(cache, architecture), packageFile(name, want));
+  const bytes = await readFile(path).catch(() => undefined);
+  return bytes !== undefined && sha256(bytes) === want.sha256;
+}
+
+/** Remembers which packages stand in for locked ones that are gone, so that a second build asks no one. */
+const standInsPath = (cache: string, architecture: Architecture): string =>
+  join(home(cache, architecture), 'stand-ins.json');
+
+async function standIns(cache: string, architecture: Architecture, locked: Packages): Promise<Packages> {
+  const text = await readFile(standInsPath(cache, architecture), 'utf8').catch(() => '{}');
+  const kept = JSON.parse(text) as { lock?: Packages; packages?: Packages };
+  return JSON.stringify(kept.lock) === JSON.stringify(locked) ? (kept.packages ?? {}) : {};
+}
+
+export interface FetchOptions {
+  readonly cache: string;
+  readonly architecture: Architecture;
+  /** Refuse packages other than the locked ones. */
+  readonly locked: boolean;
+}
+
+/** Makes sure that the locked packages are in the cache, or what the archive has instead; tells which they are. */
+export async function fetchPackages({ cache, architecture, locked }: FetchOptions): Promise<Packages> {
+  const lock = (await readLock())[architecture];
+  await mkdir(home(cache, architecture), { recursive: true });
+  const replaced: Record<string, LockedPackage> = locked ? {} : { ...(await standIns(cache, architecture, lock)) };
+  const result: Record<string, LockedPackage> = {};
+  let updated = false;
+  for (const [name, want] of Object.entries(lock)) {
+    const chosen = replaced[name] ?? want;
+    if (await isCached(cache, architecture, name, chosen)) {
+      result[name] = chosen;
+      continue;
+    }
+    if (!updated) await apt(cache, architecture, cache, ['update', '--quiet=2']);
+    updated = true;
+    const got = await download(cache, architecture, name, want.version);
+    if (got?.sha256 === want.sha256) result[name] = got;
+    else if (locked) throw new Failure(`${name} ${want.version} for ${architecture}: ${problem(got, want)}`);
+    else {
+      const other = got ?? (await download(cache, architecture, name));
+      say(`  ! ${name} ${want.version} for ${architecture}: ${problem(got, want)}`);
+      say(`    The image gets ${other?.version ?? 'none'} instead: ITS DIGEST WILL DIFFER from that of the release.`);
+      if (other) result[name] = replaced[name] = other;
+    }
+  }
+  if (!locked)
+    await writeFile(standInsPath(cache, architecture), JSON.stringify({ lock, packages: replaced }, undefined, 2));
+  return result;
+}
+
+const problem = (got: LockedPackage | undefined, want: LockedPackage): string =>
+  got
+    ? `the package archive has other bytes under this version (sha256 ${got.sha256}, locked ${want.sha256}).`
+    : 'the package archive of this machine does not have it any more. "./dev image --update-lock" locks what it has.';
+
+/** Locks what the archive has now, for both architectures. */
+export async function updateLock(cache: string): Promise<DebianLock> {
+  const lock = await readLock();
+  const current = async (architecture: Architecture): Promise<Packages> => {
+    await mkdir(home(cache, architecture), { recursive: true });
+    await apt(cache, architecture, cache, ['update', '--quiet=2']);
+    const packages: Record<string, LockedPackage> = {};
+    for (const name of Object.keys(lock[architecture])) {
+      const got = await download(cache, architecture, name);
+      if (!got) throw new Failure(`The package archive of this machine has no ${name} for ${architecture}.`);
+      packages[name] = got;
+    }
+    return packages;
+  };
+  const next: DebianLock = { amd64: await current('amd64'), arm64: await current('arm64') };
+  await writeFile(lockPath, `${JSON.stringify(next, undefined, 2)}\n`);
+  return next;
+}
+
+export interface Unpacked {
+  /** The bytes of a library by the name other files need it under. */
+  library(name: string): Promise<Buffer | undefined>;
+  /** The licence texts of the packages, by package. */
+  readonly licenses: ReadonlyMap<string, Buffer>;
+}
+
+/** Unpacks the packages into a folder that lives as long as `work` runs. */
+export async function withUnpacked<T>(
+  { cache, architecture }: FetchOptions,
+  packages: Packages,
+  work: (unpacked: Unpacked) => Promise<T>,
+): Promise<T> {
+  const folder = await realpath(await mkdtemp(join(home(cache, architecture), 'unpacked-')));
+  try {
+    for (const [name, want] of Object.entries(packages))
+      await run('dpkg-deb', ['--extract', join(home(cache, architecture), packageFile(name, want)), folder]);
+    const licenses = new Map<string, Buffer>();
+    for (const name of Object.keys(packages).toSorted()) {
+      const text = await readInside(folder, join('usr/share/doc', name, 'copyright'));
+      if (text) licenses.set(name, text);
+    }
+    const library = async (name: string): Promise<Buffer | undefined> => {
+      for (const place of [`lib/${TRIPLET[architecture]}`, `usr/lib/${TRIPLET[architecture]}`]) {
+        const bytes = await readInside(folder, join(place, name));
+        if (bytes) return bytes;
+      }
+      return undefined;
+    };
+    return await work({ library, licenses });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** An absolute link in a package would lead to a file of the host: such a file is as good as missing. */
+async function readInside(folder: string, path: string): Promise<Buffer | undefined> {
+  const real = await realpath(join(folder, path)).catch(() => undefined);
+  return real?.startsWith(folder + sep) ? readFile(real) : undefined;
+}

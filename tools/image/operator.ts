@@ -1,0 +1,190 @@
+/** The operator's image: Node, one bundled file, the libraries Node needs, and nothing else. No shell, nothing to write to. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+import { cacheDir, root } from '../paths.ts';
+import { run } from '../process.ts';
+import { Failure, type Progress, step } from '../terminal.ts';
+import { type ImageFile, writeImage } from './archive.ts';
+import { type Bundle, bundle } from './bundle.ts';
+import { type FetchOptions, fetchPackages, TRIPLET, type Unpacked, withUnpacked } from './debian.ts';
+import { type Architecture, readElf } from './elf.ts';
+import { type PinnedNode, pinnedNode } from './node.ts';
+
+export interface OperatorImageOptions {
+  readonly architecture: Architecture;
+  /** Fail rather than take other Debian packages than the locked ones. */
+  readonly locked?: boolean;
+  /** The program, relative to the checkout. */
+  readonly entry?: string;
+  /** Where downloads and the archive are kept. */
+  readonly cache?: string;
+}
+
+export interface OperatorImage {
+  readonly path: string;
+  /** sha256:… of the manifest. */
+  readonly digest: string;
+  readonly reference: string;
+  readonly size: number;
+}
+
+const USER = 65532;
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+
+/** Node's options are in the environment, so that they hold for `/manager` too. Mounting other certificates over the file works. */
+const ENV = {
+  NODE_OPTIONS: '--enable-source-maps --use-openssl-ca',
+  SSL_CERT_FILE: CERTIFICATES,
+  PATH: '/usr/local/bin',
+};
+
+const readVersion = async (): Promise<string> =>
+  (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+
+/**
+ * The name the image has here. The host part is one that no node can pull from: whoever forgets to load the image, or to push it and
+ * say where, gets a pull error and not somebody else's image of the same name.
+ */
+export const operatorReference = async (): Promise<string> => `localhost/etcd-operator:${await readVersion()}`;
+
+/** The commit, and whether what goes into the image differs from it. Undefined without git. */
+async function revision(): Promise<string | undefined> {
+  const head = await run('git', ['rev-parse', 'HEAD'], { cwd: root }).catch(() => undefined);
+  if (!head) return undefined;
+  const inputs = ['src', 'tools/image', 'package.json', 'package-lock.json'];
+  const { stdout } = await run('git', ['status', '--porcelain', '--', ...inputs], { cwd: root });
+  return head.stdout.trim() + (stdout.trim() === '' ? '' : '-dirty');
+}
+
+async function labels(): Promise<Record<string, string>> {
+  const commit = await revision();
+  return {
+    'org.opencontainers.image.title': 'etcd-operator',
+    'org.opencontainers.image.version': await readVersion(),
+    'org.opencontainers.image.licenses': 'Apache-2.0',
+    ...(commit === undefined ? {} : { 'org.opencontainers.image.revision': commit }),
+  };
+}
+
+const file = (path: string, content: string | Buffer, mode = 0o644): ImageFile => ({
+  path,
+  mode,
+  content: Buffer.from(content),
+});
+
+/** The libraries a program needs, and those that they need, at the place the loader looks; the loader where the kernel looks. */
+export async function libraries(program: Buffer, architecture: Architecture, unpacked: Unpacked): Promise<ImageFile[]> {
+  const elf = readElf(program);
+  if (elf?.machine !== architecture || elf.interpreter === undefined)
+    throw new Failure(`The pinned Node is not a program for ${architecture}.`);
+  const folder = `/lib/${TRIPLET[architecture]}`;
+  const loader = elf.interpreter;
+  const files: ImageFile[] = [];
+  const queue = [loader.slice(loader.lastIndexOf('/') + 1), ...elf.needed];
+  const done = new Set<string>();
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+    if (done.has(name)) continue;
+    done.add(name);
+    const bytes = await unpacked.library(name);
+    const found = bytes && readElf(bytes);
+    if (!found || found.machine !== architecture)
+      throw new Failure(`Node needs ${name}, and no package of debian.lock.json has it for ${architecture}.`);
+    queue.push(...found.needed);
+    if (loader.endsWith(`/${name}`)) {
+      files.push(file(loader, bytes, 0o755), { path: `${folder}/${name}`, mode: 0o777, content: { link: loader } });
+    } else files.push(file(`${folder}/${name}`, bytes));
+  }
+  return files;
+}
+
+/** The texts of /etc that Node and libc look at. */
+const settings = (): ImageFile[] => [
+  file('/etc/passwd', `root:x:0:0:root:/:/none\nnonroot:x:${USER}:${USER}:nonroot:/:/none\n`),
+  file('/etc/group', `root:x:0:\nnonroot:x:${USER}:\n`),
+  file('/etc/nsswitch.conf', 'hosts: files dns\n'),
+  file(CERTIFICATES, `${rootCertificates.toSorted().join('\n')}\n`),
+];
+
+const program = (parts: Bundle, node: PinnedNode): ImageFile[] => [
+  file('/manager.mjs', parts.code, 0o755),
+  file('/manager.mjs.map', parts.map),
+  { path: '/manager', mode: 0o777, content: { link: 'manager.mjs' } },
+  { path: '/usr/local/bin/node', mode: 0o755, content: { file: join(node.folder, 'bin/node') } },
+  { path: '/usr/share/doc/node/LICENSE', mode: 0o644, content: { file: join(node.folder, 'LICENSE') } },
+  file('/usr/share/doc/etcd-operator/LICENSES', parts.licenses),
+];
+
+/** A hash over everything that decides the archive's bytes, this tool included. */
+async function inputsHash(parts: Bundle, others: unknown): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify(others));
+  const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.ts') && !name.includes('.test.'));
+  for (const name of names.toSorted()) hash.update(await readFile(join(import.meta.dirname, name)));
+  for (const part of [parts.code, parts.map, parts.licenses]) hash.update(`\0${part.length}\0`).update(part);
+  return hash.digest('hex');
+}
+
+interface Recorded extends OperatorImage {
+  readonly inputs: string;
+}
+
+/** What an earlier build left, when it was made from the same inputs and is whole. */
+async function reusable(path: string, inputs: string): Promise<OperatorImage | undefined> {
+  const text = await readFile(`${path}.json`, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const { inputs: made, ...image } = JSON.parse(text) as Recorded;
+  const size = (await stat(path).catch(() => undefined))?.size;
+  return made === inputs && size === image.size ? { ...image, path } : undefined;
+}
+
+async function assemble(options: Required<OperatorImageOptions>, progress: Progress): Promise<OperatorImage> {
+  const { architecture, cache } = options;
+  const path = join(cache, 'images', `etcd-operator-${architecture}.tar`);
+  progress('bundling');
+  const [parts, reference, description] = await Promise.all([bundle(options.entry), operatorReference(), labels()]);
+  progress('getting Node');
+  const node = await pinnedNode(architecture, cache);
+  // The root certificates in the image are those of the Node that runs this.
+  if (process.version !== `v${node.version}`)
+    throw new Failure(`The image is built with Node ${node.version}, and this is ${process.version}: use ./dev image.`);
+  progress('getting libraries');
+  const fetching: FetchOptions = { cache, architecture, locked: options.locked };
+  const packages = await fetchPackages(fetching);
+  const inputs = await inputsHash(parts, [
+    reference,
+    description,
+    node.version,
+    node.integrity,
+    packages,
+    rootCertificates,
+  ]);
+  const earlier = await reusable(path, inputs);
+  if (earlier) return earlier;
+
+  progress('writing');
+  await rm(`${path}.json`, { force: true });
+  const fromDebian = await withUnpacked(fetching, packages, async (unpacked) => [
+    ...(await libraries(await readFile(join(node.folder, 'bin/node')), architecture, unpacked)),
+    ...[...unpacked.licenses].map(([name, text]) => file(`/usr/share/doc/${name}/copyright`, text)),
+  ]);
+  const spec = {
+    reference,
+    architecture,
+    files: [...program(parts, node), ...fromDebian, ...settings()],
+    entrypoint: ['/usr/local/bin/node', '/manager.mjs'],
+    env: ENV,
+    user: `${USER}:${USER}`,
+    workingDir: '/',
+    labels: description,
+  };
+  const image: OperatorImage = { path, reference, ...(await writeImage(spec, path)) };
+  await writeFile(`${path}.json`, JSON.stringify({ ...image, inputs } satisfies Recorded, undefined, 2));
+  return image;
+}
+
+/** Builds the operator's image archive, or finds that the last one was built from the same inputs. */
+export function buildOperatorImage(options: OperatorImageOptions): Promise<OperatorImage> {
+  const complete = { locked: false, entry: 'src/bin/operator.ts', cache: cacheDir, ...options };
+  return step(`operator image for ${options.architecture}`, (progress) => assemble(complete, progress));
+}
