@@ -1,0 +1,112 @@
+/**
+ * Every process of a local cluster lives in one cgroup of ours, so the kernel itself keeps the list of what to end:
+ * no process is ever looked for by name, and none escapes, not even a container shim that outlived its containerd.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Failure } from '../tools/terminal.ts';
+
+const MOUNT = '/sys/fs/cgroup';
+const isV2 = (): boolean => existsSync(join(MOUNT, 'cgroup.controllers'));
+
+/** The roots of the hierarchies that a kubelet uses: one on cgroup v2; on v1 one per controller, and runc uses a v2 mount beside them too. */
+function hierarchies(): readonly string[] {
+  if (isV2()) return [MOUNT];
+  return readdirSync(MOUNT)
+    .map((name) => join(MOUNT, name))
+    .filter((path) => existsSync(join(path, 'cgroup.procs')));
+}
+
+/** The hierarchy that lists our processes. */
+const ledger = (): string => (isV2() ? MOUNT : join(MOUNT, 'pids'));
+
+export const cgroupPath = (...parts: readonly string[]): string => join(ledger(), ...parts);
+
+/** Makes the group in every hierarchy, ready to hold kubelets' groups. */
+export function createCgroup(...parts: readonly string[]): void {
+  for (const hierarchy of hierarchies()) {
+    let path = hierarchy;
+    for (const part of parts) {
+      path = join(path, part);
+      mkdirSync(path, { recursive: true });
+      if (isV2()) delegate(join(path, '..'));
+      else inheritCpuset(path);
+    }
+  }
+}
+
+/** On v2 a child has only the controllers that its parent passes on. */
+function delegate(parent: string): void {
+  for (const controller of readFileSync(join(parent, 'cgroup.controllers'), 'utf8').trim().split(/\s+/))
+    try {
+      writeFileSync(join(parent, 'cgroup.subtree_control'), `+${controller}`);
+    } catch {
+      // a controller that this host does not let us pass on; kubelet says so if it needs it
+    }
+}
+
+/** On v1 a new cpuset group is empty, and nothing can run in an empty one. */
+function inheritCpuset(path: string): void {
+  for (const file of ['cpuset.cpus', 'cpuset.mems'])
+    if (existsSync(join(path, file)) && readFileSync(join(path, file), 'utf8').trim() === '')
+      writeFileSync(join(path, file), readFileSync(join(path, '..', file)));
+}
+
+/** The process ids in the group and in all groups below it. */
+export function processesIn(...parts: readonly string[]): readonly number[] {
+  return [cgroupPath(...parts), ...descendants(cgroupPath(...parts))].flatMap((path) => {
+    try {
+      return readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    } catch {
+      return []; // a group that went away while we looked has no processes
+    }
+  });
+}
+
+/** Deepest first. */
+function descendants(path: string): readonly string[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap((entry) => [...descendants(join(path, entry.name)), join(path, entry.name)]);
+}
+
+/** Ends every process of the group. New ones may appear while we kill (a shim starting a container), hence the loop. */
+export async function killAll(...parts: readonly string[]): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const pids = processesIn(...parts);
+    if (pids.length === 0) return;
+    for (const pid of pids)
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // it ended by itself
+      }
+    await sleep(50);
+  }
+  throw new Failure(
+    `Processes ${processesIn(...parts).join(', ')} of the local cluster do not end (stuck in the kernel): reboot, then run ./dev down again.`,
+  );
+}
+
+/** Removes the group and all groups below it from every hierarchy; its processes must be gone. */
+export async function removeCgroup(...parts: readonly string[]): Promise<void> {
+  for (const hierarchy of hierarchies()) {
+    const path = join(hierarchy, ...parts);
+    for (const group of [...descendants(path), path]) await removeGroup(group);
+  }
+}
+
+/** A group whose last process just ended can be busy for a moment. */
+async function removeGroup(path: string): Promise<void> {
+  for (let attempt = 0; existsSync(path); attempt++)
+    try {
+      rmdirSync(path);
+    } catch (error) {
+      if (attempt === 100) throw error;
+      await sleep(20);
+    }
+}
+
+export const cgroupExists = (...parts: readonly string[]): boolean => existsSync(cgroupPath(...parts));

@@ -1,0 +1,253 @@
+/** The real Kubernetes on this machine: `up` brings it to a state where Pods, Services, DNS and volumes work; `down` leaves no trace of it. */
+import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDir } from '../tools/paths.ts';
+import { run } from '../tools/process.ts';
+import { Failure, type Progress, step } from '../tools/terminal.ts';
+import { dns, s3, storage } from './addons.ts';
+import { build } from './binaries.ts';
+import { cgroupExists, createCgroup, killAll, processesIn, removeCgroup } from './cgroup.ts';
+import { savedAuthority, startControlPlane } from './control-plane.ts';
+import { waitFor } from './daemon.ts';
+import { requireNodesHost } from './host.ts';
+import { type Archive, baseImages, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
+import { withLock } from './lock.ts';
+import { controlPlaneIp, dnsIp, freeRange, makeSwitch, plugIn, routePods, routeServices } from './network.ts';
+import { holdNamespaces, nodeName, startNode } from './node.ts';
+import { createAuthority } from './pki.ts';
+import {
+  CLUSTER_NAMES,
+  type ClusterName,
+  type ClusterState,
+  clusterCgroup,
+  clusterDir,
+  clusterId,
+  hostLink,
+  kubeconfigPath,
+  logPath,
+  type NodeState,
+  readState,
+  writeState,
+} from './state.ts';
+
+const NODES = [1, 2, 3];
+
+export interface UpOptions {
+  /** Also run the S3 server. */
+  readonly s3?: boolean;
+  /** Images that every node should have besides the cluster's own. */
+  readonly images?: readonly Archive[];
+}
+
+/** A running local cluster. */
+export class LocalCluster {
+  readonly name: ClusterName;
+  readonly kubeconfig: string;
+  /** Folders of kubectl and helm, for a PATH. */
+  readonly binDirs: readonly string[];
+  constructor(name: ClusterName, binDirs: readonly string[]) {
+    this.name = name;
+    this.kubeconfig = kubeconfigPath(name);
+    this.binDirs = binDirs;
+  }
+
+  get state(): ClusterState {
+    const state = readState(this.name);
+    if (!state) throw new Failure(`The ${this.name} cluster is not running: ./dev up starts one.`);
+    return state;
+  }
+
+  node(name: string): NodeState {
+    const node = this.state.nodes.find((candidate) => candidate.name === name);
+    if (!node)
+      throw new Failure(`There is no node ${name}; there are ${this.state.nodes.map((n) => n.name).join(', ')}.`);
+    return node;
+  }
+
+  async kubectl(args: readonly string[], input?: string): Promise<string> {
+    const { kubernetes } = await build(['kubernetes']);
+    const options = { env: { KUBECONFIG: this.kubeconfig }, ...(input !== undefined && { input }) };
+    return (await run(join(kubernetes, 'kubectl'), args, options)).stdout;
+  }
+
+  async helm(args: readonly string[]): Promise<string> {
+    const { helm } = await build(['helm']);
+    return (await run(join(helm, 'helm'), args, { env: { KUBECONFIG: this.kubeconfig } })).stdout;
+  }
+
+  async apply(manifests: readonly unknown[]): Promise<void> {
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
+    await this.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], list);
+  }
+
+  /** Loads an image into every node, so that Pods can use it without a registry. */
+  async load(images: readonly Archive[]): Promise<void> {
+    await Promise.all(
+      this.state.nodes.map(async (node) => {
+        for (const image of images) await loadImage(node, image.path);
+      }),
+    );
+  }
+}
+
+/** The cluster of that name if it is whole and running. Process ids count only while the kernel lists them in our cgroup. */
+export async function running(name: ClusterName): Promise<LocalCluster | undefined> {
+  const state = readState(name);
+  const alive = processesIn(clusterCgroup(name));
+  if (!state?.complete || ![state.switchPid, state.controlPlanePid].every((pid) => alive.includes(pid)))
+    return undefined;
+  const { kubernetes, helm } = await build(['kubernetes', 'helm']);
+  return new LocalCluster(name, [kubernetes, helm]);
+}
+
+/** Brings the cluster up, or returns the one that runs. What a killed `up` left behind is removed first. */
+export async function up(name: ClusterName, options: UpOptions = {}): Promise<LocalCluster> {
+  await requireNodesHost();
+  return withLock(`${name} cluster`, async () => {
+    const images = [...(await baseImages()), ...(options.s3 ? [await s3Image()] : []), ...(options.images ?? [])];
+    const present = await running(name);
+    if (present) {
+      if (options.images?.length) await step('load images', () => present.load(options.images ?? []));
+      if (options.s3 && !present.state.s3) await step('start the S3 server', () => startS3(present));
+      return present;
+    }
+    if (cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name))) await remove(name);
+    try {
+      return await create(name, images, options.s3 === true);
+    } catch (error) {
+      const logs = saveLogs(name);
+      if (process.env['DEV_KEEP'] !== '1') await remove(name);
+      if (error instanceof Failure) throw new Failure(`${error.message}\nAll logs are in ${logs}`);
+      throw error;
+    }
+  });
+}
+
+async function create(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
+  const { kubernetes, helm, 'etcd-3.6': etcd } = await build(['kubernetes', 'helm', 'etcd-3.6']);
+  const cluster = new LocalCluster(name, [kubernetes, helm]);
+  const state = await step('start the control plane', async (progress) => {
+    progress('network');
+    const state = await createNetwork(name);
+    const authority = await createAuthority();
+    progress('etcd, API server, controller manager, scheduler');
+    await startControlPlane({
+      name,
+      range: state.range,
+      pid: state.controlPlanePid,
+      authority,
+      bin: { kubernetes, etcd },
+    });
+    return state;
+  });
+  await step(`start ${NODES.length} nodes and load ${images.length} images`, async (progress) => {
+    for (const index of NODES) progressively(progress, await addNode(cluster, index));
+    progress('loading images');
+    await cluster.load(images);
+  });
+  await step('wait for nodes, DNS and storage', () => startAddons(cluster));
+  if (withS3) await step('start the S3 server', () => startS3(cluster));
+  writeState(name, { ...cluster.state, range: state.range, complete: true });
+  return cluster;
+}
+
+const progressively = (progress: Progress, node: NodeState): void => progress(node.name);
+
+async function createNetwork(name: ClusterName): Promise<ClusterState> {
+  createCgroup(clusterCgroup(name), 'daemons');
+  const range = await freeRange(Number.parseInt(clusterId(name), 16));
+  const switchPid = holdNamespaces(name, 'switch');
+  const controlPlanePid = holdNamespaces(name, 'control-plane');
+  const state: ClusterState = { range, switchPid, controlPlanePid, nodes: [], complete: false, s3: false };
+  writeState(name, state);
+  for (const pid of [switchPid, controlPlanePid]) await namespacesMade(name, pid);
+  await makeSwitch(switchPid, hostLink(name), range);
+  await plugIn(switchPid, controlPlanePid, 'control', controlPlaneIp(range));
+  return state;
+}
+
+/** The holder starts in this machine's namespaces and leaves them a moment later. */
+export const namespacesMade = (name: ClusterName, pid: number): Promise<void> =>
+  waitFor('a network namespace is made', async () => netns(pid) !== netns(process.pid), {
+    timeoutMs: 10_000,
+    daemon: { pid, log: logPath(name, 'switch') },
+  });
+
+const netns = (pid: number): string => readlinkSync(`/proc/${pid}/ns/net`);
+
+/** Starts a node and makes its Pods reachable from everywhere else. */
+export async function addNode(cluster: LocalCluster, index: number): Promise<NodeState> {
+  const { name } = cluster;
+  const { range, switchPid, controlPlanePid, nodes } = cluster.state;
+  const { kubernetes } = await build(['kubernetes']);
+  const authority = await savedAuthority(name);
+  const node = await startNode({
+    cluster: name,
+    range,
+    index,
+    switchPid,
+    authority,
+    kubernetes,
+    pauseImage: PAUSE_IMAGE,
+  });
+  for (const other of nodes) {
+    await routePods(other.holderPid, range, index);
+    await routePods(node.holderPid, range, other.index);
+  }
+  await routePods(controlPlanePid, range, index);
+  if (index === 1) await routeServices(controlPlanePid, range);
+  writeState(name, { ...cluster.state, nodes: [...nodes, node] });
+  return node;
+}
+
+async function startAddons(cluster: LocalCluster): Promise<void> {
+  await cluster.apply([...dns(dnsIp(cluster.state.range)), ...storage()]);
+  await cluster.kubectl(['wait', '--for=create', '--timeout=60s', ...NODES.map((i) => `node/${nodeName(i)}`)]);
+  await cluster.kubectl(['wait', '--for=condition=Ready', '--timeout=90s', 'nodes', '--all']);
+  await cluster.kubectl(['-n', 'kube-system', 'rollout', 'status', '--timeout=90s', 'daemonset/coredns']);
+  const provisioner = [
+    '-n',
+    'local-path-storage',
+    'rollout',
+    'status',
+    '--timeout=90s',
+    'deployment/local-path-provisioner',
+  ];
+  await cluster.kubectl(provisioner);
+}
+
+async function startS3(cluster: LocalCluster): Promise<void> {
+  await cluster.load([await s3Image()]);
+  await cluster.apply(s3());
+  await cluster.kubectl(['-n', 's3', 'rollout', 'status', '--timeout=90s', 'deployment/s3']);
+  writeState(cluster.name, { ...cluster.state, s3: true });
+}
+
+/** Takes clusters down: the named one, or every one of this checkout. Works from whatever state a crash or a reboot left. */
+export async function down(name?: ClusterName): Promise<void> {
+  for (const each of name ? [name] : CLUSTER_NAMES)
+    if (cgroupExists(clusterCgroup(each)) || existsSync(clusterDir(each)))
+      await withLock(`${each} cluster`, () => step(`take the ${each} cluster down`, () => remove(each)));
+}
+
+async function remove(name: ClusterName): Promise<void> {
+  await killAll(clusterCgroup(name)); // namespaces, links, routes, mounts and rules end with the processes that held them
+  await removeCgroup(clusterCgroup(name));
+  await waitFor('the network link is gone', async () => !existsSync(`/sys/class/net/${hostLink(name)}`), {
+    timeoutMs: 30_000,
+  });
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
+  if (mounts.includes(` ${clusterDir(name)}/`))
+    throw new Failure(`Something is still mounted under ${clusterDir(name)}: unmount it, then run ./dev down again.`);
+  rmSync(clusterDir(name), { recursive: true, force: true });
+}
+
+/** Copies the daemons' logs to where they outlive the cluster. */
+export function saveLogs(name: ClusterName): string {
+  const target = join(cacheDir, 'logs', name);
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const source = join(clusterDir(name), 'logs');
+  if (existsSync(source)) cpSync(source, target, { recursive: true });
+  return target;
+}

@@ -1,0 +1,53 @@
+/** What `./dev` remembers of a local cluster between commands. Losing it is harmless: `down` needs only the cluster's name. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, stateDir } from '../tools/paths.ts';
+import type { Range } from './network.ts';
+
+export type ClusterName = 'demo' | 'test';
+export const CLUSTER_NAMES: readonly ClusterName[] = ['demo', 'test'];
+
+export interface NodeState {
+  readonly name: string;
+  readonly index: number;
+  readonly ip: string;
+  /** Holds the node's network and mount namespaces. */
+  readonly holderPid: number;
+  readonly containerdPid: number;
+  readonly kubeletPid: number;
+  readonly proxyPid: number;
+}
+
+export interface ClusterState {
+  readonly range: Range;
+  readonly switchPid: number;
+  readonly controlPlanePid: number;
+  readonly nodes: readonly NodeState[];
+  /** Set last: a cluster without it was interrupted while it came up, and is torn down before another start. */
+  readonly complete: boolean;
+  readonly s3: boolean;
+}
+
+/** Eight hex digits of the checkout's path and the cluster's name: two checkouts, and two clusters of one, never share a name. */
+export const clusterId = (name: ClusterName): string =>
+  createHash('sha256').update(`${root}\0${name}`).digest('hex').slice(0, 8);
+
+export const clusterDir = (name: ClusterName): string => join(stateDir, name);
+export const clusterCgroup = (name: ClusterName): string => `etcd-operator-${clusterId(name)}`;
+/** The end of the cluster's cable on this machine; link names have at most 15 characters. */
+export const hostLink = (name: ClusterName): string => `eo-${clusterId(name)}`;
+export const kubeconfigPath = (name: ClusterName): string => join(clusterDir(name), 'kubeconfig');
+export const nodeDir = (name: ClusterName, node: string): string => join(clusterDir(name), node);
+export const logPath = (name: ClusterName, daemon: string): string => join(clusterDir(name), 'logs', `${daemon}.log`);
+
+const file = (name: ClusterName): string => join(clusterDir(name), 'state.json');
+
+export const readState = (name: ClusterName): ClusterState | undefined =>
+  existsSync(file(name)) ? (JSON.parse(readFileSync(file(name), 'utf8')) as ClusterState) : undefined;
+
+export function writeState(name: ClusterName, state: ClusterState): void {
+  mkdirSync(clusterDir(name), { recursive: true });
+  writeFileSync(`${file(name)}.new`, JSON.stringify(state, undefined, 2));
+  renameSync(`${file(name)}.new`, file(name));
+}
