@@ -7,3 +7,8 @@ export const cacheDir: string = join(root, '.cache');
 /** The state of running local clusters; `./dev down` removes it. */
 export const stateDir: string = join(root, '.local');
 export const chartDir: string = join(root, 'charts', 'etcd-operator');
+/** What runs left for people to read: logs of failed test stages. Safe to delete. */
+export const logsDir: string = join(cacheDir, 'logs');
+
+/** The program of an installed npm package, to be run by this Node and not by one on the PATH. */
+export const packageProgram = (name: string): string => join(root, 'node_modules', '.bin', name);

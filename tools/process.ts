@@ -1,5 +1,7 @@
 /** Child processes for the tools: run to the end and collect, or hand over the terminal. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from './terminal.ts';
 
 export interface RunOptions {
@@ -10,6 +12,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Called with every whole line of standard error, for progress. */
   readonly onLine?: (line: string) => void;
+  /** Called with all output as it comes, to show or keep it. */
+  readonly onOutput?: (chunk: string) => void;
   /** Resolve whatever the exit code is; otherwise a non-zero one rejects. */
   readonly allowFailure?: boolean;
 }
@@ -23,51 +27,97 @@ export interface Finished {
 const TAIL_LINES = 20;
 const tail = (text: string): string => text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
 
+const live = new Set<ChildProcess>();
+
+/** Each child leads a process group of its own, so that stopping it stops what it started too. */
+function start(command: string, args: readonly string[], options: RunOptions, stdio: StdioOptions): ChildProcess {
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: options.env ? { ...process.env, ...options.env } : process.env,
+    stdio,
+    detached: true,
+  });
+  live.add(child);
+  child.on('error', () => live.delete(child));
+  child.on('close', () => live.delete(child));
+  return child;
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, signal);
+  } catch {
+    // nothing of it is left
+  }
+}
+
+/** Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. */
+export async function stopChildren(graceMs: number): Promise<void> {
+  const children = [...live];
+  const ended = Promise.all(children.map((child) => once(child, 'close').catch(() => {})));
+  for (const child of children) signalGroup(child, 'SIGTERM');
+  await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
+  for (const child of children) if (live.has(child)) signalGroup(child, 'SIGKILL');
+}
+
+/** Ends them at once. */
+export function killChildren(): void {
+  for (const child of live) signalGroup(child, 'SIGKILL');
+}
+
 /** Runs a command to its end. Rejects with a Failure that carries the end of its output. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const signals = [options.signal, options.timeoutMs ? AbortSignal.timeout(options.timeoutMs) : undefined];
+  const timeout = options.timeoutMs ? AbortSignal.timeout(options.timeoutMs) : undefined;
+  const abort = AbortSignal.any([options.signal, timeout].filter((signal) => signal !== undefined));
+  const name = [command, ...args].join(' ');
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: options.cwd,
-      env: options.env ? { ...process.env, ...options.env } : process.env,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      signal: AbortSignal.any(signals.filter((s) => s !== undefined)),
-    });
-    let stdout = '';
-    let stderr = '';
-    let partial = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      stdout += chunk;
-    });
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      stderr += chunk;
-      const lines = (partial + chunk).split('\n');
-      partial = lines.pop() ?? '';
-      for (const line of lines) options.onLine?.(line);
-    });
+    const child = start(command, args, options, ['pipe', 'pipe', 'pipe']);
+    const output = collect(child, options);
+    const onAbort = (): void => signalGroup(child, 'SIGTERM');
+    if (abort.aborted) onAbort();
+    abort.addEventListener('abort', onAbort, { once: true });
     child.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') reject(new Failure(`${command} is not installed or not on the PATH.`));
-      else if (error.name === 'AbortError')
-        reject(
-          new Failure(
-            `${command} ${args.join(' ')} was stopped: ${options.signal?.aborted ? 'interrupted' : `no answer within ${options.timeoutMs} ms`}`,
-          ),
-        );
-      else reject(error);
+      reject(error.code === 'ENOENT' ? new Failure(`${command} is not installed or not on the PATH.`) : error);
     });
     child.on('close', (code, signal) => {
-      if (code === 0 || (options.allowFailure && code !== null)) resolve({ code: code ?? 1, stdout, stderr });
-      else
-        reject(
-          new Failure(
-            `${command} ${args.join(' ')} ${signal ? `was ended by ${signal}` : `failed with exit code ${code}`}:\n${tail(stderr || stdout)}`,
-          ),
-        );
+      abort.removeEventListener('abort', onAbort);
+      const { stdout, stderr } = output;
+      if (abort.aborted) {
+        const why = timeout?.aborted ? `it did not end within ${options.timeoutMs} ms` : 'interrupted';
+        reject(new Failure(`${name} was stopped: ${why}.`));
+      } else if (code !== null && (code === 0 || options.allowFailure)) resolve({ code, stdout, stderr });
+      else {
+        const how = signal ? `was ended by ${signal}` : `failed with exit code ${code}`;
+        reject(new Failure(`${name} ${how}:\n${tail(stderr || stdout)}`));
+      }
     });
-    child.stdin.on('error', () => {}); // the child may exit without reading; its exit code tells
-    child.stdin.end(options.input);
+    child.stdin?.on('error', () => {}); // the child may exit without reading; its exit code tells
+    child.stdin?.end(options.input);
   });
 }
+
+/** Gathers what a child writes; the answer fills while it runs. */
+function collect(child: ChildProcess, options: RunOptions): { stdout: string; stderr: string } {
+  const output = { stdout: '', stderr: '' };
+  let partial = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    output.stdout += chunk;
+    options.onOutput?.(chunk);
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    output.stderr += chunk;
+    options.onOutput?.(chunk);
+    const lines = (partial + chunk).split('\n');
+    partial = lines.pop() ?? '';
+    for (const line of lines) options.onLine?.(line);
+  });
+  return output;
+}
+
+let terminalLent = false;
+
+/** Whether a command that was given the terminal runs now: Ctrl-C is then its business. */
+export const terminalIsLent = (): boolean => terminalLent;
 
 /** Gives the command this terminal and resolves to its exit code. */
 export function handOver(
@@ -76,16 +126,27 @@ export function handOver(
   options: Pick<RunOptions, 'cwd' | 'env'> = {},
 ): Promise<number> {
   return new Promise((resolve, reject) => {
+    terminalLent = true;
     const child = spawn(command, args, {
       cwd: options.cwd,
       env: options.env ? { ...process.env, ...options.env } : process.env,
       stdio: 'inherit',
     });
     const ignore = (): void => {}; // Ctrl-C reaches the child through the terminal; it decides
-    process.on('SIGINT', ignore);
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
+    const passOn = (signal: NodeJS.Signals): void => void child.kill(signal);
+    const release = (): void => {
+      terminalLent = false;
       process.off('SIGINT', ignore);
+      process.off('SIGTERM', passOn);
+    };
+    process.on('SIGINT', ignore);
+    process.on('SIGTERM', passOn);
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      release();
+      reject(error.code === 'ENOENT' ? new Failure(`${command} is not installed or not on the PATH.`) : error);
+    });
+    child.on('close', (code, signal) => {
+      release();
       resolve(code ?? (signal ? 130 : 1));
     });
   });

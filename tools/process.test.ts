@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { run, stopChildren } from './process.ts';
+import { Failure } from './terminal.ts';
+
+/** A process that ended but was not reaped yet still has its id: only Linux tells by looking. */
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return process.platform !== 'linux' || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+async function waitUntil(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 100 && !holds(); tries++) await sleep(50);
+  expect(holds()).toBe(true);
+}
+
+test('a finished command gives its code and output', async () => {
+  expect(await run('sh', ['-c', 'cat; echo oops >&2'], { input: 'hello' })).toEqual({
+    code: 0,
+    stdout: 'hello',
+    stderr: 'oops\n',
+  });
+});
+
+test('a failed command rejects with the end of its output, unless failure is allowed', async () => {
+  await expect(run('sh', ['-c', 'echo why >&2; exit 3'])).rejects.toThrow(/failed with exit code 3:\nwhy$/);
+  expect((await run('sh', ['-c', 'exit 3'], { allowFailure: true })).code).toBe(3);
+});
+
+test('a missing command is named in one sentence', async () => {
+  const error = await run('no-such-command-here', []).catch((caught: unknown) => caught);
+  expect(error).toEqual(new Failure('no-such-command-here is not installed or not on the PATH.'));
+});
+
+test('whole lines of standard error are reported as they come', async () => {
+  const lines: string[] = [];
+  await run('sh', ['-c', 'printf one >&2; sleep 0.1; printf " line\\ntwo\\n" >&2'], {
+    onLine: (line) => lines.push(line),
+  });
+  expect(lines).toEqual(['one line', 'two']);
+});
+
+// the shell starts a grandchild, says its id and waits: stopping only the shell would leave the grandchild running
+const withGrandchild = ['-c', 'sleep 300 & echo $!; wait'];
+
+test('a timeout stops a command with everything it started', async () => {
+  let grandchild = 0;
+  const running = run('sh', withGrandchild, { timeoutMs: 500, onOutput: (pid) => (grandchild = Number(pid)) });
+  await expect(running).rejects.toThrow('it did not end within 500 ms');
+  await waitUntil(() => !alive(grandchild));
+});
+
+test('stopChildren ends the commands that run, with everything they started', async () => {
+  let grandchild = 0;
+  const running = run('sh', withGrandchild, { onOutput: (pid) => (grandchild = Number(pid)) });
+  const ended = expect(running).rejects.toThrow('was ended by SIGTERM');
+  await waitUntil(() => grandchild > 0);
+  await stopChildren(5_000);
+  await ended;
+  await waitUntil(() => !alive(grandchild));
+});
+
+test('stopChildren uses force on a command that does not listen', async () => {
+  let ready = false;
+  const running = run('sh', ['-c', 'trap "" TERM; echo ready; sleep 300 & wait; wait'], {
+    onOutput: () => (ready = true),
+  });
+  const ended = expect(running).rejects.toThrow('was ended by SIGKILL');
+  await waitUntil(() => ready);
+  await stopChildren(200);
+  await ended;
+});
