@@ -1,0 +1,110 @@
+/** `./dev test`: the stages in order, the quick ones first; it stops at the first that fails and always ends with the tally. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { wasInterrupted } from '../interrupt.ts';
+import { logsDir } from '../paths.ts';
+import { Failure, say, step, UsageFailure } from '../terminal.ts';
+import { type Level, levels, parseArguments, type TestRequest } from '../test/arguments.ts';
+import { withTestCluster } from '../test/cluster.ts';
+import { filesOf, requiredLevels } from '../test/levels.ts';
+import { staticChecks } from '../test/static.ts';
+import { add, nothing, oneFailed, onePassed, tallyLine } from '../test/tally.ts';
+import { type Outcome, runVitest, TestsFailed } from '../test/vitest.ts';
+
+interface Stage {
+  readonly name: string;
+  readonly run: () => Promise<Outcome>;
+}
+
+export async function test(args: readonly string[]): Promise<number> {
+  const request = parseArguments(args);
+  const stages = request.level ? [namedLevel(request.level, request)] : everything(request);
+  let tally = nothing;
+  for (const stage of stages) {
+    const outcome = await runStage(stage, request);
+    if (wasInterrupted()) return 130;
+    tally = add(tally, outcome.tally);
+    if (outcome.tally.failed > 0) break;
+  }
+  process.stdout.write(`${tallyLine(tally)}\n`);
+  return tally.failed > 0 ? 1 : 0;
+}
+
+function namedLevel(level: Level, request: TestRequest): Stage {
+  if (filesOf(level).length === 0) throw new UsageFailure(`there are no ${level} tests yet.`);
+  return levelStage(level, request);
+}
+
+function everything(request: TestRequest): readonly Stage[] {
+  const present = levels.filter((level) => filesOf(level).length > 0 || requiredLevels.includes(level));
+  const checks = staticChecks.map(({ name, check }) => ({
+    name,
+    run: () =>
+      step(name, async () => {
+        const log = await check();
+        if (log !== undefined) throw new Failure(log);
+        return { tally: onePassed, log: '' };
+      }),
+  }));
+  return [...checks, ...present.map((level) => levelStage(level, request))];
+}
+
+const preparations: Partial<Record<Level, () => Promise<void>>> = {
+  integration: async () => {
+    const { build } = await import('../../local/binaries.ts');
+    await build(['kubernetes', 'etcd-3.6']);
+  },
+};
+
+function levelStage(level: Level, { level: named, filter, all }: TestRequest): Stage {
+  const tests = (env: Readonly<Record<string, string>>): Promise<Outcome> =>
+    step(level, (progress) =>
+      runVitest({
+        level,
+        filter,
+        env: { ...env, DEV_TEST_ALL: all ? '1' : undefined },
+        progress,
+        onLine: named ? say : undefined, // who asks for one level wants to see its tests
+      }),
+    );
+  const run = async (): Promise<Outcome> => {
+    await preparations[level]?.();
+    const outcome = await (level === 'e2e' ? withTestCluster(tests) : tests({}));
+    say(`    ${level}: ${tallyLine(outcome.tally)}`);
+    return outcome;
+  };
+  return { name: level, run };
+}
+
+/** A stage that cannot even start has failed, and so has one that meets a bug of ours: the last line must say so too. */
+async function runStage({ name, run }: Stage, { level: named }: TestRequest): Promise<Outcome> {
+  try {
+    const outcome = await run();
+    keepLog(name, outcome.log);
+    return outcome;
+  } catch (error) {
+    const outcome = error instanceof TestsFailed ? error.outcome : { tally: oneFailed, log: describeError(error) };
+    const file = keepLog(name, outcome.log);
+    const shown = named && error instanceof TestsFailed && outcome.log.includes('\n');
+    if (!shown) say(outcome.log);
+    say(`${name} failed${file ? `; its log is in ${file}` : ''}.`);
+    return outcome;
+  }
+}
+
+function describeError(error: unknown): string {
+  if (error instanceof Failure) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** A checkout that cannot be written to still runs its unit tests. */
+function keepLog(name: string, log: string): string | undefined {
+  const file = join(logsDir, `${name.replaceAll(' ', '-')}.log`);
+  try {
+    mkdirSync(logsDir, { recursive: true });
+    writeFileSync(file, `${log}\n`);
+    return file;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+/** Which files belong to which level of tests; vitest has one project per level, from this list. */
+import { globSync } from 'node:fs';
+import { root } from '../paths.ts';
+import type { Level } from './arguments.ts';
+
+export const testFiles: Readonly<Record<Level, string>> = {
+  unit: '{src,tools,local}/**/*.test.ts',
+  sim: 'test/sim/**/*.test.ts',
+  contract: 'test/contract/**/*.test.ts',
+  integration: 'test/integration/**/*.test.ts',
+  e2e: 'test/e2e/**/*.test.ts',
+};
+
+/** These can never be empty: a run in which they vanished has not tested anything. */
+export const requiredLevels: readonly Level[] = ['unit', 'integration', 'e2e'];
+
+export const filesOf = (level: Level): readonly string[] => globSync(testFiles[level], { cwd: root });

@@ -1,0 +1,46 @@
+/** How many passed: sums over stages, and honest counts from what vitest reports. */
+
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export const nothing: Tally = { passed: 0, failed: 0, skipped: 0 };
+export const onePassed: Tally = { ...nothing, passed: 1 };
+export const oneFailed: Tally = { ...nothing, failed: 1 };
+
+export const add = (a: Tally, b: Tally): Tally => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  skipped: a.skipped + b.skipped,
+});
+
+/** The last line of every run. */
+export const tallyLine = ({ passed, failed, skipped }: Tally): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+
+/** The part of vitest's JSON report that counts. */
+export interface VitestReport {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly assertionResults: readonly { readonly status: string }[];
+  }[];
+}
+
+/**
+ * Counts a vitest run. A file that cannot be loaded has no failed test of its own, and an error outside any test has none
+ * either: both count as one failure, so that a run that went wrong never reads "0 failed".
+ */
+export function countReport(report: VitestReport, exitCode: number): Tally {
+  let sum = nothing;
+  for (const file of report.testResults) {
+    const statuses = file.assertionResults.map((test) => test.status);
+    const passed = statuses.filter((status) => status === 'passed').length;
+    const failed = statuses.filter((status) => status === 'failed').length;
+    const broken = file.status === 'failed' && failed === 0 ? 1 : 0;
+    sum = add(sum, { passed, failed: failed + broken, skipped: statuses.length - passed - failed });
+  }
+  return exitCode !== 0 && sum.failed === 0 ? add(sum, oneFailed) : sum;
+}

@@ -1,0 +1,110 @@
+/** Runs one level of tests as a vitest project of its own and counts what came out. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packageProgram, root } from '../paths.ts';
+import { run } from '../process.ts';
+import { Failure, interactive, type Progress } from '../terminal.ts';
+import type { Level } from './arguments.ts';
+import { filesOf } from './levels.ts';
+import { MARK } from './reporter.ts';
+import { add, countReport, oneFailed, type Tally, type VitestReport } from './tally.ts';
+
+export interface VitestRequest {
+  readonly level: Level;
+  readonly filter?: string | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly progress: Progress;
+  /** Called with every line as it comes. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+export interface Outcome {
+  readonly tally: Tally;
+  readonly log: string;
+}
+
+/** Tests ran and some of them failed, or none ran. */
+export class TestsFailed extends Failure {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super(outcome.log);
+    this.outcome = outcome;
+  }
+}
+
+/** A filter that is part of a path picks files; any other is part of a test's name. */
+export function filterArguments(filter: string, files: readonly string[]): readonly string[] {
+  if (files.some((file) => file.includes(filter))) return [filter];
+  return ['--testNamePattern', RegExp.escape(filter)];
+}
+
+/** Resolves when all tests passed; otherwise rejects with TestsFailed. */
+export async function runVitest(request: VitestRequest): Promise<Outcome> {
+  const outcome = await runInTemporaryFolder(request);
+  if (outcome.tally.failed > 0) throw new TestsFailed(outcome);
+  return outcome;
+}
+
+async function runInTemporaryFolder(request: VitestRequest): Promise<Outcome> {
+  const folder = await mkdtemp(join(tmpdir(), 'etcd-operator-test-'));
+  try {
+    return await runIn(folder, request);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runIn(folder: string, { level, filter, env, progress, onLine }: VitestRequest): Promise<Outcome> {
+  const report = join(folder, 'report.json');
+  const selection = filter === undefined ? [] : filterArguments(filter, filesOf(level));
+  const reporters = [
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    `--reporter=${join(root, 'tools/test/reporter.ts')}`,
+  ];
+  const log: string[] = [];
+  const lines = lineSplitter((line) => {
+    if (line.startsWith(MARK)) return progress(line.slice(MARK.length));
+    if (line.includes(report)) return; // vitest says where the report is, and it is ours alone
+    log.push(line);
+    onLine?.(line);
+  });
+  const { code } = await run(
+    process.execPath,
+    [packageProgram('vitest'), 'run', '--project', level, ...reporters, ...selection],
+    {
+      cwd: root,
+      env: { ...(interactive ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined }), ...env },
+      allowFailure: true,
+      onOutput: lines,
+    },
+  );
+  const text = await readFile(report, 'utf8').catch(() => undefined);
+  if (text === undefined) return { tally: oneFailed, log: [...log, 'vitest ended without a report.'].join('\n') };
+  return judge(JSON.parse(text) as VitestReport, code, selection, { level, filter, log });
+}
+
+function judge(
+  report: VitestReport,
+  code: number,
+  selection: readonly string[],
+  { level, filter, log }: { readonly level: Level; readonly filter: string | undefined; readonly log: string[] },
+): Outcome {
+  const counted = countReport(report, code);
+  const byName = selection.length > 1;
+  const tally = byName ? { ...counted, skipped: 0 } : counted; // those that the name did not select
+  if (tally.passed + tally.failed > 0) return { tally, log: log.join('\n') };
+  const sentence = filter === undefined ? `No ${level} test ran.` : `No ${level} test matches "${filter}".`;
+  return { tally: add(tally, oneFailed), log: sentence };
+}
+
+function lineSplitter(onLine: (line: string) => void): (chunk: string) => void {
+  let partial = '';
+  return (chunk) => {
+    const lines = (partial + chunk).split('\n');
+    partial = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+  };
+}
