@@ -1,0 +1,49 @@
+/** Measured durations: taken several times, told by their median and range. */
+
+export interface Figure {
+  readonly what: string;
+  readonly unit: 'ms';
+  readonly median: number;
+  readonly least: number;
+  readonly most: number;
+  readonly runs: number;
+}
+
+export function summarise(what: string, samples: readonly number[]): Figure {
+  const sorted = samples.toSorted((a, b) => a - b).map(Math.round);
+  const middle = (sorted[Math.floor((sorted.length - 1) / 2)] ?? 0) + (sorted[Math.ceil((sorted.length - 1) / 2)] ?? 0);
+  return {
+    what,
+    unit: 'ms',
+    median: Math.round(middle / 2),
+    least: sorted[0] ?? 0,
+    most: sorted.at(-1) ?? 0,
+    runs: sorted.length,
+  };
+}
+
+/** Runs the work once to warm up and then as often as asked. */
+export async function measureTimes(what: string, runs: number, work: () => Promise<unknown>): Promise<Figure> {
+  const samples: number[] = [];
+  for (let round = 0; round <= runs; round++) {
+    const started = performance.now();
+    await work();
+    if (round > 0) samples.push(performance.now() - started);
+  }
+  return summarise(what, samples);
+}
+
+export function table(figures: readonly Figure[]): string {
+  const head = ['what', 'median', 'least', 'most', 'runs'];
+  const rows = figures.map((figure) => [
+    figure.what,
+    ...[figure.median, figure.least, figure.most].map((value) => `${value} ${figure.unit}`),
+    String(figure.runs),
+  ]);
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('  ');
+  return [head, ...rows].map((row) => line(row).trimEnd()).join('\n');
+}
