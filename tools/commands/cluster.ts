@@ -1,0 +1,54 @@
+/** `./dev up`, `down`, `kubectl` and `helm`: the local Kubernetes by hand. */
+import { join } from 'node:path';
+import { handOver } from '../process.ts';
+import { Failure, say, UsageFailure } from '../terminal.ts';
+
+const names = ['demo', 'test'] as const;
+type Name = (typeof names)[number];
+
+function parseName(text: string, from: string): Name {
+  const name = names.find((candidate) => candidate === text);
+  if (!name) throw new UsageFailure(`${from} names no local cluster; there are demo and test.`);
+  return name;
+}
+
+function refuseArguments(command: string, args: readonly string[]): void {
+  if (args.length > 0) throw new UsageFailure(`./dev ${command} takes no arguments, and got "${args.join(' ')}".`);
+}
+
+export async function up(args: readonly string[]): Promise<number> {
+  refuseArguments('up', args);
+  const { requireNodesHost } = await import('../../local/host.ts');
+  await requireNodesHost();
+  const local = await import('../../local/cluster.ts');
+  const cluster = await local.up('demo');
+  say('The local Kubernetes is running.');
+  say(`  ./dev kubectl get nodes      or, with your own kubectl: export KUBECONFIG=${cluster.kubeconfig}`);
+  say('  ./dev down                   stops it and removes every trace');
+  return 0;
+}
+
+export async function down(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args;
+  refuseArguments('down demo|test', rest);
+  const local = await import('../../local/cluster.ts');
+  await local.down(name === undefined ? undefined : parseName(name, `"${name}"`));
+  return 0;
+}
+
+export const kubectl = (args: readonly string[]): Promise<number> => withCluster('kubernetes', 'kubectl', args);
+export const helm = (args: readonly string[]): Promise<number> => withCluster('helm', 'helm', args);
+
+async function withCluster(part: 'kubernetes' | 'helm', program: string, args: readonly string[]): Promise<number> {
+  const wanted = process.env['DEV_CLUSTER'];
+  const name = wanted ? parseName(wanted, `DEV_CLUSTER=${wanted}`) : 'demo';
+  const local = await import('../../local/cluster.ts');
+  const cluster = await local.running(name);
+  if (!cluster) {
+    const hint = name === 'demo' ? './dev up starts one' : 'DEV_KEEP=1 ./dev test e2e leaves one behind';
+    throw new Failure(`no local cluster is running: ${hint}.`);
+  }
+  const { build } = await import('../../local/binaries.ts');
+  const folders = await build([part]);
+  return handOver(join(folders[part], program), args, { env: { KUBECONFIG: cluster.kubeconfig } });
+}
