@@ -1,0 +1,251 @@
+/** What Helm makes of the chart: the names that an upgrade from the Go operator's chart relies on, the rights, the hardening. */
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { build } from '../../local/binaries.ts';
+import { crds } from '../../src/api/crds.ts';
+import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
+import type { Container, ObjectMeta, PodSpec, PolicyRule, Service } from '../../src/gen/kube.ts';
+import { chartDir } from '../../tools/paths.ts';
+import { type Finished, run } from '../../tools/process.ts';
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly rules?: readonly PolicyRule[];
+}
+
+interface Deployment {
+  readonly spec?: {
+    readonly selector: { readonly matchLabels?: Readonly<Record<string, string>> };
+    readonly template: { readonly metadata?: ObjectMeta; readonly spec?: PodSpec };
+  };
+}
+
+let helm: string;
+beforeAll(async () => {
+  helm = join((await build(['helm'])).helm, 'helm');
+}, 600_000);
+
+const template = (...args: readonly string[]): Promise<Finished> =>
+  run(helm, ['template', 'etcd-operator', chartDir, '--namespace', 'etcd-operator-system', ...args], {
+    allowFailure: true,
+  });
+
+/** Every object that the chart renders with these values. */
+async function render(...values: readonly string[]): Promise<readonly Rendered[]> {
+  const { code, stdout, stderr } = await template(...values.flatMap((value) => ['--set', value]));
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as Rendered | null)
+    .filter((object) => object !== null);
+}
+
+const names = (objects: readonly Rendered[]): string[] =>
+  objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
+const find = <T>(objects: readonly Rendered[], kind: string, name = 'etcd-operator'): T | undefined =>
+  objects.find((object) => object.kind === kind && object.metadata.name === name) as T | undefined;
+const deployment = (objects: readonly Rendered[]): Deployment => find<Deployment>(objects, 'Deployment') as Deployment;
+const containers = (objects: readonly Rendered[]): readonly Container[] =>
+  deployment(objects).spec?.template.spec?.containers ?? [];
+const environment = (container: Container | undefined): Record<string, unknown> =>
+  Object.fromEntries((container?.env ?? []).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
+
+describe('the names that "helm upgrade" from the Go operator relies on', () => {
+  test('every object is called as in its chart', async () => {
+    expect(names(await render())).toEqual([
+      'ClusterRole etcd-operator-manager-role',
+      'ClusterRole etcd-operator-metrics-reader',
+      'ClusterRole etcd-operator-proxy-role',
+      'ClusterRoleBinding etcd-operator-manager-rolebinding',
+      'ClusterRoleBinding etcd-operator-proxy-rolebinding',
+      ...crds.map((crd) => `CustomResourceDefinition ${crd.metadata.name}`).toSorted(),
+      'Deployment etcd-operator',
+      'Role etcd-operator-leader-election-role',
+      'RoleBinding etcd-operator-leader-election-rolebinding',
+      'Service etcd-operator-metrics',
+      'ServiceAccount etcd-operator',
+    ]);
+  });
+
+  test.each([
+    ['one', 'etcd-operator', [], 'etcd-operator'],
+    ['another', 'tenant', [], 'tenant-etcd-operator'],
+    ['nameOverride', 'tenant', ['--set', 'nameOverride=keeper'], 'tenant-keeper'],
+    ['fullnameOverride', 'tenant', ['--set', 'fullnameOverride=keeper'], 'keeper'],
+  ])('the release is part of the names: %s', async (_name, release, args, expected) => {
+    const { stdout } = await run(helm, [
+      'template',
+      release,
+      chartDir,
+      '--show-only',
+      'templates/deployment.yaml',
+      ...args,
+    ]);
+    expect(stdout).toContain(`\n  name: ${expected}\n`);
+  });
+
+  test('the selector of the Deployment, which nothing can change later, has exactly two labels', async () => {
+    const objects = await render('podLabels.team=storage', 'podLabels.app\\.kubernetes\\.io/name=other');
+    const selector = { 'app.kubernetes.io/name': 'etcd-operator', 'app.kubernetes.io/instance': 'etcd-operator' };
+    expect(deployment(objects).spec?.selector.matchLabels).toEqual(selector);
+    expect(deployment(objects).spec?.template.metadata?.labels).toEqual({
+      ...selector,
+      'control-plane': 'controller-manager',
+      team: 'storage',
+    });
+    expect(find<Service>(objects, 'Service', 'etcd-operator-metrics')?.spec?.selector).toEqual(selector);
+  });
+});
+
+describe('the operator’s container', () => {
+  test('gets its flags and its environment', async () => {
+    const [manager, proxy] = containers(await render());
+    expect(manager?.name).toBe('manager');
+    expect(manager?.args).toEqual([
+      '--leader-elect',
+      '--health-probe-bind-address=:8081',
+      '--metrics-bind-address=127.0.0.1:8080',
+    ]);
+    expect(environment(manager)).toEqual({
+      POD_NAMESPACE: { fieldRef: { fieldPath: 'metadata.namespace' } },
+      OPERATOR_IMAGE: manager?.image,
+      ETCD_IMAGE_REPOSITORY: 'quay.io/coreos/etcd',
+    });
+    expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });
+    expect(manager?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 8081 });
+    expect(manager?.resources?.limits).toEqual({ memory: '512Mi' });
+    expect(proxy?.name).toBe('kube-rbac-proxy');
+    expect(proxy?.image).toBe('ghcr.io/kube-rbac-proxy/kube-rbac-proxy:v0.22.0');
+  });
+
+  test('is told the namespaces to watch', async () => {
+    const [manager] = containers(await render('manager.watchNamespaces={one,two}'));
+    expect(environment(manager)['WATCH_NAMESPACE']).toBe('one,two');
+  });
+
+  test('serves metrics openly, and without a Service, when there is no proxy', async () => {
+    const objects = await render('kubeRbacProxy.enabled=false');
+    expect(containers(objects).map(({ name }) => name)).toEqual(['manager']);
+    expect(containers(objects)[0]?.args).toContain('--metrics-bind-address=:8080');
+    expect(names(objects).filter((name) => /^Service |proxy/.test(name))).toEqual([]);
+  });
+
+  test('runs the image that is named, and tells the operator the same', async () => {
+    const [manager] = containers(await render('image.repository=example.org/x', 'image.tag=v9'));
+    expect(manager?.image).toBe('example.org/x:v9');
+    expect(environment(manager)['OPERATOR_IMAGE']).toBe('example.org/x:v9');
+  });
+
+  test('and its Pod keep to the "restricted" level, and write nothing', async () => {
+    const objects = await render();
+    expect(deployment(objects).spec?.template.spec?.securityContext).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    for (const container of containers(objects))
+      expect(container.securityContext, container.name).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    const pod = deployment(objects).spec?.template.spec;
+    expect([pod?.hostNetwork, pod?.hostPID, pod?.hostIPC, pod?.volumes]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('rights', () => {
+  test('are those that the code lists', async () => {
+    const objects = await render();
+    expect(find<Rendered>(objects, 'ClusterRole', 'etcd-operator-manager-role')?.rules).toEqual(rbac);
+    expect(find<Rendered>(objects, 'Role', 'etcd-operator-leader-election-role')?.rules).toEqual(leaderElectionRbac);
+  });
+
+  test('never include a wildcard, a list of Secrets, a shell in a Pod, or more rights', async () => {
+    for (const { metadata, rules = [] } of await render()) {
+      for (const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } of rules) {
+        const words = [...apiGroups, ...resources, ...nonResourceURLs, ...verbs];
+        expect(
+          words.filter((word) => word.includes('*')),
+          metadata.name,
+        ).toEqual([]);
+        expect(resources, metadata.name).not.toContain('pods/exec');
+        expect(
+          verbs.filter((verb) => ['escalate', 'bind', 'impersonate'].includes(verb)),
+          metadata.name,
+        ).toEqual([]);
+        if (resources.includes('secrets'))
+          expect(verbs.filter((verb) => ['list', 'watch', 'deletecollection'].includes(verb))).toEqual([]);
+      }
+    }
+  });
+});
+
+describe('definitions', () => {
+  const kept = async (...values: string[]): Promise<unknown[]> =>
+    (await render(...values))
+      .filter(({ kind }) => kind === 'CustomResourceDefinition')
+      .map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy']);
+
+  test('come as the code has them', async () => {
+    const objects = await render();
+    for (const { metadata, spec } of crds)
+      expect(find<Rendered>(objects, 'CustomResourceDefinition', metadata.name)).toMatchObject({
+        spec: JSON.parse(JSON.stringify(spec)) as object,
+      });
+  });
+
+  test('stay when the release goes, unless asked otherwise', async () => {
+    expect(await kept()).toEqual(crds.map(() => 'keep'));
+    expect(await kept('crds.keep=false')).toEqual(crds.map(() => undefined));
+    expect(await kept('crds.enabled=false')).toEqual([]);
+  });
+});
+
+test('a Namespace and a ServiceMonitor are rendered when asked for', async () => {
+  const objects = await render('namespace.create=true', 'metrics.serviceMonitor.enabled=true');
+  expect(names(objects)).toEqual(
+    expect.arrayContaining(['Namespace etcd-operator-system', 'ServiceMonitor etcd-operator-metrics']),
+  );
+});
+
+test.each([
+  [
+    'a ServiceMonitor without the proxy',
+    ['metrics.serviceMonitor.enabled=true', 'kubeRbacProxy.enabled=false'],
+    'needs kubeRbacProxy.enabled',
+  ],
+  ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is needed'],
+  ['the memory of the Go operator', ['manager.resources.limits.memory=128Mi'], '--reset-then-reuse-values'],
+  ['a misspelt value', ['manager.watchNamespace={x}'], 'watchNamespace'],
+  ['a value of another type', ['replicaCount=two'], 'replicaCount'],
+  ['a namespace that can be none', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
+])('%s is refused with a sentence', async (_name, values, sentence) => {
+  const { code, stderr } = await template(...values.flatMap((value) => ['--set', value]));
+  expect(stderr).toContain(sentence);
+  expect(code).not.toBe(0);
+});
+
+test('values of the Go operator’s chart that this one does not know do not stop an upgrade', async () => {
+  const { code } = await template('--set', 'memberDeletionProtection.enabled=true');
+  expect(code).toBe(0);
+});
+
+test('Helm finds nothing to complain about', async () => {
+  const { stdout } = await run(helm, ['lint', '--strict', chartDir]);
+  expect(stdout).toContain('0 chart(s) failed');
+});
+
+test('after the installation the user is told what to type next', async () => {
+  const { stdout } = await run(helm, ['install', 'etcd-operator', chartDir, '--dry-run=client', '--namespace', 'ops']);
+  expect(stdout).toContain('kubectl -n ops rollout status deployment/etcd-operator');
+  expect(stdout).toMatch(/kind: EtcdCluster[^]*replicas: 1\n\s+version: 3\.6\.16\n/);
+});
