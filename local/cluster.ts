@@ -3,19 +3,20 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync } fro
 import { join } from 'node:path';
 import { cacheDir } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
-import { Failure, type Progress, step } from '../tools/terminal.ts';
+import { Failure, step } from '../tools/terminal.ts';
 import { dns, s3, storage } from './addons.ts';
 import { build } from './binaries.ts';
-import { cgroupExists, createCgroup, killAll, processesIn, removeCgroup } from './cgroup.ts';
+import { cgroupExists, killAll, processesIn, removeCgroup } from './cgroup.ts';
 import { savedAuthority, startControlPlane } from './control-plane.ts';
 import { waitFor } from './daemon.ts';
 import { requireNodesHost } from './host.ts';
-import { type Archive, baseImages, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
+import { baseImages, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
 import { withLock } from './lock.ts';
 import { controlPlaneIp, dnsIp, freeRange, makeSwitch, plugIn, routePods, routeServices } from './network.ts';
 import { holdNamespaces, nodeName, startNode } from './node.ts';
 import { createAuthority } from './pki.ts';
 import {
+  type Archive,
   CLUSTER_NAMES,
   type ClusterName,
   type ClusterState,
@@ -80,15 +81,17 @@ export class LocalCluster {
     await this.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], list);
   }
 
-  /** Loads an image into every node, so that Pods can use it without a registry. */
+  /** Loads images into every node, so that Pods can use them without a registry; what is loaded already is passed over. */
   async load(images: readonly Archive[]): Promise<void> {
-    await Promise.all(
-      this.state.nodes.map(async (node) => {
-        for (const image of images) await loadImage(node, image.path);
-      }),
-    );
+    const missing = images.filter((image) => !this.state.images.some((loaded) => loaded.path === image.path));
+    await Promise.all(this.state.nodes.map((node) => loadInto(node, missing)));
+    writeState(this.name, { ...this.state, images: [...this.state.images, ...missing] });
   }
 }
+
+const loadInto = async (node: NodeState, images: readonly Archive[]): Promise<void> => {
+  for (const image of images) await loadImage(node, image.path);
+};
 
 /** The cluster of that name if it is whole and running. Process ids count only while the kernel lists them in our cgroup. */
 export async function running(name: ClusterName): Promise<LocalCluster | undefined> {
@@ -126,7 +129,7 @@ export async function up(name: ClusterName, options: UpOptions = {}): Promise<Lo
 async function create(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
   const { kubernetes, helm, 'etcd-3.6': etcd } = await build(['kubernetes', 'helm', 'etcd-3.6']);
   const cluster = new LocalCluster(name, [kubernetes, helm]);
-  const state = await step('start the control plane', async (progress) => {
+  await step('start the control plane', async (progress) => {
     progress('network');
     const state = await createNetwork(name);
     const authority = await createAuthority();
@@ -138,27 +141,26 @@ async function create(name: ClusterName, images: readonly Archive[], withS3: boo
       authority,
       bin: { kubernetes, etcd },
     });
-    return state;
   });
   await step(`start ${NODES.length} nodes and load ${images.length} images`, async (progress) => {
-    for (const index of NODES) progressively(progress, await addNode(cluster, index));
+    for (const index of NODES) {
+      progress(nodeName(index));
+      await addNode(cluster, index);
+    }
     progress('loading images');
     await cluster.load(images);
   });
   await step('wait for nodes, DNS and storage', () => startAddons(cluster));
   if (withS3) await step('start the S3 server', () => startS3(cluster));
-  writeState(name, { ...cluster.state, range: state.range, complete: true });
+  writeState(name, { ...cluster.state, complete: true });
   return cluster;
 }
 
-const progressively = (progress: Progress, node: NodeState): void => progress(node.name);
-
 async function createNetwork(name: ClusterName): Promise<ClusterState> {
-  createCgroup(clusterCgroup(name), 'daemons');
   const range = await freeRange(Number.parseInt(clusterId(name), 16));
   const switchPid = holdNamespaces(name, 'switch');
   const controlPlanePid = holdNamespaces(name, 'control-plane');
-  const state: ClusterState = { range, switchPid, controlPlanePid, nodes: [], complete: false, s3: false };
+  const state: ClusterState = { range, switchPid, controlPlanePid, images: [], nodes: [], complete: false, s3: false };
   writeState(name, state);
   for (const pid of [switchPid, controlPlanePid]) await namespacesMade(name, pid);
   await makeSwitch(switchPid, hostLink(name), range);
@@ -196,6 +198,7 @@ export async function addNode(cluster: LocalCluster, index: number): Promise<Nod
   }
   await routePods(controlPlanePid, range, index);
   if (index === 1) await routeServices(controlPlanePid, range);
+  await loadInto(node, cluster.state.images);
   writeState(name, { ...cluster.state, nodes: [...nodes, node] });
   return node;
 }

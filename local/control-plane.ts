@@ -5,7 +5,7 @@ import { run } from '../tools/process.ts';
 import { enter, startDaemon, waitFor } from './daemon.ts';
 import { controlPlaneIp, kubernetesIp, type Range, serviceCidr } from './network.ts';
 import { type Authority, kubeconfig, loadAuthority, serviceAccountKey } from './pki.ts';
-import { type ClusterName, clusterCgroup, clusterDir, kubeconfigPath, logPath } from './state.ts';
+import { type ClusterName, clusterDir, daemonGroup, kubeconfigPath, logPath } from './state.ts';
 
 export interface ControlPlane {
   readonly name: ClusterName;
@@ -55,7 +55,7 @@ function daemon(
   flags: readonly string[],
 ): { readonly pid: number; readonly log: string } {
   const log = logPath(plane.name, name);
-  const cgroup = [clusterCgroup(plane.name), 'daemons'];
+  const cgroup = daemonGroup(plane.name, 'control-plane');
   return { pid: startDaemon({ name, command: [binary, ...flags], cgroup, log, inNamespacesOf: plane.pid }), log };
 }
 

@@ -6,10 +6,9 @@ import { build } from './binaries.ts';
 import { cgroupPath, killAll, processesIn } from './cgroup.ts';
 import { addNode, type LocalCluster } from './cluster.ts';
 import { isAlive, waitFor } from './daemon.ts';
-import { type Archive, baseImages, loadImage } from './images.ts';
 import { setPort } from './network.ts';
 import { inNode, nodeName, startKubelet, VOLUMES } from './node.ts';
-import { clusterCgroup, nodeDir, writeState } from './state.ts';
+import { clusterCgroup, daemonGroup, nodeDir, writeState } from './state.ts';
 
 /** Pulls the node's cable: it keeps running, and nobody reaches it. */
 export const cutNetwork = async (cluster: LocalCluster, node: string): Promise<void> => {
@@ -34,13 +33,9 @@ export async function startKubeletAgain(cluster: LocalCluster, node: string): Pr
   writeState(cluster.name, { ...cluster.state, nodes });
 }
 
-/** Kills every container process on the node at once, sandboxes included: a crash of all that ran there. */
-export const killContainers = (cluster: LocalCluster, node: string): Promise<void> =>
-  killAllOnce(cluster, cluster.node(node).name);
-
-/** Kubelet restarts what we kill, so this does not wait for an empty group as `killAll` does. */
-async function killAllOnce(cluster: LocalCluster, node: string): Promise<void> {
-  for (const pid of processesIn(clusterCgroup(cluster.name), node))
+/** Kills every container process on the node once, sandboxes included: a crash of all that ran there, which kubelet then restarts. */
+export function killContainers(cluster: LocalCluster, node: string): void {
+  for (const pid of processesIn(clusterCgroup(cluster.name), cluster.node(node).name))
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
@@ -64,29 +59,17 @@ export const uncordon = (cluster: LocalCluster, node: string): Promise<string> =
 export async function deleteNode(cluster: LocalCluster, name: string): Promise<void> {
   const node = cluster.node(name);
   await stopKubelet(cluster, name);
-  const daemons = [node.containerdPid, node.proxyPid, node.holderPid];
-  const shims = processesIn(clusterCgroup(cluster.name), 'daemons').filter((pid) => sameNamespace(pid, node.holderPid));
-  for (const pid of [...new Set([...shims, ...daemons])]) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-  await killAll(clusterCgroup(cluster.name), name);
+  await killAll(...daemonGroup(cluster.name, node.name));
+  await killAll(clusterCgroup(cluster.name), node.name);
   rmSync(nodeDir(cluster.name, name), { recursive: true, force: true });
   writeState(cluster.name, { ...cluster.state, nodes: cluster.state.nodes.filter((each) => each.name !== name) });
   await cluster.kubectl(['delete', 'node', name, '--ignore-not-found']);
 }
 
-const mountNamespace = (pid: number): string => readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
-const sameNamespace = (pid: number, holder: number): boolean => {
-  try {
-    return mountNamespace(pid) === mountNamespace(holder);
-  } catch {
-    return false; // it ended meanwhile
-  }
-};
-
 /** Adds a fresh node (the fourth, or one in place of a deleted one) and waits until it is Ready. */
-export async function addFreshNode(cluster: LocalCluster, index: number, images: readonly Archive[]): Promise<string> {
+export async function addFreshNode(cluster: LocalCluster, index: number): Promise<string> {
   if (cluster.state.nodes.some((node) => node.index === index)) throw new Failure(`${nodeName(index)} exists already.`);
   const node = await addNode(cluster, index);
-  for (const image of [...(await baseImages()), ...images]) await loadImage(node, image.path);
   await cluster.kubectl(['wait', '--for=create', '--timeout=60s', `node/${node.name}`]);
   await cluster.kubectl(['wait', '--for=condition=Ready', '--timeout=60s', `node/${node.name}`]);
   return node.name;

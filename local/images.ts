@@ -9,7 +9,7 @@ import { Failure } from '../tools/terminal.ts';
 import { build, type Part } from './binaries.ts';
 import { enter } from './daemon.ts';
 import { CONTAINERD_SOCKET } from './node.ts';
-import type { NodeState } from './state.ts';
+import type { Archive, NodeState } from './state.ts';
 
 export const ETCD_VERSIONS = { '3.5': '3.5.35', '3.6': '3.6.16', '3.7': '3.7.3' } as const;
 export type EtcdMinor = keyof typeof ETCD_VERSIONS;
@@ -21,11 +21,6 @@ export const PROVISIONER_IMAGE = 'localhost/local-path-provisioner:0.0.30';
 export const S3_IMAGE = 'localhost/versitygw:1.8.0';
 /** Tagged like the official one, which is what the operator asks for by default. */
 export const etcdImage = (minor: EtcdMinor): string => `quay.io/coreos/etcd:v${ETCD_VERSIONS[minor]}`;
-
-export interface Archive {
-  readonly reference: string;
-  readonly path: string;
-}
 
 const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const program = (path: string, file: string): ImageFile => ({ path, mode: 0o755, content: { file } });

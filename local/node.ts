@@ -11,7 +11,7 @@ import { apiServerUrl, proxyKubeconfig } from './control-plane.ts';
 import { enter, startDaemon, waitFor } from './daemon.ts';
 import { clusterCidr, dnsIp, nodeIp, plugIn, podCidr, type Range, routePods } from './network.ts';
 import { type Authority, kubeconfig } from './pki.ts';
-import { type ClusterName, clusterCgroup, logPath, type NodeState, nodeDir } from './state.ts';
+import { type ClusterName, clusterCgroup, daemonGroup, logPath, type NodeState, nodeDir } from './state.ts';
 
 export interface NodeSpec {
   readonly cluster: ClusterName;
@@ -40,12 +40,13 @@ const MAKE_DISK = [
 
 /** A process that does nothing but keep namespaces open. */
 export function holdNamespaces(cluster: ClusterName, what: string, disk?: string): number {
+  createCgroup(...daemonGroup(cluster, what));
   const flags = ['--net', '--mount', '--propagation', 'private'];
   const command = disk ? ['sh', '-c', MAKE_DISK, 'sh', disk] : ['sleep', 'infinity'];
   return startDaemon({
     name: what,
     command: ['unshare', ...flags, ...command],
-    cgroup: [clusterCgroup(cluster), 'daemons'],
+    cgroup: daemonGroup(cluster, what),
     log: logPath(cluster, what),
   });
 }
@@ -93,7 +94,7 @@ async function startContainerd(cluster: ClusterName, name: string, holderPid: nu
   const pid = startDaemon({
     name: 'containerd',
     command: ['containerd', '--config', '/mnt/etc/containerd.toml'],
-    cgroup: [clusterCgroup(cluster), 'daemons'],
+    cgroup: daemonGroup(cluster, name),
     log,
     inNamespacesOf: holderPid,
   });
@@ -121,7 +122,7 @@ export function startKubelet(
       `--hostname-override=${node.name}`,
       `--node-ip=${node.ip}`,
     ],
-    cgroup: [clusterCgroup(cluster), 'daemons'],
+    cgroup: daemonGroup(cluster, node.name),
     log: logPath(cluster, `${node.name}-kubelet`),
     inNamespacesOf: node.holderPid,
   });
@@ -135,7 +136,7 @@ function startProxy(spec: NodeSpec, node: Pick<NodeState, 'name' | 'holderPid'>)
       '--config=/mnt/etc/kube-proxy.json',
       `--hostname-override=${node.name}`,
     ],
-    cgroup: [clusterCgroup(spec.cluster), 'daemons'],
+    cgroup: daemonGroup(spec.cluster, node.name),
     log: logPath(spec.cluster, `${node.name}-kube-proxy`),
     inNamespacesOf: node.holderPid,
   });

@@ -19,8 +19,15 @@ export interface NodeState {
   readonly proxyPid: number;
 }
 
+/** An image archive that every node has, also one that joins later. */
+export interface Archive {
+  readonly reference: string;
+  readonly path: string;
+}
+
 export interface ClusterState {
   readonly range: Range;
+  readonly images: readonly Archive[];
   readonly switchPid: number;
   readonly controlPlanePid: number;
   readonly nodes: readonly NodeState[];
@@ -35,6 +42,12 @@ export const clusterId = (name: ClusterName): string =>
 
 export const clusterDir = (name: ClusterName): string => join(stateDir, name);
 export const clusterCgroup = (name: ClusterName): string => `etcd-operator-${clusterId(name)}`;
+/** The group of one machine's daemons (the switch, the control plane or a node); container shims are born into it too. */
+export const daemonGroup = (name: ClusterName, machine: string): readonly string[] => [
+  clusterCgroup(name),
+  'daemons',
+  machine,
+];
 /** The end of the cluster's cable on this machine; link names have at most 15 characters. */
 export const hostLink = (name: ClusterName): string => `eo-${clusterId(name)}`;
 export const kubeconfigPath = (name: ClusterName): string => join(clusterDir(name), 'kubeconfig');
