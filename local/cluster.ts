@@ -83,7 +83,7 @@ export class LocalCluster {
 
   /** Loads images into every node, so that Pods can use them without a registry; what is loaded already is passed over. */
   async load(images: readonly Archive[]): Promise<void> {
-    const missing = images.filter((image) => !this.state.images.some((loaded) => loaded.path === image.path));
+    const missing = images.filter((image) => !this.state.images.some((loaded) => loaded.digest === image.digest));
     await Promise.all(this.state.nodes.map((node) => loadInto(node, missing)));
     writeState(this.name, { ...this.state, images: [...this.state.images, ...missing] });
   }

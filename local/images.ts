@@ -22,7 +22,7 @@ export const S3_IMAGE = 'localhost/versitygw:1.8.0';
 /** Tagged like the official one, which is what the operator asks for by default. */
 export const etcdImage = (minor: EtcdMinor): string => `quay.io/coreos/etcd:v${ETCD_VERSIONS[minor]}`;
 
-const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+export const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const program = (path: string, file: string): ImageFile => ({ path, mode: 0o755, content: { file } });
 
 /** An image of one built part: its programs under /usr/local/bin. The part's folder is named by its content, and so is the archive. */
@@ -48,7 +48,7 @@ async function cached(
   const path = join(cacheDir, 'images', `${reference.replace(/[^a-z0-9.]+/g, '-')}-${key.slice(0, 12)}.tar`);
   mkdirSync(join(cacheDir, 'images'), { recursive: true });
   if (!existsSync(path)) await writeImage({ reference, architecture, ...spec }, path);
-  return { reference, path };
+  return { reference, path, digest: key };
 }
 
 const APPLETS = ['sh', 'chmod', 'mkdir', 'mke2fs', 'mount', 'rm', 'rmdir', 'truncate', 'umount'];

@@ -23,6 +23,8 @@ export interface NodeState {
 export interface Archive {
   readonly reference: string;
   readonly path: string;
+  /** Tells two images of one name apart: a rebuilt operator has the same tag and another digest. */
+  readonly digest: string;
 }
 
 export interface ClusterState {
