@@ -65,6 +65,12 @@ export function killChildren(): void {
   for (const child of live) signalGroup(child, 'SIGKILL');
 }
 
+/** A folder on the PATH that may not be read makes a missing command look like a forbidden one. */
+const notStarted = (command: string, error: NodeJS.ErrnoException): Error =>
+  error.code === 'ENOENT' || error.code === 'EACCES'
+    ? new Failure(`${command} is not installed or not on the PATH.`)
+    : error;
+
 /** Runs a command to its end. Rejects with a Failure that carries the end of its output. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const timeout = options.timeoutMs ? AbortSignal.timeout(options.timeoutMs) : undefined;
@@ -77,7 +83,7 @@ export function run(command: string, args: readonly string[], options: RunOption
     if (abort.aborted) onAbort();
     abort.addEventListener('abort', onAbort, { once: true });
     child.on('error', (error: NodeJS.ErrnoException) => {
-      reject(error.code === 'ENOENT' ? new Failure(`${command} is not installed or not on the PATH.`) : error);
+      reject(notStarted(command, error));
     });
     child.on('close', (code, signal) => {
       abort.removeEventListener('abort', onAbort);
@@ -143,7 +149,7 @@ export function handOver(
     process.on('SIGTERM', passOn);
     child.on('error', (error: NodeJS.ErrnoException) => {
       release();
-      reject(error.code === 'ENOENT' ? new Failure(`${command} is not installed or not on the PATH.`) : error);
+      reject(notStarted(command, error));
     });
     child.on('close', (code, signal) => {
       release();

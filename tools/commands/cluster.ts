@@ -33,6 +33,11 @@ export async function down(args: readonly string[]): Promise<number> {
   refuseArguments('down demo|test', rest);
   const local = await import('../../local/cluster.ts');
   await local.down(name === undefined ? undefined : parseName(name, `"${name}"`));
+  say(
+    name === undefined
+      ? 'No local cluster of this checkout is running now.'
+      : `The ${name} cluster is not running now.`,
+  );
   return 0;
 }
 

@@ -71,16 +71,16 @@ async function runIn(folder: string, { level, filter, env, progress, onLine }: V
     log.push(line);
     onLine?.(line);
   });
-  const { code } = await run(
-    process.execPath,
-    [packageProgram('vitest'), 'run', '--project', level, ...reporters, ...selection],
-    {
-      cwd: root,
-      env: { ...(interactive ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined }), ...env },
-      allowFailure: true,
-      onOutput: lines,
-    },
-  );
+  const colours = interactive ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined };
+  // The checkout may be read-only and the user without a home: the native loader reads the configuration without
+  // writing next to it, and vitest keeps a token, which we have no use for, in the folder for user data.
+  const args = ['run', '--configLoader=native', '--project', level, ...reporters, ...selection];
+  const { code } = await run(process.execPath, [packageProgram('vitest'), ...args], {
+    cwd: root,
+    env: { XDG_DATA_HOME: folder, ...colours, ...env },
+    allowFailure: true,
+    onOutput: lines,
+  });
   const text = await readFile(report, 'utf8').catch(() => undefined);
   if (text === undefined) return { tally: oneFailed, log: [...log, 'vitest ended without a report.'].join('\n') };
   return judge(JSON.parse(text) as VitestReport, code, selection, { level, filter, log });
