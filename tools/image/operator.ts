@@ -20,6 +20,8 @@ export interface OperatorImageOptions {
   readonly entry?: string;
   /** Where downloads and the archive are kept. */
   readonly cache?: string;
+  /** The commit that the image says it is from; the checkout's when not given. */
+  readonly revision?: string;
 }
 
 export interface OperatorImage {
@@ -58,8 +60,7 @@ async function revision(): Promise<string | undefined> {
   return head.stdout.trim() + (stdout.trim() === '' ? '' : '-dirty');
 }
 
-async function labels(): Promise<Record<string, string>> {
-  const commit = await revision();
+async function labels(commit: string | undefined): Promise<Record<string, string>> {
   return {
     'org.opencontainers.image.title': 'etcd-operator',
     'org.opencontainers.image.version': await readVersion(),
@@ -138,11 +139,17 @@ async function reusable(path: string, inputs: string): Promise<OperatorImage | u
   return made === inputs && size === image.size ? { ...image, path } : undefined;
 }
 
-async function assemble(options: Required<OperatorImageOptions>, progress: Progress): Promise<OperatorImage> {
+type Complete = OperatorImageOptions & Required<Omit<OperatorImageOptions, 'revision'>>;
+
+async function assemble(options: Complete, progress: Progress): Promise<OperatorImage> {
   const { architecture, cache } = options;
   const path = join(cache, 'images', `etcd-operator-${architecture}.tar`);
   progress('bundling');
-  const [parts, reference, description] = await Promise.all([bundle(options.entry), operatorReference(), labels()]);
+  const [parts, reference, description] = await Promise.all([
+    bundle(options.entry),
+    operatorReference(),
+    labels(options.revision ?? (await revision())),
+  ]);
   progress('getting Node');
   const node = await pinnedNode(architecture, cache);
   // The root certificates in the image are those of the Node that runs this.
