@@ -51,9 +51,9 @@ async function cached(
   return { reference, path, digest: key };
 }
 
-const APPLETS = ['sh', 'chmod', 'mkdir', 'mke2fs', 'mount', 'rm', 'rmdir', 'truncate', 'umount'];
+const APPLETS = 'cat chmod mkdir mke2fs mount nslookup ping rm rmdir sh sleep truncate umount wget'.split(' ');
 
-/** A shell for the storage provisioner's helper Pods. */
+/** A shell for the storage provisioner's helper Pods, and for tests that look around. */
 function busyboxImage(): Promise<Archive> {
   if (!existsSync('/bin/busybox')) throw new Failure('busybox-static is not installed: run ./dev up again as root.');
   const links = APPLETS.map((name): ImageFile => ({ path: `/bin/${name}`, mode: 0o777, content: { link: 'busybox' } }));

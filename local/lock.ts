@@ -5,7 +5,19 @@ import { cacheDir } from '../tools/paths.ts';
 import { Failure } from '../tools/terminal.ts';
 import { isAlive } from './daemon.ts';
 
-export async function withLock<T>(what: string, work: () => Promise<T>): Promise<T> {
+/** Those who want the same lock in this process take turns: an interrupted `up` and the `down` that cleans up after it. */
+const turns = new Map<string, Promise<unknown>>();
+
+export function withLock<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const turn = (turns.get(what) ?? Promise.resolve()).then(() => locked(what, work));
+  turns.set(
+    what,
+    turn.catch(() => {}),
+  );
+  return turn;
+}
+
+async function locked<T>(what: string, work: () => Promise<T>): Promise<T> {
   const path = join(cacheDir, 'locks', what.replaceAll(' ', '-'));
   mkdirSync(join(cacheDir, 'locks'), { recursive: true });
   acquire(path, what);

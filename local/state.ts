@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { root, stateDir } from '../tools/paths.ts';
 import type { Range } from './network.ts';
 
-export type ClusterName = 'demo' | 'test';
-export const CLUSTER_NAMES: readonly ClusterName[] = ['demo', 'test'];
+/** The demo's, the tests', and one that tests of `up` and `down` themselves bring up and break. */
+export const CLUSTER_NAMES = ['demo', 'test', 'scratch'] as const;
+export type ClusterName = (typeof CLUSTER_NAMES)[number];
 
 export interface NodeState {
   readonly name: string;

@@ -1,0 +1,86 @@
+/** `up` and `down` on a cluster of their own: whatever was killed in whatever state, the next command works and nothing stays behind. */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { cgroupExists, processesIn } from '../../../local/cgroup.ts';
+import { down, running, up } from '../../../local/cluster.ts';
+import { clusterCgroup, clusterDir, hostLink, readState } from '../../../local/state.ts';
+import { root } from '../../../tools/paths.ts';
+import { run } from '../../../tools/process.ts';
+import { testCluster } from '../../support/journey.ts';
+
+afterAll(() => down('scratch'));
+
+/** Everything of ours that the kernel or the disk could still have. */
+async function traces(): Promise<readonly string[]> {
+  const octet = `10.${readStateOctet}.`;
+  const routes = readStateOctet === undefined ? '' : (await run('ip', ['route', 'show', 'table', 'all'])).stdout;
+  const loops = (await run('losetup', ['--list', '--noheadings', '--output', 'BACK-FILE'])).stdout;
+  return [
+    ...processesIn(clusterCgroup('scratch')).map((pid) => `process ${pid}`),
+    ...(cgroupExists(clusterCgroup('scratch')) ? ['cgroup'] : []),
+    ...(existsSync(clusterDir('scratch')) ? ['folder'] : []),
+    ...(existsSync(`/sys/class/net/${hostLink('scratch')}`) ? ['interface'] : []),
+    ...(readFileSync('/proc/self/mountinfo', 'utf8').includes(clusterDir('scratch')) ? ['mount'] : []),
+    ...(routes.includes(octet) ? ['route'] : []),
+    ...(loops.includes(clusterDir('scratch')) ? ['loop device'] : []),
+  ];
+}
+let readStateOctet: number | undefined;
+
+/** `up` in a process of its own, to be killed at a chosen moment. */
+function upInChild(): ReturnType<typeof spawn> {
+  const script = `import('./local/cluster.ts').then((m) => m.up('scratch'))`;
+  return spawn(process.execPath, ['--eval', script], { cwd: root, stdio: 'ignore' });
+}
+
+test('runs beside another cluster in a range of its own, a second up finds it, and down leaves no trace', async () => {
+  const scratch = await up('scratch');
+  readStateOctet = scratch.state.range.octet;
+  const other = await testCluster();
+  expect(scratch.state.range).not.toEqual(other.state.range);
+  expect(await scratch.kubectl(['get', 'nodes', '-o', 'name'])).toBe('node/node-1\nnode/node-2\nnode/node-3\n');
+  expect(await traces()).toContain('route');
+
+  const started = performance.now();
+  expect((await up('scratch')).state).toEqual(scratch.state);
+  expect(performance.now() - started).toBeLessThan(3_000);
+
+  await down('scratch');
+  expect(await traces()).toEqual([]);
+  expect(await running('scratch')).toBeUndefined();
+  expect(await other.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
+});
+
+test.each([400, 1_500, 4_000])(
+  'an up that was killed after %i ms is no obstacle to down, nor to another up',
+  async (ms) => {
+    const child = upInChild();
+    await sleep(ms);
+    child.kill('SIGKILL');
+    await new Promise((resolve) => child.once('close', resolve));
+    expect(await running('scratch')).toBeUndefined();
+    await down('scratch');
+    expect(await traces()).toEqual([]);
+  },
+);
+
+test('up replaces what a killed up left behind', async () => {
+  const child = upInChild();
+  await sleep(3_000);
+  child.kill('SIGKILL');
+  await new Promise((resolve) => child.once('close', resolve));
+  const scratch = await up('scratch');
+  expect(await scratch.kubectl(['get', 'nodes', '-o', 'name'])).toContain('node/node-3');
+});
+
+test('down works when the control plane and every record of the cluster are gone', async () => {
+  const state = readState('scratch');
+  for (const pid of processesIn(clusterCgroup('scratch')))
+    if (pid === state?.controlPlanePid) process.kill(pid, 'SIGKILL');
+  await run('rm', ['-f', join(clusterDir('scratch'), 'state.json')]);
+  await down('scratch');
+  expect(await traces()).toEqual([]);
+});

@@ -1,0 +1,83 @@
+/** The journey of a new user: create, use, break, delete; and what is refused at the door. */
+import { describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { aTenant, conditionOf, KIND, MEMBER_KIND } from '../support/journey.ts';
+
+describe('a single-member cluster', () => {
+  test('comes up, takes a key through its Service, and says so in its status', async () => {
+    const tenant = await aTenant();
+    await tenant.create('first');
+    const cluster = await tenant.available('first');
+
+    expect(cluster.status?.clusterID).toMatch(/^[0-9a-f]{16}$/);
+    expect(await tenant.etcdctl('first', 'put', 'a', '1')).toBe('OK');
+    expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only')).toBe('1');
+    await eventually(async () => {
+      const settled = await tenant.get(KIND, 'first');
+      expect(conditionOf(settled, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
+      expect(conditionOf(settled, 'Progressing')).toMatchObject({ status: 'False', reason: 'Reconciled' });
+      expect(conditionOf(settled, 'Degraded')).toMatchObject({ status: 'False' });
+      expect(settled.status?.readyMembers).toBe(1);
+    });
+    const [member] = await tenant.list(MEMBER_KIND);
+    expect(member?.metadata.name).toMatch(/^first-[a-z0-9]{5}$/);
+    expect(await tenant.etcdctl('first', 'member', 'list')).toContain(member?.status?.memberID);
+  });
+
+  test('gets its Pod back with its data after the Pod was deleted', async () => {
+    const tenant = await aTenant();
+    await tenant.create('phoenix');
+    const before = await tenant.available('phoenix');
+    await tenant.etcdctl('phoenix', 'put', 'kept', 'yes');
+    const [pod] = await tenant.list('pods');
+    await tenant.kubectl('delete', 'pod', pod?.metadata.name ?? '', '--wait=true');
+
+    await eventually(async () =>
+      expect(await tenant.etcdctl('phoenix', 'get', 'kept', '--print-value-only')).toBe('yes'),
+    );
+    const after = await tenant.available('phoenix');
+    expect(after.status?.clusterID).toBe(before.status?.clusterID);
+    expect((await tenant.list('pods'))[0]?.metadata.uid).not.toBe(pod?.metadata.uid);
+  });
+
+  test('leaves nothing behind when it is deleted', async () => {
+    const tenant = await aTenant();
+    await tenant.create('gone');
+    await tenant.available('gone');
+    const [claim] = await tenant.list('pvc');
+    const volume = String(claim?.spec['volumeName']);
+    await tenant.kubectl('delete', KIND, 'gone', '--wait=true');
+
+    await eventually(async () => {
+      for (const kind of [MEMBER_KIND, 'pods', 'pvc', 'services']) expect(await tenant.list(kind)).toEqual([]);
+      expect(await tenant.kubectl('get', 'pv', '-o', 'name')).not.toContain(volume);
+    });
+  });
+
+  test('is not formed a second time when its only member is deleted', async () => {
+    const tenant = await aTenant();
+    await tenant.create('lost');
+    const before = await tenant.available('lost');
+    await tenant.kubectl('delete', MEMBER_KIND, '--all', '--wait=true');
+
+    await eventually(async () => {
+      const cluster = await tenant.get(KIND, 'lost');
+      expect(conditionOf(cluster, 'Available')).toMatchObject({ status: 'False', reason: 'AllMembersLost' });
+      expect(cluster.status?.clusterID).toBe(before.status?.clusterID);
+    });
+    expect(await tenant.list(MEMBER_KIND)).toEqual([]);
+  });
+});
+
+describe('what the API server refuses, with a sentence that helps', () => {
+  test.each([
+    ['a name that is too long for its members', 'a'.repeat(57), {}, /56/],
+    ['a name that cannot be a Service', '1st', {}, /name/],
+    ['a volume of no size', 'empty', { storage: { size: '0' } }, /size/],
+    ['a version that is not one', 'odd', { version: 'latest' }, /version/],
+    ['more members than this build runs', 'three', { replicas: 3 }, /single|one member|replicas/],
+  ])('%s', async (_what, name, spec, sentence) => {
+    const tenant = await aTenant();
+    await expect(tenant.create(name, spec)).rejects.toThrow(sentence);
+  });
+});

@@ -1,0 +1,95 @@
+/** A tenant of the test cluster: a namespace of its own at the restricted level, and the words of a user's journey. */
+import { onTestFinished } from 'vitest';
+import { type LocalCluster, running } from '../../local/cluster.ts';
+import { ETCD_VERSIONS } from '../../local/images.ts';
+
+export const KIND = 'etcdclusters.etcd-operator.cozystack.io';
+export const MEMBER_KIND = 'etcdmembers.etcd-operator.cozystack.io';
+
+export async function testCluster(): Promise<LocalCluster> {
+  const cluster = await running('test');
+  if (!cluster) throw new Error('the test cluster is not running: ./dev test e2e starts it');
+  return cluster;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+export interface AnObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly resourceVersion: string;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly clusterID?: string;
+    readonly readyMembers?: number;
+    readonly memberID?: string;
+  };
+}
+
+export class Tenant {
+  readonly cluster: LocalCluster;
+  readonly namespace: string;
+  constructor(cluster: LocalCluster, namespace: string) {
+    this.cluster = cluster;
+    this.namespace = namespace;
+  }
+
+  kubectl(...args: readonly string[]): Promise<string> {
+    return this.cluster.kubectl(['-n', this.namespace, ...args]);
+  }
+
+  async list(kind: string, ...selection: readonly string[]): Promise<readonly AnObject[]> {
+    return (JSON.parse(await this.kubectl('get', kind, ...selection, '-o', 'json')) as { items: AnObject[] }).items;
+  }
+
+  async get(kind: string, name: string): Promise<AnObject> {
+    return JSON.parse(await this.kubectl('get', kind, name, '-o', 'json')) as AnObject;
+  }
+
+  /** Creates an EtcdCluster as a user would with `kubectl create`; what admission refuses comes back as the rejection. */
+  async create(name: string, spec: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const object = {
+      apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
+      kind: 'EtcdCluster',
+      metadata: { name, namespace: this.namespace },
+      spec: { replicas: 1, version: ETCD_VERSIONS['3.6'], storage: { size: '256Mi' }, ...spec },
+    };
+    await this.cluster.kubectl(['create', '-f', '-'], JSON.stringify(object));
+  }
+
+  async available(name: string, timeoutSeconds = 90): Promise<AnObject> {
+    await this.kubectl('wait', '--for=condition=Available', `--timeout=${timeoutSeconds}s`, `${KIND}/${name}`);
+    return this.get(KIND, name);
+  }
+
+  /** Speaks to the cluster through its client Service, from inside Kubernetes. */
+  async etcdctl(name: string, ...args: readonly string[]): Promise<string> {
+    const [pod] = await this.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+    if (!pod) throw new Error(`${name} has no Pod`);
+    const endpoint = `--endpoints=http://${name}-client.${this.namespace}.svc:2379`;
+    return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...args)).trim();
+  }
+}
+
+/** A fresh namespace where only Pods of the restricted level are admitted; it goes with the test. */
+export async function aTenant(): Promise<Tenant> {
+  const cluster = await testCluster();
+  const namespace = `t-${crypto.randomUUID().slice(0, 8)}`;
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
+  onTestFinished(async () => {
+    if (process.env['DEV_KEEP'] !== '1') await cluster.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
+  return new Tenant(cluster, namespace);
+}
+
+export const conditionOf = (object: AnObject, type: string): Condition | undefined =>
+  object.status?.conditions?.find((condition) => condition.type === type);
