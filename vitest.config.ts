@@ -1,6 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { testFiles } from './tools/test/levels.ts';
 
+/** These stop the operator or break nodes: one file at a time, and none beside them. */
+const e2eAlone = 'test/e2e/alone/**/*.test.ts';
+const e2e = { globalSetup: 'test/e2e/setup.ts', testTimeout: 180_000, hookTimeout: 300_000 };
+
 /** One project per level of test; `./dev test` runs them one after the other. */
 export default defineConfig({
   test: {
@@ -9,7 +13,16 @@ export default defineConfig({
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'integration', include: [testFiles.integration], testTimeout: 60_000, hookTimeout: 120_000 } },
-      { test: { name: 'e2e', include: [testFiles.e2e], testTimeout: 180_000, hookTimeout: 300_000 } },
+      { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], ...e2e } },
+      {
+        test: {
+          name: 'e2e-alone',
+          include: [e2eAlone],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 }, // after the files that share the cluster
+          ...e2e,
+        },
+      },
     ],
   },
 });

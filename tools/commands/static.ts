@@ -28,6 +28,8 @@ export async function lint(args: readonly string[]): Promise<number> {
       failed.push(name);
     });
   }
-  if (failed.length > 0) throw new Failure(`${failed.join(', ')} failed; ./dev fmt corrects the format.`);
-  return 0;
+  if (failed.length === 0) return 0;
+  throw new Failure(
+    `${failed.join(', ')} failed${failed.includes('format') ? '; ./dev fmt corrects the format' : ''}.`,
+  );
 }

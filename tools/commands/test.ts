@@ -52,7 +52,7 @@ function everything(request: TestRequest): readonly Stage[] {
 const preparations: Partial<Record<Level, () => Promise<void>>> = {
   integration: async () => {
     const { build } = await import('../../local/binaries.ts');
-    await build(['kubernetes', 'etcd-3.6']);
+    await build(['kubernetes', 'etcd-3.6', 'helm']); // cold, this takes longer than a test may
   },
 };
 

@@ -7,7 +7,7 @@ import { run } from '../process.ts';
 import { say } from '../terminal.ts';
 import type { Outcome } from './vitest.ts';
 
-const keep = (): boolean => !!process.env['DEV_KEEP'];
+const keep = (): boolean => process.env['DEV_KEEP'] === '1';
 
 export async function withTestCluster(
   work: (env: Readonly<Record<string, string>>) => Promise<Outcome>,
@@ -21,7 +21,7 @@ export async function withTestCluster(
   };
   return withUndo(undo, async () => {
     try {
-      const cluster = await local.up('test');
+      const cluster = await local.up('test', { s3: true });
       return await work({ KUBECONFIG: cluster.kubeconfig, DEV_CLUSTER: 'test' });
     } catch (error) {
       await keepLogs();

@@ -74,7 +74,7 @@ async function runIn(folder: string, { level, filter, env, progress, onLine }: V
   const colours = interactive ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined };
   // The checkout may be read-only and the user without a home: the native loader reads the configuration without
   // writing next to it, and vitest keeps a token, which we have no use for, in the folder for user data.
-  const args = ['run', '--configLoader=native', '--project', level, ...reporters, ...selection];
+  const args = ['run', '--configLoader=native', `--project=${level}*`, ...reporters, ...selection];
   const { code } = await run(process.execPath, [packageProgram('vitest'), ...args], {
     cwd: root,
     env: { XDG_DATA_HOME: folder, ...colours, ...env },
