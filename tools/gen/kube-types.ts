@@ -80,10 +80,11 @@ function typeOf(schema: Schema, depth: number, refer: (name: string) => void): s
   }
   if (schema.allOf?.length === 1 && schema.allOf[0]) return typeOf(schema.allOf[0], depth, refer);
   if (schema.oneOf) return schema.oneOf.map((one) => typeOf(one, depth, refer)).join(' | ');
-  switch (schema.type ?? '') {
+  const type = schema.type ?? 'unknown';
+  switch (type) {
     case 'string':
     case 'boolean':
-      return schema.type;
+      return type;
     case 'integer':
     case 'number':
       return 'number';

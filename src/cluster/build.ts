@@ -1,0 +1,117 @@
+/** The objects that a cluster is made of. */
+import type { EtcdCluster, Target } from '../api/etcd-cluster.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { OwnerReference } from '../api/meta.ts';
+import {
+  API_VERSION,
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  clientServiceName,
+  clusterLabels,
+  headlessServiceName,
+  MEMBER_FINALIZER,
+  memberLabels,
+  PEER_PORT,
+  peerURL,
+  ROLE_LABEL,
+  ROLE_VOTER,
+} from '../api/names.ts';
+import type { Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
+import { sameJson } from '../lib/merge-patch.ts';
+import { identity } from './observed.ts';
+
+const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
+  {
+    apiVersion: API_VERSION,
+    kind: 'EtcdCluster',
+    name: identity(cluster).name,
+    uid: identity(cluster).uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  },
+];
+
+const port = (name: string, number: number): ServicePort => ({
+  name,
+  port: number,
+  targetPort: number,
+  protocol: 'TCP',
+});
+
+function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service {
+  const { namespace, name: clusterName } = identity(cluster);
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace, labels: clusterLabels(clusterName), ownerReferences: ownedBy(cluster) },
+    spec,
+  };
+}
+
+/** Gives every member a name in DNS, before it is ready: members find each other through it while they start. */
+export function headlessService(cluster: EtcdCluster): Service {
+  const { name } = identity(cluster);
+  return service(cluster, headlessServiceName(name), {
+    clusterIP: 'None',
+    publishNotReadyAddresses: true,
+    selector: { [CLUSTER_LABEL]: name },
+    ports: [port('client', CLIENT_PORT), port('peer', PEER_PORT)],
+  });
+}
+
+/** Where clients connect: voters only, because learners refuse most requests. */
+export function clientService(cluster: EtcdCluster): Service {
+  const { name } = identity(cluster);
+  return service(cluster, clientServiceName(name), {
+    selector: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER },
+    ports: [port('client', CLIENT_PORT)],
+  });
+}
+
+/** The fields of a Service that we hold on to; everything else is the user's. */
+export const heldFields = ({ spec }: Service): Readonly<Record<string, unknown>> => ({
+  spec: {
+    selector: spec?.selector,
+    ports: spec?.ports,
+    ...(spec?.publishNotReadyAddresses && { publishNotReadyAddresses: true }),
+  },
+});
+
+/** Whether a field that we hold on to was changed. Extra ports are the user's. */
+export function hasDrifted(actual: Service, built: Service): boolean {
+  const [is, want] = [actual.spec, built.spec];
+  const published = want?.publishNotReadyAddresses !== true || is?.publishNotReadyAddresses === true;
+  const carries = (p: ServicePort): boolean =>
+    (is?.ports ?? []).some(
+      (q) =>
+        q.name === p.name &&
+        q.port === p.port &&
+        (q.protocol ?? 'TCP') === p.protocol &&
+        (q.targetPort ?? q.port) === p.targetPort,
+    );
+  return !(published && sameJson(is?.selector, want?.selector) && (want?.ports ?? []).every(carries));
+}
+
+/** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
+export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
+  const { name: clusterName, namespace } = identity(cluster);
+  return {
+    apiVersion: API_VERSION,
+    kind: 'EtcdMember',
+    metadata: {
+      name,
+      namespace,
+      labels: memberLabels(clusterName, name),
+      finalizers: [MEMBER_FINALIZER],
+      ownerReferences: ownedBy(cluster),
+    },
+    spec: {
+      clusterName,
+      version: target.version,
+      storage: target.storage,
+      bootstrap: true,
+      initialCluster: `${name}=${peerURL(name, clusterName, namespace)}`,
+      clusterToken: token,
+    },
+  };
+}

@@ -1,0 +1,103 @@
+/** The facts that a decision about one EtcdCluster is made from, and the questions that rules ask of them. */
+import { findCondition } from '../api/conditions.ts';
+import { type EtcdCluster, type Target, targetOf } from '../api/etcd-cluster.ts';
+import { DATA_LOST, type EtcdMember } from '../api/etcd-member.ts';
+import { clientServiceName, headlessServiceName, memberName, peerURL } from '../api/names.ts';
+import type { Holding } from '../api/ownership.ts';
+import type { Service } from '../gen/kube.ts';
+import { sameQuantity } from '../lib/quantity.ts';
+
+/** The Pod of a member, as far as the cluster cares. */
+export type PodView =
+  | { readonly is: 'absent' }
+  | { readonly is: 'present'; readonly ip?: string; readonly ready: boolean; readonly startedAt?: number };
+
+export interface MemberView {
+  readonly object: EtcdMember;
+  readonly pod: PodView;
+}
+
+export interface EtcdMemberEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly peerURLs: readonly string[];
+  readonly isLearner: boolean;
+}
+
+/** What etcd itself said in this pass. */
+export type EtcdView =
+  | { readonly is: 'notAsked' }
+  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'answers'; readonly clusterID: string; readonly members: readonly EtcdMemberEntry[] };
+
+export interface Observed {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly cluster: EtcdCluster;
+  readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };
+  /** Whoever has the name of the first member. */
+  readonly seed: Holding<EtcdMember>;
+  /** Controlled by this cluster, by name; those being deleted included. */
+  readonly members: readonly MemberView[];
+  readonly etcd: EtcdView;
+}
+
+/** The first name that a cluster gives out is the seed's. */
+export const SEED = 1;
+
+export const identity = (
+  cluster: EtcdCluster,
+): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
+  name: cluster.metadata.name ?? '',
+  namespace: cluster.metadata.namespace ?? '',
+  uid: cluster.metadata.uid ?? '',
+});
+
+export const seedName = (cluster: EtcdCluster): string => {
+  const { name, uid } = identity(cluster);
+  return memberName(name, uid, SEED);
+};
+
+export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
+export const wanted = (o: Observed): Target => targetOf(o.cluster.spec);
+
+export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
+export const isReadyVoter = (m: MemberView): boolean =>
+  m.object.status?.isVoter === true &&
+  m.object.metadata.deletionTimestamp === undefined &&
+  readyCondition(m.object)?.status === 'True' &&
+  m.pod.is === 'present' &&
+  m.pod.ready;
+
+/** No copy of the data is left: nothing that the operator does can bring it back. */
+export const isLost = (o: Observed): boolean =>
+  isFormed(o) && o.members.every((m) => readyCondition(m.object)?.reason === DATA_LOST);
+
+/** Names that we need and somebody else has, each as a sentence. */
+export function conflicts(o: Observed): readonly string[] {
+  const { name } = identity(o.cluster);
+  const held = (kind: string, object: string, holding: Holding<unknown>): readonly string[] =>
+    holding.is === 'foreign' ? [`${kind} ${object} exists and belongs to ${holding.owner}`] : [];
+  return [
+    ...held('Service', headlessServiceName(name), o.services.headless),
+    ...held('Service', clientServiceName(name), o.services.client),
+    ...held('EtcdMember', seedName(o.cluster), o.seed),
+  ];
+}
+
+/** What was accepted from the user and has not reached a member, each as a sentence. */
+export function unapplied(o: Observed): readonly string[] {
+  const target = wanted(o);
+  return o.members.flatMap(({ object: { metadata, spec } }) => [
+    ...(spec.version === target.version ? [] : [`version ${target.version} (${metadata.name} has ${spec.version})`]),
+    ...(sameQuantity(spec.storage.size, target.storage.size)
+      ? []
+      : [`storage.size ${target.storage.size} (${metadata.name} has ${spec.storage.size})`]),
+  ]);
+}
+
+/** Whether an entry of etcd's list is this member. A member that never started has no name yet. */
+export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
+  const { name = '', namespace = '' } = member.metadata;
+  return entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace));
+};

@@ -1,0 +1,111 @@
+/** Rules that lead from nothing to a cluster with an id. They apply only while no id is recorded. */
+import type { EtcdClusterStatus } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { clusterToken } from '../../api/names.ts';
+import { probeMs } from '../../lib/backoff.ts';
+import { type Answer, seen } from '../../runtime/plan.ts';
+import { seedMember } from '../build.ts';
+import {
+  identity,
+  isEntryOf,
+  isFormed,
+  type MemberView,
+  type Observed,
+  readyCondition,
+  SEED,
+  seedName,
+  unapplied,
+  wanted,
+} from '../observed.ts';
+import { progressDeadline } from '../status.ts';
+import { serviceSteps } from './services.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+
+/** etcd is up within a second of its Pod's address, so it is asked often at first; a broken image may take hours. */
+const PROBE = { firstMs: 100, maxMs: 10_000 };
+
+const seedView = (o: Observed): MemberView | undefined =>
+  o.members.find((m) => m.object.metadata.name === seedName(o.cluster));
+
+/**
+ * Begins the cluster. The token, the target and the right to the first name are durable before anything is made, and the
+ * name follows from them: whoever comes here again after a crash makes the same objects, or is told that they exist.
+ */
+export function bootstrap(o: Observed): Answered {
+  if (isFormed(o) || o.seed.is !== 'absent') return undefined;
+  const { name, namespace, uid } = identity(o.cluster);
+  const status = o.cluster.status ?? {};
+  const token = status.clusterToken ?? clusterToken(namespace, name, uid);
+  const target = status.observed ?? wanted(o);
+  const latch: EtcdClusterStatus = {
+    clusterToken: token,
+    observed: target,
+    membersNamed: Math.max(status.membersNamed ?? 0, SEED),
+    progressDeadline: status.progressDeadline ?? progressDeadline(o),
+  };
+  const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
+  return {
+    why: `beginning the cluster with member ${seed.metadata.name}`,
+    latch,
+    steps: [...serviceSteps(o), { do: 'create', object: seed }],
+  };
+}
+
+/** Nothing was ever acknowledged before the id is recorded, so a seed that was made from an older spec is simply made again. */
+export function rebuildSeed(o: Observed): Answered {
+  if (isFormed(o) || o.seed.is !== 'ours' || o.etcd.is === 'answers') return undefined;
+  const old: EtcdMember = o.seed.object;
+  if (old.metadata.deletionTimestamp !== undefined || unapplied(o).length === 0) return undefined;
+  return {
+    why: `the spec was edited before the cluster existed: making member ${old.metadata.name} again`,
+    steps: [{ do: 'delete', what: seen('EtcdMember', old) }],
+  };
+}
+
+/** The seed answers, and it is alone: its id is the cluster's id from now on. */
+export function discover(o: Observed): Answered {
+  const seed = seedView(o);
+  if (isFormed(o) || !seed || o.etcd.is !== 'answers') return undefined;
+  const [only, ...others] = o.etcd.members;
+  if (!only || others.length > 0 || !isEntryOf(only, seed.object)) {
+    const names = o.etcd.members.map((m) => m.name || m.peerURLs.join()).join(', ');
+    return { why: `the etcd at the seed's address has other members than the seed: ${names}`, wakeAfter: PROBE.maxMs };
+  }
+  return {
+    why: `etcd cluster ${o.etcd.clusterID} answers`,
+    latch: { clusterID: o.etcd.clusterID },
+    steps: [
+      {
+        do: 'patch',
+        to: seen('EtcdMember', seed.object),
+        subresource: 'status',
+        fields: { status: { isVoter: true } },
+      },
+    ],
+    notice: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} answers` },
+  };
+}
+
+export function waitForSeed(o: Observed): Answered {
+  if (isFormed(o)) return undefined;
+  const seed = seedView(o);
+  if (!seed) return { why: 'waiting for the first member' };
+  const name = seed.object.metadata.name;
+  if (seed.object.metadata.deletionTimestamp !== undefined)
+    return { why: `waiting for the earlier member ${name} to be gone` };
+  if (seed.pod.is === 'absent') return { why: `waiting for the Pod of member ${name}${said(seed)}` };
+  if (seed.pod.ip === undefined) return { why: `waiting for Pod ${name} to get an address${said(seed)}` };
+  const since = seed.pod.startedAt ?? o.now;
+  const why = o.etcd.is === 'silent' ? `: ${o.etcd.why}` : '';
+  return {
+    why: `waiting for etcd in Pod ${name} to answer${why}${said(seed)}`,
+    wakeAfter: probeMs(o.now - since, PROBE),
+  };
+}
+
+/** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned. */
+const said = (seed: MemberView): string => {
+  const ready = readyCondition(seed.object);
+  return ready?.status === 'False' ? ` (${ready.message})` : '';
+};

@@ -1,0 +1,50 @@
+/** Rules about the cluster as a whole: is there anything to do, and towards which target. */
+import { type EtcdClusterStatus, SUPPORTED_REPLICAS } from '../../api/etcd-cluster.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import type { Answer } from '../../runtime/plan.ts';
+import { conflicts, isFormed, isLost, type Observed, wanted } from '../observed.ts';
+import { progressDeadline } from '../status.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+
+/** Things that carry no label of ours send us no event when they go. */
+const RECHECK_MS = 10_000;
+
+export const beingDeleted = (o: Observed): Answered =>
+  o.cluster.metadata.deletionTimestamp === undefined
+    ? undefined
+    : { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' };
+
+export const unsupportedSize = (o: Observed): Answered =>
+  wanted(o).replicas === SUPPORTED_REPLICAS
+    ? undefined
+    : { why: `replicas ${wanted(o).replicas} is not supported: this build runs single-member clusters` };
+
+/** Before a cluster exists, nothing is made next to somebody else's objects. A running one goes on and says so. */
+export const nameTaken = (o: Observed): Answered =>
+  isFormed(o) || conflicts(o).length === 0
+    ? undefined
+    : {
+        why: `${conflicts(o).join('; ')}: delete or rename it, or give the cluster another name`,
+        wakeAfter: RECHECK_MS,
+      };
+
+/** An edit is taken up at once: no membership change can be half-done in a cluster of one. */
+export const adoptTarget = (o: Observed): Answered => {
+  const { observed } = o.cluster.status ?? {};
+  if (observed === undefined || sameJson(observed, wanted(o))) return undefined;
+  return {
+    why: 'the spec was edited',
+    latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },
+  };
+};
+
+/** A cluster that once existed is never begun a second time: that would hide the loss behind an empty database. */
+export const allMembersLost = (o: Observed): Answered =>
+  isLost(o)
+    ? {
+        why:
+          'no member of this cluster has its data any more, and the operator does not begin a second, empty cluster in its place. ' +
+          'If the data is not needed, delete this EtcdCluster and create it again; otherwise restore a snapshot into a new one',
+      }
+    : undefined;

@@ -1,0 +1,24 @@
+/** Rules about the two Services. */
+import type { EtcdClusterStatus } from '../../api/etcd-cluster.ts';
+import type { Holding } from '../../api/ownership.ts';
+import type { Service } from '../../gen/kube.ts';
+import { type Answer, type Step, seen } from '../../runtime/plan.ts';
+import { clientService, hasDrifted, headlessService, heldFields } from '../build.ts';
+import type { Observed } from '../observed.ts';
+
+const stepFor = (built: Service, holding: Holding<Service>): readonly Step[] => {
+  if (holding.is === 'absent') return [{ do: 'create', object: built }];
+  if (holding.is === 'foreign' || !hasDrifted(holding.object, built)) return [];
+  return [{ do: 'apply', to: seen('Service', holding.object), fields: heldFields(built) }];
+};
+
+/** What makes both Services right; nothing for one that belongs to somebody else. */
+export const serviceSteps = (o: Observed): readonly Step[] => [
+  ...stepFor(headlessService(o.cluster), o.services.headless),
+  ...stepFor(clientService(o.cluster), o.services.client),
+];
+
+export const repairServices = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
+  const steps = serviceSteps(o);
+  return steps.length === 0 ? undefined : { why: 'a Service is missing or was changed', steps };
+};

@@ -1,0 +1,133 @@
+/**
+ * Leader election on a Lease. The holder renews every 2 s; whoever could not for 10 s stops writing by itself, 5 s before
+ * anybody else may take over. `decideLease` is the protocol; `Leadership` is the loop around it.
+ */
+import type { Lease, LeaseSpec } from '../gen/kube.ts';
+import type { Client } from './client.ts';
+import { isConflict } from './errors.ts';
+import type { Ref } from './object.ts';
+import { leases } from './resources.ts';
+
+export const LEASE_SECONDS = 15;
+export const RENEW_DEADLINE_MS = 10_000;
+export const RETRY_MS = 2_000;
+
+/** What was seen of the Lease, and since when (on our own clock: the holder's clock may be wrong) it looks like that. */
+export interface Sighting {
+  readonly lease: Lease | undefined;
+  readonly unchangedMs: number;
+}
+export type LeaseMove = 'create' | 'take' | 'renew' | 'wait';
+
+export function decideLease(identity: string, { lease, unchangedMs }: Sighting): LeaseMove {
+  if (!lease) return 'create';
+  const holder = lease.spec?.holderIdentity ?? '';
+  if (holder === identity) return 'renew';
+  const expired = unchangedMs > (lease.spec?.leaseDurationSeconds ?? LEASE_SECONDS) * 1000;
+  return holder === '' || expired ? 'take' : 'wait';
+}
+
+export interface LeadershipOptions {
+  readonly client: Client;
+  readonly ref: Ref;
+  readonly identity: string;
+  /** Milliseconds that never go back. */
+  readonly monotonic: () => number;
+  /** The time of day, for people who read the Lease. */
+  readonly now: () => Date;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+const microTime = (date: Date): string => date.toISOString().replace('Z', '000Z');
+
+export class Leadership {
+  readonly #options: LeadershipOptions;
+  #renewedAt: number | undefined;
+  #seen: { readonly version: string; readonly at: number } | undefined;
+
+  constructor(options: LeadershipOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a write started now is certainly ours to make. */
+  get held(): boolean {
+    return this.#renewedAt !== undefined && this.#options.monotonic() - this.#renewedAt < RENEW_DEADLINE_MS;
+  }
+
+  /** Resolves when the lease is ours; rejects when the signal ends the wait. */
+  async acquire(signal: AbortSignal): Promise<void> {
+    while (!this.held) {
+      signal.throwIfAborted();
+      await this.#attempt(signal);
+      if (!this.held) await this.#options.sleep(RETRY_MS, signal);
+    }
+  }
+
+  /** Keeps renewing; resolves when the lease is lost, or when the signal says that we are leaving. */
+  async keep(signal: AbortSignal): Promise<'lost' | 'leaving'> {
+    while (!signal.aborted) {
+      await this.#options.sleep(RETRY_MS, signal);
+      if (signal.aborted) break;
+      await this.#attempt(signal);
+      if (!this.held) return 'lost';
+    }
+    return 'leaving';
+  }
+
+  /** Lets the next one start at once instead of after the lease has run out. */
+  async release(): Promise<void> {
+    const { client, ref, identity } = this.#options;
+    const lease = await client.get(leases, ref);
+    this.#renewedAt = undefined;
+    if (lease?.spec?.holderIdentity !== identity) return;
+    await this.#write(lease, { holderIdentity: '', leaseDurationSeconds: 1 });
+  }
+
+  async #attempt(signal: AbortSignal): Promise<void> {
+    const { client, ref, identity, monotonic, onError } = this.#options;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(RENEW_DEADLINE_MS / 2)]);
+    const started = monotonic(); // the lease counts from when we asked, not from when the answer came
+    try {
+      const lease = await client.get(leases, ref, limit);
+      const version = lease?.metadata.resourceVersion ?? '';
+      if (this.#seen?.version !== version) this.#seen = { version, at: started };
+      const move = decideLease(identity, { lease, unchangedMs: started - this.#seen.at });
+      if (move === 'wait') return;
+      await (lease ? this.#write(lease, this.#claim(lease, move)) : this.#create());
+      this.#renewedAt = started;
+    } catch (error) {
+      if (!isConflict(error) && !signal.aborted) onError(error);
+    }
+  }
+
+  #claim(lease: Lease, move: LeaseMove): LeaseSpec {
+    const now = microTime(this.#options.now());
+    const taken =
+      move === 'take' ? { acquireTime: now, leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + 1 } : {};
+    const mine = { holderIdentity: this.#options.identity, leaseDurationSeconds: LEASE_SECONDS };
+    return { ...mine, ...taken, renewTime: now };
+  }
+
+  #create(): Promise<Lease> {
+    const { client, ref, now } = this.#options;
+    const at = microTime(now());
+    return client.create(leases, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: ref.name, namespace: ref.namespace },
+      spec: {
+        holderIdentity: this.#options.identity,
+        leaseDurationSeconds: LEASE_SECONDS,
+        acquireTime: at,
+        renewTime: at,
+        leaseTransitions: 0,
+      },
+    });
+  }
+
+  #write(lease: Lease, spec: LeaseSpec): Promise<Lease> {
+    const { resourceVersion } = lease.metadata;
+    return this.#options.client.patch(leases, this.#options.ref, { metadata: { resourceVersion }, spec });
+  }
+}

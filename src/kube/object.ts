@@ -1,0 +1,43 @@
+/** What every object and every kind of object has. */
+import type { ObjectMeta } from '../gen/kube.ts';
+
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** A kind as the API server's paths know it. The type parameter is what comes back. */
+export interface Resource<T extends KubeObject = KubeObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  /** Never set: carries the type. */
+  readonly object?: T;
+}
+
+export interface Ref {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export const apiVersionOf = (r: Resource): string => (r.group === '' ? r.version : `${r.group}/${r.version}`);
+
+export const pathOf = (r: Resource, namespace?: string, name?: string): string => {
+  const base = r.group === '' ? `/api/${r.version}` : `/apis/${r.group}/${r.version}`;
+  const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${base}${scope}/${r.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`;
+};
+
+/** `namespace/name`: how queues and stores call an object. */
+export const keyOf = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
+export const refKey = (ref: Ref): string => `${ref.namespace}/${ref.name}`;
+export function refOf(key: string): Ref {
+  const slash = key.indexOf('/');
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Versions are numbers that do not fit a number: longer is newer, then digit by digit. */
+export const isAtLeast = (version: string, wanted: string): boolean =>
+  version.length === wanted.length ? version >= wanted : version.length > wanted.length;

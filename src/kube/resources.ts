@@ -1,0 +1,19 @@
+/** The built-in kinds that we use. */
+import type { Event, Lease, PersistentVolumeClaim, Pod, Service } from '../gen/kube.ts';
+import type { Resource } from './object.ts';
+
+export const pods: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
+export const services: Resource<Service> = { group: '', version: 'v1', plural: 'services', kind: 'Service' };
+export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
+  group: '',
+  version: 'v1',
+  plural: 'persistentvolumeclaims',
+  kind: 'PersistentVolumeClaim',
+};
+export const leases: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+};
+export const events: Resource<Event> = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' };

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import type { KubeObject } from './object.ts';
+import { ALL_NAMESPACES, Store } from './store.ts';
+
+const resource = { group: '', version: 'v1', plural: 'things', kind: 'Thing' };
+const thing = (name: string, resourceVersion: string, cluster?: string, namespace = 'n'): KubeObject => ({
+  metadata: { name, namespace, resourceVersion, uid: `uid-${name}`, ...(cluster && { labels: { cluster } }) },
+});
+function aStore(namespaces: readonly string[] = []) {
+  const store = new Store<KubeObject>(resource, namespaces, ['cluster']);
+  const seen: string[] = [];
+  store.onChange((before, after) =>
+    seen.push(`${before?.metadata.resourceVersion ?? '-'}→${after?.metadata.resourceVersion ?? '-'}`),
+  );
+  return { store, seen };
+}
+function synced(...objects: readonly KubeObject[]) {
+  const made = aStore();
+  made.store.apply(ALL_NAMESPACES, { type: 'restart' });
+  for (const object of objects) made.store.apply(ALL_NAMESPACES, { type: 'put', object });
+  made.store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '10' });
+  return made;
+}
+const soon = () => AbortSignal.timeout(20);
+
+test('nothing is visible until the whole first list has arrived', () => {
+  const { store } = aStore();
+  store.apply(ALL_NAMESPACES, { type: 'restart' });
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '1') });
+  expect([store.synced, store.get('n/a')]).toEqual([false, undefined]);
+  store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '10' });
+  expect([store.synced, store.get('n/a')?.metadata.name]).toEqual([true, 'a']);
+});
+
+test('listing again tells only what changed in between, deletions included', () => {
+  const { store, seen } = synced(thing('a', '1'), thing('b', '2'), thing('c', '3'));
+  seen.length = 0;
+  store.apply(ALL_NAMESPACES, { type: 'restart' });
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '1') });
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('b', '12') });
+  expect(store.get('n/c')).toBeDefined();
+  store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '20' });
+  expect(seen).toEqual(['2→12', '3→-']);
+});
+
+test('objects are found by label within their namespace, in the order of their names', () => {
+  const { store } = synced(
+    thing('b', '1', 'x'),
+    thing('a', '2', 'x'),
+    thing('c', '3', 'y'),
+    thing('d', '4', 'x', 'other'),
+  );
+  expect(store.labelled('n', 'cluster', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '11', 'y') });
+  store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('b', '12', 'x') });
+  expect(store.labelled('n', 'cluster', 'x')).toEqual([]);
+  expect(store.labelled('n', 'cluster', 'y').map((o) => o.metadata.name)).toEqual(['a', 'c']);
+});
+
+test('managedFields are not kept', () => {
+  const { store } = synced({ metadata: { name: 'a', namespace: 'n', resourceVersion: '1', managedFields: [{}] } });
+  expect(store.get('n/a')?.metadata).toEqual({ name: 'a', namespace: 'n', resourceVersion: '1' });
+});
+
+test('a reader can wait for its own write', async () => {
+  const { store } = synced();
+  await store.reached('n', '9', soon());
+  const write = store.reached('n', '100', AbortSignal.timeout(2000));
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '99') });
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '100') });
+  await write;
+  await store.reached('n', '100', soon());
+});
+
+test('a bookmark is progress too', async () => {
+  const { store } = synced();
+  store.apply(ALL_NAMESPACES, { type: 'progress', resourceVersion: '500' });
+  await store.reached('n', '450', soon());
+});
+
+test('waiting for a write that never shows ends with the signal', async () => {
+  const { store } = synced();
+  await expect(store.reached('n', '11', soon())).rejects.toThrow('timeout');
+});
+
+test('each watched namespace is a snapshot of its own', async () => {
+  const { store } = aStore(['n', 'other']);
+  store.apply('n', { type: 'restart' });
+  store.apply('n', { type: 'put', object: thing('a', '1') });
+  store.apply('n', { type: 'synced', resourceVersion: '5' });
+  expect([store.synced, store.size]).toEqual([false, 1]);
+  await expect(store.reached('other', '5', soon())).rejects.toThrow('timeout');
+});

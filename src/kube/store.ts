@@ -1,0 +1,165 @@
+/**
+ * A read cache of one kind, kept by watches. Readers see whole snapshots only; objects are shared and never changed.
+ * It has one shard per watched namespace, or a single one for all of them.
+ */
+import { isAtLeast, type KubeObject, keyOf, type Resource } from './object.ts';
+import type { StoreEvent } from './watch-protocol.ts';
+
+export type Listener<T> = (before: T | undefined, after: T | undefined) => void;
+
+interface Shard<T> {
+  live: Map<string, T>;
+  /** A new snapshot that is still arriving. */
+  staged: Map<string, T> | undefined;
+  version: string;
+  synced: boolean;
+}
+
+interface Waiter {
+  readonly shard: Shard<unknown>;
+  readonly version: string;
+  readonly reached: () => void;
+}
+
+export const ALL_NAMESPACES = '';
+
+/** managedFields is half of an object and nobody here reads it. */
+function trimmed<T extends KubeObject>(object: T): T {
+  if (object.metadata.managedFields === undefined) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+export class Store<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  readonly #shards: ReadonlyMap<string, Shard<T>>;
+  readonly #listeners: Listener<T>[] = [];
+  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  #waiters: Waiter[] = [];
+
+  constructor(resource: Resource<T>, namespaces: readonly string[], indexedLabels: readonly string[] = []) {
+    this.resource = resource;
+    const names = namespaces.length === 0 ? [ALL_NAMESPACES] : namespaces;
+    const empty = (): Shard<T> => ({ live: new Map(), staged: undefined, version: '', synced: false });
+    this.#shards = new Map(names.map((name) => [name, empty()]));
+    for (const label of indexedLabels) this.#indexes.set(label, new Map());
+  }
+
+  get shards(): readonly string[] {
+    return [...this.#shards.keys()];
+  }
+  get synced(): boolean {
+    return [...this.#shards.values()].every((s) => s.synced);
+  }
+  get size(): number {
+    return [...this.#shards.values()].reduce((n, s) => n + s.live.size, 0);
+  }
+
+  onChange(listener: Listener<T>): void {
+    this.#listeners.push(listener);
+  }
+
+  apply(shardName: string, event: StoreEvent<T>): void {
+    const shard = this.#shards.get(shardName);
+    if (!shard) throw new Error(`no shard ${shardName}`);
+    switch (event.type) {
+      case 'restart':
+        shard.staged = new Map();
+        return;
+      case 'synced':
+        this.#replace(shard);
+        break;
+      case 'progress':
+        break;
+      case 'put':
+        this.#set(shard, keyOf(event.object), trimmed(event.object));
+        break;
+      case 'delete':
+        this.#set(shard, keyOf(event.object), undefined);
+        break;
+    }
+    if (shard.staged) return;
+    const version = 'object' in event ? event.object.metadata.resourceVersion : event.resourceVersion;
+    if (version !== undefined && isAtLeast(version, shard.version)) shard.version = version;
+    this.#wake();
+  }
+
+  #set(shard: Shard<T>, key: string, after: T | undefined): void {
+    const map = shard.staged ?? shard.live;
+    const before = map.get(key);
+    if (after) map.set(key, after);
+    else map.delete(key);
+    if (!shard.staged) this.#changed(key, before, after);
+  }
+
+  #replace(shard: Shard<T>): void {
+    const before = shard.live;
+    shard.live = shard.staged ?? new Map();
+    shard.staged = undefined;
+    shard.synced = true;
+    for (const [key, object] of shard.live) {
+      const old = before.get(key);
+      if (!old || old.metadata.resourceVersion !== object.metadata.resourceVersion) this.#changed(key, old, object);
+    }
+    for (const [key, object] of before) if (!shard.live.has(key)) this.#changed(key, object, undefined);
+  }
+
+  #changed(key: string, before: T | undefined, after: T | undefined): void {
+    for (const [label, index] of this.#indexes) {
+      const [was, is] = [bucketOf(before, label), bucketOf(after, label)];
+      if (was !== undefined && was !== is) {
+        index.get(was)?.delete(key);
+        if (index.get(was)?.size === 0) index.delete(was);
+      }
+      if (is !== undefined && after) index.set(is, (index.get(is) ?? new Map<string, T>()).set(key, after));
+    }
+    for (const listener of this.#listeners) listener(before, after);
+  }
+
+  get(key: string): T | undefined {
+    for (const shard of this.#shards.values()) {
+      const found = shard.live.get(key);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  *all(): Iterable<T> {
+    for (const shard of this.#shards.values()) yield* shard.live.values();
+  }
+
+  /** The objects of a namespace that carry this value of an indexed label, by name. */
+  labelled(namespace: string, label: string, value: string): readonly T[] {
+    const index = this.#indexes.get(label);
+    if (!index) throw new Error(`${this.resource.plural} are not indexed by ${label}`);
+    const bucket = index.get(`${namespace}/${value}`);
+    return [...(bucket ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  /** Resolves when this cache has seen the given version of something in the namespace: read your writes. */
+  async reached(namespace: string, version: string, signal: AbortSignal): Promise<void> {
+    const shard = this.#shards.get(namespace) ?? this.#shards.get(ALL_NAMESPACES);
+    if (!shard || isAtLeast(shard.version, version)) return;
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const waiter: Waiter = { shard, version, reached: () => finish(resolve) };
+      const onAbort = (): void => finish(() => reject(signal.reason as Error));
+      const finish = (settle: () => void): void => {
+        signal.removeEventListener('abort', onAbort);
+        this.#waiters = this.#waiters.filter((w) => w !== waiter);
+        settle();
+      };
+      signal.addEventListener('abort', onAbort);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) if (isAtLeast(waiter.shard.version, waiter.version)) waiter.reached();
+  }
+}
+
+const bucketOf = (object: KubeObject | undefined, label: string): string | undefined => {
+  const value = object?.metadata.labels?.[label];
+  return value === undefined ? undefined : `${object?.metadata.namespace ?? ''}/${value}`;
+};

@@ -1,0 +1,68 @@
+/**
+ * The watch protocol as a pure state machine: one wire event in, the next state and at most one store event out.
+ * `watcher.ts` is the loop that feeds it bytes.
+ */
+import type { KubeObject } from './object.ts';
+
+export type WireEvent<T> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
+  | { readonly type: 'ERROR'; readonly object: { readonly code?: number; readonly message?: string } };
+
+/** What a store must do. What comes between `restart` and `synced` is a whole snapshot: it replaces the old one at once. */
+export type StoreEvent<T> =
+  | { readonly type: 'restart' }
+  | { readonly type: 'synced'; readonly resourceVersion: string }
+  | { readonly type: 'progress'; readonly resourceVersion: string }
+  | { readonly type: 'put' | 'delete'; readonly object: T };
+
+/** `listing`: the first events are streaming in. `paging`: the same for servers that cannot stream. `following`: changes. */
+export type WatchState =
+  | { readonly phase: 'listing' }
+  | { readonly phase: 'paging' }
+  | { readonly phase: 'following'; readonly resourceVersion: string };
+
+export interface WatchStep<T> {
+  readonly state: WatchState;
+  readonly emit?: StoreEvent<T>;
+  /** This connection has nothing more to say. */
+  readonly over?: true;
+}
+
+export const START: WatchState = { phase: 'listing' };
+const GONE = 410;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+export function onEvent<T extends KubeObject>(state: WatchState, event: WireEvent<T>): WatchStep<T> {
+  if (event.type === 'ERROR') return { state: event.object.code === GONE ? START : state, over: true };
+  const resourceVersion = event.object.metadata.resourceVersion ?? '';
+  const following: WatchState = { phase: 'following', resourceVersion };
+  if (event.type === 'BOOKMARK') {
+    if (state.phase === 'following') return { state: following, emit: { type: 'progress', resourceVersion } };
+    const complete = event.object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
+    return complete ? { state: following, emit: { type: 'synced', resourceVersion } } : { state };
+  }
+  const emit: StoreEvent<T> = { type: event.type === 'DELETED' ? 'delete' : 'put', object: event.object };
+  return { state: state.phase === 'following' ? following : state, emit };
+}
+
+export type Interruption = 'ended' | 'gone' | 'refused' | 'failed';
+
+/** Where to go on after a connection ended. A half-streamed list is worth nothing; a followed version is. */
+export function onInterruption(state: WatchState, how: Interruption): WatchState {
+  if (how === 'gone') return START;
+  if (how === 'refused' && state.phase === 'listing') return { phase: 'paging' };
+  return state;
+}
+
+/** The query that opens a watch in a state. */
+export function watchQuery(state: WatchState, timeoutSeconds: number, selector?: string): Record<string, string> {
+  return {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: String(timeoutSeconds),
+    ...(selector !== undefined && { labelSelector: selector }),
+    ...(state.phase === 'following'
+      ? { resourceVersion: state.resourceVersion }
+      : { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }),
+  };
+}

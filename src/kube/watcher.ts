@@ -1,0 +1,105 @@
+/** A watch that survives everything: it reconnects, resumes, lists again, and notices a peer that died silently. */
+import { backoffMs } from '../lib/backoff.ts';
+import type { Client } from './client.ts';
+import { ApiError, isGone, isRefusedRequest } from './errors.ts';
+import { type KubeObject, pathOf, type Resource } from './object.ts';
+import {
+  type Interruption,
+  onEvent,
+  onInterruption,
+  START,
+  type StoreEvent,
+  type WatchState,
+  type WireEvent,
+  watchQuery,
+} from './watch-protocol.ts';
+
+export interface WatchOptions<T extends KubeObject> {
+  readonly client: Client;
+  readonly resource: Resource<T>;
+  readonly namespace?: string;
+  readonly selector?: string;
+  readonly signal: AbortSignal;
+  readonly emit: (event: StoreEvent<T>) => void;
+  readonly onError: (error: unknown) => void;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+  readonly timeoutSeconds?: number;
+}
+
+/** The server ends a healthy watch by itself after the timeout; silence for longer than that is a dead peer. */
+const SERVER_TIMEOUT_SECONDS = 290;
+const SILENCE_MARGIN_MS = 10_000;
+const RETRY = { firstMs: 400, maxMs: 30_000 };
+
+/** Runs until the signal. Never rejects: what goes wrong is told to `onError` and tried again. */
+export async function watch<T extends KubeObject>(options: WatchOptions<T>): Promise<void> {
+  let state: WatchState = START;
+  let failures = 0;
+  while (!options.signal.aborted) {
+    const before: WatchState = state;
+    try {
+      state = before.phase === 'paging' ? await page(options) : await follow(options, before);
+      failures = 0;
+    } catch (error) {
+      if (options.signal.aborted) return;
+      const reached = error instanceof Interrupted ? error.state : before;
+      if (reached !== before) failures = 0;
+      const cause: unknown = error instanceof Interrupted ? error.cause : error;
+      state = onInterruption(reached, interruption(cause));
+      options.onError(cause);
+      const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
+      await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), RETRY)), options.signal);
+    }
+  }
+}
+
+/** Carries how far a connection had come when it broke. */
+class Interrupted extends Error {
+  readonly state: WatchState;
+  constructor(state: WatchState, cause: unknown) {
+    super('watch interrupted', { cause });
+    this.state = state;
+  }
+}
+
+const interruption = (error: unknown): Interruption =>
+  isGone(error) ? 'gone' : isRefusedRequest(error) ? 'refused' : 'failed';
+
+/** One connection, to its end. */
+async function follow<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {
+  const seconds = options.timeoutSeconds ?? SERVER_TIMEOUT_SECONDS;
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), seconds * 1000 + SILENCE_MARGIN_MS);
+  const signal = AbortSignal.any([options.signal, silence.signal]);
+  let state = from;
+  if (from.phase === 'listing') options.emit({ type: 'restart' });
+  try {
+    const query = watchQuery(from, seconds, options.selector);
+    const path = pathOf(options.resource, options.namespace);
+    for await (const wire of options.client.transport.lines<WireEvent<T>>(path, { query, signal })) {
+      timer.refresh();
+      const step = onEvent(state, wire);
+      if (step.emit) options.emit(step.emit);
+      state = step.state;
+      if (step.over && wire.type === 'ERROR') throw new ApiError(`WATCH ${path}`, wire.object.code ?? 0, wire.object);
+    }
+  } catch (error) {
+    throw new Interrupted(state, error);
+  } finally {
+    clearTimeout(timer);
+  }
+  return onInterruption(state, 'ended');
+}
+
+/** The first list of a server that cannot stream it. */
+async function page<T extends KubeObject>(options: WatchOptions<T>): Promise<WatchState> {
+  options.emit({ type: 'restart' });
+  let resourceVersion = '';
+  for await (const part of options.client.pages(options.resource, options)) {
+    for (const object of part.items) options.emit({ type: 'put', object });
+    resourceVersion = part.metadata.resourceVersion ?? '';
+  }
+  options.emit({ type: 'synced', resourceVersion });
+  return { phase: 'following', resourceVersion };
+}

@@ -1,0 +1,34 @@
+/** Time and chance as arguments: the real ones are handed in by `bin`, tests hand in their own. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds that never go back. */
+  monotonic(): number;
+  /** In [0, 1). */
+  random(): number;
+  /** Calls back after a while; the answer cancels it. */
+  after(ms: number, call: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  random: () => Math.random(),
+  after: (ms, call) => {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after the time or at the signal, whichever is first; never rejects. */
+export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(ms, done);
+    signal.addEventListener('abort', done);
+  });

@@ -1,0 +1,143 @@
+/** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
+import { ApiError, isConflict } from '../kube/errors.ts';
+import type { KubeObject, Resource } from '../kube/object.ts';
+import type { Store } from '../kube/store.ts';
+import type { Clock } from './clock.ts';
+import { type ExecuteOptions, execute, type Subject, type Write } from './execute.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Plan } from './plan.ts';
+import { Queue } from './queue.ts';
+
+/** What a controller is, apart from the loop. */
+export interface Brain<Observed, Status extends object> {
+  readonly name: string;
+  readonly resource: Resource<Subject<Status>>;
+  /** All facts for one key; `undefined` when the object is gone. */
+  readonly observe: (key: string, signal: AbortSignal) => Promise<Observed | undefined>;
+  readonly subject: (observed: Observed) => Subject<Status>;
+  readonly decide: (observed: Observed) => Plan<Status>;
+  /** Lets go of what was kept for a key. */
+  readonly forget?: (key: string) => void;
+}
+
+export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite'> {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The caches that a pass reads from. */
+  readonly stores: readonly Store<KubeObject>[];
+  readonly signal: AbortSignal;
+}
+
+export const PASS_DEADLINE_MS = 30_000;
+const CONCURRENCY = 256;
+const BACKOFF = { firstMs: 100, maxMs: 60_000 };
+
+export class Controller<Observed, Status extends object> {
+  readonly #brain: Brain<Observed, Status>;
+  readonly #options: ControllerOptions;
+  readonly #queue: Queue;
+  /** Per key, the newest version of each kind that we wrote ourselves. */
+  readonly #written = new Map<
+    string,
+    Map<Store<KubeObject>, { readonly namespace: string; readonly version: string }>
+  >();
+  readonly #lastRule = new Map<string, string>();
+
+  constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
+    this.#brain = brain;
+    this.#options = options;
+    const { clock } = options;
+    this.#queue = new Queue({ clock, concurrency: CONCURRENCY, backoff: BACKOFF, work: (key) => this.#pass(key) });
+  }
+
+  get name(): string {
+    return this.#brain.name;
+  }
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  enqueue(key: string): void {
+    this.#queue.add(key);
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #pass(key: string): Promise<number | undefined> {
+    const { clock, metrics, signal } = this.#options;
+    const started = clock.monotonic();
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(PASS_DEADLINE_MS)]);
+    let rule = 'observe';
+    let result = 'ok';
+    try {
+      await this.#barrier(key, limit);
+      const observed = await this.#brain.observe(key, limit);
+      if (observed === undefined) return this.#forget(key);
+      const plan = this.#brain.decide(observed);
+      rule = plan.rule;
+      this.#tell(key, plan);
+      await this.#execute(key, plan, observed, limit);
+      return plan.steps.length > 0 || plan.latch ? 0 : plan.wakeAfter;
+    } catch (error) {
+      result = isConflict(error) ? 'stale' : 'failed';
+      return this.#failed(key, rule, error);
+    } finally {
+      metrics.passes.inc({ controller: this.name, rule, result });
+      metrics.passSeconds.observe({ controller: this.name }, (clock.monotonic() - started) / 1000);
+    }
+  }
+
+  /** A write of ours that the cache has not seen yet would be decided about a second time. */
+  async #barrier(key: string, signal: AbortSignal): Promise<void> {
+    const versions = this.#written.get(key);
+    if (!versions) return;
+    for (const [store, { namespace, version }] of versions) await store.reached(namespace, version, signal);
+    this.#written.delete(key);
+  }
+
+  async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<void> {
+    const onWrite = (write: Write): void => {
+      const { resource, verb, namespace, resourceVersion } = write;
+      this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
+      const store = this.#options.stores.find((s) => s.resource.plural === resource.plural);
+      if (!store || resourceVersion === undefined) return;
+      const versions = this.#written.get(key) ?? new Map();
+      this.#written.set(key, versions.set(store, { namespace, version: resourceVersion }));
+    };
+    const subject = this.#brain.subject(observed);
+    await execute(plan, subject, this.#brain.resource, { ...this.#options, onWrite }, signal);
+  }
+
+  #forget(key: string): undefined {
+    this.#written.delete(key);
+    this.#lastRule.delete(key);
+    this.#brain.forget?.(key);
+  }
+
+  /** A decision is told once, not with every pass that comes to the same one. */
+  #tell(key: string, plan: Plan<Status>): void {
+    const text = `${plan.rule}: ${plan.why}`;
+    const level = this.#lastRule.get(key) === text ? 'debug' : 'info';
+    this.#lastRule.set(key, text);
+    const steps = plan.steps.map((s) => `${s.do} ${stepTarget(s)}`);
+    this.#options.log[level]({ controller: this.name, key, rule: plan.rule, why: plan.why, steps }, plan.rule);
+  }
+
+  #failed(key: string, rule: string, error: unknown): number {
+    const { log, signal } = this.#options;
+    if (error instanceof ApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
+    const level = isConflict(error) || signal.aborted ? 'debug' : 'warn';
+    log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
+    throw error;
+  }
+}
+
+const stepTarget = (step: Plan<object>['steps'][number]): string => {
+  if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;
+  const target = step.do === 'delete' ? step.what : step.to;
+  return `${target.kind} ${target.name}`;
+};

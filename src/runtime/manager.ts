@@ -1,0 +1,81 @@
+/** The frame of the process: caches, health, metrics, and an orderly stop. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Client } from '../kube/client.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { ALL_NAMESPACES, type Store } from '../kube/store.ts';
+import { watch } from '../kube/watcher.ts';
+import { type Clock, sleep } from './clock.ts';
+import type { Logger } from './log.ts';
+
+export interface WatchedStore {
+  readonly store: Store<KubeObject>;
+  readonly selector?: string;
+}
+
+export interface CachesOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Keeps the stores up to date until the signal. Resolves at once; see `synced` of the stores. */
+export function startCaches(stores: readonly WatchedStore[], options: CachesOptions): void {
+  const { client, clock, log, signal } = options;
+  for (const { store, selector } of stores)
+    for (const shard of store.shards)
+      void watch({
+        client,
+        signal,
+        resource: store.resource,
+        ...(shard !== ALL_NAMESPACES && { namespace: shard }),
+        ...(selector !== undefined && { selector }),
+        emit: (event) => store.apply(shard, event),
+        onError: (error) => log.warn({ kind: store.resource.kind, error: String(error) }, 'watch interrupted'),
+        sleep: (ms, until) => sleep(clock, ms, until),
+        random: () => clock.random(),
+      });
+}
+
+/** Resolves when every cache has its first snapshot. */
+export async function whenSynced(stores: readonly WatchedStore[], clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!stores.every((s) => s.store.synced)) {
+    signal.throwIfAborted();
+    await sleep(clock, 20, signal);
+  }
+}
+
+export type Page = () => { readonly code: number; readonly text: string } | Promise<{ code: number; text: string }>;
+
+/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` or nothing means: do not listen. */
+export function parseAddress(address: string): { readonly host?: string; readonly port: number } | undefined {
+  if (address === '' || address === '0') return undefined;
+  const colon = address.lastIndexOf(':');
+  const port = Number(address.slice(colon + 1));
+  if (colon < 0 || !Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new Error(`${JSON.stringify(address)} is not an address: write host:port or :port`);
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  return host === '' ? { port } : { host, port };
+}
+
+/** Serves a few pages of plain text; resolves to the server once it listens, so that a taken port is an error at start. */
+export async function serve(address: string, pages: Readonly<Record<string, Page>>): Promise<Server | undefined> {
+  const where = parseAddress(address);
+  if (!where) return undefined;
+  const server = createServer((request, response) => {
+    const page = pages[(request.url ?? '').split('?')[0] ?? ''];
+    const answer = async (): Promise<void> => {
+      const { code, text } = page ? await page() : { code: 404, text: 'no such page\n' };
+      response.writeHead(code, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+    };
+    answer().catch((error: unknown) => response.writeHead(500).end(String(error)));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(where.port, where.host, resolve);
+  });
+  return server;
+}
+
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port;

@@ -1,0 +1,96 @@
+/** What a pass decided: plain data, made by pure functions, carried out by `execute`. */
+
+/** An object as it was seen; the uid makes a decision about it void when it is another object by now. */
+export interface Seen {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Also void when the object has changed at all. */
+  readonly resourceVersion?: string;
+}
+
+export interface NewObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name?: string; readonly namespace?: string };
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export type Step =
+  | { readonly do: 'create'; readonly object: NewObject }
+  /** Server-side apply: these fields are ours, whoever changed them. */
+  | { readonly do: 'apply'; readonly to: Seen; readonly fields: Fields }
+  | { readonly do: 'patch'; readonly to: Seen; readonly fields: Fields; readonly subresource?: 'status' }
+  | { readonly do: 'delete'; readonly what: Seen };
+
+export interface Notice {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly note: string;
+}
+
+export interface Plan<Status extends object> {
+  /** Which rule answered. */
+  readonly rule: string;
+  /** Why, in words for people: the same in the log and in the condition. */
+  readonly why: string;
+  /** Status fields that must be durable before any step is taken. */
+  readonly latch?: Partial<Status>;
+  readonly steps: readonly Step[];
+  /** The whole status after this pass; written only where it differs. */
+  readonly status: Status;
+  readonly notices: readonly Notice[];
+  /** Look again after this many milliseconds, even if nothing happens. */
+  readonly wakeAfter?: number;
+}
+
+/** How a rule answers: `undefined` means "not my case". */
+export interface Answer<Status extends object> {
+  readonly why: string;
+  readonly latch?: Partial<Status>;
+  readonly steps?: readonly Step[];
+  /** Something happened that no condition tells. */
+  readonly notice?: Notice;
+  readonly wakeAfter?: number;
+}
+
+/** A rule and its place in the order; the name is in the log, the metric and the tests. */
+export interface NamedRule<Observed, Status extends object> {
+  readonly name: string;
+  readonly rule: (observed: Observed) => Answer<Status> | undefined;
+}
+
+/** The first rule that answers. The last rule of every list must answer always. */
+export function firstAnswer<Observed, Status extends object>(
+  rules: readonly NamedRule<Observed, Status>[],
+  observed: Observed,
+): { readonly name: string; readonly answer: Answer<Status> } {
+  for (const { name, rule } of rules) {
+    const answer = rule(observed);
+    if (answer) return { name, answer };
+  }
+  throw new Error('no rule answered');
+}
+
+/** The target of a step, from an object that was looked at. */
+export const seen = (
+  kind: string,
+  object: {
+    readonly metadata: {
+      readonly name?: string;
+      readonly namespace?: string;
+      readonly uid?: string;
+      readonly resourceVersion?: string;
+    };
+  },
+  strictly: 'this version' | 'any version' = 'any version',
+): Seen => ({
+  kind,
+  namespace: object.metadata.namespace ?? '',
+  name: object.metadata.name ?? '',
+  uid: object.metadata.uid ?? '',
+  ...(strictly === 'this version' &&
+    object.metadata.resourceVersion !== undefined && { resourceVersion: object.metadata.resourceVersion }),
+});

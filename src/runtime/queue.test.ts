@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import type { Clock } from './clock.ts';
+import { Queue } from './queue.ts';
+
+/** A clock that moves only when told to. */
+function aClock() {
+  let time = 0;
+  const timers = new Set<{ readonly at: number; readonly call: () => void }>();
+  const clock: Clock = {
+    now: () => time,
+    monotonic: () => time,
+    random: () => 1,
+    after: (ms, call) => {
+      const timer = { at: time + ms, call };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+  };
+  const advance = async (ms: number): Promise<void> => {
+    time += ms;
+    for (const timer of timers)
+      if (timer.at <= time) {
+        timers.delete(timer);
+        timer.call();
+      }
+    await settle();
+  };
+  return { clock, advance };
+}
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function aQueue(concurrency = 10) {
+  const { clock, advance } = aClock();
+  const passes: string[] = [];
+  const open = new Map<string, { resolve: (after?: number) => void; reject: (e: Error) => void }>();
+  const queue = new Queue({
+    clock,
+    concurrency,
+    backoff: { firstMs: 100, maxMs: 1000 },
+    work: (key) => {
+      passes.push(key);
+      return new Promise((resolve, reject) => open.set(key, { resolve, reject }));
+    },
+  });
+  const finish = async (key: string, after?: number): Promise<void> => {
+    open.get(key)?.resolve(after);
+    await settle();
+  };
+  const fail = async (key: string): Promise<void> => {
+    open.get(key)?.reject(new Error('no'));
+    await settle();
+  };
+  return { queue, passes, finish, fail, advance };
+}
+
+test('many events about one key during its pass lead to one more pass, after it', async () => {
+  const { queue, passes, finish } = aQueue();
+  queue.add('a');
+  for (let i = 0; i < 5; i++) queue.add('a');
+  expect(passes).toEqual(['a']);
+  await finish('a');
+  expect(passes).toEqual(['a', 'a']);
+  await finish('a');
+  expect(passes).toEqual(['a', 'a']);
+});
+
+test('a pass that hangs holds up no other key', async () => {
+  const { queue, passes } = aQueue();
+  for (const key of ['hung', 'a', 'b']) queue.add(key);
+  expect(passes).toEqual(['hung', 'a', 'b']);
+});
+
+test('no more passes run at once than allowed', async () => {
+  const { queue, passes, finish } = aQueue(2);
+  for (const key of ['a', 'b', 'c']) queue.add(key);
+  expect([passes, queue.depth]).toEqual([['a', 'b'], 1]);
+  await finish('b');
+  expect(passes).toEqual(['a', 'b', 'c']);
+});
+
+test('a failing key waits longer each time, and starts from the beginning after a success', async () => {
+  const { queue, passes, fail, finish, advance } = aQueue();
+  queue.add('a');
+  await fail('a');
+  await advance(99);
+  expect(passes.length).toBe(1);
+  await advance(1);
+  await fail('a');
+  await advance(199);
+  expect(passes.length).toBe(2);
+  await advance(1);
+  expect(passes.length).toBe(3);
+  await finish('a');
+  queue.add('a');
+  await fail('a');
+  await advance(100);
+  expect(passes.length).toBe(5);
+});
+
+test('an event cuts a wait short, and the wait does not fire again', async () => {
+  const { queue, passes, finish, advance } = aQueue();
+  queue.add('a');
+  await finish('a', 5_000);
+  queue.add('a');
+  await finish('a');
+  await advance(10_000);
+  expect(passes.length).toBe(2);
+});
+
+test('of two waits the earlier counts', async () => {
+  const { queue, passes, advance } = aQueue();
+  queue.addAfter('a', 1_000);
+  queue.addAfter('a', 5_000);
+  queue.addAfter('a', 500);
+  await advance(500);
+  expect(passes).toEqual(['a']);
+});
+
+test('stopping waits for running passes and starts no more', async () => {
+  const { queue, passes, finish, advance } = aQueue(1);
+  queue.add('a');
+  queue.add('b');
+  queue.addAfter('c', 10);
+  let stopped = false;
+  const stop = queue.stop().then(() => {
+    stopped = true;
+  });
+  await advance(100);
+  expect(stopped).toBe(false);
+  await finish('a');
+  await stop;
+  expect(passes).toEqual(['a']);
+});
