@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { root } from '../paths.ts';
-import { say } from '../terminal.ts';
+import { Failure, say } from '../terminal.ts';
 
 export interface Bundle {
   readonly code: Buffer;
@@ -68,6 +68,8 @@ export async function bundle(entry: string): Promise<Bundle> {
     sourcesContent: false,
     legalComments: 'external',
     logLevel: 'silent',
+  }).catch((error: unknown) => {
+    throw new Failure(`${entry} cannot be bundled. ${error instanceof Error ? error.message : String(error)}`);
   });
   for (const { text, location } of result.warnings) say(`  ! ${location?.file ?? entry}: ${text}`);
   const output = (suffix: string): Buffer =>

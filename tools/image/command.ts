@@ -3,7 +3,7 @@ import { copyFile, rename } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cacheDir } from '../paths.ts';
-import { Failure, say } from '../terminal.ts';
+import { say, UsageFailure } from '../terminal.ts';
 import { updateLock } from './debian.ts';
 import type { Architecture } from './elf.ts';
 import { buildOperatorImage, type OperatorImage } from './operator.ts';
@@ -25,7 +25,7 @@ function architectures(wanted: string | undefined): readonly Architecture[] {
   if (wanted === 'amd64' || wanted === 'arm64') return [wanted];
   const own = HOST[process.arch];
   if (wanted === undefined && own) return [own];
-  throw new Failure(`No image can be built for "${wanted ?? process.arch}": say --arch amd64, arm64 or all.`);
+  throw new UsageFailure(`No image can be built for "${wanted ?? process.arch}": say --arch amd64, arm64 or all.`);
 }
 
 function parse(args: readonly string[]) {
@@ -41,7 +41,7 @@ function parse(args: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    throw new UsageFailure(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
   }
 }
 
@@ -73,7 +73,7 @@ export async function imageCommand(args: readonly string[]): Promise<number> {
   }
   const wanted = architectures(options.arch);
   if (options.out !== undefined && wanted.length > 1)
-    throw new Failure('--out takes one archive: say --arch amd64 or --arch arm64 with it.');
+    throw new UsageFailure('--out takes one archive: say --arch amd64 or --arch arm64 with it.');
   if (options['update-lock']) await updateLock(cacheDir);
   for (const architecture of wanted) {
     const image = await place(await buildOperatorImage({ architecture, locked: options.locked }), options.out);

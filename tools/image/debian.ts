@@ -109,40 +109,48 @@ export interface FetchOptions {
   readonly locked: boolean;
 }
 
+/** The same version with other bytes is never taken: it may be another distribution's, or somebody's. */
+async function downloadLocked(options: FetchOptions, name: string, want: LockedPackage): Promise<boolean> {
+  const got = await download(options.cache, options.architecture, name, want.version);
+  if (got && got.sha256 !== want.sha256)
+    throw new Failure(
+      `${name} ${want.version} for ${options.architecture} has the sha256 ${got.sha256} in the package archive, and ${want.sha256} in debian.lock.json.`,
+    );
+  if (!got && options.locked)
+    throw new Failure(
+      `The package archive has no ${name} ${want.version} for ${options.architecture} any more. "./dev image --update-lock" locks what it has.`,
+    );
+  return got !== undefined;
+}
+
 /** Makes sure that the locked packages are in the cache, or what the archive has instead; tells which they are. */
-export async function fetchPackages({ cache, architecture, locked }: FetchOptions): Promise<Packages> {
+export async function fetchPackages(options: FetchOptions): Promise<Packages> {
+  const { cache, architecture } = options;
   const lock = (await readLock())[architecture];
   await mkdir(home(cache, architecture), { recursive: true });
-  const replaced: Record<string, LockedPackage> = locked ? {} : { ...(await standIns(cache, architecture, lock)) };
+  const replaced: Record<string, LockedPackage> = options.locked
+    ? {}
+    : { ...(await standIns(cache, architecture, lock)) };
   const result: Record<string, LockedPackage> = {};
   let updated = false;
   for (const [name, want] of Object.entries(lock)) {
     const chosen = replaced[name] ?? want;
-    if (await isCached(cache, architecture, name, chosen)) {
-      result[name] = chosen;
-      continue;
+    let found: LockedPackage | undefined = chosen;
+    if (!(await isCached(cache, architecture, name, chosen))) {
+      if (!updated) await apt(cache, architecture, cache, ['update', '--quiet=2']);
+      updated = true;
+      found = (await downloadLocked(options, name, want)) ? want : await download(cache, architecture, name);
     }
-    if (!updated) await apt(cache, architecture, cache, ['update', '--quiet=2']);
-    updated = true;
-    const got = await download(cache, architecture, name, want.version);
-    if (got?.sha256 === want.sha256) result[name] = got;
-    else if (locked) throw new Failure(`${name} ${want.version} for ${architecture}: ${problem(got, want)}`);
-    else {
-      const other = got ?? (await download(cache, architecture, name));
-      say(`  ! ${name} ${want.version} for ${architecture}: ${problem(got, want)}`);
-      say(`    The image gets ${other?.version ?? 'none'} instead: ITS DIGEST WILL DIFFER from that of the release.`);
-      if (other) result[name] = replaced[name] = other;
-    }
+    if (found) result[name] = found;
+    if (found === want) continue;
+    if (found) replaced[name] = found;
+    say(`  ! The package archive has no ${name} ${want.version} for ${architecture} any more; the image gets`);
+    say(`    ${found?.version ?? 'none'}, and its digest WILL DIFFER from that of the release.`);
   }
-  if (!locked)
+  if (!options.locked)
     await writeFile(standInsPath(cache, architecture), JSON.stringify({ lock, packages: replaced }, undefined, 2));
   return result;
 }
-
-const problem = (got: LockedPackage | undefined, want: LockedPackage): string =>
-  got
-    ? `the package archive has other bytes under this version (sha256 ${got.sha256}, locked ${want.sha256}).`
-    : 'the package archive of this machine does not have it any more. "./dev image --update-lock" locks what it has.';
 
 /** Locks what the archive has now, for both architectures. */
 export async function updateLock(cache: string): Promise<DebianLock> {
