@@ -89,7 +89,7 @@ export const dns = (clusterIP: string): readonly Manifest[] => [
 const SETUP = `#!/bin/sh
 set -eu
 truncate -s "$VOL_SIZE_BYTES" "$VOL_DIR.img"
-mke2fs -F "$VOL_DIR.img" >/dev/null
+mke2fs -F -m 0 "$VOL_DIR.img" >/dev/null
 mkdir -p "$VOL_DIR"
 mount -t ext4 -o loop "$VOL_DIR.img" "$VOL_DIR"
 rmdir "$VOL_DIR/lost+found"

@@ -94,7 +94,9 @@ const BALLAST = '.ballast';
 /** Fills a volume to its last byte with a file of ours; `freeVolume` takes the file away. */
 export async function fillVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
   const { holderPid, path } = await volumeOf(cluster, namespace, claim);
-  await inNode(holderPid, ['dd', 'if=/dev/zero', `of=${path}/${BALLAST}`, 'bs=64k']); // ends with "no space left", which is the point
+  const append = (block: string): string => `dd if=/dev/zero bs=${block} of="$0" oflag=append conv=notrunc`;
+  // each ends with "no space left", which is the point; the second fills what is left of the last large block
+  await inNode(holderPid, ['sh', '-c', `${append('64k')}; ${append('1k')}`, `${path}/${BALLAST}`]);
 }
 
 export async function freeVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
