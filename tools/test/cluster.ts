@@ -41,7 +41,8 @@ async function keepLogs(): Promise<void> {
   await copy(join(from, 'logs'), to);
   for (const folder of await readdir(from).catch(() => []))
     await copy(join(from, folder, 'log', 'pods'), join(to, 'pods', folder));
-  await describe(to, 'objects.yaml', ['get', 'pods,pvc,etcdclusters,etcdmembers', '--all-namespaces', '--output=yaml']);
+  const kinds = ['nodes', 'pods', 'persistentvolumeclaims', 'etcdclusters', 'etcdmembers'];
+  for (const kind of kinds) await describe(to, `${kind}.yaml`, ['get', kind, '--all-namespaces', '--output=yaml']);
   await describe(to, 'events.txt', ['get', 'events', '--all-namespaces', '--sort-by=.lastTimestamp']);
   say(`The logs of the test cluster are in ${to}.`);
 }
