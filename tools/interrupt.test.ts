@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { root } from './paths.ts';
+
+/** A command like those of `./dev`: it waits for a child, and has something to undo that needs a child of its own. */
+const command = `
+  import { handleSignals, withUndo } from './tools/interrupt.ts';
+  import { run } from './tools/process.ts';
+  handleSignals();
+  const undo = async () => console.log((await run('echo', ['undone'])).stdout.trim());
+  await withUndo(undo, async () => {
+    const running = run('sh', ['-c', process.argv[1]]);
+    console.log('working');
+    await running;
+  }).catch(() => {});
+  setInterval(() => {}, 1000); // never ends by itself
+`;
+
+async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
+  const process_ = spawn(process.execPath, ['--input-type=module', '--eval', command, '--', child], { cwd: root });
+  let output = '';
+  process_.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+  });
+  await once(process_.stdout, 'data');
+  const started = performance.now();
+  for (const signal of signals) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    process_.kill(signal);
+  }
+  const [code] = (await once(process_, 'close')) as [number | null];
+  return { code, lines: output.trim().split('\n'), ms: performance.now() - started };
+}
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s stops the child, undoes once and exits with 130',
+  async (signal) => {
+    const { code, lines } = await interrupt('sleep 300', signal);
+    expect({ code, lines }).toEqual({ code: 130, lines: ['working', 'undone'] });
+  },
+);
+
+test('a second signal ends at once, also when the child does not listen', async () => {
+  const { code, lines, ms } = await interrupt('trap "" TERM; sleep 300 & wait; wait', 'SIGINT', 'SIGINT');
+  expect({ code, lines }).toEqual({ code: 130, lines: ['working'] });
+  expect(ms).toBeLessThan(2_000);
+});
