@@ -11,7 +11,7 @@ test('the operator has exactly these rights', () => {
       "etcd-operator.cozystack.io/etcdclusters: get list watch",
       "etcd-operator.cozystack.io/etcdclusters/finalizers: update",
       "etcd-operator.cozystack.io/etcdclusters/status: patch",
-      "etcd-operator.cozystack.io/etcdmembers: create list patch watch",
+      "etcd-operator.cozystack.io/etcdmembers: create delete list patch watch",
       "etcd-operator.cozystack.io/etcdmembers/finalizers: update",
       "etcd-operator.cozystack.io/etcdmembers/status: patch",
       "events.k8s.io/events: create patch",

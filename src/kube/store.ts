@@ -21,6 +21,14 @@ interface Waiter {
   readonly reached: () => void;
 }
 
+/** A store of any kind, for those who do not care which. */
+export interface AnyStore {
+  readonly resource: Resource;
+  readonly synced: boolean;
+  onChange(listener: Listener<KubeObject>): void;
+  reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
+}
+
 export const ALL_NAMESPACES = '';
 
 /** managedFields is half of an object and nobody here reads it. */

@@ -1,7 +1,7 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
 import { ApiError, isConflict } from '../kube/errors.ts';
-import type { KubeObject, Resource } from '../kube/object.ts';
-import type { Store } from '../kube/store.ts';
+import type { Resource } from '../kube/object.ts';
+import type { AnyStore } from '../kube/store.ts';
 import type { Clock } from './clock.ts';
 import { type ExecuteOptions, execute, type Subject, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
@@ -26,7 +26,7 @@ export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite'> {
   readonly log: Logger;
   readonly metrics: Metrics;
   /** The caches that a pass reads from. */
-  readonly stores: readonly Store<KubeObject>[];
+  readonly stores: readonly AnyStore[];
   readonly signal: AbortSignal;
 }
 
@@ -39,10 +39,7 @@ export class Controller<Observed, Status extends object> {
   readonly #options: ControllerOptions;
   readonly #queue: Queue;
   /** Per key, the newest version of each kind that we wrote ourselves. */
-  readonly #written = new Map<
-    string,
-    Map<Store<KubeObject>, { readonly namespace: string; readonly version: string }>
-  >();
+  readonly #written = new Map<string, Map<AnyStore, { readonly namespace: string; readonly version: string }>>();
   readonly #lastRule = new Map<string, string>();
 
   constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {

@@ -3,46 +3,42 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Client } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { ALL_NAMESPACES, type Store } from '../kube/store.ts';
+import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
 import type { Logger } from './log.ts';
 
-export interface WatchedStore {
-  readonly store: Store<KubeObject>;
-  readonly selector?: string;
-}
-
-export interface CachesOptions {
+export interface CacheOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Only objects with these labels. */
+  readonly selector?: string;
 }
 
-/** Keeps the stores up to date until the signal. Resolves at once; see `synced` of the stores. */
-export function startCaches(stores: readonly WatchedStore[], options: CachesOptions): void {
-  const { client, clock, log, signal } = options;
-  for (const { store, selector } of stores)
-    for (const shard of store.shards)
-      void watch({
-        client,
-        signal,
-        resource: store.resource,
-        ...(shard !== ALL_NAMESPACES && { namespace: shard }),
-        ...(selector !== undefined && { selector }),
-        emit: (event) => store.apply(shard, event),
-        onError: (error) => log.warn({ kind: store.resource.kind, error: String(error) }, 'watch interrupted'),
-        sleep: (ms, until) => sleep(clock, ms, until),
-        random: () => clock.random(),
-      });
+/** Keeps a store up to date until the signal. */
+export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
+  const { client, clock, log, signal, selector } = options;
+  for (const shard of store.shards)
+    void watch({
+      client,
+      signal,
+      resource: store.resource,
+      ...(shard !== ALL_NAMESPACES && { namespace: shard }),
+      ...(selector !== undefined && { selector }),
+      emit: (event) => store.apply(shard, event),
+      onError: (error) => log.warn({ kind: store.resource.kind, error: String(error) }, 'watch interrupted'),
+      sleep: (ms, until) => sleep(clock, ms, until),
+      random: () => clock.random(),
+    });
 }
 
 /** Resolves when every cache has its first snapshot. */
-export async function whenSynced(stores: readonly WatchedStore[], clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!stores.every((s) => s.store.synced)) {
-    signal.throwIfAborted();
+export async function whenSynced(stores: readonly AnyStore[], clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!stores.every((s) => s.synced)) {
     await sleep(clock, 20, signal);
+    signal.throwIfAborted();
   }
 }
 

@@ -1,0 +1,91 @@
+/** The command line of the operator: the flags and variables that earlier deployments set keep working. */
+import { Command, CommanderError, Option } from 'commander';
+
+export interface Flags {
+  readonly metricsBindAddress: string;
+  readonly healthProbeBindAddress: string;
+  readonly leaderElect: boolean;
+  readonly clusterDomain: string;
+  readonly operatorImage: string;
+  readonly etcdImageRepository: string;
+  readonly watchNamespaces: readonly string[];
+  readonly kubeconfig: string | undefined;
+  readonly namespace: string | undefined;
+  readonly logLevel: string;
+}
+
+/** What to say and how to exit when the command line is not one to run with. */
+export class Usage extends Error {
+  override readonly name = 'Usage';
+  readonly exitCode: number;
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const bool = (value: string): boolean => {
+  if (['true', '1', 't', 'TRUE', 'True'].includes(value)) return true;
+  if (['false', '0', 'f', 'FALSE', 'False'].includes(value)) return false;
+  throw new Usage(`--leader-elect is true or false, not ${JSON.stringify(value)}`, 2);
+};
+
+/** Go programs take one dash as well as two. */
+const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
+
+/** `--leader-elect` alone is true; a value needs the equals sign, so that it never swallows the next flag. */
+const bareBoolean = (arg: string): string => (arg === '--leader-elect' ? '--leader-elect=true' : arg);
+
+const list = (value: string): readonly string[] =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+function command(output: string[]): Command {
+  return new Command('manager')
+    .description('Runs the etcd operator.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => output.push(text), writeErr: (text) => output.push(text) })
+    .allowExcessArguments(false)
+    .option('--metrics-bind-address <address>', 'where /metrics is served; 0 turns it off', ':8080')
+    .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 turns it off', ':8081')
+    .addOption(new Option('--leader-elect <bool>', 'act only while holding the Lease').argParser(bool).default(false))
+    .option('--cluster-domain <domain>', 'the DNS domain of the cluster (does nothing yet: for certificates)', '')
+    .option('--operator-image <image>', 'this image (does nothing yet: for snapshot Jobs); env OPERATOR_IMAGE')
+    .option('--etcd-image-repository <repository>', 'where etcd images come from; env ETCD_IMAGE_REPOSITORY')
+    .option('--watch-namespace <list>', 'namespaces to watch, comma separated; empty is all; env WATCH_NAMESPACE')
+    .option('--kubeconfig <file>', 'how to reach the API server from outside of a Pod')
+    .option('--namespace <name>', 'the namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
+    .option('--log-level <level>', 'debug, info, warn or error', 'info');
+}
+
+/** Throws Usage with the sentence to print. */
+export function parseFlags(args: readonly string[], env: Env): Flags {
+  const output: string[] = [];
+  const program = command(output);
+  try {
+    program.parse(args.map(twoDashes).map(bareBoolean), { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) throw new Usage(output.join('').trimEnd(), error.exitCode === 0 ? 0 : 2);
+    throw error;
+  }
+  const options = program.opts<Record<string, string | undefined>>();
+  const image = options['operatorImage'] ?? env['OPERATOR_IMAGE'] ?? '';
+  if (image === 'controller:latest')
+    throw new Usage('--operator-image is the placeholder controller:latest: set it to the image of this operator', 2);
+  return {
+    metricsBindAddress: options['metricsBindAddress'] ?? '',
+    healthProbeBindAddress: options['healthProbeBindAddress'] ?? '',
+    leaderElect: program.opts<{ leaderElect: boolean }>().leaderElect,
+    clusterDomain: options['clusterDomain'] ?? '',
+    operatorImage: image,
+    etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',
+    watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
+    kubeconfig: options['kubeconfig'] || undefined,
+    namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,
+    logLevel: options['logLevel'] ?? 'info',
+  };
+}

@@ -1,0 +1,192 @@
+/** The operator: flags → ports → controllers. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import { CLUSTER_LABEL, LEASE_NAME, MANAGED_SELECTOR } from '../api/names.ts';
+import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
+import { EtcdClient } from '../etcd/client.ts';
+import { Client } from '../kube/client.ts';
+import { EventRecorder } from '../kube/events.ts';
+import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
+import { Leadership } from '../kube/lease.ts';
+import type { Resource } from '../kube/object.ts';
+import { persistentVolumeClaims, pods, services } from '../kube/resources.ts';
+import { type AnyStore, Store } from '../kube/store.ts';
+import { Transport } from '../kube/transport.ts';
+import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
+import { systemClock as clock, sleep } from '../runtime/clock.ts';
+import { Controller } from '../runtime/controller.ts';
+import { createLogger, type Logger } from '../runtime/log.ts';
+import { serve, startCache, whenSynced } from '../runtime/manager.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import { type Flags, parseFlags, Usage } from './flags.ts';
+
+const now = (): number => clock.now();
+const RESOURCES: ReadonlyMap<string, Resource> = new Map(
+  [clusterResource, memberResource, pods, services, persistentVolumeClaims].map((r: Resource) => [r.kind, r]),
+);
+
+interface Process {
+  readonly flags: Flags;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Who writes, in Leases and Events. */
+  readonly identity: string;
+  /** Aborts when the process is to end. */
+  readonly signal: AbortSignal;
+}
+
+interface Stores {
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly services: Store<NonNullable<(typeof services)['object']>>;
+  readonly pods: Store<NonNullable<(typeof pods)['object']>>;
+  readonly volumes: Store<NonNullable<(typeof persistentVolumeClaims)['object']>>;
+}
+
+function startStores(client: Client, { flags, log, signal }: Process): Stores {
+  const namespaces = flags.watchNamespaces;
+  const stores: Stores = {
+    clusters: new Store(clusterResource, namespaces),
+    members: new Store(memberResource, namespaces, [CLUSTER_LABEL]),
+    services: new Store(services, namespaces),
+    pods: new Store(pods, namespaces),
+    volumes: new Store(persistentVolumeClaims, namespaces),
+  };
+  const options = { client, clock, log, signal };
+  const ours = { ...options, selector: MANAGED_SELECTOR };
+  startCache(stores.clusters, options);
+  startCache(stores.members, options);
+  startCache(stores.services, ours);
+  startCache(stores.pods, ours);
+  startCache(stores.volumes, ours);
+  return stores;
+}
+
+/** Starts both controllers; the answer stops them and waits for what they are doing. */
+function startControllers(client: Client, stores: Stores, process: Process, signal: AbortSignal): () => Promise<void> {
+  const { flags, log, metrics, identity } = process;
+  const etcd = new EtcdClient(() => clock.monotonic());
+  const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
+  const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
+  const all: readonly AnyStore[] = Object.values(stores) as AnyStore[];
+  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: all, signal };
+  const clusterPorts = { client, etcd, now, ...stores };
+  const memberPorts = { client, etcd, now, imageRepository: flags.etcdImageRepository, ...stores };
+  const cluster = new Controller(clusterBrain(clusterPorts), options);
+  const member = new Controller(memberBrain(memberPorts), options);
+  wireCluster(clusterPorts, (key) => cluster.enqueue(key));
+  wireMember(memberPorts, (key) => member.enqueue(key));
+  for (const object of stores.clusters.all()) cluster.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
+  for (const object of stores.members.all()) member.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
+  return async () => {
+    await Promise.all([cluster.stop(), member.stop()]);
+    etcd.close();
+  };
+}
+
+async function leadership(client: Client, { flags, log, identity }: Process): Promise<Leadership | undefined> {
+  if (!flags.leaderElect) return undefined;
+  const namespace = flags.namespace ?? (await readOwnNamespace());
+  if (namespace === undefined) throw new Usage('--leader-elect needs a namespace: set POD_NAMESPACE or --namespace', 2);
+  return new Leadership({
+    client,
+    identity,
+    ref: { namespace, name: LEASE_NAME },
+    monotonic: () => clock.monotonic(),
+    now: () => new Date(clock.now()),
+    sleep: (ms, signal) => sleep(clock, ms, signal),
+    onError: (error) => log.warn({ error: String(error) }, 'the lease could not be renewed'),
+  });
+}
+
+/** Until the process is told to end (0), or must not act any more (1). */
+async function lead(client: Client, stores: Stores, process: Process): Promise<number> {
+  const { log, metrics, signal } = process;
+  const lease = await leadership(client, process);
+  if (lease) {
+    log.info('waiting for the lease');
+    await lease.acquire(signal);
+  }
+  metrics.leader.set(1);
+  log.info('acting');
+  const stopActing = new AbortController();
+  const acting = AbortSignal.any([signal, stopActing.signal]);
+  const stopControllers = startControllers(
+    client.guardedBy(() => lease?.held ?? true),
+    stores,
+    process,
+    acting,
+  );
+  const end = await (lease?.keep(signal) ?? untilAborted(signal));
+  stopActing.abort();
+  await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);
+  if (end === 'lost') {
+    log.error('the lease was lost: another process may be acting, so this one ends');
+    return 1;
+  }
+  await lease?.release().catch((error: unknown) => log.warn({ error: String(error) }, 'the lease was not released'));
+  return 0;
+}
+
+const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve('leaving');
+    signal.addEventListener('abort', () => resolve('leaving'), { once: true });
+  });
+
+/** Runs until the signal; resolves to the exit code. */
+export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal): Promise<number> {
+  const metrics = createMetrics();
+  const identity = `${hostname()}_${randomUUID()}`;
+  const monotonic = (): number => clock.monotonic();
+  const source = flags.kubeconfig
+    ? identityFromKubeconfig(flags.kubeconfig, monotonic)
+    : identityFromPod(process.env, monotonic);
+  const client = new Client(new Transport(source));
+  let ready = false;
+  const pages = {
+    '/healthz': () => ({ code: 200, text: 'ok\n' }),
+    '/readyz': () => (ready ? { code: 200, text: 'ok\n' } : { code: 503, text: 'the caches are not filled yet\n' }),
+  };
+  const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
+  const servers = await Promise.all([
+    serve(flags.healthProbeBindAddress, pages),
+    serve(flags.metricsBindAddress, { '/metrics': metricsPage }),
+  ]);
+  const self: Process = { flags, log, metrics, identity, signal };
+  try {
+    const stores = startStores(client, self);
+    await whenSynced(Object.values(stores) as AnyStore[], clock, signal);
+    ready = true;
+    return await lead(client, stores, self);
+  } catch (error) {
+    if (signal.aborted) return 0;
+    throw error;
+  } finally {
+    for (const server of servers) {
+      server?.closeAllConnections();
+      server?.close();
+    }
+    await client.transport.close();
+  }
+}
+
+/** The process: everything about exit codes and signals is here. */
+export async function main(args: readonly string[]): Promise<number> {
+  const stop = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());
+  try {
+    const flags = parseFlags(args, process.env);
+    const log = createLogger(flags.logLevel);
+    log.info({ node: process.version, watching: flags.watchNamespaces }, 'starting');
+    return await runOperator(flags, log, stop.signal);
+  } catch (error) {
+    if (!(error instanceof Usage)) throw error;
+    process[error.exitCode === 0 ? 'stdout' : 'stderr'].write(`${error.message}\n`);
+    return error.exitCode;
+  }
+}
+
+if (import.meta.main) process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,38 @@
+/** The cluster controller: which events concern which cluster, and the three parts of its loop. */
+import type { EtcdCluster, EtcdClusterStatus } from '../api/etcd-cluster.ts';
+import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
+import { controllerOf } from '../api/ownership.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
+import type { AnyStore } from '../kube/store.ts';
+import type { Brain } from '../runtime/controller.ts';
+import { decide } from './decide.ts';
+import { type ClusterPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+export const clusterResource: Resource<EtcdCluster> = etcdClusters;
+
+export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterStatus> => ({
+  name: 'cluster',
+  resource: clusterResource,
+  observe: (key, signal) => observe(ports, key, signal),
+  subject: (observed) => observed.cluster,
+  decide,
+});
+
+/** Calls `enqueue` with the cluster's key whenever something that it is made of has changed. */
+export function wireCluster(ports: ClusterPorts, enqueue: (key: string) => void): void {
+  ports.clusters.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods];
+  for (const store of owned)
+    store.onChange((before, after) => {
+      for (const object of [before, after]) {
+        const cluster = object && clusterOf(object);
+        if (cluster !== undefined) enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: cluster }));
+      }
+    });
+}
+
+const clusterOf = (object: KubeObject): string | undefined => {
+  const owner = controllerOf(object);
+  return owner?.kind === etcdClusters.kind ? owner.name : object.metadata.labels?.[CLUSTER_LABEL];
+};

@@ -1,0 +1,94 @@
+/** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import { CLIENT_PORT, CLUSTER_LABEL, clientServiceName, headlessServiceName, hexId } from '../api/names.ts';
+import { controllerOf, type Holding, holding } from '../api/ownership.ts';
+import { isPodReady } from '../api/pod.ts';
+import { type EtcdPort, endpointOf } from '../etcd/client.ts';
+import type { Pod, Service } from '../gen/kube.ts';
+import type { Client } from '../kube/client.ts';
+import { refKey } from '../kube/object.ts';
+import { services } from '../kube/resources.ts';
+import type { Store } from '../kube/store.ts';
+import { type EtcdView, identity, type MemberView, type Observed, type PodView, seedName } from './observed.ts';
+
+export interface ClusterPorts {
+  readonly client: Client;
+  readonly etcd: EtcdPort;
+  readonly now: () => number;
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly services: Store<Service>;
+  readonly pods: Store<Pod>;
+}
+
+const ASK_TIMEOUT_MS = 2_000;
+
+export async function observe(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<Observed | undefined> {
+  const cluster = ports.clusters.get(key);
+  if (!cluster) return undefined;
+  const { name, namespace, uid } = identity(cluster);
+  const members = memberViews(ports, cluster);
+  const [headless, client, etcd] = await Promise.all([
+    heldService(ports, cluster, headlessServiceName(name), signal),
+    heldService(ports, cluster, clientServiceName(name), signal),
+    askEtcd(ports.etcd, members, signal),
+  ]);
+  const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
+  return { now: ports.now(), cluster, services: { headless, client }, seed, members, etcd };
+}
+
+function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {
+  const { name, namespace, uid } = identity(cluster);
+  return ports.members
+    .labelled(namespace, CLUSTER_LABEL, name)
+    .filter((m) => controllerOf(m)?.uid === uid)
+    .map((object) => ({
+      object,
+      pod: podView(ports.pods.get(refKey({ namespace, name: object.metadata.name ?? '' })), object),
+    }));
+}
+
+/** Only a Pod that this very member controls: another one of the same name could be anything. */
+function podView(pod: Pod | undefined, member: EtcdMember): PodView {
+  if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
+  const { podIP, startTime } = pod.status ?? {};
+  return {
+    is: 'present',
+    ready: isPodReady(pod),
+    ...(podIP !== undefined && { ip: podIP }),
+    ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
+  };
+}
+
+/** The cache holds only what carries our label: before a name counts as free, the server is asked. */
+async function heldService(
+  ports: ClusterPorts,
+  cluster: EtcdCluster,
+  name: string,
+  signal: AbortSignal,
+): Promise<Holding<Service>> {
+  const { namespace, uid } = identity(cluster);
+  const ref = { namespace, name };
+  return holding(ports.services.get(refKey(ref)) ?? (await ports.client.get(services, ref, signal)), uid);
+}
+
+/** Voters first; the first member that agrees with a quorum speaks for all. */
+async function askEtcd(etcd: EtcdPort, members: readonly MemberView[], signal: AbortSignal): Promise<EtcdView> {
+  const order = [...members].sort(
+    (a, b) => Number(b.object.status?.isVoter === true) - Number(a.object.status?.isVoter === true),
+  );
+  let view: EtcdView = { is: 'notAsked' };
+  for (const { pod } of order) {
+    if (pod.is === 'absent' || pod.ip === undefined) continue;
+    const endpoint = endpointOf(pod.ip, CLIENT_PORT);
+    const answer = await etcd.memberList({ endpoint, timeoutMs: ASK_TIMEOUT_MS, linearizable: true, signal });
+    if (!answer.ok) {
+      view = { is: 'silent', why: answer.error.message };
+      continue;
+    }
+    const { clusterId, members: entries } = answer.value;
+    return { is: 'answers', clusterID: hexId(clusterId), members: entries.map((e) => ({ ...e, id: hexId(e.id) })) };
+  }
+  return view;
+}

@@ -1,0 +1,139 @@
+/** The objects that a member is made of. */
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { OwnerReference } from '../api/meta.ts';
+import {
+  API_VERSION,
+  CLIENT_PORT,
+  clientURL,
+  headlessServiceName,
+  METRICS_PORT,
+  memberLabels,
+  PEER_PORT,
+  peerURL,
+  ROLE_LABEL,
+  ROLE_VOTER,
+  volumeClaimName,
+} from '../api/names.ts';
+import type { Container, PersistentVolumeClaim, Pod, Volume } from '../gen/kube.ts';
+
+export type ClusterState = 'new' | 'existing';
+
+const DATA = 'data';
+const DATA_DIR = '/var/lib/etcd';
+const USER = 65532;
+
+const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
+const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
+
+const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
+  {
+    apiVersion: API_VERSION,
+    kind: 'EtcdMember',
+    name: nameOf(member),
+    uid: member.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  },
+];
+
+export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
+  const { size, storageClassName } = member.spec.storage;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      name: volumeClaimName(nameOf(member)),
+      namespace: namespaceOf(member),
+      labels: memberLabels(member.spec.clusterName, nameOf(member)),
+      ownerReferences: ownedBy(member),
+    },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: String(size) } },
+      ...(storageClassName !== undefined && { storageClassName }),
+    },
+  };
+}
+
+/** The labels of a member's Pod. Clients are routed by the role, so it is there only once the member votes. */
+export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<string, string>> => ({
+  ...memberLabels(member.spec.clusterName, nameOf(member)),
+  ...(votes && { [ROLE_LABEL]: ROLE_VOTER }),
+});
+
+function command(member: EtcdMember, state: ClusterState): readonly string[] {
+  const { clusterName, initialCluster, clusterToken } = member.spec;
+  const [name, namespace] = [nameOf(member), namespaceOf(member)];
+  return [
+    'etcd',
+    `--name=${name}`,
+    `--data-dir=${DATA_DIR}`,
+    `--listen-peer-urls=http://0.0.0.0:${PEER_PORT}`,
+    `--listen-client-urls=http://0.0.0.0:${CLIENT_PORT}`,
+    `--advertise-client-urls=${clientURL(name, clusterName, namespace)}`,
+    `--initial-advertise-peer-urls=${peerURL(name, clusterName, namespace)}`,
+    `--initial-cluster=${initialCluster}`,
+    `--initial-cluster-token=${clusterToken}`,
+    `--initial-cluster-state=${state}`,
+    `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
+  ];
+}
+
+const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): Container => ({
+  name: 'etcd',
+  image,
+  command: command(member, state),
+  ports: [
+    { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
+    { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
+    { name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
+  ],
+  resources: { requests: { cpu: '100m', memory: '128Mi' } },
+  volumeMounts: [{ name: DATA, mountPath: DATA_DIR }],
+  // Asks only whether the process is there: restarting a member because others are gone would make it worse.
+  livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
+  // Not /health: that fails on a NOSPACE alarm, and would take every member away when reads and compaction are needed.
+  readinessProbe: { httpGet: { path: '/readyz', port: METRICS_PORT }, periodSeconds: 1, failureThreshold: 3 },
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  },
+});
+
+const dataVolume = (member: EtcdMember): Volume =>
+  member.spec.storage.medium === 'Memory'
+    ? { name: DATA, emptyDir: { medium: 'Memory', sizeLimit: String(member.spec.storage.size) } }
+    : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(nameOf(member)) } };
+
+export function memberPod(
+  member: EtcdMember,
+  options: { readonly imageRepository: string; readonly state: ClusterState; readonly votes: boolean },
+): Pod {
+  const image = `${options.imageRepository}:v${member.spec.version}`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: nameOf(member),
+      namespace: namespaceOf(member),
+      labels: podLabels(member, options.votes),
+      ownerReferences: ownedBy(member),
+    },
+    spec: {
+      hostname: nameOf(member),
+      subdomain: headlessServiceName(member.spec.clusterName),
+      automountServiceAccountToken: false,
+      enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: USER,
+        runAsGroup: USER,
+        fsGroup: USER,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      containers: [etcdContainer(member, image, options.state)],
+      volumes: [dataVolume(member)],
+    },
+  };
+}

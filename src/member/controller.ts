@@ -1,0 +1,39 @@
+/** The member controller: which events concern which member, and the three parts of its loop. */
+import type { EtcdMember, EtcdMemberStatus } from '../api/etcd-member.ts';
+import { CLUSTER_LABEL, etcdMembers } from '../api/names.ts';
+import { controllerOf } from '../api/ownership.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
+import type { AnyStore } from '../kube/store.ts';
+import type { Brain } from '../runtime/controller.ts';
+import { decide } from './decide.ts';
+import { type MemberPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+export const memberResource: Resource<EtcdMember> = etcdMembers;
+
+export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatus> => ({
+  name: 'member',
+  resource: memberResource,
+  observe: (key, signal) => observe(ports, key, signal),
+  subject: (observed) => observed.member,
+  decide,
+});
+
+/** Calls `enqueue` with the member's key whenever something that concerns it has changed. */
+export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): void {
+  ports.members.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const owned: readonly AnyStore[] = [ports.pods, ports.volumes];
+  for (const store of owned)
+    store.onChange((before, after) => {
+      for (const object of [before, after]) {
+        const owner = object && controllerOf(object);
+        if (owner?.kind === etcdMembers.kind)
+          enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: owner.name }));
+      }
+    });
+  ports.clusters.onChange((before, after) => {
+    const cluster = after ?? before;
+    const { namespace = '', name = '' } = cluster?.metadata ?? {};
+    for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name)) enqueue(keyOf(member));
+  });
+}

@@ -1,0 +1,110 @@
+/** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import { CLIENT_PORT, CLUSTER_LABEL, etcdClusters, hexId, volumeClaimName } from '../api/names.ts';
+import { controllerOf, holding } from '../api/ownership.ts';
+import { isPodReady } from '../api/pod.ts';
+import { type EtcdPort, endpointOf } from '../etcd/client.ts';
+import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
+import type { Client } from '../kube/client.ts';
+import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
+import { persistentVolumeClaims, pods } from '../kube/resources.ts';
+import type { Store } from '../kube/store.ts';
+import type { Observed, PeersView, SelfView } from './observed.ts';
+
+export interface MemberPorts {
+  readonly client: Client;
+  readonly etcd: EtcdPort;
+  readonly now: () => number;
+  readonly imageRepository: string;
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly pods: Store<Pod>;
+  readonly volumes: Store<PersistentVolumeClaim>;
+}
+
+const ASK_TIMEOUT_MS = 2_000;
+
+export async function observe(ports: MemberPorts, key: string, signal: AbortSignal): Promise<Observed | undefined> {
+  const member = ports.members.get(key);
+  if (!member) return undefined;
+  const { namespace = '', name = '', uid = '' } = member.metadata;
+  const [pod, volume] = await Promise.all([
+    look(ports, ports.pods, pods, { namespace, name }, signal),
+    member.spec.storage.medium === 'Memory'
+      ? undefined
+      : look(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
+  ]);
+  const held = holding(pod, uid);
+  const [cluster, etcd, peers] = await Promise.all([
+    ownCluster(ports, member, held.is === 'absent', signal),
+    held.is === 'ours' ? askSelf(ports.etcd, held.object, signal) : ({ is: 'notAsked' } as const),
+    member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
+  ]);
+  const { imageRepository } = ports;
+  return { now: ports.now(), member, cluster, pod: held, volume: holding(volume, uid), etcd, peers, imageRepository };
+}
+
+/** The cache holds only what carries our label, and may be behind: before something counts as gone, the server is asked. */
+const look = async <T extends KubeObject>(
+  ports: MemberPorts,
+  store: Store<T>,
+  resource: Resource<T>,
+  ref: Ref,
+  signal: AbortSignal,
+): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
+
+/**
+ * The cluster that controls this member. When a Pod is about to be made, a cached cluster without an id is not good enough:
+ * a seed started as "new" although the cluster exists would be a second, empty cluster.
+ */
+async function ownCluster(
+  ports: MemberPorts,
+  member: EtcdMember,
+  aboutToMakePod: boolean,
+  signal: AbortSignal,
+): Promise<EtcdCluster | undefined> {
+  const owner = controllerOf(member);
+  if (owner?.kind !== etcdClusters.kind) return undefined;
+  const ref = { namespace: member.metadata.namespace ?? '', name: owner.name };
+  const cached = ports.clusters.get(refKey(ref));
+  const doubtful = cached?.metadata.uid !== owner.uid || (aboutToMakePod && cached.status?.clusterID === undefined);
+  const resource: Resource<EtcdCluster> = etcdClusters;
+  const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
+  return cluster?.metadata.uid === owner.uid ? cluster : undefined;
+}
+
+async function askSelf(etcd: EtcdPort, pod: Pod, signal: AbortSignal): Promise<SelfView> {
+  const ip = pod.status?.podIP;
+  if (ip === undefined || !isPodReady(pod)) return { is: 'notAsked' };
+  const endpoint = endpointOf(ip, CLIENT_PORT);
+  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal });
+  if (!answer.ok) return { is: 'silent', why: answer.error.message };
+  const { clusterId, memberId, version } = answer.value;
+  return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
+}
+
+async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSignal): Promise<PeersView> {
+  const { namespace = '' } = member.metadata;
+  const others = ports.members
+    .labelled(namespace, CLUSTER_LABEL, member.spec.clusterName)
+    .filter((m) => m.metadata.uid !== member.metadata.uid && controllerOf(m)?.uid === controllerOf(member)?.uid);
+  if (others.length === 0) return { is: 'none' };
+  let why = 'none of them has a Pod with an address';
+  for (const other of others) {
+    const pod = holding(
+      ports.pods.get(refKey({ namespace, name: other.metadata.name ?? '' })),
+      other.metadata.uid ?? '',
+    );
+    if (pod.is !== 'ours' || pod.object.status?.podIP === undefined) continue;
+    const endpoint = endpointOf(pod.object.status.podIP, CLIENT_PORT);
+    const answer = await ports.etcd.memberList({ endpoint, timeoutMs: ASK_TIMEOUT_MS, linearizable: true, signal });
+    if (!answer.ok) {
+      why = answer.error.message;
+      continue;
+    }
+    const { members } = answer.value;
+    return { is: 'answer', memberIDs: members.map((m) => hexId(m.id)), names: members.map((m) => m.name) };
+  }
+  return { is: 'silent', why };
+}

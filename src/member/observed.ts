@@ -1,0 +1,75 @@
+/** The facts that a decision about one EtcdMember is made from, and the questions that rules ask of them. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import { volumeClaimName } from '../api/names.ts';
+import type { Holding } from '../api/ownership.ts';
+import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
+
+/** What this member's etcd said about itself in this pass. */
+export type SelfView =
+  | { readonly is: 'notAsked' }
+  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'answers'; readonly clusterID: string; readonly memberID: string; readonly version: string };
+
+/** What the other members know; asked only when this one is to go. */
+export type PeersView =
+  | { readonly is: 'none' }
+  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'answer'; readonly memberIDs: readonly string[]; readonly names: readonly string[] };
+
+export interface Observed {
+  readonly now: number;
+  readonly member: EtcdMember;
+  /** The cluster that controls this member; not one that merely has its name. */
+  readonly cluster: EtcdCluster | undefined;
+  readonly pod: Holding<Pod>;
+  readonly volume: Holding<PersistentVolumeClaim>;
+  readonly etcd: SelfView;
+  readonly peers: PeersView;
+  readonly imageRepository: string;
+}
+
+export const names = (o: Observed): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
+  name: o.member.metadata.name ?? '',
+  namespace: o.member.metadata.namespace ?? '',
+  uid: o.member.metadata.uid ?? '',
+});
+
+export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
+export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
+export const isClusterGoing = (o: Observed): boolean =>
+  o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;
+export const isClusterFormed = (o: Observed): boolean => o.cluster?.status?.clusterID !== undefined;
+
+/** This member's etcd has run as part of the cluster: its data directory must not be empty any more. */
+export const hasJoined = (o: Observed): boolean =>
+  o.member.status?.memberID !== undefined || (o.member.spec.bootstrap === true && isClusterFormed(o));
+
+/** Names that we need and somebody else has, each as a sentence. */
+export function conflicts(o: Observed): readonly string[] {
+  const { name } = names(o);
+  return [
+    ...(o.pod.is === 'foreign' ? [`Pod ${name} exists and belongs to ${o.pod.owner}`] : []),
+    ...(o.volume.is === 'foreign' && !inMemory(o)
+      ? [`PersistentVolumeClaim ${volumeClaimName(name)} exists and belongs to ${o.volume.owner}`]
+      : []),
+  ];
+}
+
+/** Why the data of a member that had joined is gone, if it is. */
+export function dataLost(o: Observed): string | undefined {
+  if (!hasJoined(o)) return undefined;
+  const { name } = names(o);
+  if (!inMemory(o))
+    return o.volume.is === 'absent'
+      ? `PersistentVolumeClaim ${volumeClaimName(name)} is gone, and the data with it`
+      : undefined;
+  const recorded = o.member.status?.podUID;
+  if (o.pod.is === 'absent') return `Pod ${name} is gone, and the data in its memory with it`;
+  if (o.pod.is === 'foreign') return undefined;
+  if (o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded')
+    return `Pod ${name} has ended, and the data in its memory is gone`;
+  return recorded !== undefined && o.pod.object.metadata.uid !== recorded
+    ? `Pod ${name} was replaced, and the data in the memory of the old one is gone`
+    : undefined;
+}

@@ -1,0 +1,49 @@
+/** Rules for a member that goes, or whose cluster is gone. */
+import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { MEMBER_FINALIZER } from '../../api/names.ts';
+import { type Answer, seen } from '../../runtime/plan.ts';
+import { isClusterGoing, isDeleting, names, type Observed } from '../observed.ts';
+
+type Answered = Answer<EtcdMemberStatus> | undefined;
+const RETRY_MS = 5_000;
+
+const letGo = (o: Observed, why: string): Answered => ({
+  why,
+  steps: [
+    {
+      do: 'patch',
+      to: seen('EtcdMember', o.member, 'this version'),
+      fields: {
+        metadata: { finalizers: (o.member.metadata.finalizers ?? []).filter((f) => f !== MEMBER_FINALIZER) },
+      },
+    },
+  ],
+});
+
+/** The object stays until etcd has no such member any more: otherwise the cluster would wait for its vote for ever. */
+export function release(o: Observed): Answered {
+  if (!isDeleting(o)) return undefined;
+  if (!o.member.metadata.finalizers?.includes(MEMBER_FINALIZER))
+    return { why: 'released; waiting for others to let go' };
+  if (isClusterGoing(o)) return letGo(o, 'the cluster is deleted as a whole');
+  switch (o.peers.is) {
+    case 'none':
+      return letGo(o, 'it is the only member: there is nobody to remove it from');
+    case 'silent':
+      return {
+        why: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
+        wakeAfter: RETRY_MS,
+      };
+    case 'answer': {
+      const id = o.member.status?.memberID;
+      const known = o.peers.names.includes(names(o).name) || (id !== undefined && o.peers.memberIDs.includes(id));
+      return known
+        ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
+        : letGo(o, 'etcd has no such member any more');
+    }
+  }
+}
+
+/** Kubernetes deletes the member as well; nothing is made for it in the meantime. */
+export const clusterGoing = (o: Observed): Answered =>
+  isClusterGoing(o) ? { why: 'its cluster is gone or being deleted' } : undefined;

@@ -1,0 +1,93 @@
+/** What the operator says about a member. */
+import { changedConditions, type Verdict, withVerdicts } from '../api/conditions.ts';
+import { DATA_LOST, type EtcdMemberStatus } from '../api/etcd-member.ts';
+import { memberSelector } from '../api/names.ts';
+import { isPodReady } from '../api/pod.ts';
+import type { Pod } from '../gen/kube.ts';
+import type { Notice } from '../runtime/plan.ts';
+import { conflicts, dataLost, isClusterGoing, isDeleting, names, type Observed } from './observed.ts';
+
+const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+
+export function statusOf(o: Observed, why: string): EtcdMemberStatus {
+  const before = o.member.status ?? {};
+  if (isDeleting(o) || isClusterGoing(o)) return before;
+  const facts: EtcdMemberStatus = { ...before, ...podFacts(o), ...etcdFacts(o) };
+  const verdicts = [ready(o, facts, why), ...drift(o, facts)];
+  const at = { generation: o.member.metadata.generation, now: iso(o.now) };
+  return {
+    ...facts,
+    selector: memberSelector(o.member.spec.clusterName, names(o).name),
+    conditions: [...withVerdicts(before.conditions, verdicts, at)],
+  };
+}
+
+/** Kept from the last Pod while there is none: for data in memory, the uid is the record of what was lost. */
+const podFacts = (o: Observed): EtcdMemberStatus => ({
+  ...(o.pod.is === 'ours' &&
+    dataLost(o) === undefined && {
+      podName: o.pod.object.metadata.name ?? '',
+      podUID: o.pod.object.metadata.uid ?? '',
+      replicas: 1,
+    }),
+  ...(o.volume.is === 'ours' && { pvcName: o.volume.object.metadata.name ?? '' }),
+});
+
+/** Believed only when it speaks for our cluster; the member id is recorded once. */
+const etcdFacts = (o: Observed): EtcdMemberStatus => {
+  if (o.etcd.is !== 'answers' || o.etcd.clusterID !== o.cluster?.status?.clusterID) return {};
+  return { memberID: o.member.status?.memberID ?? o.etcd.memberID, version: o.etcd.version };
+};
+
+function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
+  const no = (reason: string, message: string): Verdict => ({ type: 'Ready', status: 'False', reason, message });
+  const lost = dataLost(o);
+  if (conflicts(o).length > 0) return no('NameConflict', why);
+  if (lost !== undefined) return no(DATA_LOST, lost);
+  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet: ${why}`);
+  if (!isPodReady(o.pod.object)) return no('PodNotReady', podTrouble(o.pod.object));
+  if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
+    return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
+  if (facts.memberID === undefined)
+    return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to tell its id');
+  return { type: 'Ready', status: 'True', reason: 'PodReady', message: 'the Pod is ready and etcd has its id' };
+}
+
+/** Why a Pod is not ready, in the words of whoever is in the way: scheduler, kubelet, image, container. */
+function podTrouble(pod: Pod): string {
+  const phase = `pod phase: ${pod.status?.phase ?? 'Pending'}`;
+  if (pod.metadata.deletionTimestamp !== undefined) return `${phase}; the Pod is being deleted`;
+  const unscheduled = pod.status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
+  if (unscheduled) return `${phase}; not scheduled: ${unscheduled.message ?? unscheduled.reason ?? 'no reason given'}`;
+  const state = pod.status?.containerStatuses?.find((c) => c.name === 'etcd')?.state;
+  if (state?.waiting)
+    return `${phase}; etcd is waiting: ${[state.waiting.reason, state.waiting.message].filter(Boolean).join(': ')}`;
+  if (state?.terminated)
+    return `${phase}; etcd ended: ${state.terminated.reason ?? ''} (exit code ${state.terminated.exitCode})`;
+  return phase;
+}
+
+function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
+  if (facts.version === undefined) return [];
+  const wanted = o.member.spec.version;
+  const type = 'VersionDrifted';
+  return facts.version === wanted
+    ? [{ type, status: 'False', reason: 'VersionMatched', message: `etcd runs ${wanted}` }]
+    : [
+        {
+          type,
+          status: 'True',
+          reason: 'VersionMismatch',
+          message: `etcd runs ${facts.version}, the spec says ${wanted}`,
+        },
+      ];
+}
+
+const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched'];
+
+export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice[] {
+  const changed = changedConditions(o.member.status?.conditions, after.conditions);
+  return changed
+    .filter((c) => c.reason !== 'VersionMatched')
+    .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
+}
