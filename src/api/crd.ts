@@ -30,7 +30,10 @@ export interface Kind {
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
+  /** The rule also runs when there is no old object; `oldSelf` is then an empty optional. */
   readonly optionalOldSelf?: boolean;
+  /** Which field the message is about, when it is not the one that carries the rule. */
+  readonly fieldPath?: string;
 }
 
 export interface CustomResourceDefinition {

@@ -16,30 +16,37 @@ export const VersionSchema = Type.String({
   description: 'The version of etcd, such as 3.6.14: a tag of the etcd image without its v.',
 });
 
-export const EtcdClusterSpecSchema = Type.Object({
-  replicas: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 0,
-      default: DEFAULT_REPLICAS,
-      description: 'How many members the cluster has.',
-      ...cel({
-        rule: `self == ${SUPPORTED_REPLICAS}`,
-        message: 'this build of the operator runs single-member clusters: set replicas to 1',
-      }),
-    }),
-  ),
-  version: VersionSchema,
-  storage: Type.Optional(StorageSchema),
-  progressDeadlineSeconds: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 1,
-      default: DEFAULT_PROGRESS_DEADLINE_SECONDS,
-      description: 'After how long an unfinished change is reported as late. The operator goes on trying.',
-    }),
-  ),
+/** Not on the field itself: a rule there would refuse the default. Objects that were accepted without it stay editable. */
+const supportedReplicas = cel({
+  rule: `self.replicas == ${SUPPORTED_REPLICAS} || (oldSelf.hasValue() && oldSelf.value().replicas == self.replicas)`,
+  optionalOldSelf: true,
+  fieldPath: '.replicas',
+  message: 'this build of the operator runs single-member clusters: set replicas to 1',
 });
+
+export const EtcdClusterSpecSchema = Type.Object(
+  {
+    replicas: Type.Optional(
+      Type.Integer({
+        format: 'int32',
+        minimum: 0,
+        default: DEFAULT_REPLICAS,
+        description: 'How many members the cluster has.',
+      }),
+    ),
+    version: VersionSchema,
+    storage: Type.Optional(StorageSchema),
+    progressDeadlineSeconds: Type.Optional(
+      Type.Integer({
+        format: 'int32',
+        minimum: 1,
+        default: DEFAULT_PROGRESS_DEADLINE_SECONDS,
+        description: 'After how long an unfinished change is reported as late. The operator goes on trying.',
+      }),
+    ),
+  },
+  supportedReplicas,
+);
 
 export const TargetSchema = Type.Object({
   replicas: Type.Integer({ format: 'int32' }),

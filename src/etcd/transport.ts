@@ -19,6 +19,9 @@ class WideSessionManager extends Http2SessionManager {
     if (session && !this.#widened.has(session)) {
       this.#widened.add(session);
       session.setLocalWindowSize(WINDOW_BYTES); // the window of a stream alone changes nothing
+      // A member that stops says GOAWAY, and the manager destroys the idle session with an error that it may no longer
+      // listen for: without this, a stopping etcd ends the operator (connectrpc/connect-es#1768).
+      session.on('error', () => {});
     }
     return stream;
   }

@@ -44,7 +44,7 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const lost = dataLost(o);
   if (conflicts(o).length > 0) return no('NameConflict', why);
   if (lost !== undefined) return no(DATA_LOST, lost);
-  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet: ${why}`);
+  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet`);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', podTrouble(o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);

@@ -24,6 +24,8 @@ type Answered = Answer<EtcdClusterStatus> | undefined;
 
 /** etcd is up within a second of its Pod's address, so it is asked often at first; a broken image may take hours. */
 const PROBE = { firstMs: 100, maxMs: 10_000 };
+/** That nobody listens yet is normal for this long, and not worth telling. */
+const PATIENCE_MS = 5_000;
 
 const seedView = (o: Observed): MemberView | undefined =>
   o.members.find((m) => m.object.metadata.name === seedName(o.cluster));
@@ -94,18 +96,18 @@ export function waitForSeed(o: Observed): Answered {
   const name = seed.object.metadata.name;
   if (seed.object.metadata.deletionTimestamp !== undefined)
     return { why: `waiting for the earlier member ${name} to be gone` };
-  if (seed.pod.is === 'absent') return { why: `waiting for the Pod of member ${name}${said(seed)}` };
-  if (seed.pod.ip === undefined) return { why: `waiting for Pod ${name} to get an address${said(seed)}` };
-  const since = seed.pod.startedAt ?? o.now;
-  const why = o.etcd.is === 'silent' ? `: ${o.etcd.why}` : '';
+  if (seed.pod.is === 'absent' || seed.pod.ip === undefined)
+    return { why: `waiting for the Pod of member ${name} to start${said(seed)}` };
+  const waited = o.now - (seed.pod.startedAt ?? o.now);
+  const error = o.etcd.is === 'silent' && waited > PATIENCE_MS ? `: ${o.etcd.why}` : '';
   return {
-    why: `waiting for etcd in Pod ${name} to answer${why}${said(seed)}`,
-    wakeAfter: probeMs(o.now - since, PROBE),
+    why: `waiting for etcd in Pod ${name} to answer${error}${said(seed)}`,
+    wakeAfter: probeMs(waited, PROBE),
   };
 }
 
 /** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned. */
 const said = (seed: MemberView): string => {
-  const ready = readyCondition(seed.object);
-  return ready?.status === 'False' ? ` (${ready.message})` : '';
+  const message = readyCondition(seed.object)?.message ?? '';
+  return message.includes('; ') ? ` (${message})` : '';
 };

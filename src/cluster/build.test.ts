@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { aCluster, LATCHED, SEED_NAME } from '../../test/support/builders.ts';
+import { clientService, hasDrifted, headlessService, seedMember } from './build.ts';
+
+test('the headless Service', () => {
+  expect(headlessService(aCluster())).toMatchSnapshot();
+});
+test('the client Service', () => {
+  expect(clientService(aCluster())).toMatchSnapshot();
+});
+test('the seed', () => {
+  if (!LATCHED.observed) throw new Error('no target');
+  expect(seedMember(aCluster(), SEED_NAME, LATCHED.observed, 'token')).toMatchSnapshot();
+});
+
+const built = headlessService(aCluster());
+test.each([
+  ['what the server fills in', { clusterIPs: ['None'], type: 'ClusterIP', sessionAffinity: 'None' }, false],
+  ['a port that the user added', { ports: [...(built.spec?.ports ?? []), { name: 'web', port: 80 }] }, false],
+  ['another selector', { selector: { app: 'x' } }, true],
+  ['a narrower selector', { selector: { ...built.spec?.selector, a: 'b' } }, true],
+  ['a missing port', { ports: [{ name: 'client', port: 2379, protocol: 'TCP' }] }, true],
+  ['a renamed port', { ports: (built.spec?.ports ?? []).map((p) => ({ ...p, name: `x${p.name}` })) }, true],
+  ['addresses of starting members hidden', { publishNotReadyAddresses: false }, true],
+])('%s is drift: %s', (_name, change, drifted) => {
+  expect(hasDrifted({ ...built, spec: { ...built.spec, ...change } }, built)).toBe(drifted);
+});

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  CLUSTER_ID,
+  condition,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  READY,
+  SEED_NAME,
+} from '../../test/support/builders.ts';
+import type { Holding } from '../api/ownership.ts';
+import type { Service } from '../gen/kube.ts';
+import { clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
+import type { EtcdView, MemberView, Observed } from './observed.ts';
+
+const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
+const absent = { is: 'absent' } as const;
+const foreign: Holding<never> = { is: 'foreign', owner: 'nobody: it was not made by this operator' };
+const withUid = (service: Service): Service => ({ ...service, metadata: { ...service.metadata, uid: 'service-uid' } });
+const services = {
+  headless: ours(withUid(headlessService(aCluster()))),
+  client: ours(withUid(clientService(aCluster()))),
+};
+const podWith = (ready: boolean) => ({ is: 'present', ip: '10.0.0.1', ready, startedAt: NOW - 400 }) as const;
+
+const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
+const answers: EtcdView = { is: 'answers', clusterID: CLUSTER_ID, members: [entry] };
+const silent: EtcdView = { is: 'silent', why: 'connection refused' };
+
+const member = (status = {}, options = {}): MemberView => ({
+  object: aMember({ status, ...options }),
+  pod: podWith(false),
+});
+const readyMember: MemberView = {
+  object: aMember({ status: { isVoter: true, conditions: READY } }),
+  pod: podWith(true),
+};
+const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
+
+/** A cluster on its way: latched, both Services there, the seed made. Tests say what is different. */
+function world(patch: Partial<Observed> = {}): Observed {
+  const members = patch.members ?? [member()];
+  const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
+  return {
+    now: NOW,
+    cluster: aCluster({ status: LATCHED }),
+    services,
+    seed,
+    members,
+    etcd: { is: 'notAsked' },
+    ...patch,
+  };
+}
+const formed = (patch: Partial<Observed> = {}): Observed =>
+  world({ cluster: aCluster({ status: FORMED }), members: [readyMember], etcd: answers, ...patch });
+const nothing = { services: { headless: absent, client: absent }, members: [], etcd: { is: 'notAsked' } } as const;
+
+const stepsOf = (o: Observed): readonly string[] =>
+  decide(o).steps.map((s) =>
+    s.do === 'create'
+      ? `create ${s.object.kind} ${s.object.metadata.name}`
+      : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`,
+  );
+
+describe('the rule that answers', () => {
+  test.each<[string, Observed, string, readonly string[]]>([
+    [
+      'a new cluster: everything is made in one pass',
+      world({ ...nothing, cluster: aCluster() }),
+      'bootstrap',
+      ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a crash after the latch: the same objects are made',
+      world(nothing),
+      'bootstrap',
+      ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a crash after the Services: only the seed is made',
+      world({ members: [] }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
+    ['the seed has no Pod yet', world({ members: [{ object: aMember(), pod: absent }] }), 'waitForSeed', []],
+    ['the seed has an address and does not answer', world({ etcd: silent }), 'waitForSeed', []],
+    ['the seed answers, alone', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
+    [
+      'something else answers at the address of the seed',
+      world({ etcd: { ...answers, members: [{ ...entry, name: 'other', peerURLs: ['http://other:2380'] }] } }),
+      'discover',
+      [],
+    ],
+    [
+      'the seed is not alone',
+      world({ etcd: { ...answers, members: [entry, { ...entry, id: '2', name: 'x' }] } }),
+      'discover',
+      [],
+    ],
+    [
+      'the spec was edited before there was a cluster: the seed is made again',
+      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: silent }),
+      'rebuildSeed',
+      ['delete EtcdMember'],
+    ],
+    [
+      'the seed that is made again is still going',
+      world({ members: [member({}, { spec: { version: '3.6.99' }, deleting: true })] }),
+      'waitForSeed',
+      [],
+    ],
+    ['all is well', formed(), 'steady', []],
+    [
+      'the recorded id exists, and no member does: nothing is begun again',
+      formed({ members: [], etcd: { is: 'notAsked' } }),
+      'allMembersLost',
+      [],
+    ],
+    ['the only member has lost its data', formed({ members: [lostMember], etcd: silent }), 'allMembersLost', []],
+    [
+      'lost, and the Services are gone too: still nothing is made',
+      formed({ ...nothing, members: [] }),
+      'allMembersLost',
+      [],
+    ],
+    [
+      'a Service was deleted',
+      formed({ services: { ...services, client: absent } }),
+      'repairServices',
+      ['create Service db-client'],
+    ],
+    [
+      'a Service was changed',
+      formed({
+        services: {
+          ...services,
+          client: ours({ ...withUid(clientService(aCluster())), spec: { selector: { a: 'b' } } }),
+        },
+      }),
+      'repairServices',
+      ['apply Service'],
+    ],
+    [
+      'a Service was replaced by somebody: it is left alone',
+      formed({ services: { ...services, client: foreign } }),
+      'steady',
+      [],
+    ],
+    [
+      'a Service has the name before there is a cluster',
+      world({ ...nothing, cluster: aCluster(), services: { headless: foreign, client: absent } }),
+      'nameTaken',
+      [],
+    ],
+    ['an EtcdMember of somebody has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
+    ['another etcd answers at the address', formed({ etcd: { ...answers, clusterID: 'f00' } }), 'anotherCluster', []],
+    ['a voter is not recorded yet', formed({ members: [member()] }), 'recordVoters', ['patch EtcdMember']],
+    [
+      'a recorded voter is a learner',
+      formed({ etcd: { ...answers, members: [{ ...entry, isLearner: true }] } }),
+      'recordVoters',
+      ['patch EtcdMember'],
+    ],
+    ['the member is not ready', formed({ members: [member({ isVoter: true })] }), 'waitForMembers', []],
+    [
+      'the spec was edited',
+      formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }),
+      'adoptTarget',
+      [],
+    ],
+    [
+      'an object of an earlier operator wants three members',
+      formed({ cluster: aCluster({ status: FORMED, spec: { replicas: 3 } }) }),
+      'unsupportedSize',
+      [],
+    ],
+    ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
+  ])('%s', (_name, observed, rule, steps) => {
+    expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
+  });
+});
+
+test('the token, the target and the first name are latched before anything is made, and the same name follows from them', () => {
+  const plan = decide(world({ ...nothing, cluster: aCluster() }));
+  expect(plan.latch).toEqual({ ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' });
+  const again = decide(
+    world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' } }) }),
+  );
+  expect(again.steps).toEqual(plan.steps);
+  expect(again.latch).toEqual(plan.latch);
+});
+
+test('the id is latched as soon as the seed answers', () => {
+  expect(decide(world({ etcd: answers })).latch).toEqual({ clusterID: CLUSTER_ID });
+});
+
+test('a seed is asked often at first and patiently later', () => {
+  const after = (ms: number) =>
+    decide(world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: silent }))
+      .wakeAfter;
+  expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
+});

@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  CLUSTER_ID,
+  condition,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  READY,
+  SEED_NAME,
+} from '../../test/support/builders.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster.ts';
+import { clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+const services: Observed['services'] = {
+  headless: { is: 'ours', object: headlessService(aCluster()) },
+  client: { is: 'ours', object: clientService(aCluster()) },
+};
+const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [], isLearner: false };
+const answers: Observed['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry] };
+const LATE = '2026-01-01T11:59:59Z';
+const SOON = '2026-01-01T12:10:00Z';
+const served = { ...FORMED, conditions: [condition('Available', 'True', 'QuorumHealthy')] };
+
+function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observed> = {}): Observed {
+  const object = aMember({
+    status: {
+      isVoter: true,
+      conditions: ready
+        ? READY
+        : [condition('Ready', 'False', 'PodNotReady', 'pod phase: Pending; not scheduled: no room')],
+    },
+  });
+  const members = [{ object, pod: { is: 'present', ip: '10.0.0.1', ready } as const }];
+  return {
+    now: NOW,
+    cluster: aCluster({ status }),
+    services,
+    seed: { is: 'ours', object },
+    members,
+    etcd: answers,
+    ...patch,
+  };
+}
+const notAsked = { etcd: { is: 'notAsked' } } as const;
+const lost = { members: [], seed: { is: 'absent' }, ...notAsked } as const;
+const say = (o: Observed): readonly string[] =>
+  (decide(o).status.conditions ?? []).map((c) => `${c.type}=${c.status}/${c.reason}`);
+
+test.each<[string, Observed, readonly string[]]>([
+  [
+    'a new cluster waits for its seed',
+    world({ ...LATCHED, progressDeadline: SOON }, false, notAsked),
+    ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForSeed', 'Degraded=False/WaitingForSeed'],
+  ],
+  [
+    'a seed that is late is reported, and waited for all the same',
+    world({ ...LATCHED, progressDeadline: LATE }, false, notAsked),
+    ['Available=False/BootstrapFailed', 'Progressing=False/BootstrapFailed', 'Degraded=True/BootstrapFailed'],
+  ],
+  [
+    'etcd answers, but its Pod is not ready for clients yet',
+    world({ ...FORMED, progressDeadline: SOON }, false),
+    ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForSeed', 'Degraded=False/WaitingForSeed'],
+  ],
+  [
+    'all is well',
+    world({ ...FORMED, progressDeadline: SOON }, true),
+    ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],
+  ],
+  [
+    'a late deadline does not talk a healthy cluster down',
+    world({ ...FORMED, progressDeadline: LATE }, true),
+    ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],
+  ],
+  [
+    'a cluster that served has lost its member',
+    world(served, false, notAsked),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'the operator alone cannot reach etcd',
+    world(served, true, { etcd: { is: 'silent', why: 'timeout' } }),
+    ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
+  ],
+  [
+    'the data is gone',
+    world(served, false, lost),
+    ['Available=False/AllMembersLost', 'Progressing=False/AllMembersLost', 'Degraded=True/AllMembersLost'],
+  ],
+  [
+    'somebody took the name of the client Service of a running cluster',
+    world(served, true, { services: { ...services, client: { is: 'foreign', owner: 'EtcdCluster db-client' } } }),
+    ['Available=True/QuorumHealthy', 'Progressing=False/NameConflict', 'Degraded=True/NameConflict'],
+  ],
+  [
+    'an edit that has reached no member is under way, not done',
+    world(
+      {
+        ...served,
+        observed: { replicas: 1, version: '3.6.17', storage: { size: '1Gi', medium: '' } },
+        progressDeadline: SOON,
+      },
+      true,
+      {
+        cluster: aCluster({
+          status: {
+            ...served,
+            observed: { replicas: 1, version: '3.6.17', storage: { size: '1Gi', medium: '' } },
+            progressDeadline: SOON,
+          },
+          spec: { version: '3.6.17' },
+        }),
+      },
+    ),
+    ['Available=True/QuorumHealthy', 'Progressing=True/SpecChanged', 'Degraded=False/QuorumHealthy'],
+  ],
+])('%s', (_name, observed, conditions) => {
+  expect(say(observed)).toEqual(conditions);
+});
+
+test('a wait says what it waits for, in the words of whoever is in the way', () => {
+  const { status } = decide(world({ ...LATCHED, progressDeadline: SOON }, false, notAsked));
+  expect(status.conditions?.[0]?.message).toContain('not scheduled: no room');
+});
+
+test('a loss says what a person can do', () => {
+  expect(decide(world(served, false, lost)).status.conditions?.[0]?.message).toContain(
+    'delete this EtcdCluster and create it again',
+  );
+});
+
+test('a learner is not counted as ready', () => {
+  const o = world(served, true);
+  const object = aMember({ status: { isVoter: false, conditions: READY } });
+  const learner = { ...entry, isLearner: true };
+  const seen = {
+    ...o,
+    members: [{ object, pod: { is: 'present', ready: true } as const }],
+    etcd: { ...answers, members: [learner] } as const,
+  };
+  expect(decide(seen).status.readyMembers).toBe(0);
+});
+
+test('the deadline is cleared when the target is reached, and woken up for while it is not', () => {
+  expect(decide(world({ ...FORMED, progressDeadline: SOON }, true)).status).not.toHaveProperty('progressDeadline');
+  const soon = world({ ...LATCHED, progressDeadline: '2026-01-01T12:00:02Z' }, false, notAsked);
+  expect(decide(soon).wakeAfter).toBeLessThanOrEqual(2_000);
+});
+
+test('looking again at an unchanged cluster changes nothing and tells nothing', () => {
+  const first = decide(world(FORMED, true));
+  const again = decide(world(first.status, true));
+  expect(again.status).toEqual(first.status);
+  expect(again.notices).toEqual([]);
+});
+
+test('each new reason is told once, bad ones as warnings', () => {
+  const { notices } = decide(world(served, false, lost));
+  expect(notices.map((n) => `${n.type} ${n.reason}`)).toEqual(['Warning AllMembersLost']);
+});
+
+test('a cluster that is being deleted is said nothing new about', () => {
+  const o = world(served, true);
+  expect(decide({ ...o, cluster: aCluster({ status: served, deleting: true }) }).status).toEqual(served);
+});

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  aVolume,
+  CLUSTER_ID,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  POD_UID,
+  SEED_NAME,
+} from '../../test/support/builders.ts';
+import { ROLE_LABEL } from '../api/names.ts';
+import type { Pod } from '../gen/kube.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+const absent = { is: 'absent' } as const;
+const foreign = { is: 'foreign', owner: 'EtcdMember x (uid 1)' } as const;
+const ours = <T>(object: T) => ({ is: 'ours', object }) as const;
+const voter = { [ROLE_LABEL]: 'voter' };
+const readyPod = ours(aPod({ ready: true, labels: voter }));
+const answers = { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' } as const;
+const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME, isVoter: true };
+const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
+
+/** A member that runs and votes. Tests say what is different. */
+const world = (patch: Partial<Observed> = {}): Observed => ({
+  now: NOW,
+  member: aMember({ status: joined }),
+  cluster: aCluster({ status: FORMED }),
+  pod: readyPod,
+  volume: ours(aVolume()),
+  etcd: answers,
+  peers: { is: 'none' },
+  imageRepository: 'quay.io/coreos/etcd',
+  ...patch,
+});
+const fresh = (patch: Partial<Observed> = {}): Observed =>
+  world({
+    member: aMember(),
+    cluster: aCluster({ status: LATCHED }),
+    pod: absent,
+    volume: absent,
+    etcd: { is: 'notAsked' },
+    ...patch,
+  });
+const leaving = (patch: Partial<Observed> = {}): Observed =>
+  world({ member: aMember({ status: joined, deleting: true }), ...patch });
+const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
+
+const stepsOf = (o: Observed): readonly string[] =>
+  decide(o).steps.map((s) =>
+    s.do === 'create' ? `create ${s.object.kind}` : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`,
+  );
+const stateOf = (o: Observed): string | undefined => {
+  const step = decide(o).steps.find((s) => s.do === 'create' && s.object.kind === 'Pod');
+  const pod = step?.do === 'create' ? (step.object as Pod) : undefined;
+  return pod?.spec?.containers[0]?.command?.find((c) => c.startsWith('--initial-cluster-state='))?.split('=')[1];
+};
+
+describe('the rule that answers', () => {
+  test.each<[string, Observed, string, readonly string[]]>([
+    ['a new member', fresh(), 'makeVolumeAndPod', ['create PersistentVolumeClaim', 'create Pod']],
+    ['a crash after the volume', fresh({ volume: ours(aVolume()) }), 'makeVolumeAndPod', ['create Pod']],
+    ['a new member in memory', fresh({ member: aMember({ spec: inMemory }) }), 'makeVolumeAndPod', ['create Pod']],
+    ['all is well', world(), 'steady', []],
+    ['the Pod is gone', world({ pod: absent, etcd: { is: 'notAsked' } }), 'makeVolumeAndPod', ['create Pod']],
+    ['the Pod has ended', world({ pod: ended }), 'removeEndedPod', ['delete Pod']],
+    ['the volume is gone: no empty one takes its place', world({ pod: absent, volume: absent }), 'stopOnDataLoss', []],
+    [
+      'the volume of a seed is gone after the cluster formed, though its id was never recorded',
+      world({ member: aMember(), pod: absent, volume: absent }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'a Pod with data in memory is gone',
+      world({ member: aMember({ status: joined, spec: inMemory }), pod: absent, volume: absent }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'a Pod with data in memory has ended',
+      world({ member: aMember({ status: joined, spec: inMemory }), pod: ended, volume: absent }),
+      'stopOnDataLoss',
+      [],
+    ],
+    [
+      'a Pod with data in memory is gone before there was a cluster: nothing is lost',
+      fresh({ member: aMember({ spec: inMemory, status: { podUID: POD_UID } }) }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
+    ['the volume is somebody else’s', fresh({ volume: foreign }), 'nameTaken', []],
+    ['the Pod is somebody else’s', fresh({ pod: foreign }), 'nameTaken', []],
+    [
+      'the volume is on its way out',
+      world({
+        pod: absent,
+        volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
+      }),
+      'makeVolumeAndPod',
+      [],
+    ],
+    [
+      'the finalizer was taken off',
+      world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }),
+      'addFinalizer',
+      ['patch EtcdMember'],
+    ],
+    ['it votes and clients cannot reach it', world({ pod: ours(aPod({ ready: true })) }), 'labelRole', ['patch Pod']],
+    [
+      'it does not vote and clients can reach it',
+      world({ member: aMember({ status: { ...joined, isVoter: false } }) }),
+      'labelRole',
+      ['patch Pod'],
+    ],
+    [
+      'it votes, but no cluster id is recorded yet',
+      fresh({ member: aMember({ status: { isVoter: true } }), pod: ours(aPod()), volume: ours(aVolume()) }),
+      'steady',
+      [],
+    ],
+    ['it goes with its cluster', leaving({ cluster: undefined }), 'release', ['patch EtcdMember']],
+    [
+      'its cluster is being deleted',
+      leaving({ cluster: aCluster({ status: FORMED, deleting: true }) }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    ['it goes and was the only one', leaving(), 'release', ['patch EtcdMember']],
+    [
+      'it goes and etcd has forgotten it',
+      leaving({ peers: { is: 'answer', memberIDs: ['1'], names: ['other'] } }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'it goes and etcd still counts it',
+      leaving({ peers: { is: 'answer', memberIDs: [MEMBER_ID], names: [''] } }),
+      'release',
+      [],
+    ],
+    ['it goes and nobody can say', leaving({ peers: { is: 'silent', why: 'timeout' } }), 'release', []],
+    [
+      'it goes and others hold on to it',
+      leaving({ member: aMember({ deleting: true, finalizers: ['x/y'] }) }),
+      'release',
+      [],
+    ],
+    ['its cluster is gone and it is not deleted yet', fresh({ cluster: undefined }), 'clusterGoing', []],
+  ])('%s', (_name, observed, rule, steps) => {
+    expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
+  });
+});
+
+test.each<[string, Observed, string]>([
+  ['the seed of a cluster that does not exist begins it', fresh(), 'new'],
+  ['a Pod made again after the cluster formed joins', world({ pod: absent }), 'existing'],
+  [
+    'a recorded member id is enough to never begin again',
+    fresh({ member: aMember({ status: joined }), volume: ours(aVolume()) }),
+    'existing',
+  ],
+  ['any other member joins', fresh({ member: aMember({ spec: { bootstrap: false } }) }), 'existing'],
+])('%s', (_name, observed, state) => {
+  expect(stateOf(observed)).toBe(state);
+});
+
+test('letting go keeps the finalizers of others, and is void when the object has changed', () => {
+  const [step] = decide(
+    leaving({ member: aMember({ deleting: true, finalizers: ['x/y', 'etcd-operator.cozystack.io/member-cleanup'] }) }),
+  ).steps;
+  expect(step).toMatchObject({
+    do: 'patch',
+    to: { resourceVersion: '200' },
+    fields: { metadata: { finalizers: ['x/y'] } },
+  });
+});
+
+describe('the status', () => {
+  const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
+
+  test.each<[string, Observed, readonly string[]]>([
+    ['ready', world(), ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched']],
+    [
+      'another version runs',
+      world({ etcd: { ...answers, version: '3.6.1' } }),
+      ['Ready=True/PodReady', 'VersionDrifted=True/VersionMismatch'],
+    ],
+    ['no Pod yet', fresh(), ['Ready=False/PodNotReady']],
+    ['a Pod that is not ready', fresh({ pod: ours(aPod()), volume: ours(aVolume()) }), ['Ready=False/PodNotReady']],
+    [
+      'no id yet',
+      fresh({ pod: ours(aPod({ ready: true })), volume: ours(aVolume()), etcd: answers }),
+      ['Ready=False/DiscoveringMemberID'],
+    ],
+    ['lost', world({ pod: absent, volume: absent, etcd: { is: 'notAsked' } }), ['Ready=False/DataLost']],
+    [
+      'another member answers',
+      world({ etcd: { ...answers, memberID: 'f00' } }),
+      ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
+    ],
+    ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
+  ])('%s', (_name, observed, conditions) => {
+    expect(said(observed)).toEqual(conditions);
+  });
+
+  test('what etcd says is recorded only when it speaks for our cluster', () => {
+    const o = fresh({ pod: readyPod, volume: ours(aVolume()), cluster: aCluster({ status: FORMED }) });
+    expect(decide({ ...o, etcd: answers }).status).toMatchObject({
+      memberID: MEMBER_ID,
+      version: '3.6.16',
+      podUID: POD_UID,
+    });
+    expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
+  });
+
+  test('it names what is in the way of the Pod', () => {
+    const waiting = {
+      name: 'etcd',
+      ready: false,
+      restartCount: 0,
+      image: '',
+      imageID: '',
+      state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } },
+    };
+    const pod = ours(aPod({ status: { phase: 'Pending', containerStatuses: [waiting] } }));
+    const { status } = decide(fresh({ pod, volume: ours(aVolume()) }));
+    expect(status.conditions?.[0]?.message).toBe(
+      'pod phase: Pending; etcd is waiting: ImagePullBackOff: no such image',
+    );
+  });
+
+  test('looking again changes nothing', () => {
+    const first = decide(world());
+    const again = decide(world({ member: aMember({ status: first.status }) }));
+    expect([again.status, again.notices]).toEqual([first.status, []]);
+  });
+});

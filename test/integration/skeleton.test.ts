@@ -1,0 +1,243 @@
+/** The whole slice with real servers: a user's EtcdCluster becomes an etcd that takes writes, and goes without a trace. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ROLE_LABEL } from '../../src/api/names.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { events, persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
+import { watch } from '../../src/kube/watcher.ts';
+import { type Child, eventually, pause } from '../support/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+let operator: Child | undefined;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(async () => {
+  await world?.stop();
+});
+afterEach(async (context) => {
+  world.kubelet.hold(false);
+  if (context.task.result?.state === 'fail') process.stderr.write(operator?.log() ?? '');
+  await operator?.stop('SIGKILL');
+  operator = undefined;
+});
+
+const available = (namespace: string, name: string) => world.condition(namespace, name, 'Available', 'True');
+const ask = (namespace: string, pod: string) => ({
+  endpoint: `http://${world.kubelet.addressOf(namespace, pod)}:2379`,
+  timeoutMs: 2000,
+});
+const versions = async (namespace: string): Promise<readonly string[]> => {
+  const kinds: readonly Resource[] = [clusters, members, services, pods, persistentVolumeClaims];
+  const all = await Promise.all(kinds.map((kind) => world.list(kind, namespace)));
+  return all.flat().map((o) => `${o.metadata.name} ${o.metadata.resourceVersion}`);
+};
+
+describe('creating a cluster', () => {
+  test('leads to an etcd that takes writes, and a status that says so', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    const cluster = await available(namespace, 'db');
+    const [member, ...others] = await world.list(members, namespace);
+    expect(others).toEqual([]);
+    const name = member?.metadata.name ?? '';
+    expect(name).toMatch(/^db-[a-z0-9]{5}$/);
+    const list = await world.etcd.memberList({ ...ask(namespace, name), linearizable: true });
+    if (!list.ok) throw new Error(list.error.message);
+    expect(cluster.status).toMatchObject({
+      clusterID: list.value.clusterId.toString(16).padStart(16, '0'),
+      clusterToken: `${namespace}-db-${cluster.metadata.uid}`,
+      readyMembers: 1,
+      selector: 'etcd-operator.cozystack.io/cluster=db',
+      observed: { replicas: 1, version: '3.6.16', storage: { size: '1Gi', medium: '' } },
+    });
+    expect((await world.etcd.put(ask(namespace, name), 'k', 'v')).ok).toBe(true);
+    expect(await world.etcd.get(ask(namespace, name), 'k')).toEqual({ ok: true, value: 'v' });
+    await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    await world.condition(namespace, 'db', 'Degraded', 'False', 'QuorumHealthy');
+    expect(cluster.status?.conditions?.every((c) => c.observedGeneration === 1)).toBe(true);
+    const [pod] = await world.list(pods, namespace);
+    expect(pod?.metadata.labels?.[ROLE_LABEL]).toBe('voter');
+    expect((await world.list(services, namespace)).map((s) => s.metadata.name)).toEqual(['db', 'db-client']);
+    const told = (await world.list(events, namespace)).map((e) => `${e.regarding?.kind} ${e.type} ${e.reason}`);
+    expect(told).toEqual(
+      expect.arrayContaining(['EtcdCluster Normal ClusterDiscovered', 'EtcdCluster Normal QuorumHealthy']),
+    );
+    expect(told.filter((t) => t.includes('Warning'))).toEqual([]);
+  });
+
+  test('survives a restart of the operator half-way', async () => {
+    operator = world.startOperator();
+    world.kubelet.hold(true);
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    await eventually('the Pod', async () => (await world.list(pods, namespace))[0]);
+    await operator.stop('SIGTERM');
+    operator = world.startOperator();
+    world.kubelet.hold(false);
+    await available(namespace, 'db');
+    expect((await world.list(members, namespace)).length).toBe(1);
+  });
+
+  test('makes exactly one seed when the operator is killed right after making it', async () => {
+    const namespace = await world.namespace();
+    operator = world.startOperator();
+    const killed = new AbortController();
+    const first = operator;
+    void watch({
+      client: world.admin,
+      resource: members,
+      namespace,
+      signal: killed.signal,
+      emit: (event) => {
+        if (event.type === 'put') void first.stop('SIGKILL').then(() => killed.abort());
+      },
+      onError: () => {},
+      sleep: pause,
+      random: () => 0,
+    });
+    await world.createCluster(namespace, 'db');
+    await first.ended;
+    const [before] = await world.list(members, namespace);
+    operator = world.startOperator();
+    await available(namespace, 'db');
+    expect((await world.list(members, namespace)).map((m) => m.metadata.uid)).toEqual([before?.metadata.uid]);
+  });
+
+  test('an idle cluster costs no write at all', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    await pause(1_000);
+    const before = await versions(namespace);
+    await pause(5_000);
+    expect(await versions(namespace)).toEqual(before);
+  });
+});
+
+describe('trouble', () => {
+  test('a Service of the same name that is not ours is left alone, and the status says whose it is', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    const ref = { namespace, name: 'db-client' };
+    const spec = { ports: [{ port: 80 }], selector: { app: 'web' } };
+    const foreign = await world.admin.create(services, { apiVersion: 'v1', kind: 'Service', metadata: ref, spec });
+    await world.createCluster(namespace, 'db');
+    const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'NameConflict');
+    expect(cluster.status?.conditions?.[0]?.message).toContain('Service db-client exists and belongs to nobody');
+    await pause(1_000);
+    expect((await world.admin.get(services, ref))?.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
+    expect(await world.list(members, namespace)).toEqual([]);
+    await world.admin.delete(services, ref, { uid: foreign.metadata.uid ?? '' });
+    await available(namespace, 'db');
+  });
+
+  test('a Pod that is deleted comes back at once, with its data', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    await available(namespace, 'db');
+    const [pod] = await world.list(pods, namespace);
+    const name = pod?.metadata.name ?? '';
+    await world.etcd.put(ask(namespace, name), 'kept', 'yes');
+    await world.admin.delete(pods, { namespace, name }, { uid: pod?.metadata.uid ?? '' });
+    await world.condition(namespace, 'db', 'Available', 'False', 'QuorumLost');
+    await available(namespace, 'db');
+    expect(await world.etcd.get(ask(namespace, name), 'kept')).toEqual({ ok: true, value: 'yes' });
+  });
+
+  test('a Pod that has ended for good is replaced', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    await available(namespace, 'db');
+    const [pod] = await world.list(pods, namespace);
+    const ref = { namespace, name: pod?.metadata.name ?? '' };
+    await world.admin.patch(pods, ref, { status: { phase: 'Failed', reason: 'Evicted' } }, { subresource: 'status' });
+    await eventually('another Pod', async () => {
+      const now = await world.admin.get(pods, ref);
+      return now && now.metadata.uid !== pod?.metadata.uid ? now : undefined;
+    });
+    await available(namespace, 'db');
+  });
+
+  test('a member that is deleted after the bootstrap is a loss, not a reason for a second cluster', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    const { clusterID } = (await available(namespace, 'db')).status ?? {};
+    const [member] = await world.list(members, namespace);
+    await world.admin.delete(
+      members,
+      { namespace, name: member?.metadata.name ?? '' },
+      { uid: member?.metadata.uid ?? '' },
+    );
+    const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
+    expect(cluster.status?.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`)).toEqual([
+      'Available=False/AllMembersLost',
+      'Progressing=False/AllMembersLost',
+      'Degraded=True/AllMembersLost',
+    ]);
+    await pause(2_000);
+    expect(await world.list(members, namespace)).toEqual([]);
+    expect((await world.admin.get(clusters, { namespace, name: 'db' }))?.status?.clusterID).toBe(clusterID);
+  });
+
+  test('data in memory that is lost with its Pod is reported, not begun again', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { storage: { medium: 'Memory', size: '64Mi' } });
+    await available(namespace, 'db');
+    expect(await world.list(persistentVolumeClaims, namespace)).toEqual([]);
+    const [pod] = await world.list(pods, namespace);
+    await world.admin.delete(pods, { namespace, name: pod?.metadata.name ?? '' }, { uid: pod?.metadata.uid ?? '' });
+    await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
+    await pause(1_000);
+    expect(await world.list(pods, namespace)).toEqual([]);
+  });
+});
+
+test('deleting a cluster leaves nothing behind', async () => {
+  operator = world.startOperator();
+  const namespace = await world.namespace();
+  const cluster = await world.createCluster(namespace, 'db');
+  await available(namespace, 'db');
+  await world.admin.delete(clusters, { namespace, name: 'db' }, { uid: cluster.metadata.uid ?? '' });
+  const left = async (): Promise<readonly string[]> => versions(namespace);
+  await eventually('everything to be gone', async () => ((await left()).length === 0 ? true : undefined), {
+    seen: left,
+  });
+});
+
+describe('what cannot work is refused at once', () => {
+  test.each([
+    ['a name that is too long', 'a'.repeat(57), {}, 'at most 56 characters'],
+    ['a name with a dot', 'a.b', {}, 'at most 56 characters'],
+    ['a name that starts with a digit', '1a', {}, 'must start with a letter'],
+    [
+      'three members',
+      'db',
+      { replicas: 3 },
+      'this build of the operator runs single-member clusters: set replicas to 1',
+    ],
+    ['no disk space', 'db', { storage: { size: '0' } }, 'storage.size must be greater than zero'],
+    ['a version that is none', 'db', { version: 'latest' }, 'spec.version'],
+  ])('%s', async (_what, name, spec, sentence) => {
+    const namespace = await world.namespace();
+    await expect(world.createCluster(namespace, name, spec)).rejects.toThrow(sentence);
+  });
+
+  test.each([
+    ['shrinking', { storage: { size: '1Gi' } }, 'storage.size cannot shrink'],
+    ['another medium', { storage: { medium: 'Memory' } }, 'storage.medium cannot change'],
+    ['another class', { storage: { storageClassName: 'slow' } }, 'storage.storageClassName cannot change'],
+    ['no class', { storage: { storageClassName: null } }, 'storage.storageClassName cannot be added or removed'],
+  ])('%s an existing cluster', async (_what, spec, sentence) => {
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { storage: { size: '2Gi', storageClassName: 'fast' } });
+    await expect(world.admin.patch(clusters, { namespace, name: 'db' }, { spec })).rejects.toThrow(sentence);
+  });
+});

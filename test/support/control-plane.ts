@@ -1,0 +1,130 @@
+/** A real Kubernetes API server on loopback, with its etcd and the garbage collector. No nodes, no root. */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from '../../local/binaries.ts';
+import { crds } from '../../src/api/crds.ts';
+import { API_VERSION } from '../../src/api/names.ts';
+import { rbac } from '../../src/bin/rbac.ts';
+import { Client } from '../../src/kube/client.ts';
+import { type Identity, Transport } from '../../src/kube/transport.ts';
+import { eventually, freePort, type Processes } from './processes.ts';
+
+export interface ControlPlane {
+  /** May do everything. */
+  readonly admin: Client;
+  /** A kubeconfig with exactly the rights that the chart would give to the operator. */
+  readonly operatorKubeconfig: string;
+  readonly etcdBinary: string;
+}
+
+const ADMIN = 'admin-token';
+const OPERATOR = 'operator-token';
+
+export async function startControlPlane(processes: Processes, folder: string): Promise<ControlPlane> {
+  const bin = await build(['kubernetes', 'etcd-3.6']);
+  const etcdBinary = join(bin['etcd-3.6'], 'etcd');
+  const [etcdPort, peerPort, apiPort] = await Promise.all([freePort(), freePort(), freePort()]);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  processes.start('kubernetes-etcd', etcdBinary, [
+    `--data-dir=${join(folder, 'kubernetes-etcd')}`,
+    `--listen-client-urls=${etcdUrl}`,
+    `--advertise-client-urls=${etcdUrl}`,
+    `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
+    '--unsafe-no-fsync',
+    '--log-level=warn',
+  ]);
+  const certificates = startApiServer(processes, folder, join(bin.kubernetes, 'kube-apiserver'), etcdUrl, apiPort);
+  const server = `https://127.0.0.1:${apiPort}`;
+  const ca = await eventually(
+    'the certificate of the API server',
+    () => readFileSync(certificates, 'utf8') || undefined,
+  );
+  const identity: Identity = { server, ca, token: ADMIN };
+  const admin = new Client(new Transport(() => Promise.resolve(identity)));
+  await eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
+    timeoutMs: 90_000,
+    everyMs: 200,
+  });
+  await Promise.all([installCrds(admin), grantRights(admin)]);
+  const adminKubeconfig = writeKubeconfig(folder, 'admin', server, ca, ADMIN);
+  await startControllerManager(processes, folder, join(bin.kubernetes, 'kube-controller-manager'), adminKubeconfig);
+  return { admin, etcdBinary, operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR) };
+}
+
+function startApiServer(processes: Processes, folder: string, binary: string, etcdUrl: string, port: number): string {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const keyFile = join(folder, 'service-account.key');
+  const tokens = join(folder, 'tokens.csv');
+  const certs = join(folder, 'apiserver');
+  mkdirSync(certs);
+  writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(tokens, `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n`);
+  processes.start('kube-apiserver', binary, [
+    `--etcd-servers=${etcdUrl}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${certs}`,
+    `--token-auth-file=${tokens}`,
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.0.0.0/16',
+    `--service-account-key-file=${keyFile}`,
+    `--service-account-signing-key-file=${keyFile}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    '--disable-admission-plugins=ServiceAccount', // nobody makes the default accounts here
+  ]);
+  return join(certs, 'apiserver.crt');
+}
+
+async function startControllerManager(
+  processes: Processes,
+  folder: string,
+  binary: string,
+  kubeconfig: string,
+): Promise<void> {
+  processes.start('kube-controller-manager', binary, [
+    `--kubeconfig=${kubeconfig}`,
+    // The last one lets a claim go once no Pod uses it.
+    '--controllers=garbage-collector-controller,namespace-controller,persistentvolumeclaim-protection-controller',
+    '--leader-elect=false',
+    '--bind-address=127.0.0.1',
+    `--secure-port=${await freePort()}`,
+    `--cert-dir=${join(folder, 'controller-manager')}`,
+  ]);
+}
+
+async function installCrds(admin: Client): Promise<void> {
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  for (const body of crds) await admin.transport.json(path, { method: 'POST', body });
+  for (const plural of ['etcdclusters', 'etcdmembers'])
+    await eventually(`${plural} are served`, () => admin.transport.json<unknown>(`/apis/${API_VERSION}/${plural}`));
+}
+
+async function grantRights(admin: Client): Promise<void> {
+  const base = '/apis/rbac.authorization.k8s.io/v1';
+  const metadata = { name: 'etcd-operator' };
+  await admin.transport.json(`${base}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });
+  await admin.transport.json(`${base}/clusterrolebindings`, {
+    method: 'POST',
+    body: {
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }],
+    },
+  });
+}
+
+function writeKubeconfig(folder: string, user: string, server: string, ca: string, token: string): string {
+  const path = join(folder, `${user}.kubeconfig`);
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'test',
+    contexts: [{ name: 'test', context: { cluster: 'test', user } }],
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name: user, user: { token } }],
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}

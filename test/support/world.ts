@@ -1,0 +1,98 @@
+/** Everything that an integration test needs: a Kubernetes, a kubelet, the operator as a process, and words to look at it. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
+import type { EtcdMember } from '../../src/api/etcd-member.ts';
+import { API_VERSION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
+import { EtcdClient } from '../../src/etcd/client.ts';
+import type { Client } from '../../src/kube/client.ts';
+import type { KubeObject, Resource } from '../../src/kube/object.ts';
+import { root } from '../../tools/paths.ts';
+import { startControlPlane } from './control-plane.ts';
+import { type Kubelet, removeFolder, startKubelet } from './kubelet.ts';
+import { type Child, eventually, Processes } from './processes.ts';
+
+export const clusters: Resource<EtcdCluster> = etcdClusters;
+export const members: Resource<EtcdMember> = etcdMembers;
+
+export interface World {
+  readonly admin: Client;
+  readonly kubelet: Kubelet;
+  readonly etcd: EtcdClient;
+  startOperator(...flags: readonly string[]): Child;
+  /** A namespace of its own, where only Pods of the restricted level are admitted. */
+  namespace(): Promise<string>;
+  createCluster(namespace: string, name: string, spec?: Partial<EtcdClusterSpec>): Promise<EtcdCluster>;
+  list<T extends KubeObject>(resource: Resource<T>, namespace: string): Promise<readonly T[]>;
+  /** Waits until a condition of the cluster has this status, and this reason if one is given. */
+  condition(namespace: string, name: string, type: string, status: string, reason?: string): Promise<EtcdCluster>;
+  stop(): Promise<void>;
+}
+
+export async function startWorld(): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
+  const processes = new Processes(folder);
+  try {
+    return await assemble(folder, processes);
+  } catch (error) {
+    await processes.stopAll();
+    throw error;
+  }
+}
+
+async function assemble(folder: string, processes: Processes): Promise<World> {
+  const { admin, operatorKubeconfig, etcdBinary } = await startControlPlane(processes, folder);
+  const kubelet = startKubelet(admin, processes, folder, etcdBinary);
+  const etcd = new EtcdClient(() => performance.now());
+  let namespaces = 0;
+  const get = (namespace: string, name: string) => admin.get(clusters, { namespace, name });
+  return {
+    admin,
+    kubelet,
+    etcd,
+    startOperator: (...flags) =>
+      processes.start('operator', process.execPath, [
+        join(root, 'src', 'bin', 'operator.ts'),
+        `--kubeconfig=${operatorKubeconfig}`,
+        '--metrics-bind-address=0',
+        '--health-probe-bind-address=0',
+        ...flags,
+      ]),
+    namespace: async () => {
+      const name = `test-${++namespaces}`;
+      const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+      await admin.transport.json('/api/v1/namespaces', { method: 'POST', body: { metadata: { name, labels } } });
+      return name;
+    },
+    createCluster: (namespace, name, spec = {}) =>
+      admin.create(clusters, {
+        apiVersion: API_VERSION,
+        kind: 'EtcdCluster',
+        metadata: { name, namespace },
+        spec: { replicas: 1, version: '3.6.16', ...spec },
+      }),
+    list: async (resource, namespace) => {
+      const found = [];
+      for await (const page of admin.pages(resource, { namespace })) found.push(...page.items);
+      return found;
+    },
+    condition: (namespace, name, type, status, reason) =>
+      eventually(
+        `${type}=${status}${reason ? `/${reason}` : ''} of ${name}`,
+        async () => {
+          const cluster = await get(namespace, name);
+          const said = cluster?.status?.conditions?.find((c) => c.type === type);
+          return said?.status === status && (reason === undefined || said.reason === reason) ? cluster : undefined;
+        },
+        { seen: async () => (await get(namespace, name))?.status },
+      ),
+    stop: async () => {
+      kubelet.stop();
+      etcd.close();
+      await processes.stopAll();
+      await admin.transport.close();
+      removeFolder(folder);
+    },
+  };
+}
