@@ -1,11 +1,12 @@
 /** The operator's image: made twice it is the same, it is whole for both architectures, and there is nothing in it that it does not need. */
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TRIPLET } from '../../tools/image/debian.ts';
 import { type Architecture, readElf } from '../../tools/image/elf.ts';
 import { buildOperatorImage, type OperatorImage } from '../../tools/image/operator.ts';
+import { root } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
 
 const own: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
@@ -14,12 +15,19 @@ const DOWNLOADS_MS = 300_000;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'image-'));
+  await cp(join(root, 'src'), join(dir, 'src'), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(dir, 'node_modules'));
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** With a revision of its own: a commit made while this runs is another image, and rightly so. */
+/** From a copy of the sources and with a revision of its own: a file saved or a commit made while this runs is another image, and rightly so. */
 const buildFromNothing = async (architecture: Architecture): Promise<OperatorImage> =>
-  buildOperatorImage({ architecture, cache: await mkdtemp(join(dir, 'cache-')), revision: 'test' });
+  buildOperatorImage({
+    architecture,
+    cache: await mkdtemp(join(dir, 'cache-')),
+    entry: join(dir, 'src/bin/operator.ts'),
+    revision: 'test',
+  });
 
 const built = new Map<Architecture, Promise<OperatorImage>>();
 const image = (architecture: Architecture): Promise<OperatorImage> =>
