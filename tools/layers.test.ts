@@ -67,7 +67,7 @@ const accepted: readonly Case[] = [
   { file: 'src/kube/client.ts', code: imports('../lib/quantity.ts') },
   { file: 'src/kube/client.ts', code: imports('undici') },
   { file: 'src/kube/client.ts', code: imports('node:fs/promises') },
-  { file: 'src/etcd/client.ts', code: imports('../gen/etcd/rpc_pb.ts') },
+  { file: 'src/etcd/client.ts', code: imports('../gen/etcd/kv_pb.ts') },
   { file: 'src/etcd/client.ts', code: imports('@connectrpc/connect') },
   { file: 'src/runtime/controller.ts', code: imports('../kube/client.ts') },
   { file: 'src/runtime/controller.ts', code: imports('../lib/backoff.ts') },

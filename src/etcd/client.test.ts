@@ -1,14 +1,25 @@
-import { Code, ConnectError, createRouterTransport } from '@connectrpc/connect';
+import { Code, ConnectError, type ConnectRouter, createRouterTransport } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
-import { Cluster, Maintenance } from '../gen/etcd/rpc_pb.ts';
+import { Auth } from '../gen/etcd/auth_pb.ts';
+import { Cluster } from '../gen/etcd/cluster_pb.ts';
+import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
+import type { CallReport } from './client.ts';
 import { EtcdClient, endpointOf } from './client.ts';
+import type { Session } from './transport.ts';
 
 const ask = { endpoint: 'http://10.0.0.1:2379', timeoutMs: 500 };
 
-function aServer() {
-  const opened: string[] = [];
-  const closed: string[] = [];
-  const transport = createRouterTransport(({ service }) => {
+/** The real client on a server in memory. */
+function clientOf(routes: (router: ConnectRouter) => void) {
+  const transport = createRouterTransport(routes);
+  const reports: CallReport[] = [];
+  const session: Session = { control: transport, bulk: transport, state: () => 'open', close: () => {} };
+  const client = new EtcdClient(() => performance.now(), { open: () => session, onCall: (r) => reports.push(r) });
+  return { client, reports };
+}
+
+const aMember = () =>
+  clientOf(({ service }) => {
     service(Cluster, {
       memberList: (request) => {
         if (request.linearizable) throw new ConnectError('etcdserver: no leader', Code.Unavailable);
@@ -17,50 +28,160 @@ function aServer() {
     });
     service(Maintenance, { status: () => ({ header: { clusterId: 7n, memberId: 9n }, version: '3.6.14' }) });
   });
-  let time = 0;
-  const client = new EtcdClient(
-    () => time,
-    (endpoint) => {
-      opened.push(endpoint);
-      return { transport, close: () => closed.push(endpoint) };
-    },
-  );
-  return { client, opened, closed, pass: (ms: number) => (time += ms) };
-}
 
 test('ids keep all of their 64 bits', async () => {
-  const list = await aServer().client.memberList({ ...ask, linearizable: false });
+  const list = await aMember().client.memberList({ ...ask, linearizable: false });
   expect(list).toEqual({
     ok: true,
-    value: { clusterId: 7n, members: [{ id: 2n ** 63n, name: 'a', peerURLs: ['http://a:2380'], isLearner: false }] },
+    value: {
+      clusterId: 7n,
+      members: [{ id: 2n ** 63n, name: 'a', peerURLs: ['http://a:2380'], clientURLs: [], isLearner: false }],
+    },
   });
 });
 
 test('a failure is a value that says what kind it is', async () => {
-  const list = await aServer().client.memberList({ ...ask, linearizable: true });
+  const list = await aMember().client.memberList({ ...ask, linearizable: true });
   expect(list).toEqual({ ok: false, error: { kind: 'noLeader', message: 'etcdserver: no leader' } });
 });
 
+test('what only later versions tell is absent, not zero', async () => {
+  const status = await aMember().client.status(ask);
+  expect(status).toMatchObject({ ok: true, value: { version: '3.6.14', dbSize: 0 } });
+  expect(status.ok && ['dbSizeQuota', 'storageVersion', 'downgradeTo'].filter((key) => key in status.value)).toEqual(
+    [],
+  );
+});
+
 test('nobody at the address is a value too, and comes quickly', async () => {
-  const client = new EtcdClient(() => 0);
+  const client = new EtcdClient(() => performance.now());
   const answer = await client.status({ endpoint: 'http://127.0.0.1:9', timeoutMs: 2000 });
   expect(answer).toMatchObject({ ok: false, error: { kind: 'unreachable' } });
   client.close();
 });
 
-test('a session is kept between calls, and closed when its member was not asked for a while', async () => {
-  const { client, opened, closed, pass } = aServer();
+test('an answer from another cluster is refused', async () => {
+  const access = { cluster: 'ns/db', clusterId: 8n };
+  const answer = await aMember().client.status({ ...ask, access });
+  expect(answer).toMatchObject({ ok: false, error: { kind: 'wrongCluster' } });
+});
+
+test('a list of more members than anybody has is refused', async () => {
+  const members = Array.from({ length: 101 }, (_, i) => ({ ID: BigInt(i) }));
+  const { client } = clientOf(({ service }) => service(Cluster, { memberList: () => ({ members }) }));
+  const answer = await client.members.list(ask, { linearizable: true });
+  expect(answer).toMatchObject({ ok: false, error: { kind: 'badAnswer' } });
+});
+
+test('every call is told of when it has ended', async () => {
+  const { client, reports } = aMember();
   await client.status(ask);
-  await client.status(ask);
-  expect(opened).toEqual([ask.endpoint]);
-  pass(16 * 60_000);
-  await client.status({ ...ask, endpoint: 'http://10.0.0.2:2379' });
-  expect(closed).toEqual([ask.endpoint]);
+  await client.memberList({ ...ask, linearizable: true });
+  expect(reports.map(({ method, outcome }) => `${method} ${outcome}`)).toEqual([
+    'Maintenance/Status ok',
+    'Cluster/MemberList noLeader',
+  ]);
+});
+
+test('plain HTTP where TLS is wanted is an error, and so is TLS without anybody to trust', async () => {
+  const client = new EtcdClient(() => performance.now());
+  const access = { cluster: 'ns/db', tls: () => ({ ca: 'an authority' }) };
+  const plain = await client.status({ ...ask, access });
+  const blind = await client.status({ ...ask, endpoint: 'https://10.0.0.1:2379' });
+  expect([plain, blind]).toMatchObject([
+    { ok: false, error: { kind: 'tls' } },
+    { ok: false, error: { kind: 'tls' } },
+  ]);
 });
 
 test('addresses of both families become URLs', () => {
-  expect([endpointOf('10.0.0.1', 2379), endpointOf('fd00::1', 2379)]).toEqual([
+  expect([endpointOf('10.0.0.1', 2379), endpointOf('fd00::1', 2379, 'https')]).toEqual([
     'http://10.0.0.1:2379',
-    'http://[fd00::1]:2379',
+    'https://[fd00::1]:2379',
   ]);
+});
+
+/** Authentication is on; each log-in makes a new token, and only the newest is known. */
+function aGuardedMember() {
+  const state = { enabled: true, logins: 0, password: 'secret' };
+  const made = clientOf(({ service }) => {
+    service(Auth, {
+      authenticate: async ({ name, password }) => {
+        if (!state.enabled)
+          throw new ConnectError('etcdserver: authentication is not enabled', Code.FailedPrecondition);
+        if (name !== 'root' || password !== state.password)
+          throw new ConnectError(
+            'etcdserver: authentication failed, invalid user ID or password',
+            Code.InvalidArgument,
+          );
+        state.logins++;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return { token: `token-${state.logins}` };
+      },
+    });
+    service(Maintenance, {
+      status: (_, { requestHeader }) => {
+        const token = requestHeader.get('token');
+        if (state.enabled && token === null)
+          throw new ConnectError('etcdserver: user name is empty', Code.InvalidArgument);
+        if (state.enabled && token !== `token-${state.logins}`)
+          throw new ConnectError('etcdserver: invalid auth token', Code.Unauthenticated);
+        return { version: '3.6.14' };
+      },
+    });
+  });
+  return { ...made, state };
+}
+
+const login = { user: 'root', password: 'secret' };
+const access = { cluster: 'ns/db', login: () => login };
+
+test('many calls at once log in once, and later ones not at all', async () => {
+  const { client, state } = aGuardedMember();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => client.status({ ...ask, access })));
+  expect(answers.every(({ ok }) => ok)).toBe(true);
+  await client.status({ ...ask, access });
+  expect(state.logins).toBe(1);
+});
+
+test('a token that etcd no longer knows is replaced, and the call made again', async () => {
+  const { client, state } = aGuardedMember();
+  await client.status({ ...ask, access });
+  state.logins++; // as after a restart of the member
+  expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
+});
+
+test('a wrong password is told, and tried once per call', async () => {
+  const { client, reports } = aGuardedMember();
+  const wrong = { cluster: 'ns/db', login: () => ({ user: 'root', password: 'guess' }) };
+  expect(await client.status({ ...ask, access: wrong })).toMatchObject({ ok: false, error: { kind: 'authFailed' } });
+  expect(reports).toHaveLength(1);
+});
+
+test('a changed password is used at once', async () => {
+  const { client, state } = aGuardedMember();
+  let password = 'secret';
+  const changing = { cluster: 'ns/db', login: () => ({ user: 'root', password }) };
+  await client.status({ ...ask, access: changing });
+  state.password = password = 'other';
+  state.logins++;
+  expect(await client.status({ ...ask, access: changing })).toMatchObject({ ok: true });
+});
+
+test('while authentication is off calls go without a token; when it is turned on they log in', async () => {
+  const { client, state } = aGuardedMember();
+  state.enabled = false;
+  expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
+  state.enabled = true;
+  expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
+});
+
+test('a caller that gives up does not spoil the log-in for others', async () => {
+  const { client } = aGuardedMember();
+  const stop = new AbortController();
+  const first = client.status({ ...ask, access, signal: stop.signal });
+  const second = client.status({ ...ask, access });
+  stop.abort();
+  expect(await first).toMatchObject({ ok: false, error: { kind: 'canceled' } });
+  expect(await second).toMatchObject({ ok: true });
 });

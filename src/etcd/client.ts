@@ -1,38 +1,20 @@
-/** What the operator asks of etcd: a narrow port. Every call names the member that it asks, and has a time limit. */
-import { type Client, createClient, type Transport } from '@connectrpc/connect';
-import { Cluster, KV, Maintenance, type Member } from '../gen/etcd/rpc_pb.ts';
-import { type Answer, classify } from './errors.ts';
-import { openSession, type Session } from './transport.ts';
+/** What we ask of etcd: narrow ports by subject. Every call names the member that it asks, and has a time limit. */
+import { type AuthPort, authPort } from './auth.ts';
+import { type Ask, Caller, type CallReport } from './call.ts';
+import type { Answer } from './errors.ts';
+import { type KvPort, kvPort } from './kv.ts';
+import { type LeasePort, leasePort } from './lease.ts';
+import { type MaintenancePort, type MemberStatus, maintenancePort } from './maintenance.ts';
+import { type Membership, type MembersPort, membersPort } from './members.ts';
+import { Pool, type SessionCounts } from './pool.ts';
+import { type OpenSession, openSession } from './transport.ts';
+import { type WatchPort, watchPort } from './watch.ts';
 
-export interface Ask {
-  /** `http://address:port` of one member. */
-  readonly endpoint: string;
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
-}
+export type { Access, Ask, CallReport } from './call.ts';
+export type { MemberStatus } from './maintenance.ts';
+export type { MemberEntry, Membership } from './members.ts';
 
-export interface MemberStatus {
-  readonly clusterId: bigint;
-  readonly memberId: bigint;
-  readonly version: string;
-  readonly leader: bigint;
-  readonly isLearner: boolean;
-  readonly errors: readonly string[];
-}
-
-export interface MemberEntry {
-  readonly id: bigint;
-  /** Empty until the member has started. */
-  readonly name: string;
-  readonly peerURLs: readonly string[];
-  readonly isLearner: boolean;
-}
-
-export interface Membership {
-  readonly clusterId: bigint;
-  readonly members: readonly MemberEntry[];
-}
-
+/** What a look at a cluster needs. */
 export interface EtcdPort {
   /** The member about itself; answers without a quorum too. */
   status(ask: Ask): Promise<Answer<MemberStatus>>;
@@ -42,104 +24,87 @@ export interface EtcdPort {
   get(ask: Ask, key: string): Promise<Answer<string | undefined>>;
 }
 
-interface Stubs {
-  readonly session: Session;
-  readonly cluster: Client<typeof Cluster>;
-  readonly maintenance: Client<typeof Maintenance>;
-  readonly kv: Client<typeof KV>;
-  usedAt: number;
+/** Everything, by subject. */
+export interface Etcd extends EtcdPort {
+  readonly members: MembersPort;
+  readonly maintenance: MaintenancePort;
+  readonly kv: KvPort;
+  readonly lease: LeasePort;
+  readonly watches: WatchPort;
+  readonly auth: AuthPort;
 }
 
-const FORGET_AFTER_MS = 15 * 60_000;
-const entry = (m: Member): MemberEntry => ({ id: m.ID, name: m.name, peerURLs: m.peerURLs, isLearner: m.isLearner });
+export interface ClientOptions {
+  readonly open?: OpenSession;
+  /** Sessions beside the one that is kept per cluster are closed after this time without a call. */
+  readonly idleMs?: number;
+  /** Told about every call when it has ended. */
+  readonly onCall?: (report: CallReport) => void;
+}
 
-export class EtcdClient implements EtcdPort {
-  readonly #stubs = new Map<string, Stubs>();
-  readonly #monotonic: () => number;
-  readonly #open: (endpoint: string) => Session;
+const IDLE_MS = 60_000;
+const FORGET_MS = 15 * 60_000;
 
-  constructor(monotonic: () => number, open: (endpoint: string) => Session = openSession) {
-    this.#monotonic = monotonic;
-    this.#open = open;
+export class EtcdClient implements Etcd {
+  readonly members: MembersPort;
+  readonly maintenance: MaintenancePort;
+  readonly kv: KvPort;
+  readonly lease: LeasePort;
+  readonly watches: WatchPort;
+  readonly auth: AuthPort;
+  readonly #pool: Pool;
+  readonly #caller: Caller;
+
+  constructor(monotonic: () => number, options: ClientOptions = {}) {
+    const { open = openSession, idleMs = IDLE_MS, onCall } = options;
+    this.#pool = new Pool({ monotonic, open: (target) => open(target), idleMs, forgetMs: FORGET_MS });
+    this.#caller = new Caller({ monotonic, pool: this.#pool, onCall });
+    this.members = membersPort(this.#caller);
+    this.maintenance = maintenancePort(this.#caller);
+    this.kv = kvPort(this.#caller);
+    this.lease = leasePort(this.#caller);
+    this.watches = watchPort(this.#caller);
+    this.auth = authPort(this.#caller);
   }
 
   status(ask: Ask): Promise<Answer<MemberStatus>> {
-    return this.#call(ask, async (stubs, options) => {
-      const s = await stubs.maintenance.status({}, options);
-      const { clusterId = 0n, memberId = 0n } = s.header ?? {};
-      const { version, leader, isLearner, errors } = s;
-      return { clusterId, memberId, version, leader, isLearner, errors };
-    });
+    return this.maintenance.status(ask);
   }
 
   memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Answer<Membership>> {
-    return this.#call(ask, async (stubs, options) => {
-      const list = await stubs.cluster.memberList({ linearizable: ask.linearizable }, options);
-      return { clusterId: list.header?.clusterId ?? 0n, members: list.members.map(entry) };
-    });
+    return this.members.list(ask, ask);
   }
 
   put(ask: Ask, key: string, value: string): Promise<Answer<bigint>> {
-    return this.#call(ask, async (stubs, options) => {
-      const answer = await stubs.kv.put({ key: bytes(key), value: bytes(value) }, options);
-      return answer.header?.revision ?? 0n;
-    });
+    return this.kv.put(ask, key, value);
   }
 
-  get(ask: Ask, key: string): Promise<Answer<string | undefined>> {
-    return this.#call(ask, async (stubs, options) => {
-      const [found] = (await stubs.kv.range({ key: bytes(key) }, options)).kvs;
-      return found && new TextDecoder().decode(found.value);
-    });
+  async get(ask: Ask, key: string): Promise<Answer<string | undefined>> {
+    const answer = await this.kv.range(ask, { key });
+    if (!answer.ok) return answer;
+    const [kv] = answer.value.kvs;
+    return { ok: true, value: kv && new TextDecoder().decode(kv.value) };
+  }
+
+  /** These are the cluster's members now: sessions to any other are closed. */
+  retain(cluster: string, endpoints: readonly string[]): void {
+    this.#pool.retain(cluster, endpoints);
+  }
+
+  /** The cluster is gone. */
+  forget(cluster: string): void {
+    this.#caller.forget(cluster);
+  }
+
+  sessions(): SessionCounts {
+    return this.#pool.counts();
   }
 
   close(): void {
-    for (const stubs of this.#stubs.values()) stubs.session.close();
-    this.#stubs.clear();
-  }
-
-  async #call<T>(
-    ask: Ask,
-    call: (stubs: Stubs, options: { timeoutMs: number; signal?: AbortSignal }) => Promise<T>,
-  ): Promise<Answer<T>> {
-    try {
-      const options = { timeoutMs: ask.timeoutMs, ...(ask.signal && { signal: ask.signal }) };
-      return { ok: true, value: await call(this.#stubsFor(ask.endpoint), options) };
-    } catch (error) {
-      return { ok: false, error: classify(error) };
-    }
-  }
-
-  /** One session per member, kept between passes. Addresses of Pods that are gone are let go after a while. */
-  #stubsFor(endpoint: string): Stubs {
-    const now = this.#monotonic();
-    const known = this.#stubs.get(endpoint);
-    if (known) {
-      known.usedAt = now;
-      return known;
-    }
-    for (const [old, stubs] of this.#stubs)
-      if (now - stubs.usedAt > FORGET_AFTER_MS) {
-        stubs.session.close();
-        this.#stubs.delete(old);
-      }
-    const stubs = { ...stubsOn(this.#open(endpoint)), usedAt: now };
-    this.#stubs.set(endpoint, stubs);
-    return stubs;
+    this.#pool.close();
   }
 }
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-
-const stubsOn = (session: Session): Omit<Stubs, 'usedAt'> => {
-  const { transport }: { readonly transport: Transport } = session;
-  return {
-    session,
-    cluster: createClient(Cluster, transport),
-    maintenance: createClient(Maintenance, transport),
-    kv: createClient(KV, transport),
-  };
-};
-
 /** The address of a Pod as a URL. */
-export const endpointOf = (ip: string, port: number): string => `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
+export const endpointOf = (ip: string, port: number, scheme: 'http' | 'https' = 'http'): string =>
+  `${scheme}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;

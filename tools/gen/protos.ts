@@ -12,7 +12,7 @@ export async function generateEtcdStubs(): Promise<ReadonlyMap<string, string>> 
   const out = await mkdtemp(join(tmpdir(), 'etcd-stubs-'));
   const template = {
     version: 'v2',
-    plugins: [{ local: bin('protoc-gen-es'), out, opt: ['target=ts', 'import_extension=ts'] }],
+    plugins: [{ local: bin('protoc-gen-es'), out, opt: ['target=ts', 'import_extension=ts', 'erasable_syntax=true'] }],
   };
   try {
     await run(bin('buf'), ['generate', join(root, 'proto'), '--template', JSON.stringify(template)], {

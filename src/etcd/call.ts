@@ -1,0 +1,205 @@
+/** One call to one member: session, time limit, log-in, and every way it can fail turned into a value. */
+import type {
+  DescMessage,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from '@bufbuild/protobuf';
+import { Auth } from '../gen/etcd/auth_pb.ts';
+import type { ResponseHeader } from '../gen/etcd/header_pb.ts';
+import { type Answer, classify, type EtcdError, type EtcdErrorKind, EtcdFailure, failure } from './errors.ts';
+import { type Login, Logins, type Token } from './login.ts';
+import type { Pool, Taken } from './pool.ts';
+import type { TlsMaterial } from './transport.ts';
+
+/** How the members of one cluster are reached. */
+export interface Access {
+  /** Sessions and the log-in are shared under this name. */
+  readonly cluster: string;
+  /** Asked before every call: what it returns may change, and new sessions use the new. */
+  readonly tls?: () => TlsMaterial;
+  /** Asked before every call, too; `undefined` when nobody is to log in. */
+  readonly login?: () => Login | undefined;
+  /** An answer from any other cluster is refused. */
+  readonly clusterId?: bigint;
+}
+
+export interface Ask {
+  /** `http://address:port` or `https://address:port` of one member. */
+  readonly endpoint: string;
+  /** Of the whole call, a log-in included. It reaches etcd, which gives up then, too. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  readonly access?: Access;
+}
+
+export interface CallReport {
+  /** Such as `Cluster/MemberAdd`. */
+  readonly method: string;
+  readonly outcome: 'ok' | EtcdErrorKind;
+  readonly ms: number;
+}
+
+export type Size = 'control' | 'bulk';
+
+interface WithHeader {
+  readonly header?: ResponseHeader;
+}
+
+export interface CallerOptions {
+  readonly monotonic: () => number;
+  readonly pool: Pool;
+  readonly onCall?: ((report: CallReport) => void) | undefined;
+}
+
+const clusterOf = ({ access, endpoint }: Ask): string => access?.cluster ?? endpoint;
+const headersOf = (token: Token): Headers | undefined => (token === undefined ? undefined : new Headers({ token }));
+const late = (timeoutMs: number): EtcdError => ({ kind: 'timeout', message: `no answer within ${timeoutMs} ms` });
+
+export class Caller {
+  readonly #options: CallerOptions;
+  readonly #logins = new Logins();
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
+  /** The answer of a call, or why there is none. Never rejects. */
+  async unary<I extends DescMessage, O extends DescMessage, T>(
+    ask: Ask,
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    read: (answer: MessageShape<O>) => T,
+    size: Size = 'control',
+  ): Promise<Answer<T>> {
+    const until = this.#options.monotonic() + ask.timeoutMs;
+    for (let attempt = 1; ; attempt++) {
+      const token = await this.#token(ask, until);
+      if (!token.ok) return token;
+      const answer = await this.#once(ask, until, token.value, method, request, read, size);
+      if (answer.ok || attempt > 1 || !this.#loginAgain(ask, token.value, answer.error)) return answer;
+    }
+  }
+
+  /** The messages of a stream. Throws EtcdFailure. The time limit is of the whole stream; none if it is 0. */
+  async *stream<I extends DescMessage, O extends DescMessage>(
+    ask: Ask,
+    method: DescMethodStreaming<I, O>,
+    requests: AsyncIterable<MessageInitShape<I>>,
+  ): AsyncGenerator<MessageShape<O>, void, undefined> {
+    const until = this.#options.monotonic() + (ask.timeoutMs || 60_000);
+    const started = this.#options.monotonic();
+    let outcome: CallReport['outcome'] = 'ok';
+    let taken: Taken | undefined;
+    const over = new AbortController(); // a consumer that stops reading ends the call
+    try {
+      const token = await this.#token(ask, until);
+      if (!token.ok) throw new EtcdFailure(token.error);
+      taken = this.#take(ask);
+      const signal = AbortSignal.any([over.signal, ...(ask.signal ? [ask.signal] : [])]);
+      const { bulk } = taken.session;
+      const answer = await bulk.stream(method, signal, ask.timeoutMs, headersOf(token.value), requests);
+      for await (const message of answer.message) {
+        checkCluster(ask, message as WithHeader);
+        yield message;
+      }
+    } catch (error) {
+      const said = classify(error);
+      outcome = said.kind;
+      if (said.kind === 'invalidToken' || said.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
+      throw error instanceof EtcdFailure ? error : new EtcdFailure(said, { cause: error });
+    } finally {
+      over.abort();
+      taken?.release(outcome === 'timeout');
+      this.#report(method, outcome, started);
+    }
+  }
+
+  /** The cluster is gone: its token with it. */
+  forget(cluster: string): void {
+    this.#logins.forget(cluster);
+    this.#options.pool.forget(cluster);
+  }
+
+  async #once<I extends DescMessage, O extends DescMessage, T>(
+    ask: Ask,
+    until: number,
+    token: Token,
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    read: (answer: MessageShape<O>) => T,
+    size: Size,
+  ): Promise<Answer<T>> {
+    const started = this.#options.monotonic();
+    let outcome: CallReport['outcome'] = 'ok';
+    let taken: Taken | undefined;
+    try {
+      const leftMs = until - started;
+      if (leftMs <= 0) throw new EtcdFailure(late(ask.timeoutMs));
+      taken = this.#take(ask);
+      const transport = taken.session[size];
+      const { message } = await transport.unary(method, ask.signal, Math.ceil(leftMs), headersOf(token), request);
+      checkCluster(ask, message as WithHeader);
+      return { ok: true, value: read(message) };
+    } catch (error) {
+      const said = classify(error);
+      outcome = said.kind;
+      return { ok: false, error: said };
+    } finally {
+      taken?.release(outcome === 'timeout');
+      this.#report(method, outcome, started);
+    }
+  }
+
+  #take(ask: Ask): Taken {
+    return this.#options.pool.take(clusterOf(ask), ask.endpoint, ask.access?.tls?.());
+  }
+
+  async #token(ask: Ask, until: number): Promise<Answer<Token>> {
+    const login = ask.access?.login?.();
+    if (!login) return { ok: true, value: undefined };
+    // Not the caller's signal: other calls may wait for the same log-in.
+    const { signal, ...shared } = ask;
+    const answer = this.#logins.token(clusterOf(ask), login, () => this.authenticate(shared, login, until));
+    const got = signal ? await Promise.race([answer, aborted(signal)]) : await answer;
+    // A learner answers a few questions, but lets nobody log in.
+    return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
+  }
+
+  authenticate(ask: Ask, login: Login, until = this.#options.monotonic() + ask.timeoutMs): Promise<Answer<string>> {
+    const request = { name: login.user, password: login.password };
+    return this.#once(ask, until, undefined, Auth.method.authenticate, request, ({ token }) => token, 'control');
+  }
+
+  /** Whether a new token may help: ours was refused, or authentication was off when we asked for one and is on now. */
+  #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
+    if (!ask.access?.login?.()) return false;
+    const stale = error.kind === 'invalidToken' || (error.kind === 'authRequired' && token === undefined);
+    if (stale) this.#logins.drop(clusterOf(ask), token);
+    return stale;
+  }
+
+  #report(
+    method: { readonly name: string; readonly parent: { readonly name: string } },
+    outcome: CallReport['outcome'],
+    started: number,
+  ): void {
+    const ms = this.#options.monotonic() - started;
+    this.#options.onCall?.({ method: `${method.parent.name}/${method.name}`, outcome, ms });
+  }
+}
+
+function checkCluster({ access }: Ask, { header }: WithHeader): void {
+  const { clusterId } = access ?? {};
+  if (clusterId === undefined || header === undefined || header.clusterId === clusterId) return;
+  const hex = (id: bigint): string => id.toString(16);
+  throw failure('wrongCluster', `the answer is from cluster ${hex(header.clusterId)}, not from ${hex(clusterId)}`);
+}
+
+const aborted = (signal: AbortSignal): Promise<Answer<never>> =>
+  new Promise((resolve) => {
+    const giveUp = (): void => resolve({ ok: false, error: { kind: 'canceled', message: 'the caller gave up' } });
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+  });

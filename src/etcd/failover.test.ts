@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import type { Ask } from './call.ts';
+import type { Answer, EtcdErrorKind } from './errors.ts';
+import { atAny, atLeader } from './failover.ts';
+import type { MemberStatus } from './maintenance.ts';
+
+const ask = { timeoutMs: 500 };
+const refuse = (kind: EtcdErrorKind): Answer<never> => ({ ok: false, error: { kind, message: kind } });
+
+/** What each member says, and who was asked. */
+function members(said: Readonly<Record<string, EtcdErrorKind | 'ok'>>) {
+  const asked: string[] = [];
+  const call = ({ endpoint }: Ask): Promise<Answer<string>> => {
+    asked.push(endpoint);
+    const says = said[endpoint] ?? 'unreachable';
+    return Promise.resolve(says === 'ok' ? { ok: true, value: endpoint } : refuse(says));
+  };
+  return { asked, call };
+}
+
+test.each([
+  ['a learner refuses', 'learnerRefused', false, 'b'],
+  ['nobody is there', 'unreachable', false, 'b'],
+  ['a question breaks off', 'disconnected', true, 'b'],
+  ['a change breaks off: it may have been made', 'disconnected', false, 'disconnected'],
+  ['a change is late: it may have been made', 'timeout', false, 'timeout'],
+  ['etcd has said no', 'notFound', true, 'notFound'],
+] as const)('when %s', async (_, first, repeatable, outcome) => {
+  const { call } = members({ a: first, b: 'ok' });
+  const answer = await atAny(['a', 'b'], ask, { repeatable }, call);
+  expect(answer.ok ? answer.value : answer.error.kind).toBe(outcome);
+});
+
+test('without any member there is nobody to ask', async () => {
+  expect(await atAny([], ask, { repeatable: true }, members({}).call)).toMatchObject({
+    ok: false,
+    error: { kind: 'unreachable' },
+  });
+});
+
+const statusOf = (views: Readonly<Record<string, { id: bigint; leader: bigint; term: bigint }>>) => ({
+  status: ({ endpoint }: Ask): Promise<Answer<MemberStatus>> => {
+    const view = views[endpoint];
+    if (!view) return Promise.resolve(refuse('unreachable'));
+    const { id: memberId, leader, term: raftTerm } = view;
+    return Promise.resolve({ ok: true, value: { memberId, leader, raftTerm } as MemberStatus });
+  },
+});
+
+test('of two that believe to lead, the one of the later term is asked', async () => {
+  const status = statusOf({ a: { id: 1n, leader: 1n, term: 4n }, b: { id: 2n, leader: 2n, term: 5n } });
+  const { call, asked } = members({ a: 'ok', b: 'ok' });
+  await atLeader(status, ['a', 'b'], ask, call);
+  expect(asked).toEqual(['b']);
+});
+
+test('a leader that has just lost its office is looked for once more', async () => {
+  const status = statusOf({ a: { id: 1n, leader: 1n, term: 4n } });
+  const { call, asked } = members({ a: 'notLeader' });
+  expect(await atLeader(status, ['a'], ask, call)).toMatchObject({ ok: false, error: { kind: 'notLeader' } });
+  expect(asked).toEqual(['a', 'a']);
+});
+
+test('a cluster without a leader says so', async () => {
+  const status = statusOf({ a: { id: 1n, leader: 0n, term: 4n } });
+  expect(await atLeader(status, ['a'], ask, members({}).call)).toMatchObject({
+    ok: false,
+    error: { kind: 'noLeader' },
+  });
+});

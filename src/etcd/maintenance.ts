@@ -1,0 +1,133 @@
+/** A member's own state, and the work that keeps it in order. */
+import {
+  AlarmRequest_AlarmAction as AlarmAction,
+  type AlarmResponse,
+  AlarmType,
+  DowngradeRequest_DowngradeAction as DowngradeAction,
+  Maintenance,
+  type StatusResponse,
+} from '../gen/etcd/maintenance_pb.ts';
+import type { Ask, Caller } from './call.ts';
+import type { Answer } from './errors.ts';
+import { type SnapshotStream, snapshotStream } from './snapshot.ts';
+
+export interface MemberStatus {
+  readonly clusterId: bigint;
+  readonly memberId: bigint;
+  readonly version: string;
+  /** 0 when there is none. */
+  readonly leader: bigint;
+  readonly isLearner: boolean;
+  readonly errors: readonly string[];
+  readonly revision: bigint;
+  readonly raftTerm: bigint;
+  readonly raftIndex: bigint;
+  readonly raftAppliedIndex: bigint;
+  readonly dbSize: number;
+  readonly dbSizeInUse: number;
+  /** From 3.6 on; absent before. Not to be trusted before 3.6.6. */
+  readonly dbSizeQuota?: number;
+  /** From 3.6 on, such as `3.6.0`. Reaching the target means that an older binary can be started. */
+  readonly storageVersion?: string;
+  /** The version that a downgrade has been enabled to; from 3.6 on. */
+  readonly downgradeTo?: string;
+}
+
+export type Alarm = 'noSpace' | 'corrupt';
+
+export interface AlarmEntry {
+  readonly memberId: bigint;
+  readonly alarm: Alarm;
+}
+
+export interface KeyspaceHash {
+  readonly hash: number;
+  readonly compactRevision: bigint;
+  /** From 3.6 on. Hashes are comparable only where this and the compact revision agree. */
+  readonly hashRevision?: bigint;
+  readonly memberId: bigint;
+}
+
+export interface MaintenancePort {
+  /** The member about itself; answers without a quorum too. */
+  status(ask: Ask): Promise<Answer<MemberStatus>>;
+  alarms(ask: Ask): Promise<Answer<readonly AlarmEntry[]>>;
+  activate(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
+  disarm(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
+  /** Blocks the member for as long as it takes: give it minutes. */
+  defragment(ask: Ask): Promise<Answer<void>>;
+  /** Of the whole database file, so equal only for identical histories. For tests and diagnosis. */
+  hash(ask: Ask): Promise<Answer<number>>;
+  /** Of the keys up to a revision; 0: up to now. */
+  hashKV(ask: Ask, revision: bigint): Promise<Answer<KeyspaceHash>>;
+  /** The time limit is of the whole stream; none if it is 0: a silent member is noticed by pings. */
+  snapshot(ask: Ask, options?: { readonly maxBytes?: number }): SnapshotStream;
+  /** Ask the leader, and nobody else. */
+  moveLeader(ask: Ask, to: bigint): Promise<Answer<void>>;
+  /** The answer is the version that the cluster has now. */
+  downgrade(ask: Ask, action: 'validate' | 'enable' | 'cancel', version?: string): Promise<Answer<string>>;
+}
+
+const ALARMS: Readonly<Record<Alarm, AlarmType>> = { noSpace: AlarmType.NOSPACE, corrupt: AlarmType.CORRUPT };
+const ACTIONS = {
+  validate: DowngradeAction.VALIDATE,
+  enable: DowngradeAction.ENABLE,
+  cancel: DowngradeAction.CANCEL,
+} as const;
+const nothing = (): void => undefined;
+
+/** An alarm of a kind that we do not know is left out: there is nothing that we could do about it. */
+const alarmEntries = ({ alarms }: AlarmResponse): readonly AlarmEntry[] =>
+  alarms.flatMap(({ memberID, alarm }) => {
+    const known = (Object.keys(ALARMS) as Alarm[]).find((name) => ALARMS[name] === alarm);
+    return known ? [{ memberId: memberID, alarm: known }] : [];
+  });
+
+function memberStatus(s: StatusResponse): MemberStatus {
+  const { clusterId = 0n, memberId = 0n, revision = 0n } = s.header ?? {};
+  const { version, leader, isLearner, errors, raftTerm, raftIndex, raftAppliedIndex } = s;
+  return {
+    clusterId,
+    memberId,
+    revision,
+    version,
+    leader,
+    isLearner,
+    errors,
+    raftTerm,
+    raftIndex,
+    raftAppliedIndex,
+    dbSize: Number(s.dbSize),
+    dbSizeInUse: Number(s.dbSizeInUse),
+    ...(s.dbSizeQuota > 0n && { dbSizeQuota: Number(s.dbSizeQuota) }),
+    ...(s.storageVersion !== '' && { storageVersion: s.storageVersion }),
+    ...(s.downgradeInfo?.enabled && { downgradeTo: s.downgradeInfo.targetVersion }),
+  };
+}
+
+export function maintenancePort(caller: Caller): MaintenancePort {
+  const { method } = Maintenance;
+  const alarm = (ask: Ask, action: AlarmAction, entry?: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>> => {
+    const request = { action, ...(entry && { memberID: entry.memberId, alarm: ALARMS[entry.alarm] }) };
+    return caller.unary(ask, method.alarm, request, alarmEntries);
+  };
+  return {
+    status: (ask) => caller.unary(ask, method.status, {}, memberStatus),
+    alarms: (ask) => alarm(ask, AlarmAction.GET),
+    activate: (ask, entry) => alarm(ask, AlarmAction.ACTIVATE, entry),
+    disarm: (ask, entry) => alarm(ask, AlarmAction.DEACTIVATE, entry),
+    defragment: (ask) => caller.unary(ask, method.defragment, {}, nothing),
+    hash: (ask) => caller.unary(ask, method.hash, {}, ({ hash }) => hash),
+    hashKV: (ask, revision) =>
+      caller.unary(ask, method.hashKV, { revision }, ({ header, hash, compactRevision, hashRevision }) => ({
+        hash,
+        compactRevision,
+        ...(hashRevision > 0n && { hashRevision }),
+        memberId: header?.memberId ?? 0n,
+      })),
+    snapshot: (ask, options) => snapshotStream(caller, ask, options),
+    moveLeader: (ask, targetID) => caller.unary(ask, method.moveLeader, { targetID }, nothing),
+    downgrade: (ask, action, version = '') =>
+      caller.unary(ask, method.downgrade, { action: ACTIONS[action], version }, (answer) => answer.version),
+  };
+}

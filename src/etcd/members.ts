@@ -1,0 +1,67 @@
+/** Membership: who belongs to the cluster, and changes to it. */
+import { Cluster, type Member } from '../gen/etcd/cluster_pb.ts';
+import type { Ask, Caller } from './call.ts';
+import { type Answer, failure } from './errors.ts';
+
+export interface MemberEntry {
+  readonly id: bigint;
+  /** Empty until the member has started. */
+  readonly name: string;
+  readonly peerURLs: readonly string[];
+  readonly clientURLs: readonly string[];
+  readonly isLearner: boolean;
+}
+
+export interface Membership {
+  readonly clusterId: bigint;
+  readonly members: readonly MemberEntry[];
+}
+
+export interface Added extends Membership {
+  readonly added: MemberEntry;
+}
+
+export interface MembersPort {
+  /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
+  list(ask: Ask, options: { readonly linearizable: boolean }): Promise<Answer<Membership>>;
+  add(ask: Ask, peerURLs: readonly string[], options: { readonly learner: boolean }): Promise<Answer<Added>>;
+  /** With authentication on, members before 3.5.28 and 3.6.6 accept this at the leader only. */
+  promote(ask: Ask, id: bigint): Promise<Answer<Membership>>;
+  remove(ask: Ask, id: bigint): Promise<Answer<Membership>>;
+  /** Never for a learner: before 3.5.31 and 3.6.12 this made it a voter. */
+  update(ask: Ask, id: bigint, peerURLs: readonly string[]): Promise<Answer<Membership>>;
+}
+
+/** Nobody runs that many; an answer with more is an attack or a bug. */
+const MOST_MEMBERS = 100;
+
+interface ListAnswer {
+  readonly header?: { readonly clusterId: bigint } | undefined;
+  readonly members: readonly Member[];
+}
+
+const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEntry => ({
+  id: ID,
+  name,
+  peerURLs,
+  clientURLs,
+  isLearner,
+});
+
+function membership({ header, members }: ListAnswer): Membership {
+  if (members.length > MOST_MEMBERS) throw failure('badAnswer', `the answer lists ${members.length} members`);
+  return { clusterId: header?.clusterId ?? 0n, members: members.map(entry) };
+}
+
+export const membersPort = (caller: Caller): MembersPort => ({
+  list: (ask, { linearizable }) => caller.unary(ask, Cluster.method.memberList, { linearizable }, membership),
+  add: (ask, peerURLs, { learner }) =>
+    caller.unary(ask, Cluster.method.memberAdd, { peerURLs: [...peerURLs], isLearner: learner }, (answer) => {
+      if (!answer.member) throw failure('badAnswer', 'the answer does not say which member was added');
+      return { ...membership(answer), added: entry(answer.member) };
+    }),
+  promote: (ask, ID) => caller.unary(ask, Cluster.method.memberPromote, { ID }, membership),
+  remove: (ask, ID) => caller.unary(ask, Cluster.method.memberRemove, { ID }, membership),
+  update: (ask, ID, peerURLs) =>
+    caller.unary(ask, Cluster.method.memberUpdate, { ID, peerURLs: [...peerURLs] }, membership),
+});

@@ -1,0 +1,95 @@
+import { createRouterTransport } from '@connectrpc/connect';
+import { expect, test } from 'vitest';
+import { Pool } from './pool.ts';
+import type { Target } from './transport.ts';
+
+const transport = createRouterTransport(() => {});
+const MINUTE = 60_000;
+
+function aPool() {
+  const open = new Set<string>();
+  let time = 0;
+  let opened = 0;
+  const pool = new Pool({
+    monotonic: () => time,
+    idleMs: MINUTE,
+    forgetMs: 15 * MINUTE,
+    open: ({ endpoint, tls }: Target) => {
+      const name = `${endpoint}${tls ? ` ${tls.cert}` : ''} #${++opened}`;
+      open.add(name);
+      return {
+        control: transport,
+        bulk: transport,
+        state: () => (open.has(name) ? 'open' : 'closed'),
+        close: () => open.delete(name),
+      };
+    },
+  });
+  return { pool, open, pass: (ms: number) => (time += ms) };
+}
+
+const withCert = (cert: string) => ({ ca: 'ca', cert, key: 'key' });
+
+test('a member that is asked again is asked on the same session', () => {
+  const { pool, open } = aPool();
+  pool.take('c', 'a', undefined).release();
+  pool.take('c', 'a', undefined).release();
+  expect([...open]).toEqual(['a #1']);
+});
+
+test('of a cluster that is asked now and then one session stays; the others go when they are idle', () => {
+  const { pool, open, pass } = aPool();
+  for (const endpoint of ['a', 'b', 'c']) {
+    pool.take('one', endpoint, undefined).release();
+    pass(1);
+  }
+  pass(2 * MINUTE);
+  pool.take('two', 'x', undefined).release();
+  expect([...open]).toEqual(['c #3', 'x #4']);
+});
+
+test('a cluster that nobody asks about any more loses its last session, too', () => {
+  const { pool, open, pass } = aPool();
+  pool.take('one', 'a', undefined).release();
+  pass(16 * MINUTE);
+  pool.take('two', 'x', undefined).release();
+  expect([...open]).toEqual(['x #2']);
+  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0 });
+});
+
+test('a session with a call on it is never idle', () => {
+  const { pool, open, pass } = aPool();
+  const watch = pool.take('one', 'a', undefined);
+  pass(1);
+  pool.take('one', 'b', undefined).release();
+  pass(20 * MINUTE);
+  pool.take('one', 'b', undefined).release();
+  expect([...open]).toContain('a #1');
+  watch.release();
+});
+
+test('when members go their sessions go', () => {
+  const { pool, open } = aPool();
+  for (const endpoint of ['a', 'b']) pool.take('c', endpoint, undefined).release();
+  pool.retain('c', ['b']);
+  expect([...open]).toEqual(['b #2']);
+  pool.forget('c');
+  expect([...open]).toEqual([]);
+});
+
+test('new certificates make a new session; the old one ends with its last call', () => {
+  const { pool, open } = aPool();
+  const long = pool.take('c', 'a', withCert('old'));
+  pool.take('c', 'a', withCert('new')).release();
+  expect([...open]).toEqual(['a old #1', 'a new #2']);
+  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 1 });
+  long.release();
+  expect([...open]).toEqual(['a new #2']);
+});
+
+test('the same certificates read again are the same', () => {
+  const { pool, open } = aPool();
+  pool.take('c', 'a', withCert('same')).release();
+  pool.take('c', 'a', withCert('same')).release();
+  expect(open.size).toBe(1);
+});

@@ -1,0 +1,81 @@
+/**
+ * A member's database as a stream. etcd sends the pages and then, as the last message, the SHA-256 of all of them; here
+ * it is computed along the way and compared, so that a snapshot that was read to its end is one that etcd sent.
+ */
+import { createHash } from 'node:crypto';
+import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
+import type { Ask, Caller } from './call.ts';
+import { failure } from './errors.ts';
+
+/** The bytes as `etcdctl snapshot save` writes them: the database, then the 32 bytes of its digest. */
+export interface SnapshotStream extends AsyncIterable<Uint8Array> {
+  /** Of the database, without the digest. Known once the first piece has come. */
+  readonly totalBytes: number | undefined;
+  readonly receivedBytes: number;
+  /** From 3.6 on, such as `3.6.0`. */
+  readonly storageVersion: string | undefined;
+  /** In hexadecimal; known only after the stream was read to its end and the digest was right. */
+  readonly digest: string | undefined;
+}
+
+const DIGEST_BYTES = 32;
+
+export function snapshotStream(
+  caller: Caller,
+  ask: Ask,
+  { maxBytes = Number.MAX_SAFE_INTEGER }: { readonly maxBytes?: number } = {},
+): SnapshotStream {
+  const state = {
+    totalBytes: undefined as number | undefined,
+    receivedBytes: 0,
+    storageVersion: undefined as string | undefined,
+    digest: undefined as string | undefined,
+  };
+  return Object.assign(state, { [Symbol.asyncIterator]: () => pieces(caller, ask, state, maxBytes) });
+}
+
+interface State {
+  totalBytes: number | undefined;
+  receivedBytes: number;
+  storageVersion: string | undefined;
+  digest: string | undefined;
+}
+
+async function* pieces(
+  caller: Caller,
+  ask: Ask,
+  state: State,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const hash = createHash('sha256');
+  let sent: Uint8Array | undefined;
+  for await (const { blob, remainingBytes, version } of caller.stream(ask, Maintenance.method.snapshot, one({}))) {
+    state.totalBytes ??= blob.length + Number(remainingBytes);
+    if (state.totalBytes > maxBytes)
+      throw failure('tooLarge', `the database has ${state.totalBytes} bytes, and at most ${maxBytes} are wanted`);
+    if (version !== '') state.storageVersion = version;
+    if (blob.length === 0) continue;
+    if (sent) throw failure('badDigest', 'the snapshot goes on after its digest');
+    if (state.receivedBytes === state.totalBytes) {
+      sent = blob; // not handed on before it is known to be right
+      continue;
+    }
+    if (state.receivedBytes + blob.length > state.totalBytes)
+      throw failure('badDigest', `the snapshot is longer than the ${state.totalBytes} bytes that were promised`);
+    state.receivedBytes += blob.length;
+    hash.update(blob);
+    yield blob;
+  }
+  if (state.receivedBytes !== state.totalBytes)
+    throw failure('badDigest', `the snapshot ended after ${state.receivedBytes} of ${state.totalBytes ?? 0} bytes`);
+  if (sent?.length !== DIGEST_BYTES) throw failure('badDigest', 'the snapshot ended without its digest');
+  const computed = hash.digest();
+  if (!computed.equals(sent))
+    throw failure('badDigest', 'the bytes of the snapshot do not have the digest that etcd sent');
+  state.digest = computed.toString('hex');
+  yield sent;
+}
+
+async function* one<T>(request: T): AsyncGenerator<T, void, undefined> {
+  yield request;
+}
