@@ -144,6 +144,12 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const source = flags.kubeconfig
     ? identityFromKubeconfig(flags.kubeconfig, monotonic)
     : identityFromPod(process.env, monotonic);
+  await source().catch((error: unknown) => {
+    throw new Usage(
+      `cannot tell where the API server is: ${error instanceof Error ? error.message : String(error)}`,
+      2,
+    );
+  });
   const client = new Client(new Transport(source));
   let ready = false;
   const pages = {

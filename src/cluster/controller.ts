@@ -14,7 +14,7 @@ export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterStatus> => ({
   name: 'cluster',
   resource: clusterResource,
-  observe: (key, signal) => observe(ports, key, signal),
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.cluster,
   decide,
 });

@@ -47,6 +47,7 @@ function world(patch: Partial<Observed> = {}): Observed {
   const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
   return {
     now: NOW,
+    refusal: undefined,
     cluster: aCluster({ status: LATCHED }),
     services,
     seed,

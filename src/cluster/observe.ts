@@ -24,7 +24,12 @@ export interface ClusterPorts {
 
 const ASK_TIMEOUT_MS = 2_000;
 
-export async function observe(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<Observed | undefined> {
+export async function observe(
+  ports: ClusterPorts,
+  key: string,
+  signal: AbortSignal,
+  refusal: string | undefined,
+): Promise<Observed | undefined> {
   const cluster = ports.clusters.get(key);
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
@@ -35,7 +40,7 @@ export async function observe(ports: ClusterPorts, key: string, signal: AbortSig
     askEtcd(ports.etcd, members, signal),
   ]);
   const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
-  return { now: ports.now(), cluster, services: { headless, client }, seed, members, etcd };
+  return { now: ports.now(), refusal, cluster, services: { headless, client }, seed, members, etcd };
 }
 
 function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {

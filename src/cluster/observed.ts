@@ -33,6 +33,8 @@ export type EtcdView =
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** What the API server said when it refused a step of the last pass. */
+  readonly refusal: string | undefined;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };
   /** Whoever has the name of the first member. */

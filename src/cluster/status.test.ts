@@ -38,6 +38,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
   const members = [{ object, pod: { is: 'present', ip: '10.0.0.1', ready } as const }];
   return {
     now: NOW,
+    refusal: undefined,
     cluster: aCluster({ status }),
     services,
     seed: { is: 'ours', object },
@@ -126,6 +127,11 @@ test.each<[string, Observed, readonly string[]]>([
 test('a wait says what it waits for, in the words of whoever is in the way', () => {
   const { status } = decide(world({ ...LATCHED, progressDeadline: SOON }, false, notAsked));
   expect(status.conditions?.[0]?.message).toContain('not scheduled: no room');
+});
+
+test('what the API server refuses is told', () => {
+  const o = world({ ...LATCHED, progressDeadline: SOON }, false, { ...lost, refusal: 'exceeded quota' });
+  expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses it: exceeded quota');
 });
 
 test('a loss says what a person can do', () => {

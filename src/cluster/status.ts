@@ -35,7 +35,8 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const before = o.cluster.status ?? {};
   if (rule === 'beingDeleted') return before;
   const latched: EtcdClusterStatus = { ...before, ...answer.latch };
-  const s = situation(o, latched, rule, answer.why);
+  const refused = o.refusal === undefined ? '' : `; the API server refuses it: ${o.refusal}`;
+  const s = situation(o, latched, rule, answer.why + refused);
   const reached = s.formed && s.ready === s.desired && s.unapplied === '' && rule !== 'unsupportedSize';
   const { progressDeadline: deadline, ...rest } = latched;
   return {

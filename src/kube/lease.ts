@@ -93,7 +93,10 @@ export class Leadership {
       const version = lease?.metadata.resourceVersion ?? '';
       if (this.#seen?.version !== version) this.#seen = { version, at: started };
       const move = decideLease(identity, { lease, unchangedMs: started - this.#seen.at });
-      if (move === 'wait') return;
+      if (move === 'wait') {
+        this.#renewedAt = undefined; // somebody else has it, whatever we remember
+        return;
+      }
       await (lease ? this.#write(lease, this.#claim(lease, move)) : this.#create());
       this.#renewedAt = started;
     } catch (error) {

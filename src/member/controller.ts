@@ -14,7 +14,7 @@ export const memberResource: Resource<EtcdMember> = etcdMembers;
 export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatus> => ({
   name: 'member',
   resource: memberResource,
-  observe: (key, signal) => observe(ports, key, signal),
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.member,
   decide,
 });

@@ -29,6 +29,7 @@ const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
 /** A member that runs and votes. Tests say what is different. */
 const world = (patch: Partial<Observed> = {}): Observed => ({
   now: NOW,
+  refusal: undefined,
   member: aMember({ status: joined }),
   cluster: aCluster({ status: FORMED }),
   pod: readyPod,
@@ -217,6 +218,11 @@ describe('the status', () => {
       podUID: POD_UID,
     });
     expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
+  });
+
+  test('it tells why the API server refuses the Pod', () => {
+    const { status } = decide(fresh({ refusal: 'exceeded quota' }));
+    expect(status.conditions?.[0]?.message).toContain('the API server refuses to make it: exceeded quota');
   });
 
   test('it names what is in the way of the Pod', () => {

@@ -25,7 +25,12 @@ export interface MemberPorts {
 
 const ASK_TIMEOUT_MS = 2_000;
 
-export async function observe(ports: MemberPorts, key: string, signal: AbortSignal): Promise<Observed | undefined> {
+export async function observe(
+  ports: MemberPorts,
+  key: string,
+  signal: AbortSignal,
+  refusal: string | undefined,
+): Promise<Observed | undefined> {
   const member = ports.members.get(key);
   if (!member) return undefined;
   const { namespace = '', name = '', uid = '' } = member.metadata;
@@ -42,7 +47,17 @@ export async function observe(ports: MemberPorts, key: string, signal: AbortSign
     member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
   ]);
   const { imageRepository } = ports;
-  return { now: ports.now(), member, cluster, pod: held, volume: holding(volume, uid), etcd, peers, imageRepository };
+  return {
+    now: ports.now(),
+    refusal,
+    member,
+    cluster,
+    pod: held,
+    volume: holding(volume, uid),
+    etcd,
+    peers,
+    imageRepository,
+  };
 }
 
 /** The cache holds only what carries our label, and may be behind: before something counts as gone, the server is asked. */

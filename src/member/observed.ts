@@ -19,6 +19,8 @@ export type PeersView =
 
 export interface Observed {
   readonly now: number;
+  /** What the API server said when it refused a step of the last pass. */
+  readonly refusal: string | undefined;
   readonly member: EtcdMember;
   /** The cluster that controls this member; not one that merely has its name. */
   readonly cluster: EtcdCluster | undefined;

@@ -44,7 +44,7 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const lost = dataLost(o);
   if (conflicts(o).length > 0) return no('NameConflict', why);
   if (lost !== undefined) return no(DATA_LOST, lost);
-  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet`);
+  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', podTrouble(o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
@@ -52,6 +52,9 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
     return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to tell its id');
   return { type: 'Ready', status: 'True', reason: 'PodReady', message: 'the Pod is ready and etcd has its id' };
 }
+
+const refused = (o: Observed): string =>
+  o.refusal === undefined ? '' : `; the API server refuses to make it: ${o.refusal}`;
 
 /** Why a Pod is not ready, in the words of whoever is in the way: scheduler, kubelet, image, container. */
 function podTrouble(pod: Pod): string {

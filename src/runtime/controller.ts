@@ -1,5 +1,5 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
-import { ApiError, isConflict } from '../kube/errors.ts';
+import { ApiError, isConflict, isRefusal } from '../kube/errors.ts';
 import type { Resource } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import type { Clock } from './clock.ts';
@@ -13,8 +13,8 @@ import { Queue } from './queue.ts';
 export interface Brain<Observed, Status extends object> {
   readonly name: string;
   readonly resource: Resource<Subject<Status>>;
-  /** All facts for one key; `undefined` when the object is gone. */
-  readonly observe: (key: string, signal: AbortSignal) => Promise<Observed | undefined>;
+  /** All facts for one key; `undefined` when the object is gone. A refusal is what the server said to the last step. */
+  readonly observe: (key: string, signal: AbortSignal, refusal: string | undefined) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status>;
   /** Lets go of what was kept for a key. */
@@ -41,6 +41,8 @@ export class Controller<Observed, Status extends object> {
   /** Per key, the newest version of each kind that we wrote ourselves. */
   readonly #written = new Map<string, Map<AnyStore, { readonly namespace: string; readonly version: string }>>();
   readonly #lastRule = new Map<string, string>();
+  /** Per key, why the API server refused a step of the last pass: a fact for the next one. */
+  readonly #refusals = new Map<string, string>();
 
   constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
     this.#brain = brain;
@@ -72,12 +74,13 @@ export class Controller<Observed, Status extends object> {
     let result = 'ok';
     try {
       await this.#barrier(key, limit);
-      const observed = await this.#brain.observe(key, limit);
+      const observed = await this.#brain.observe(key, limit, this.#refusals.get(key));
       if (observed === undefined) return this.#forget(key);
       const plan = this.#brain.decide(observed);
       rule = plan.rule;
       this.#tell(key, plan);
       await this.#execute(key, plan, observed, limit);
+      this.#refusals.delete(key);
       return plan.steps.length > 0 || plan.latch ? 0 : plan.wakeAfter;
     } catch (error) {
       result = isConflict(error) ? 'stale' : 'failed';
@@ -112,6 +115,7 @@ export class Controller<Observed, Status extends object> {
   #forget(key: string): undefined {
     this.#written.delete(key);
     this.#lastRule.delete(key);
+    this.#refusals.delete(key);
     this.#brain.forget?.(key);
   }
 
@@ -126,6 +130,7 @@ export class Controller<Observed, Status extends object> {
 
   #failed(key: string, rule: string, error: unknown): number {
     const { log, signal } = this.#options;
+    if (isRefusal(error)) this.#refusals.set(key, error.said);
     if (error instanceof ApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
     const level = isConflict(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');

@@ -1,5 +1,6 @@
-/** Carries out a plan: latch, steps in order, status, Events. Stops at the first write that is refused. */
+/** Carries out a plan: latch, steps in order, status, Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
+import { isRefusal } from '../kube/errors.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
@@ -41,9 +42,25 @@ export async function execute<Status extends object>(
     report(options, resource, 'patch', current);
   };
   if (plan.latch) await writeStatus({ ...current.status, ...plan.latch });
-  for (const step of plan.steps) await take(step, options, signal);
+  const refusal = await takeAll(plan.steps, options, signal);
   await writeStatus(plan.status);
   for (const notice of plan.notices) await options.recorder.record(resource, subject, notice, signal);
+  if (refusal) throw refusal;
+}
+
+/** A step that is refused by policy must not keep the status from being told: it is returned, and thrown after that. */
+async function takeAll(
+  steps: readonly Step[],
+  options: ExecuteOptions,
+  signal: AbortSignal,
+): Promise<Error | undefined> {
+  try {
+    for (const step of steps) await take(step, options, signal);
+    return undefined;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return error;
+  }
 }
 
 const report = (options: ExecuteOptions, resource: Resource, verb: string, object: KubeObject): void =>

@@ -61,7 +61,8 @@ describe('creating a cluster', () => {
     const [pod] = await world.list(pods, namespace);
     expect(pod?.metadata.labels?.[ROLE_LABEL]).toBe('voter');
     expect((await world.list(services, namespace)).map((s) => s.metadata.name)).toEqual(['db', 'db-client']);
-    const told = (await world.list(events, namespace)).map((e) => `${e.regarding?.kind} ${e.type} ${e.reason}`);
+    const ours = (await world.list(events, namespace)).filter((e) => e.reportingController === 'etcd-operator');
+    const told = ours.map((e) => `${e.regarding?.kind} ${e.type} ${e.reason}`);
     expect(told).toEqual(
       expect.arrayContaining(['EtcdCluster Normal ClusterDiscovered', 'EtcdCluster Normal QuorumHealthy']),
     );
@@ -135,6 +136,23 @@ describe('trouble', () => {
     await available(namespace, 'db');
   });
 
+  test('a Pod that a policy refuses is told in the status of the cluster, and made once the policy allows it', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    const path = `/api/v1/namespaces/${namespace}/limitranges`;
+    const spec = { limits: [{ type: 'Container', max: { memory: '16Mi' } }] };
+    await world.admin.transport.json(path, { method: 'POST', body: { metadata: { name: 'tiny' }, spec } });
+    await world.createCluster(namespace, 'db');
+    await eventually('the reason in the status', async () => {
+      const cluster = await world.admin.get(clusters, { namespace, name: 'db' });
+      return cluster?.status?.conditions?.find((c) =>
+        c.message.includes('must be less than or equal to memory limit of 16Mi'),
+      );
+    });
+    await world.admin.transport.json(`${path}/tiny`, { method: 'DELETE' });
+    await available(namespace, 'db');
+  });
+
   test('a Pod that is deleted comes back at once, with its data', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
@@ -197,6 +215,38 @@ describe('trouble', () => {
     await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
     await pause(1_000);
     expect(await world.list(pods, namespace)).toEqual([]);
+  });
+});
+
+describe('two operators', () => {
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/aa20b3a9.etcd-operator.cozystack.io';
+  const holder = async () => {
+    const { spec } = await world.admin.transport.json<{ spec: { holderIdentity: string } }>(lease);
+    return spec.holderIdentity || undefined;
+  };
+
+  test('the second acts as soon as the first leaves; one that lost the lease ends by itself', async () => {
+    const flags = ['--leader-elect', '--namespace=default'];
+    const first = world.startOperator(...flags);
+    const firstHolder = await eventually('a holder', holder);
+    operator = world.startOperator(...flags);
+    const namespace = await world.namespace();
+    await pause(1_000);
+    await first.stop('SIGTERM');
+    expect(await first.ended).toBe(0);
+    const started = performance.now();
+    await eventually('another holder', async () => ((await holder()) === firstHolder ? undefined : await holder()));
+    expect(performance.now() - started).toBeLessThan(4_000);
+    await world.createCluster(namespace, 'db');
+    await available(namespace, 'db');
+    const stolen = { spec: { holderIdentity: 'somebody-else', leaseDurationSeconds: 1 } };
+    await world.admin.transport.json(lease, {
+      method: 'PATCH',
+      body: stolen,
+      contentType: 'application/merge-patch+json',
+    });
+    expect(await operator.ended).toBe(1);
+    expect(operator.log()).toContain('the lease was lost');
   });
 });
 

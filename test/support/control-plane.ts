@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { build } from '../../local/binaries.ts';
 import { crds } from '../../src/api/crds.ts';
 import { API_VERSION } from '../../src/api/names.ts';
-import { rbac } from '../../src/bin/rbac.ts';
+import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import { Client } from '../../src/kube/client.ts';
 import { type Identity, Transport } from '../../src/kube/transport.ts';
 import { eventually, freePort, type Processes } from './processes.ts';
@@ -105,12 +105,19 @@ async function grantRights(admin: Client): Promise<void> {
   const base = '/apis/rbac.authorization.k8s.io/v1';
   const metadata = { name: 'etcd-operator' };
   await admin.transport.json(`${base}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });
+  const own = `${base}/namespaces/default`;
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
+  await admin.transport.json(`${own}/roles`, { method: 'POST', body: { metadata, rules: leaderElectionRbac } });
+  await admin.transport.json(`${own}/rolebindings`, {
+    method: 'POST',
+    body: { metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name }, subjects },
+  });
   await admin.transport.json(`${base}/clusterrolebindings`, {
     method: 'POST',
     body: {
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }],
+      subjects,
     },
   });
 }

@@ -1,0 +1,109 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { Client } from './client.ts';
+import type { KubeObject } from './object.ts';
+import { Transport } from './transport.ts';
+import type { StoreEvent } from './watch-protocol.ts';
+import { watch } from './watcher.ts';
+
+const object = (name: string, resourceVersion: string, annotations?: object) => ({
+  metadata: { name, resourceVersion, annotations },
+});
+const line = (type: string, body: unknown): string => `${JSON.stringify({ type, object: body })}\n`;
+const END = line('BOOKMARK', object('', '10', { 'k8s.io/initial-events-end': 'true' }));
+
+type Answer = (query: URLSearchParams, response: ServerResponse) => void;
+let end: (() => void) | undefined;
+afterEach(() => end?.());
+
+/** A server that gives these answers, one per request, and then keeps a watch open in silence. */
+async function against(...answers: readonly Answer[]) {
+  const queries: string[] = [];
+  const server = createServer((request, response) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams;
+    queries.push(
+      ['sendInitialEvents', 'limit', 'resourceVersion']
+        .map((k) => query.has(k) && `${k}=${query.get(k)}`)
+        .filter(Boolean)
+        .join(' '),
+    );
+    const answer = answers[queries.length - 1];
+    if (answer) answer(query, response);
+    else response.writeHead(200).flushHeaders();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const identity = { server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const transport = new Transport(() => Promise.resolve(identity));
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const emit = (e: StoreEvent<KubeObject>): void => {
+    seen.push('object' in e ? `${e.type} ${e.object.metadata.name}` : e.type);
+  };
+  const resource = { group: '', version: 'v1', plural: 'things', kind: 'Thing' };
+  void watch({
+    client: new Client(transport),
+    resource,
+    signal: stop.signal,
+    emit,
+    onError: () => {},
+    sleep: async () => {},
+    random: () => 0,
+  });
+  end = () => {
+    stop.abort();
+    server.closeAllConnections();
+    server.close();
+    void transport.close();
+  };
+  const until = async (requests: number): Promise<void> => {
+    while (queries.length < requests) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  return { queries, seen, until };
+}
+
+const list: Answer = (_q, r) => r.end(line('ADDED', object('a', '5')) + END);
+
+test('a watch that the server ends is resumed where it was, without a second list', async () => {
+  const { queries, seen, until } = await against(list, (_q, r) => r.end(line('MODIFIED', object('a', '11'))));
+  await until(3);
+  expect(queries).toEqual(['sendInitialEvents=true', 'resourceVersion=10', 'resourceVersion=11']);
+  expect(seen).toEqual(['restart', 'put a', 'synced', 'put a']);
+});
+
+test('a connection that breaks is resumed where it was', async () => {
+  const { queries, until } = await against(list, (_q, r) => {
+    r.write(line('DELETED', object('a', '12')));
+    setTimeout(() => r.destroy(), 30);
+  });
+  await until(3);
+  expect(queries[2]).toBe('resourceVersion=12');
+});
+
+test.each<[string, Answer]>([
+  ['in the answer', (_q, r) => r.writeHead(410).end('{}')],
+  ['in the stream', (_q, r) => r.end(line('ERROR', { code: 410 }))],
+])('a version that is too old, told %s, leads to a new list', async (_how, gone) => {
+  const { queries, until } = await against(list, gone);
+  await until(3);
+  expect(queries[2]).toBe('sendInitialEvents=true');
+});
+
+test('a list that breaks half-way is begun again, and is not taken for whole', async () => {
+  const { seen, until } = await against((_q, r) => r.end(line('ADDED', object('a', '5'))), list);
+  await until(3);
+  expect(seen).toEqual(['restart', 'put a', 'restart', 'put a', 'synced']);
+});
+
+test('a server that cannot stream lists is asked page by page', async () => {
+  const page = (name: string, next?: string) =>
+    JSON.stringify({ metadata: { resourceVersion: '10', continue: next }, items: [object(name, '5')] });
+  const { queries, seen, until } = await against(
+    (_q, r) => r.writeHead(422).end('{"reason":"Invalid"}'),
+    (_q, r) => r.end(page('a', 'more')),
+    (_q, r) => r.end(page('b')),
+  );
+  await until(4);
+  expect(queries).toEqual(['sendInitialEvents=true', 'limit=500', 'limit=500', 'resourceVersion=10']);
+  expect(seen.slice(-4)).toEqual(['restart', 'put a', 'put b', 'synced']);
+});
