@@ -10,26 +10,21 @@ export const OPERATOR_RELEASE = 'etcd-operator';
 
 export const operatorImage = (): Promise<Archive> => buildOperatorImage({ architecture });
 
-export interface InstallOptions {
-  /** Further chart values, as `--set` takes them. */
-  readonly set?: readonly string[];
-}
-
-/** Installs or upgrades the chart with the image that was built from this checkout, and waits until the operator is ready. */
-export async function installOperator(
-  cluster: LocalCluster,
-  image: Archive,
-  options: InstallOptions = {},
-): Promise<void> {
+/** Chart values that make the chart run this image on a local cluster. */
+export function operatorValues(image: Archive): readonly string[] {
   const separator = image.reference.lastIndexOf(':');
-  const values = [
+  return [
     `image.repository=${image.reference.slice(0, separator)}`,
     `image.tag=${image.reference.slice(separator + 1)}`,
     'kubeRbacProxy.enabled=false', // its image is on a registry, and the local cluster reaches none
     `podAnnotations.image-digest=${image.digest}`, // a rebuilt image has the same tag; this restarts the Pod
-    ...(options.set ?? []),
-  ].flatMap((value) => ['--set', value]);
+  ];
+}
+
+/** Installs or upgrades the chart with the image that was built from this checkout, and waits until the operator is ready. */
+export async function installOperator(cluster: LocalCluster, image: Archive): Promise<void> {
   const target = ['--namespace', OPERATOR_NAMESPACE, '--create-namespace', '--wait', '--timeout', '90s'];
+  const values = operatorValues(image).flatMap((value) => ['--set', value]);
   await cluster.load([image]);
   await cluster.helm(['upgrade', '--install', OPERATOR_RELEASE, chartDir, ...target, ...values]);
 }

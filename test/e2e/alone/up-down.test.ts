@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { cgroupExists, processesIn } from '../../../local/cgroup.ts';
 import { down, running, up } from '../../../local/cluster.ts';
-import { clusterCgroup, clusterDir, hostLink, readState } from '../../../local/state.ts';
+import { isAlive } from '../../../local/daemon.ts';
+import { clusterCgroup, clusterDir, hostLink, readState, writeState } from '../../../local/state.ts';
 import { root } from '../../../tools/paths.ts';
 import { run } from '../../../tools/process.ts';
 import { testCluster } from '../../support/journey.ts';
@@ -83,4 +84,24 @@ test('down works when the control plane and every record of the cluster are gone
   await run('rm', ['-f', join(clusterDir('scratch'), 'state.json')]);
   await down('scratch');
   expect(await traces()).toEqual([]);
+});
+
+test('what a reboot leaves, a folder with process ids that are somebody else’s by now, is no obstacle and kills nobody', async () => {
+  const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
+  const pid = bystander.pid ?? 0;
+  const range = { octet: 249 };
+  writeState('scratch', {
+    range,
+    images: [],
+    switchPid: pid,
+    controlPlanePid: pid,
+    nodes: [],
+    complete: true,
+    s3: false,
+  });
+  expect(await running('scratch')).toBeUndefined();
+  await down('scratch');
+  expect(await traces()).toEqual([]);
+  expect(isAlive(pid)).toBe(true);
+  bystander.kill();
 });

@@ -1,0 +1,75 @@
+/** `helm upgrade` from the Go operator's chart to ours: in place, and never two operators at work at once. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { PAUSE_IMAGE } from '../../../local/images.ts';
+import { operatorImage, operatorValues } from '../../../local/operator.ts';
+import { LEASE_NAME } from '../../../src/api/names.ts';
+import { chartDir, root } from '../../../tools/paths.ts';
+import { eventually } from '../../support/eventually.ts';
+import { aTenant, KIND, MEMBER_KIND, type Tenant } from '../../support/journey.ts';
+
+const RELEASE = 'old';
+const DEPLOYMENT = 'old-etcd-operator';
+
+/** The Lease as the Go operator's client library writes it, renewed now. */
+async function renewAsGoOperator(tenant: Tenant): Promise<void> {
+  const now = new Date().toISOString().replace(/Z$/, '000Z');
+  const spec = {
+    holderIdentity: `${DEPLOYMENT}-go_1`,
+    leaseDurationSeconds: 15,
+    acquireTime: now,
+    renewTime: now,
+    leaseTransitions: 0,
+  };
+  const metadata = { name: LEASE_NAME, namespace: tenant.namespace };
+  await tenant.cluster.apply([{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }]);
+}
+const holder = (tenant: Tenant): Promise<string> =>
+  tenant.kubectl('get', 'lease', LEASE_NAME, '-o', 'jsonpath={.spec.holderIdentity}');
+
+test('the release is upgraded in place, and ours acts only when the old Lease has run out', async () => {
+  const tenant = await aTenant();
+  const target = ['--namespace', tenant.namespace, '--wait', '--timeout', '90s'];
+  const goChart = join(root, 'test', 'support', 'go-chart');
+  await tenant.cluster.helm(['install', RELEASE, goChart, ...target, '--set', `image=${PAUSE_IMAGE}`]);
+  onTestFinished(async () => {
+    await tenant.cluster.helm(['uninstall', RELEASE, '--namespace', tenant.namespace]);
+  });
+  const before = await tenant.get('deployment', DEPLOYMENT);
+  await renewAsGoOperator(tenant);
+
+  // The test's main operator watches every namespace; it must not be the one that acts here.
+  await tenant.cluster.kubectl(['-n', 'etcd-operator-system', 'scale', 'deployment/etcd-operator', '--replicas=0']);
+  onTestFinished(async () => {
+    await tenant.cluster.kubectl(['-n', 'etcd-operator-system', 'scale', 'deployment/etcd-operator', '--replicas=1']);
+  });
+  await tenant.cluster.kubectl(['-n', 'etcd-operator-system', 'wait', '--for=delete', 'pod', '--all', '--timeout=60s']);
+  const values = [
+    ...operatorValues(await operatorImage()),
+    `manager.watchNamespaces={${tenant.namespace}}`,
+    'crds.enabled=false',
+  ];
+  await tenant.cluster.helm(['upgrade', RELEASE, chartDir, ...target, ...values.flatMap((value) => ['--set', value])]);
+
+  const after = await tenant.get('deployment', DEPLOYMENT);
+  expect(after.metadata.uid).toBe(before.metadata.uid);
+  const [pod, ...others] = await eventually(async () => {
+    const pods = await tenant.list('pods', '-l', `app.kubernetes.io/instance=${RELEASE}`);
+    expect(pods).toHaveLength(1);
+    return pods;
+  });
+  expect(others).toEqual([]);
+  expect(JSON.stringify(pod?.spec)).toContain('localhost/etcd-operator');
+
+  await tenant.create('patient');
+  await renewAsGoOperator(tenant); // an old Pod that still lives, somewhere
+  await sleep(5_000);
+  expect(await holder(tenant)).toBe(`${DEPLOYMENT}-go_1`);
+  expect(await tenant.list(MEMBER_KIND)).toEqual([]);
+
+  await eventually(async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
+  await tenant.available('patient');
+  await tenant.kubectl('delete', KIND, 'patient', '--wait=true'); // while its operator is there to let the members go
+  await eventually(async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));
+});
