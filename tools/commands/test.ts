@@ -50,6 +50,10 @@ function everything(request: TestRequest): readonly Stage[] {
 }
 
 const preparations: Partial<Record<Level, () => Promise<void>>> = {
+  contract: async () => {
+    const { build } = await import('../../local/binaries.ts');
+    await build(['etcd-3.5', 'etcd-3.6', 'etcd-3.7']);
+  },
   integration: async () => {
     const { build } = await import('../../local/binaries.ts');
     await build(['kubernetes', 'etcd-3.6', 'helm']); // cold, this takes longer than a test may

@@ -1,0 +1,310 @@
+/** How etcd's membership behaves, on each real version and on the model: what the operator's rules lean on. */
+import { describe, expect, test } from 'vitest';
+import type { Ask, MemberEntry } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { ETCD_VERSIONS, initialCluster } from '../support/etcd.ts';
+import { type EtcdWorld, modelWorld, realWorld, type WorldNode } from './etcd-world.ts';
+
+interface Implementation {
+  readonly name: string;
+  readonly start: () => Promise<EtcdWorld>;
+  /** `--max-learners` came with 3.6: before it, one learner at a time is all there is. */
+  readonly maxLearnersFlag: boolean;
+}
+
+const implementations: readonly Implementation[] = [
+  ...ETCD_VERSIONS.map((version) => ({
+    name: version,
+    start: () => realWorld(version),
+    maxLearnersFlag: version !== '3.5.35',
+  })),
+  { name: 'in the model', start: modelWorld, maxLearnersFlag: true },
+];
+
+const ask = ({ endpoint }: WorldNode, timeoutMs = 5_000): Ask => ({ endpoint, timeoutMs });
+
+function must<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
+  return answer.value;
+}
+
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+interface Kit extends Pick<EtcdWorld, 'etcd' | 'node' | 'until'> {
+  aSeed(): Promise<WorldNode>;
+  together(size: number): Promise<readonly [WorldNode, WorldNode, ...WorldNode[]]>;
+  idOf(node: WorldNode): Promise<bigint>;
+  /** By name: etcd lists by id, which is as good as by chance. */
+  list(node: WorldNode): Promise<readonly MemberEntry[]>;
+  /** Peers count as healthy once they have been connected for 5 s; until then changes are refused. */
+  accepted<T>(what: string, change: () => Promise<Answer<T>>): Promise<T>;
+  /** Adds a learner to the seed, starts it, and makes it a voter. */
+  grow(seed: WorldNode, name: string): Promise<WorldNode>;
+}
+
+/** What etcd says now and says otherwise in a moment. */
+const PASSING = ['unhealthyCluster', 'learnerNotReady', 'noLeader', 'timeout'];
+
+function kitOf({ etcd, node, until }: EtcdWorld): Kit {
+  const { members, maintenance } = etcd;
+  const accepted = <T>(what: string, change: () => Promise<Answer<T>>): Promise<T> =>
+    until(what, async () => {
+      const answer = await change();
+      return !answer.ok && PASSING.includes(answer.error.kind) ? undefined : must(answer);
+    });
+  const together = async (size: number): Promise<[WorldNode, WorldNode, ...WorldNode[]]> => {
+    const nodes = ['a', 'b', 'c'].slice(0, size).map((name) => node(name));
+    for (const each of nodes) each.start({ initialCluster: initialCluster(nodes), state: 'new' });
+    await Promise.all(nodes.map((each) => each.ready()));
+    return nodes as [WorldNode, WorldNode, ...WorldNode[]];
+  };
+  return {
+    etcd,
+    node,
+    until,
+    accepted,
+    together,
+    aSeed: async () => (await together(1))[0],
+    idOf: async (each) => must(await maintenance.status(ask(each))).memberId,
+    list: async (each) => {
+      const { members: listed } = await accepted('the list', () => members.list(ask(each), { linearizable: true }));
+      return listed.toSorted((a, b) => a.name.localeCompare(b.name));
+    },
+    grow: async (seed, name) => {
+      const grown = node(name);
+      const { added } = must(await members.add(ask(seed), [grown.peerURL], { learner: true }));
+      grown.start({ initialCluster: initialCluster([seed, grown]), state: 'existing' });
+      await grown.ready();
+      await accepted(`${name} is promoted`, () => members.promote(ask(seed), added.id));
+      return grown;
+    },
+  };
+}
+
+describe.concurrent.each(implementations)('etcd $name', ({ start, maxLearnersFlag }) => {
+  const it = test.extend<{ kit: Kit }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    kit: async ({}, use) => {
+      const world = await start();
+      await use(kitOf(world));
+      await world.close();
+    },
+  });
+
+  it('a seed is a cluster of one voter, and its ids are derived from its URL and the token', async ({ kit }) => {
+    const seed = kit.node('a');
+    const join = { initialCluster: initialCluster([seed]), state: 'new' } as const;
+    const idsWith = async (token: string) => {
+      seed.start({ ...join, token });
+      await seed.ready();
+      const { clusterId, memberId } = must(await kit.etcd.maintenance.status(ask(seed)));
+      await seed.stop();
+      seed.wipe();
+      return { clusterId, memberId };
+    };
+    const first = await idsWith('one');
+    expect(await idsWith('one')).toEqual(first); // an emptied seed comes back with the same ids: nobody would notice
+    const other = await idsWith('other');
+    expect(other.clusterId).not.toBe(first.clusterId);
+  });
+
+  it('a learner is listed without a name until it starts, and can be promoted only when it has caught up', async ({
+    kit,
+  }) => {
+    const seed = await kit.aSeed();
+    const { members, maintenance } = kit.etcd;
+    const node = kit.node('b');
+    const { added } = must(await members.add(ask(seed), [node.peerURL], { learner: true }));
+    expect(await kit.list(seed)).toMatchObject([{ id: added.id, name: '', isLearner: true }, { name: 'a' }]);
+    expect(kindOf(await members.promote(ask(seed), added.id))).toBe('learnerNotReady');
+
+    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' });
+    await node.ready();
+    expect(must(await maintenance.status(ask(node)))).toMatchObject({ memberId: added.id, isLearner: true });
+    await kit.until('promotion', async () => (await members.promote(ask(seed), added.id)).ok || undefined);
+    expect((await kit.list(seed)).map(({ name, isLearner }) => ({ name, isLearner }))).toEqual([
+      { name: 'a', isLearner: false },
+      { name: 'b', isLearner: false },
+    ]);
+    expect(kindOf(await members.promote(ask(seed), added.id))).toBe('notLearner');
+  });
+
+  it('a learner answers about itself and serves old reads, and refuses all else', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const { members, maintenance, kv } = kit.etcd;
+    must(await kv.put(ask(seed), 'k', 'v'));
+    const node = kit.node('b');
+    must(await members.add(ask(seed), [node.peerURL], { learner: true }));
+    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' });
+    await node.ready();
+    expect(kindOf(await maintenance.status(ask(node)))).toBe('ok');
+    await kit.until('the key has arrived', async () => {
+      const answer = must(await kv.range(ask(node), { key: 'k', serializable: true }));
+      return answer.count === 1n || undefined;
+    });
+    expect([
+      kindOf(await kv.range(ask(node), { key: 'k' })),
+      kindOf(await kv.put(ask(node), 'k', 'w')),
+      kindOf(await members.list(ask(node), { linearizable: true })),
+      kindOf(await members.list(ask(node), { linearizable: false })),
+      kindOf(await members.add(ask(node), ['http://127.9.9.9:2380'], { learner: true })),
+      kindOf(await members.remove(ask(node), await kit.idOf(seed))),
+    ]).toEqual(Array.from({ length: 6 }, () => 'learnerRefused'));
+  });
+
+  it('a second learner is one too many', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const { members } = kit.etcd;
+    must(await members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true }));
+    const second = await members.add(ask(seed), ['http://127.9.9.2:2380'], { learner: true });
+    expect(kindOf(second)).toBe('tooManyLearners');
+  });
+
+  it('with a higher limit several learners can be added before any has started', async ({ kit }) => {
+    const seed = kit.node('a', { maxLearners: 2 });
+    seed.start({ initialCluster: initialCluster([seed]), state: 'new' });
+    if (!maxLearnersFlag) {
+      expect(await seed.ended()).toContain('flag provided but not defined: -max-learners');
+      return;
+    }
+    await seed.ready();
+    const { members } = kit.etcd;
+    for (const url of ['http://127.9.9.1:2380', 'http://127.9.9.2:2380'])
+      must(await members.add(ask(seed), [url], { learner: true }));
+    const third = await members.add(ask(seed), ['http://127.9.9.3:2380'], { learner: true });
+    expect(kindOf(third)).toBe('tooManyLearners');
+  });
+
+  it('a peer URL that somebody has, an id that nobody has, and a URL that is none are refused', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const { members } = kit.etcd;
+    const results = [
+      await members.add(ask(seed), [seed.peerURL], { learner: true }),
+      await members.add(ask(seed), [seed.peerURL], { learner: false }),
+      await members.add(ask(seed), ['nonsense'], { learner: true }),
+      await members.remove(ask(seed), 42n),
+      await members.promote(ask(seed), 42n),
+      await members.update(ask(seed), 42n, ['http://127.9.9.9:2380']),
+    ];
+    expect(results.map(kindOf)).toEqual([
+      'peerURLExists',
+      'peerURLExists',
+      'badPeerURL',
+      'notFound',
+      'notFound',
+      'notFound',
+    ]);
+  });
+
+  it('a voter that does not start costs a single member its quorum, and no further one is let in', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const { members, kv, maintenance } = kit.etcd;
+    must(await members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: false }));
+    expect(['timeout', 'noLeader']).toContain(kindOf(await kv.put(ask(seed, 1_000), 'k', 'v')));
+    expect(['timeout', 'noLeader']).toContain(kindOf(await members.list(ask(seed, 1_000), { linearizable: true })));
+    // As this member last heard, and about itself: those it answers.
+    expect(must(await members.list(ask(seed), { linearizable: false })).members).toHaveLength(2);
+    expect(kindOf(await maintenance.status(ask(seed)))).toBe('ok');
+    const another = await members.add(ask(seed, 1_000), ['http://127.9.9.2:2380'], { learner: false });
+    expect(['notEnoughStarted', 'unhealthyCluster']).toContain(kindOf(another));
+  });
+
+  it('after a growth the next member is let in when the peers have been connected for a while', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    await kit.grow(seed, 'b');
+    const { members } = kit.etcd;
+    const next = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
+    expect(kindOf(await next())).toBe('unhealthyCluster');
+    await kit.accepted('a third member', next);
+  });
+
+  it('a dead member can be removed; a live one cannot, while the rest would have no quorum', async ({ kit }) => {
+    const [a, b, c] = await kit.together(3);
+    if (!c) throw new Error('three were started');
+    const { members, kv } = kit.etcd;
+    const [idB, idC] = [await kit.idOf(b), await kit.idOf(c)];
+    await c.stop();
+    await kit.until('the others notice', async () => (await kv.put(ask(a, 1_000), 'k', 'v')).ok || undefined);
+    expect(kindOf(await members.remove(ask(a), idB))).toBe('unhealthyCluster');
+    await kit.accepted('the removal of the dead one', () => members.remove(ask(a), idC));
+    expect((await kit.list(a)).map(({ name }) => name).sort()).toEqual(['a', 'b']);
+  });
+
+  it('a removed member ends, and does not come back with its old data', async ({ kit }) => {
+    const [a, b] = await kit.together(2);
+    const { members } = kit.etcd;
+    const id = await kit.idOf(b);
+    await kit.accepted('the removal', () => members.remove(ask(a), id));
+    await b.ended();
+    b.start({ initialCluster: initialCluster([a, b]), state: 'existing' });
+    expect(await b.ended()).toMatch(/permanently removed|removed from the cluster|removed/);
+    expect((await kit.list(a)).map(({ name }) => name)).toEqual(['a']);
+  });
+
+  it('a member that restarts keeps its id from its data, whatever it is told', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const id = await kit.idOf(seed);
+    must(await kit.etcd.kv.put(ask(seed), 'k', 'v'));
+    await seed.stop();
+    seed.start({ initialCluster: `a=${seed.peerURL},z=http://127.9.9.9:2380`, state: 'existing', token: 'other' });
+    await seed.ready();
+    expect(await kit.idOf(seed)).toBe(id);
+    expect(must(await kit.etcd.kv.range(ask(seed), { key: 'k' })).count).toBe(1n);
+  });
+
+  /** Three members, the leader first. */
+  const ledBy = async (kit: Kit): Promise<readonly [WorldNode, WorldNode, WorldNode]> => {
+    const nodes = await kit.together(3);
+    const { leader } = must(await kit.etcd.maintenance.status(ask(nodes[0])));
+    const ids = new Map<WorldNode, bigint>();
+    for (const node of nodes) ids.set(node, await kit.idOf(node));
+    const first = (node: WorldNode): number => Number(ids.get(node) !== leader);
+    return nodes.toSorted((x, y) => first(x) - first(y)) as [WorldNode, WorldNode, WorldNode];
+  };
+
+  it('a follower that lost its data does not come back under its id', async ({ kit }) => {
+    const nodes = await ledBy(kit);
+    const [leader, , lost] = nodes;
+    must(await kit.etcd.kv.put(ask(leader), 'k', 'v'));
+    await lost.stop();
+    lost.wipe();
+    lost.start({ initialCluster: initialCluster(nodes), state: 'existing' });
+    expect(await lost.ended()).toMatch(/Was the raft log corrupted, truncated, or lost/);
+    lost.wipe();
+    lost.start({ initialCluster: initialCluster(nodes), state: 'new' });
+    expect(await lost.ended()).toMatch(/has already been bootstrapped/);
+  });
+
+  it('a leader that lost its data does come back, and nobody notices what it has forgotten', async ({ kit }) => {
+    const nodes = await ledBy(kit);
+    const [lost, next] = nodes;
+    const id = await kit.idOf(lost);
+    must(await kit.etcd.kv.put(ask(lost), 'k', 'v'));
+    await lost.stop();
+    lost.wipe();
+    await kit.accepted('a new leader', () => kit.etcd.kv.put(ask(next, 1_000), 'k', 'w'));
+    lost.start({ initialCluster: initialCluster(nodes), state: 'existing' });
+    await lost.ready();
+    expect(await kit.idOf(lost)).toBe(id);
+  });
+
+  it('whoever joins with a list that is not the cluster’s list ends', async ({ kit }) => {
+    const seed = await kit.aSeed();
+    const node = kit.node('b');
+    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' }); // nobody has added it
+    expect(await node.ended()).toMatch(/member count is unequal/);
+  });
+
+  it('leadership moves to a voter on the leader’s word, and on nobody else’s', async ({ kit }) => {
+    const [a, b] = await kit.together(2);
+    const { maintenance } = kit.etcd;
+    const { leader, memberId } = must(await maintenance.status(ask(a)));
+    const [first, second] = leader === memberId ? [a, b] : [b, a];
+    const target = await kit.idOf(second);
+    expect(kindOf(await maintenance.moveLeader(ask(second), target))).toBe('notLeader');
+    must(await maintenance.moveLeader(ask(first), target));
+    await kit.until('the new leader', async () =>
+      must(await maintenance.status(ask(first))).leader === target ? true : undefined,
+    );
+  });
+});

@@ -1,0 +1,168 @@
+/** Real etcd processes, each on a loopback address of its own with the usual ports; ended by their id, their folders removed. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build, type Part } from '../../local/binaries.ts';
+import type { Ask } from '../../src/etcd/client.ts';
+import { EtcdClient } from '../../src/etcd/client.ts';
+import { type Child, eventually, Processes } from './processes.ts';
+
+export const ETCD_PARTS = { '3.5.35': 'etcd-3.5', '3.6.16': 'etcd-3.6', '3.7.3': 'etcd-3.7' } as const satisfies Record<
+  string,
+  Part
+>;
+export type EtcdVersion = keyof typeof ETCD_PARTS;
+export const ETCD_VERSIONS = Object.keys(ETCD_PARTS) as readonly EtcdVersion[];
+
+export interface Join {
+  readonly initialCluster: string;
+  readonly state: 'new' | 'existing';
+  readonly token?: string;
+}
+
+export interface Node {
+  readonly name: string;
+  readonly address: string;
+  /** For clients. */
+  readonly endpoint: string;
+  readonly peerURL: string;
+  /** The data directory; it stays when the process ends. */
+  readonly folder: string;
+  readonly process: Child | undefined;
+  /** Starts the process; without a data directory it joins as told, with one it goes on. */
+  start(join: Join): void;
+  /** Resolves when it serves. */
+  ready(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** As a machine that hangs: connections stay, nothing answers. */
+  freeze(): void;
+  thaw(): void;
+}
+
+export interface NodeOptions {
+  readonly version: EtcdVersion;
+  readonly flags?: readonly string[];
+  /** Of the URLs; the flags must name the certificates. */
+  readonly scheme?: 'http' | 'https';
+}
+
+export interface EtcdLab {
+  readonly folder: string;
+  readonly client: EtcdClient;
+  node(name: string, options: NodeOptions): Node;
+  /** A cluster of one member that serves. */
+  seed(options: NodeOptions): Promise<Node>;
+  /** A cluster of several that were started together and serve. */
+  cluster(size: number, options: NodeOptions): Promise<readonly Node[]>;
+  close(): Promise<void>;
+}
+
+const parts = Object.values(ETCD_PARTS);
+const FLAGS = ['--unsafe-no-fsync', '--heartbeat-interval=50', '--election-timeout=500', '--log-level=warn'];
+
+export const ask = (node: Pick<Node, 'endpoint'>, timeoutMs = 5_000): Ask => ({ endpoint: node.endpoint, timeoutMs });
+
+export const initialCluster = (nodes: readonly Pick<Node, 'name' | 'peerURL'>[]): string =>
+  nodes.map(({ name, peerURL }) => `${name}=${peerURL}`).join(',');
+
+export async function startLab(): Promise<EtcdLab> {
+  const binaries = await build(parts);
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-lab-'));
+  const processes = new Processes(folder);
+  const client = new EtcdClient(() => performance.now());
+  const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
+  let count = 0;
+  const node = (name: string, options: NodeOptions): Node => {
+    const binary = join(binaries[ETCD_PARTS[options.version]], 'etcd');
+    return makeNode(processes, client, { name, address: `${base}.${++count}`, folder, binary, ...options });
+  };
+  const cluster = async (size: number, options: NodeOptions): Promise<readonly Node[]> => {
+    const nodes = Array.from({ length: size }, (_, i) => node(`m${count}-${i}`, options));
+    for (const each of nodes) each.start({ initialCluster: initialCluster(nodes), state: 'new' });
+    await Promise.all(nodes.map((each) => each.ready()));
+    return nodes;
+  };
+  return {
+    folder,
+    client,
+    node,
+    cluster,
+    seed: async (options) => {
+      const [only] = await cluster(1, options);
+      if (!only) throw new Error('no member');
+      return only;
+    },
+    close: async () => {
+      client.close();
+      await processes.stopAll();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Making extends NodeOptions {
+  readonly name: string;
+  readonly address: string;
+  readonly folder: string;
+  readonly binary: string;
+}
+
+function makeNode(processes: Processes, client: EtcdClient, making: Making): Node {
+  const { name, address, scheme = 'http' } = making;
+  const endpoint = `${scheme}://${address}:2379`;
+  const folder = join(making.folder, `data-${name}`);
+  let child: Child | undefined;
+  const signal = (which: NodeJS.Signals): void => {
+    if (child) process.kill(child.pid, which);
+  };
+  return {
+    name,
+    address,
+    endpoint,
+    peerURL: `http://${address}:2380`,
+    folder,
+    get process() {
+      return child;
+    },
+    start: (join_) => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      child = processes.start(name, making.binary, [...argumentsOf(making, folder, endpoint, join_)]);
+    },
+    ready: async () => {
+      // Over TLS only the test knows the certificates; the port for probes is always plain.
+      const up = async (): Promise<true | undefined> =>
+        (await fetch(`http://${address}:2381/livez`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
+      await eventually(`${name} serves`, up, { seen: () => child?.log().slice(-2000) });
+      if (scheme === 'http') await eventually(`${name} has a leader`, () => hasLeader(client, endpoint));
+    },
+    stop: async (which) => {
+      signal('SIGCONT');
+      await child?.stop(which);
+    },
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+  };
+}
+
+async function hasLeader(client: EtcdClient, endpoint: string): Promise<true | undefined> {
+  const status = await client.status({ endpoint, timeoutMs: 1_000 });
+  return status.ok && status.value.leader !== 0n ? true : undefined;
+}
+
+function argumentsOf(making: Making, folder: string, endpoint: string, join_: Join): readonly string[] {
+  const peerURL = `http://${making.address}:2380`;
+  return [
+    `--name=${making.name}`,
+    `--data-dir=${folder}`,
+    `--listen-client-urls=${endpoint}`,
+    `--advertise-client-urls=${endpoint}`,
+    `--listen-peer-urls=${peerURL}`,
+    `--initial-advertise-peer-urls=${peerURL}`,
+    `--listen-metrics-urls=http://${making.address}:2381`,
+    `--initial-cluster=${join_.initialCluster}`,
+    `--initial-cluster-state=${join_.state}`,
+    ...(join_.token === undefined ? [] : [`--initial-cluster-token=${join_.token}`]),
+    ...FLAGS,
+    ...(making.flags ?? []),
+  ];
+}
