@@ -53,6 +53,9 @@ export interface CallerOptions {
   readonly onCall?: ((report: CallReport) => void) | undefined;
 }
 
+/** etcd's clock for a call begins a little after ours, and its answer that time is over can come a little before we know. */
+const DEADLINE_SLACK_MS = 100;
+
 const clusterOf = ({ access, endpoint }: Ask): string => access?.cluster ?? endpoint;
 const headersOf = (token: Token): Headers | undefined => (token === undefined ? undefined : new Headers({ token }));
 const late = (timeoutMs: number): EtcdError => ({ kind: 'timeout', message: `no answer within ${timeoutMs} ms` });
@@ -105,10 +108,10 @@ export class Caller {
         yield message;
       }
     } catch (error) {
-      const said = classify(error);
+      const said = this.#meant(classify(error), ask, ask.timeoutMs ? until : Number.POSITIVE_INFINITY);
       outcome = said.kind;
       if (said.kind === 'invalidToken' || said.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
-      throw error instanceof EtcdFailure ? error : new EtcdFailure(said, { cause: error });
+      throw new EtcdFailure(said, { cause: error });
     } finally {
       over.abort();
       taken?.release(outcome === 'timeout');
@@ -143,13 +146,20 @@ export class Caller {
       checkCluster(ask, message as WithHeader);
       return { ok: true, value: read(message) };
     } catch (error) {
-      const said = classify(error);
+      const said = this.#meant(classify(error), ask, until);
       outcome = said.kind;
       return { ok: false, error: said };
     } finally {
       taken?.release(outcome === 'timeout');
       this.#report(method, outcome, started);
     }
+  }
+
+  /** A stream is canceled when its caller gives up, but also when the connection breaks, and by etcd when its time is over. */
+  #meant(error: EtcdError, { signal }: Ask, until: number): EtcdError {
+    if (error.kind !== 'canceled' || signal?.aborted) return error;
+    const over = this.#options.monotonic() > until - DEADLINE_SLACK_MS;
+    return { kind: over ? 'timeout' : 'disconnected', message: error.message };
   }
 
   #take(ask: Ask): Taken {

@@ -67,6 +67,7 @@ test.each([
   ['This operation was aborted', Code.Canceled, 'canceled'],
   ['unknown method Downgrade', Code.Unimplemented, 'unsupported'],
   ['message size 9000000 is larger than configured readMaxBytes 262144', Code.ResourceExhausted, 'badAnswer'],
+  ['grpc: received message larger than max (2097165 vs. 2097152)', Code.ResourceExhausted, 'tooLarge'],
   ['protocol error: missing output message for unary method', Code.Unknown, 'badAnswer'],
 ] as const)('"%s" from below etcd is told apart too', (message, code, kind) => {
   expect(classify(new ConnectError(message, code))).toEqual({ kind, message });

@@ -159,6 +159,7 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
     return 'unreachable';
   if (codes.includes('ETIMEDOUT')) return 'unreachable';
   if (codes.some((code) => CUT.includes(code))) return 'disconnected';
+  if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // what we sent, not what we got
   const said = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
   if (said) return said;
   if (message.startsWith('protocol error') || /message size|invalid (envelope|wire)|missing EndStream/i.test(message))

@@ -1,0 +1,202 @@
+/** What each real version says and does when its database fills, breaks, is compacted, copied or taken back a version. */
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { describe, expect, test } from 'vitest';
+import { build } from '../../local/binaries.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { run } from '../../tools/process.ts';
+import { ask, ETCD_PARTS, ETCD_VERSIONS, type EtcdLab, startLab } from '../support/etcd.ts';
+import { eventually } from '../support/processes.ts';
+
+/** What differs, and why. */
+const DIFFERENCES = {
+  '3.5.35': {
+    // Neither field exists.
+    storageVersion: undefined,
+    quota: undefined,
+    hashRevision: false,
+    older: '3.4.0',
+    cancelWithoutOne: 'noDowngrade',
+    // It is carried out, and the answer never comes.
+    enable: 'timeout',
+  },
+  '3.6.16': {
+    storageVersion: '3.6.0',
+    quota: 16 * 1024 ** 2,
+    hashRevision: true,
+    older: '3.5.0',
+    cancelWithoutOne: 'ok', // there is nothing to cancel, and that is fine
+    enable: 'ok',
+  },
+  '3.7.3': {
+    storageVersion: '3.7.0',
+    quota: 16 * 1024 ** 2,
+    hashRevision: true,
+    older: '3.6.0',
+    cancelWithoutOne: 'ok',
+    enable: 'ok',
+  },
+} as const;
+
+const MIB = new Uint8Array(1024 ** 2).fill(7);
+
+function must<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
+  return answer.value;
+}
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
+  const differs = DIFFERENCES[version];
+  const it = test.extend<{ lab: EtcdLab }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    lab: async ({}, use) => {
+      const lab = await startLab();
+      await use(lab);
+      await lab.close();
+    },
+  });
+
+  it('a full database takes no more, says so, and is freed by compaction, defragmentation and disarming', async ({
+    lab,
+  }) => {
+    const node = await lab.seed({ version, flags: [`--quota-backend-bytes=${16 * 1024 ** 2}`] });
+    const { kv, maintenance } = lab.client;
+    const { dbSizeQuota, memberId } = must(await maintenance.status(ask(node)));
+    expect(dbSizeQuota).toBe(differs.quota);
+    let full: Answer<bigint> = { ok: true, value: 0n };
+    for (let i = 0; i < 40 && full.ok; i++) full = await kv.put(ask(node), 'k', MIB);
+    expect(kindOf(full)).toBe('noSpace');
+    expect(must(await maintenance.alarms(ask(node)))).toEqual([{ memberId, alarm: 'noSpace' }]);
+    expect(must(await maintenance.status(ask(node))).errors.join()).toContain('NOSPACE');
+    expect(kindOf(await kv.range(ask(node), { key: 'k', keysOnly: true }))).toBe('ok');
+
+    const { revision, dbSize } = must(await maintenance.status(ask(node)));
+    must(await kv.compact(ask(node), revision, { physical: true }));
+    must(await maintenance.defragment(ask(node, 30_000)));
+    expect(must(await maintenance.status(ask(node))).dbSize).toBeLessThan(dbSize / 2);
+    expect(kindOf(await kv.put(ask(node), 'k', 'v'))).toBe('noSpace'); // until it is disarmed
+    must(await maintenance.disarm(ask(node), { memberId, alarm: 'noSpace' }));
+    expect(must(await maintenance.alarms(ask(node)))).toEqual([]);
+    must(await kv.put(ask(node), 'k', 'v'));
+  });
+
+  it('a member with the alarm for corruption refuses to write, and goes on to serve reads', async ({ lab }) => {
+    const node = await lab.seed({ version });
+    const { kv, maintenance } = lab.client;
+    const { memberId } = must(await maintenance.status(ask(node)));
+    const alarm = { memberId, alarm: 'corrupt' } as const;
+    expect(must(await maintenance.activate(ask(node), alarm))).toEqual([alarm]);
+    expect(kindOf(await kv.put(ask(node), 'k', 'v'))).toBe('corrupt');
+    expect(kindOf(await kv.range(ask(node), { key: 'k' }))).toBe('ok');
+    must(await maintenance.disarm(ask(node), alarm));
+    must(await kv.put(ask(node), 'k', 'v'));
+  });
+
+  it('members with the same keys have the same hash', async ({ lab }) => {
+    const nodes = await lab.cluster(3, { version });
+    const { kv, maintenance } = lab.client;
+    const [first] = nodes;
+    if (!first) throw new Error('three were started');
+    const revision = must(await kv.put(ask(first), 'k', 'v'));
+    const hashes = await eventually('all members have the revision', async () => {
+      const answers = await Promise.all(nodes.map((node) => maintenance.hashKV(ask(node), revision)));
+      return answers.every(({ ok }) => ok) ? answers.map(must) : undefined;
+    });
+    expect(new Set(hashes.map(({ hash }) => hash)).size).toBe(1);
+    expect(new Set(hashes.map(({ memberId }) => memberId)).size).toBe(3);
+    expect(hashes.every(({ hashRevision }) => (hashRevision !== undefined) === differs.hashRevision)).toBe(true);
+    expect(kindOf(await maintenance.hashKV(ask(first), revision + 100n))).toBe('futureRevision');
+    expect(must(await maintenance.hash(ask(first)))).toBeGreaterThan(0);
+  });
+
+  it('what was compacted, what is not yet, and what is too large are told apart', async ({ lab }) => {
+    const node = await lab.seed({ version });
+    const { kv, maintenance } = lab.client;
+    for (const value of ['1', '2', '3']) must(await kv.put(ask(node), 'k', value));
+    must(await kv.compact(ask(node), 4n));
+    expect([
+      kindOf(await kv.range(ask(node), { key: 'k', revision: 2n })),
+      kindOf(await kv.range(ask(node), { key: 'k', revision: 100n })),
+      kindOf(await kv.compact(ask(node), 4n)),
+      kindOf(await kv.compact(ask(node), 100n)),
+      kindOf(await maintenance.hashKV(ask(node), 2n)),
+      kindOf(await kv.put(ask(node), 'k', new Uint8Array(2 * 1024 ** 2))),
+      kindOf(await kv.put(ask(node), '', 'v')),
+    ]).toEqual(['compacted', 'futureRevision', 'compacted', 'futureRevision', 'compacted', 'tooLarge', 'other']);
+  });
+
+  it('keys are listed by prefix, counted, limited, changed on condition and deleted', async ({ lab }) => {
+    const node = await lab.seed({ version });
+    const { kv } = lab.client;
+    for (const key of ['a/1', 'a/2', 'b/1']) must(await kv.put(ask(node), key, key));
+    expect(must(await kv.range(ask(node), { key: '', prefix: true, countOnly: true })).count).toBe(3n);
+    const page = must(await kv.range(ask(node), { key: 'a/', prefix: true, limit: 1, keysOnly: true }));
+    expect(page).toMatchObject({ count: 2n, more: true, kvs: [{ value: new Uint8Array() }] });
+    const swap = (than: string) =>
+      kv.txn(ask(node), {
+        when: [{ key: 'a/1', its: 'value', is: '=', than }],
+        then: [{ do: 'put', key: 'a/1', value: 'new' }],
+        otherwise: [{ do: 'range', key: 'a/1' }],
+      });
+    expect(must(await swap('a/1'))).toMatchObject({ succeeded: true, answers: [{ did: 'put' }] });
+    expect(must(await swap('a/1'))).toMatchObject({ succeeded: false, answers: [{ did: 'range', count: 1n }] });
+    expect(must(await kv.delete(ask(node), { key: 'a/', prefix: true }))).toBe(2n);
+  });
+
+  it('a snapshot is verified on its way, and is a file that etcd’s own tool accepts', async ({ lab }) => {
+    const node = await lab.seed({ version });
+    const { kv, maintenance } = lab.client;
+    for (let i = 0; i < 5; i++) must(await kv.put(ask(node), `k${i}`, MIB));
+    await eventually('the storage has a version, if this etcd knows any', async () => {
+      const { storageVersion } = must(await maintenance.status(ask(node)));
+      return storageVersion === differs.storageVersion || undefined;
+    });
+    const stream = maintenance.snapshot(ask(node, 30_000));
+    const file = join(lab.folder, 'snapshot.db');
+    await pipeline(Readable.from(stream), createWriteStream(file));
+    expect((stream.totalBytes ?? 0) % 512).toBe(0);
+    expect(stream.receivedBytes).toBe(stream.totalBytes);
+    expect(stream.storageVersion).toBe(differs.storageVersion);
+    const part = ETCD_PARTS[version];
+    const { [part]: folder } = await build([part]);
+    const status = await run(join(folder, 'etcdutl'), ['snapshot', 'status', file, '--write-out=json']);
+    expect(JSON.parse(status.stdout)).toMatchObject({ revision: 6, totalSize: stream.totalBytes });
+    await run(join(folder, 'etcdutl'), ['snapshot', 'restore', file, `--data-dir=${join(lab.folder, 'restored')}`]);
+    await expect(Array.fromAsync(maintenance.snapshot(ask(node), { maxBytes: 1000 }))).rejects.toMatchObject({
+      error: { kind: 'tooLarge' },
+    });
+  });
+
+  it('a downgrade is checked, enabled once, and canceled', async ({ lab }) => {
+    const node = await lab.seed({ version });
+    const { maintenance } = lab.client;
+    await eventually('the cluster has agreed on its version', async () => {
+      const answer = await maintenance.downgrade(ask(node), 'validate', '0.0.1');
+      return answer.ok || answer.error.kind !== 'busy' ? true : undefined;
+    });
+    const { older, cancelWithoutOne, enable } = differs;
+    const answers = [
+      await maintenance.downgrade(ask(node), 'validate', 'nonsense'),
+      await maintenance.downgrade(ask(node), 'validate', '2.0.0'),
+      await maintenance.downgrade(ask(node), 'cancel'),
+      await maintenance.downgrade(ask(node), 'validate', older),
+      await maintenance.downgrade(ask(node, 2_000), 'enable', older),
+      await maintenance.downgrade(ask(node), 'enable', older),
+    ];
+    expect(answers.map(kindOf)).toEqual([
+      'badDowngradeVersion',
+      'badDowngradeVersion',
+      cancelWithoutOne,
+      'ok',
+      enable,
+      'downgradeInProgress',
+    ]);
+    const target = async () => must(await maintenance.status(ask(node))).downgradeTo;
+    expect(await target()).toBe(version === '3.5.35' ? undefined : differs.older);
+    expect(kindOf(await maintenance.downgrade(ask(node, 2_000), 'cancel'))).toBe(enable);
+    expect(await target()).toBeUndefined();
+  });
+});
