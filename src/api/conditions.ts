@@ -14,6 +14,12 @@ export const ConditionSchema = Type.Object({
   message: Type.String({ maxLength: 32768, description: 'What it means, and what a person can do.' }),
 });
 
+/** Each type once: several writers can each apply their own. */
+export const ConditionsSchema = Type.Array(ConditionSchema, {
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['type'],
+});
+
 export type ConditionStatus = (typeof CONDITION_STATUS)[number];
 export interface Condition {
   readonly type: string;
@@ -29,11 +35,12 @@ export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((c) => c.type === type);
 
-/** The conditions after these verdicts. The time moves only with the status; types without a verdict are kept. */
+/** The conditions after these verdicts. The time moves only with the status; types without a verdict are kept, unless dropped. */
 export function withVerdicts(
   before: readonly Condition[] | undefined,
   verdicts: readonly Verdict[],
   at: { readonly generation: number | undefined; readonly now: string },
+  dropped: readonly string[] = [],
 ): readonly Condition[] {
   const said = verdicts.map((v): Condition => {
     const old = findCondition(before, v.type);
@@ -46,7 +53,7 @@ export function withVerdicts(
       message: v.message,
     };
   });
-  const kept = (before ?? []).filter((c) => !verdicts.some((v) => v.type === c.type));
+  const kept = (before ?? []).filter((c) => !dropped.includes(c.type) && !verdicts.some((v) => v.type === c.type));
   return [...said, ...kept];
 }
 

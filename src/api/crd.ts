@@ -1,5 +1,6 @@
 /** From a schema to the CustomResourceDefinition that the API server takes. */
 import type { TSchema } from 'typebox';
+import { type CelRule, cel } from './cel.ts';
 import { GROUP, VERSION } from './names.ts';
 
 export interface PrinterColumn {
@@ -7,6 +8,8 @@ export interface PrinterColumn {
   readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;
   readonly description?: string;
+  /** Above zero: only in the wide view. */
+  readonly priority?: number;
 }
 
 export interface ScalePaths {
@@ -16,24 +19,19 @@ export interface ScalePaths {
 }
 
 export interface Kind {
-  readonly names: { readonly kind: string; readonly plural: string; readonly singular: string };
+  readonly names: {
+    readonly kind: string;
+    readonly plural: string;
+    readonly singular: string;
+    readonly shortNames: readonly string[];
+  };
   readonly description: string;
   readonly spec: TSchema;
   readonly status: TSchema;
   readonly columns: readonly PrinterColumn[];
-  readonly scale: ScalePaths;
-  /** Rules over the whole object: the only place that can see `metadata.name`. */
+  readonly scale?: ScalePaths;
+  /** Rules over the whole object: the only place that can see `metadata.name`, and both spec and status. */
   readonly rules?: readonly CelRule[];
-}
-
-/** A rule of the Common Expression Language that the API server runs at admission. */
-export interface CelRule {
-  readonly rule: string;
-  readonly message: string;
-  /** The rule also runs when there is no old object; `oldSelf` is then an empty optional. */
-  readonly optionalOldSelf?: boolean;
-  /** Which field the message is about, when it is not the one that carries the rule. */
-  readonly fieldPath?: string;
 }
 
 export interface CustomResourceDefinition {
@@ -43,10 +41,8 @@ export interface CustomResourceDefinition {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** For the options of a schema: the rules that its value must keep. */
-export const cel = (...rules: readonly CelRule[]): { readonly 'x-kubernetes-validations': readonly CelRule[] } => ({
-  'x-kubernetes-validations': rules,
-});
+/** `kubectl get etcd` lists every kind of this category. */
+export const CATEGORY = 'etcd';
 
 /** Plain data: what TypeBox adds for itself is not enumerable and does not survive the trip. */
 const plain = (schema: TSchema): Record<string, unknown> =>
@@ -61,13 +57,13 @@ export function customResourceDefinition(kind: Kind): CustomResourceDefinition {
     spec: {
       group: GROUP,
       scope: 'Namespaced',
-      names: { ...kind.names, listKind: `${kind.names.kind}List` },
+      names: { ...kind.names, listKind: `${kind.names.kind}List`, categories: [CATEGORY] },
       versions: [
         {
           name: VERSION,
           served: true,
           storage: true,
-          subresources: { status: {}, scale: kind.scale },
+          subresources: { status: {}, ...(kind.scale && { scale: kind.scale }) },
           additionalPrinterColumns: [...kind.columns, age],
           schema: {
             openAPIV3Schema: {

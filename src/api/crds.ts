@@ -1,8 +1,17 @@
 /** All kinds, as the API server takes them. */
-import { type CustomResourceDefinition, customResourceDefinition } from './crd.ts';
+import { type CustomResourceDefinition, customResourceDefinition, type Kind } from './crd.ts';
 import { etcdClusterKind } from './etcd-cluster.ts';
+import { etcdDefragKind } from './etcd-defrag.ts';
+import { etcdDefragPolicyKind } from './etcd-defrag-policy.ts';
 import { etcdMemberKind } from './etcd-member.ts';
+import { etcdSnapshotKind } from './etcd-snapshot.ts';
 
-export const crds: readonly CustomResourceDefinition[] = [etcdClusterKind, etcdMemberKind].map(
-  customResourceDefinition,
-);
+export const kinds: readonly Kind[] = [
+  etcdClusterKind,
+  etcdMemberKind,
+  etcdSnapshotKind,
+  etcdDefragKind,
+  etcdDefragPolicyKind,
+];
+
+export const crds: readonly CustomResourceDefinition[] = kinds.map(customResourceDefinition);

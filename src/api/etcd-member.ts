@@ -1,22 +1,56 @@
 /** EtcdMember: one member of a cluster. Written by the operator; people read it. */
 import Type, { type Static } from 'typebox';
-import { ConditionSchema } from './conditions.ts';
+import { unvalidated } from './cel.ts';
+import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
-import { VersionSchema } from './etcd-cluster.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
+import { SnapshotLocationSchema } from './snapshot-location.ts';
 import { StorageTargetSchema } from './storage.ts';
+import { templateFields, VersionSchema } from './template.ts';
+import { localReference } from './text.ts';
 
-export const EtcdMemberSpecSchema = Type.Object({
-  clusterName: Type.String({ minLength: 1, description: 'The EtcdCluster that this member belongs to.' }),
-  version: VersionSchema,
-  storage: StorageTargetSchema,
+const MemberTlsSchema = Type.Object(
+  {
+    clientServerSecretRef: Type.Optional(localReference('tls.clientServerSecretRef', '')),
+    clientMTLS: Type.Optional(Type.Boolean()),
+    peerSecretRef: Type.Optional(localReference('tls.peerSecretRef', '')),
+    peerAutoTLS: Type.Optional(Type.Boolean()),
+  },
+  { description: 'Which Secrets encrypt this member.' },
+);
+
+/** What only a member has. */
+const memberFields = {
   bootstrap: Type.Optional(Type.Boolean({ description: 'This member is the one that a cluster begins with.' })),
   initialCluster: Type.String({ description: 'The members at the time when this one was made, as name=peerURL,…' }),
   clusterToken: Type.String({ description: 'The initial cluster token.' }),
+  dormant: Type.Optional(Type.Boolean({ description: 'Parked: it keeps its volume and its id, and has no Pod.' })),
   replicas: Type.Optional(
     Type.Integer({ format: 'int32', default: 1, minimum: 1, maximum: 1, description: 'For the scale subresource.' }),
   ),
+};
+
+const copies = unvalidated(
+  Type.Object({
+    storage: StorageTargetSchema,
+    ...templateFields,
+    tls: Type.Optional(MemberTlsSchema),
+    restore: Type.Optional(Type.Object({ source: SnapshotLocationSchema })),
+  }),
+);
+
+const own = Type.Object({
+  clusterName: Type.String({ minLength: 1, description: 'The EtcdCluster that this member belongs to.' }),
+  version: VersionSchema,
+  ...memberFields,
+});
+
+/** Not validated where it is a copy: what an older version of the rules let pass must still become a member. */
+export const EtcdMemberSpecSchema = Type.Unsafe<Static<typeof own> & Static<typeof copies>>({
+  type: 'object',
+  required: [...own.required, ...copies.required],
+  properties: { ...own.properties, ...copies.properties },
 });
 
 export const EtcdMemberStatusSchema = Type.Object({
@@ -28,7 +62,7 @@ export const EtcdMemberStatusSchema = Type.Object({
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
   version: Type.Optional(Type.String({ description: 'The version that etcd itself reports.' })),
-  conditions: Type.Optional(Type.Array(ConditionSchema)),
+  conditions: Type.Optional(ConditionsSchema),
 });
 
 export type EtcdMemberSpec = DeepReadonly<Static<typeof EtcdMemberSpecSchema>>;
@@ -46,7 +80,7 @@ export interface EtcdMember {
 export const DATA_LOST = 'DataLost';
 
 export const etcdMemberKind: Kind = {
-  names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember' },
+  names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember', shortNames: ['etcdm'] },
   description: 'A member of an EtcdCluster. Made and changed by the operator only.',
   spec: EtcdMemberSpecSchema,
   status: EtcdMemberStatusSchema,
@@ -55,6 +89,8 @@ export const etcdMemberKind: Kind = {
     { name: 'Version', type: 'string', jsonPath: '.spec.version' },
     { name: 'Running', type: 'string', jsonPath: '.status.version' },
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Voter', type: 'boolean', jsonPath: '.status.isVoter', priority: 1 },
+    { name: 'ID', type: 'string', jsonPath: '.status.memberID', priority: 1 },
   ],
   scale: {
     specReplicasPath: '.spec.replicas',

@@ -8,6 +8,14 @@ export const API_VERSION = `${GROUP}/${VERSION}` as const;
 /** How the API server knows a kind of ours. */
 export const etcdClusters = { group: GROUP, version: VERSION, plural: 'etcdclusters', kind: 'EtcdCluster' } as const;
 export const etcdMembers = { group: GROUP, version: VERSION, plural: 'etcdmembers', kind: 'EtcdMember' } as const;
+export const etcdSnapshots = { group: GROUP, version: VERSION, plural: 'etcdsnapshots', kind: 'EtcdSnapshot' } as const;
+export const etcdDefrags = { group: GROUP, version: VERSION, plural: 'etcddefrags', kind: 'EtcdDefrag' } as const;
+export const etcdDefragPolicies = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'etcddefragpolicies',
+  kind: 'EtcdDefragPolicy',
+} as const;
 
 export const MANAGER = 'etcd-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
@@ -16,6 +24,8 @@ export const CLUSTER_LABEL = `${GROUP}/cluster`;
 export const ROLE_LABEL = `${GROUP}/role`;
 export const ROLE_VOTER = 'voter';
 export const MEMBER_FINALIZER = `${GROUP}/member-cleanup`;
+/** On an EtcdMember: a person may delete it although the chart's policy forbids it. */
+export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
 /** Selects everything that any cluster's members are made of. */
@@ -27,6 +37,11 @@ export const METRICS_PORT = 2381;
 
 /** Longer names cannot become `<cluster>-client` Services, `data-<cluster>-xxxxx` hosts and label values. */
 export const MAX_CLUSTER_NAME = 56;
+
+/** The Job of a snapshot is `<name>-snapshot`, and a Job's name must be a label value. */
+export const MAX_SNAPSHOT_NAME = 54;
+/** A run is `<name>-<seconds since 1970>`, and the name is the value of a label. */
+export const MAX_POLICY_NAME = 52;
 
 export const clusterLabels = (cluster: string): Readonly<Record<string, string>> => ({
   'app.kubernetes.io/name': 'etcd',
@@ -44,6 +59,7 @@ export const memberSelector = (cluster: string, member: string): string =>
 
 export const headlessServiceName = (cluster: string): string => cluster;
 export const clientServiceName = (cluster: string): string => `${cluster}-client`;
+export const budgetName = (cluster: string): string => cluster;
 export const volumeClaimName = (member: string): string => `data-${member}`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;

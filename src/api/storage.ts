@@ -1,18 +1,8 @@
 /** Where a member keeps its data: shared by what users ask for, what is latched, and what a member got. */
 import Type, { type Static } from 'typebox';
-import { cel } from './crd.ts';
+import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
-
-const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`;
-
-/** Numbers are accepted too, and quantity() takes only text: hence string(self) in every rule. */
-const quantity = (options: Readonly<Record<string, unknown>>) =>
-  Type.Unsafe<string | number>({
-    anyOf: [{ type: 'integer' }, { type: 'string' }],
-    'x-kubernetes-int-or-string': true,
-    pattern: QUANTITY,
-    ...options,
-  });
+import { quantity, SUBDOMAIN_PATTERN } from './text.ts';
 
 export const MEDIUM = ['', 'Memory'] as const;
 export const DEFAULT_SIZE = '1Gi';
@@ -37,10 +27,13 @@ export const StorageSchema = Type.Object(
           {
             rule: "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
             message: 'storage.size must be greater than zero, such as 1Gi',
+            messageExpression: "'storage.size is ' + string(self) + ': it must be greater than zero, such as 1Gi'",
           },
           {
             rule: '!quantity(string(self)).isLessThan(quantity(string(oldSelf)))',
             message: 'storage.size cannot shrink: Kubernetes volumes only grow',
+            messageExpression:
+              "'storage.size cannot shrink from ' + string(oldSelf) + ' to ' + string(self) + ': Kubernetes volumes only grow'",
           },
         ),
       }),
@@ -54,10 +47,21 @@ export const StorageSchema = Type.Object(
     storageClassName: Type.Optional(
       Type.String({
         ...storageClassName,
-        ...cel({
-          rule: 'self == oldSelf',
-          message: 'storage.storageClassName cannot change: volumes keep their class',
-        }),
+        ...cel(
+          {
+            rule: `self == '' || (size(self) <= 253 && self.matches('${SUBDOMAIN_PATTERN}'))`,
+            message:
+              'storage.storageClassName is not a name that a StorageClass can have: see kubectl get storageclass',
+            messageExpression:
+              "'storage.storageClassName ' + self + ' is not a name that a StorageClass can have: see kubectl get storageclass'",
+          },
+          {
+            rule: 'self == oldSelf',
+            message: 'storage.storageClassName cannot change: volumes keep their class',
+            messageExpression:
+              "'storage.storageClassName cannot change from ' + oldSelf + ' to ' + self + ': volumes keep their class'",
+          },
+        ),
       }),
     ),
   },

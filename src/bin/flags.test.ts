@@ -19,6 +19,7 @@ test('without flags the defaults of earlier operators hold', () => {
     clusterDomain: '',
     operatorImage: '',
     etcdImageRepository: 'quay.io/coreos/etcd',
+    etcdImageAllowed: [],
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,

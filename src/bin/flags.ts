@@ -8,6 +8,7 @@ export interface Flags {
   readonly clusterDomain: string;
   readonly operatorImage: string;
   readonly etcdImageRepository: string;
+  readonly etcdImageAllowed: readonly string[];
   readonly watchNamespaces: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly namespace: string | undefined;
@@ -56,6 +57,10 @@ function command(output: string[]): Command {
     .option('--cluster-domain <domain>', 'the DNS domain of the cluster (does nothing yet: for certificates)', '')
     .option('--operator-image <image>', 'this image (does nothing yet: for snapshot Jobs); env OPERATOR_IMAGE')
     .option('--etcd-image-repository <repository>', 'where etcd images come from; env ETCD_IMAGE_REPOSITORY')
+    .option(
+      '--etcd-image-allowed <list>',
+      'further repositories that an EtcdCluster may name, comma separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
+    )
     .option('--watch-namespace <list>', 'namespaces to watch, comma separated; empty is all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'how to reach the API server from outside of a Pod')
     .option('--namespace <name>', 'the namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
@@ -83,6 +88,7 @@ export function parseFlags(args: readonly string[], env: Env): Flags {
     clusterDomain: options['clusterDomain'] ?? '',
     operatorImage: image,
     etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',
+    etcdImageAllowed: list(options['etcdImageAllowed'] ?? env['ETCD_IMAGE_ALLOWED'] ?? ''),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

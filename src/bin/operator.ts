@@ -11,7 +11,7 @@ import { EventRecorder } from '../kube/events.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
 import type { Resource } from '../kube/object.ts';
-import { persistentVolumeClaims, pods, services } from '../kube/resources.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { Transport } from '../kube/transport.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
@@ -24,7 +24,10 @@ import { type Flags, parseFlags, Usage } from './flags.ts';
 
 const now = (): number => clock.now();
 const RESOURCES: ReadonlyMap<string, Resource> = new Map(
-  [clusterResource, memberResource, pods, services, persistentVolumeClaims].map((r: Resource) => [r.kind, r]),
+  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets].map((r: Resource) => [
+    r.kind,
+    r,
+  ]),
 );
 
 interface Process {
@@ -43,6 +46,7 @@ interface Stores {
   readonly services: Store<NonNullable<(typeof services)['object']>>;
   readonly pods: Store<NonNullable<(typeof pods)['object']>>;
   readonly volumes: Store<NonNullable<(typeof persistentVolumeClaims)['object']>>;
+  readonly budgets: Store<NonNullable<(typeof podDisruptionBudgets)['object']>>;
 }
 
 function startStores(client: Client, { flags, log, signal }: Process): Stores {
@@ -53,6 +57,7 @@ function startStores(client: Client, { flags, log, signal }: Process): Stores {
     services: new Store(services, namespaces),
     pods: new Store(pods, namespaces),
     volumes: new Store(persistentVolumeClaims, namespaces),
+    budgets: new Store(podDisruptionBudgets, namespaces),
   };
   const options = { client, clock, log, signal };
   const ours = { ...options, selector: MANAGED_SELECTOR };
@@ -61,6 +66,7 @@ function startStores(client: Client, { flags, log, signal }: Process): Stores {
   startCache(stores.services, ours);
   startCache(stores.pods, ours);
   startCache(stores.volumes, ours);
+  startCache(stores.budgets, ours);
   return stores;
 }
 
@@ -72,12 +78,13 @@ function startControllers(client: Client, stores: Stores, process: Process, sign
   const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
   const all: readonly AnyStore[] = Object.values(stores) as AnyStore[];
   const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: all, signal };
-  const clusterPorts = { client, etcd, now, ...stores };
-  const memberPorts = { client, etcd, now, imageRepository: flags.etcdImageRepository, ...stores };
-  const cluster = new Controller(clusterBrain(clusterPorts), options);
-  const member = new Controller(memberBrain(memberPorts), options);
-  wireCluster(clusterPorts, (key) => cluster.enqueue(key));
-  wireMember(memberPorts, (key) => member.enqueue(key));
+  const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
+  const ports = { client, etcd, now, images, ...stores };
+
+  const cluster = new Controller(clusterBrain(ports), options);
+  const member = new Controller(memberBrain(ports), options);
+  wireCluster(ports, (key) => cluster.enqueue(key));
+  wireMember(ports, (key) => member.enqueue(key));
   for (const object of stores.clusters.all()) cluster.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
   for (const object of stores.members.all()) member.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
   return async () => {

@@ -15,6 +15,7 @@ test('the operator has exactly these rights', () => {
       "etcd-operator.cozystack.io/etcdmembers/finalizers: update",
       "etcd-operator.cozystack.io/etcdmembers/status: patch",
       "events.k8s.io/events: create patch",
+      "policy/poddisruptionbudgets: create delete get list patch watch",
     ]
   `);
   expect(leaderElectionRbac).toMatchInlineSnapshot(`

@@ -1,9 +1,12 @@
 /** The objects that a cluster is made of. */
-import type { EtcdCluster, Target } from '../api/etcd-cluster.ts';
+import { metadataWith } from '../api/additional-metadata.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { Target } from '../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { OwnerReference } from '../api/meta.ts';
 import {
   API_VERSION,
+  budgetName,
   CLIENT_PORT,
   CLUSTER_LABEL,
   clientServiceName,
@@ -16,8 +19,8 @@ import {
   ROLE_LABEL,
   ROLE_VOTER,
 } from '../api/names.ts';
-import type { Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
-import { sameJson } from '../lib/merge-patch.ts';
+import type { PodDisruptionBudget, Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
+import { mergePatch, sameJson } from '../lib/merge-patch.ts';
 import { identity } from './observed.ts';
 
 const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
@@ -43,7 +46,12 @@ function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name, namespace, labels: clusterLabels(clusterName), ownerReferences: ownedBy(cluster) },
+    metadata: {
+      name,
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
+      ownerReferences: ownedBy(cluster),
+    },
     spec,
   };
 }
@@ -92,23 +100,54 @@ export function hasDrifted(actual: Service, built: Service): boolean {
   return !(published && sameJson(is?.selector, want?.selector) && (want?.ports ?? []).every(carries));
 }
 
+/** Keeps so many voters in place while nodes are drained. */
+export function budget(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
+  const { name, namespace } = identity(cluster);
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: {
+      name: budgetName(name),
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(name)),
+      ownerReferences: ownedBy(cluster),
+    },
+    spec: {
+      minAvailable,
+      selector: { matchLabels: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER } },
+      // A broken member may be evicted while the others keep the quorum. Without a quorum every member is unready, and with
+      // AlwaysAllow one drain after the other could then take all of them, and with them data that is only in memory.
+      unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+    },
+  };
+}
+
+/** What turns a budget into the one that was built; also takes away the maxUnavailable of an older one. */
+export const budgetPatch = (
+  actual: PodDisruptionBudget,
+  built: PodDisruptionBudget,
+): Readonly<Record<string, unknown>> | undefined => {
+  const spec = mergePatch(actual.spec, built.spec);
+  return spec && { spec };
+};
+
 /** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
+  const { replicas: _, ...template } = target;
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdMember',
     metadata: {
       name,
       namespace,
-      labels: memberLabels(clusterName, name),
+      ...metadataWith(target.additionalMetadata, memberLabels(clusterName, name)),
       finalizers: [MEMBER_FINALIZER],
       ownerReferences: ownedBy(cluster),
     },
     spec: {
+      ...template,
       clusterName,
-      version: target.version,
-      storage: target.storage,
       bootstrap: true,
       initialCluster: `${name}=${peerURL(name, clusterName, namespace)}`,
       clusterToken: token,

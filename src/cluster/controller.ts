@@ -1,5 +1,6 @@
 /** The cluster controller: which events concern which cluster, and the three parts of its loop. */
-import type { EtcdCluster, EtcdClusterStatus } from '../api/etcd-cluster.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
@@ -22,7 +23,7 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
 /** Calls `enqueue` with the cluster's key whenever something that it is made of has changed. */
 export function wireCluster(ports: ClusterPorts, enqueue: (key: string) => void): void {
   ports.clusters.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
-  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods];
+  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets];
   for (const store of owned)
     store.onChange((before, after) => {
       for (const object of [before, after]) {

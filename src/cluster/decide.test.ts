@@ -13,7 +13,7 @@ import {
 } from '../../test/support/builders.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { Service } from '../gen/kube.ts';
-import { clientService, headlessService } from './build.ts';
+import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { EtcdView, MemberView, Observed } from './observed.ts';
 
@@ -25,6 +25,7 @@ const services = {
   headless: ours(withUid(headlessService(aCluster()))),
   client: ours(withUid(clientService(aCluster()))),
 };
+const aBudget = { ...budget(aCluster(), 1), metadata: { ...budget(aCluster(), 1).metadata, uid: 'budget-uid' } };
 const podWith = (ready: boolean) => ({ is: 'present', ip: '10.0.0.1', ready, startedAt: NOW - 400 }) as const;
 
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
@@ -50,9 +51,11 @@ function world(patch: Partial<Observed> = {}): Observed {
     refusal: undefined,
     cluster: aCluster({ status: LATCHED }),
     services,
+    budget: ours(aBudget),
     seed,
     members,
     etcd: { is: 'notAsked' },
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
     ...patch,
   };
 }
@@ -174,11 +177,52 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'an object of an earlier operator wants three members',
-      formed({ cluster: aCluster({ status: FORMED, spec: { replicas: 3 } }) }),
-      'unsupportedSize',
+      'a new cluster wants three members: nothing is made',
+      world({ ...nothing, cluster: aCluster({ spec: { replicas: 3 } }) }),
+      'heldBack',
       [],
     ],
+    [
+      'a new cluster wants TLS: nothing is made, and surely nothing in plain text',
+      world({ ...nothing, cluster: aCluster({ spec: { tls: { peer: { secretRef: { name: 's' } } } } }) }),
+      'heldBack',
+      [],
+    ],
+    [
+      'a new cluster wants an image from elsewhere',
+      world({ ...nothing, cluster: aCluster({ spec: { image: { repository: 'evil.example/etcd' } } }) }),
+      'heldBack',
+      [],
+    ],
+    [
+      'a running cluster of one is asked for three: it goes on, and its Services are still repaired',
+      formed({
+        cluster: aCluster({ status: FORMED, spec: { replicas: 3 } }),
+        services: { ...services, client: absent },
+      }),
+      'repairServices',
+      ['create Service db-client'],
+    ],
+    [
+      'a running cluster of one is asked for none: it goes on',
+      formed({ cluster: aCluster({ status: FORMED, spec: { replicas: 0 } }) }),
+      'steady',
+      [],
+    ],
+    ['the budget is missing', formed({ budget: absent }), 'repairBudget', ['create PodDisruptionBudget db']],
+    [
+      'the budget is that of an earlier operator',
+      formed({ budget: ours({ ...aBudget, spec: { ...aBudget.spec, maxUnavailable: 1 } }) }),
+      'repairBudget',
+      ['patch PodDisruptionBudget'],
+    ],
+    [
+      'the budget is turned off',
+      formed({ cluster: aCluster({ status: FORMED, spec: { podDisruptionBudget: { enabled: false } } }) }),
+      'repairBudget',
+      ['delete PodDisruptionBudget'],
+    ],
+    ['the budget is of somebody else: it is left alone', formed({ budget: foreign }), 'steady', []],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);

@@ -1,16 +1,26 @@
 /** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { CLIENT_PORT, CLUSTER_LABEL, clientServiceName, headlessServiceName, hexId } from '../api/names.ts';
+import { budgetName, CLIENT_PORT, CLUSTER_LABEL, clientServiceName, headlessServiceName, hexId } from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodReady } from '../api/pod.ts';
-import { type EtcdPort, endpointOf } from '../etcd/client.ts';
-import type { Pod, Service } from '../gen/kube.ts';
+import type { ImagePolicy } from '../api/security.ts';
+import { type EtcdPort, endpointOf, type MemberStatus } from '../etcd/client.ts';
+import type { Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
-import { services } from '../kube/resources.ts';
+import { podDisruptionBudgets, services } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
-import { type EtcdView, identity, type MemberView, type Observed, type PodView, seedName } from './observed.ts';
+import {
+  type EtcdView,
+  identity,
+  type MemberView,
+  type Observed,
+  type PodView,
+  type SelfReport,
+  seedName,
+  wantsBudget,
+} from './observed.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
@@ -20,6 +30,8 @@ export interface ClusterPorts {
   readonly members: Store<EtcdMember>;
   readonly services: Store<Service>;
   readonly pods: Store<Pod>;
+  readonly budgets: Store<PodDisruptionBudget>;
+  readonly images: ImagePolicy;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
@@ -33,14 +45,17 @@ export async function observe(
   const cluster = ports.clusters.get(key);
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
-  const members = memberViews(ports, cluster);
-  const [headless, client, etcd] = await Promise.all([
+  const found = memberViews(ports, cluster);
+  const [headless, client, budget, etcd, members] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
-    askEtcd(ports.etcd, members, signal),
+    heldBudget(ports, cluster, signal),
+    askEtcd(ports.etcd, found, signal),
+    askEach(ports.etcd, cluster, found, signal),
   ]);
   const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
-  return { now: ports.now(), refusal, cluster, services: { headless, client }, seed, members, etcd };
+  const { images } = ports;
+  return { now: ports.now(), refusal, cluster, services: { headless, client }, budget, seed, members, etcd, images };
 }
 
 function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {
@@ -77,6 +92,54 @@ async function heldService(
   const ref = { namespace, name };
   return holding(ports.services.get(refKey(ref)) ?? (await ports.client.get(services, ref, signal)), uid);
 }
+
+/** Looked for only where there is something to protect. */
+async function heldBudget(
+  ports: ClusterPorts,
+  cluster: EtcdCluster,
+  signal: AbortSignal,
+): Promise<Holding<PodDisruptionBudget>> {
+  const { name, namespace, uid } = identity(cluster);
+  const ref = { namespace, name: budgetName(name) };
+  const cached = ports.budgets.get(refKey(ref));
+  const look = cached === undefined && cluster.status?.clusterID !== undefined && wantsBudget(cluster);
+  return holding(look ? await ports.client.get(podDisruptionBudgets, ref, signal) : cached, uid);
+}
+
+/** Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed. */
+function askEach(
+  etcd: EtcdPort,
+  cluster: EtcdCluster,
+  members: readonly MemberView[],
+  signal: AbortSignal,
+): Promise<readonly MemberView[]> {
+  const ours = cluster.status?.clusterID;
+  const ask = async (m: MemberView): Promise<MemberView> => {
+    if (ours === undefined || m.pod.is === 'absent' || !m.pod.ready || m.pod.ip === undefined) return m;
+    const endpoint = endpointOf(m.pod.ip, CLIENT_PORT);
+    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal });
+    if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
+    return { ...m, self: selfReport(answer.value) };
+  };
+  return Promise.all(members.map(ask));
+}
+
+const selfReport = (s: MemberStatus): SelfReport => ({
+  id: hexId(s.memberId),
+  clusterID: hexId(s.clusterId),
+  leader: s.leader === 0n ? undefined : hexId(s.leader),
+  isLearner: s.isLearner,
+  version: s.version,
+  alarms: alarmsOf(s.errors, s.memberId),
+  databaseBytes: s.dbSize,
+});
+
+/** Every member tells the alarms of all, in the text form of the message. */
+const alarmsOf = (errors: readonly string[], id: bigint): readonly string[] =>
+  errors.flatMap((text) => {
+    const found = /memberID:(\d+)\s+alarm:(\w+)/.exec(text);
+    return found && found[1] === String(id) && found[2] ? [found[2]] : [];
+  });
 
 /** Voters first; the first member that agrees with a quorum speaks for all. */
 async function askEtcd(etcd: EtcdPort, members: readonly MemberView[], signal: AbortSignal): Promise<EtcdView> {

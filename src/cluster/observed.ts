@@ -1,20 +1,35 @@
 /** The facts that a decision about one EtcdCluster is made from, and the questions that rules ask of them. */
 import { findCondition } from '../api/conditions.ts';
-import { type EtcdCluster, type Target, targetOf } from '../api/etcd-cluster.ts';
+import { targetOf } from '../api/defaults.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { Target } from '../api/etcd-cluster-status.ts';
 import { DATA_LOST, type EtcdMember } from '../api/etcd-member.ts';
-import { clientServiceName, headlessServiceName, memberName, peerURL } from '../api/names.ts';
+import { budgetName, clientServiceName, headlessServiceName, memberName, peerURL } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
-import type { Service } from '../gen/kube.ts';
-import { sameQuantity } from '../lib/quantity.ts';
+import type { ImagePolicy } from '../api/security.ts';
+import type { PodDisruptionBudget, Service } from '../gen/kube.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
 export type PodView =
   | { readonly is: 'absent' }
   | { readonly is: 'present'; readonly ip?: string; readonly ready: boolean; readonly startedAt?: number };
 
+/** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */
+export interface SelfReport {
+  readonly id: string;
+  readonly clusterID: string;
+  readonly leader: string | undefined;
+  readonly isLearner: boolean;
+  readonly version: string;
+  readonly alarms: readonly string[];
+  readonly databaseBytes: number;
+}
+
 export interface MemberView {
   readonly object: EtcdMember;
   readonly pod: PodView;
+  /** `undefined`: not asked, or it did not answer. */
+  readonly self?: SelfReport | undefined;
 }
 
 export interface EtcdMemberEntry {
@@ -37,11 +52,15 @@ export interface Observed {
   readonly refusal: string | undefined;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };
+  /** Looked at only once the cluster exists: before that there is nothing to protect. */
+  readonly budget: Holding<PodDisruptionBudget>;
   /** Whoever has the name of the first member. */
   readonly seed: Holding<EtcdMember>;
   /** Controlled by this cluster, by name; those being deleted included. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;
+  /** Which repositories the administrator allows. */
+  readonly images: ImagePolicy;
 }
 
 /** The first name that a cluster gives out is the seed's. */
@@ -61,19 +80,20 @@ export const seedName = (cluster: EtcdCluster): string => {
 };
 
 export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
-export const wanted = (o: Observed): Target => targetOf(o.cluster.spec);
+export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
 
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
+export const isStaying = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
+export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isStaying(m);
 export const isReadyVoter = (m: MemberView): boolean =>
-  m.object.status?.isVoter === true &&
-  m.object.metadata.deletionTimestamp === undefined &&
-  readyCondition(m.object)?.status === 'True' &&
-  m.pod.is === 'present' &&
-  m.pod.ready;
+  isVoter(m) && readyCondition(m.object)?.status === 'True' && m.pod.is === 'present' && m.pod.ready;
+const hasLostData = (m: MemberView): boolean => readyCondition(m.object)?.reason === DATA_LOST;
 
 /** No copy of the data is left: nothing that the operator does can bring it back. */
-export const isLost = (o: Observed): boolean =>
-  isFormed(o) && o.members.every((m) => readyCondition(m.object)?.reason === DATA_LOST);
+export const isLost = (o: Observed): boolean => isFormed(o) && o.members.every(hasLostData);
+export const brokenMembers = (o: Observed): number => o.members.filter(hasLostData).length;
+
+export const wantsBudget = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
 /** Names that we need and somebody else has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
@@ -83,19 +103,9 @@ export function conflicts(o: Observed): readonly string[] {
   return [
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
+    ...(wantsBudget(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.budget) : []),
     ...held('EtcdMember', seedName(o.cluster), o.seed),
   ];
-}
-
-/** What was accepted from the user and has not reached a member, each as a sentence. */
-export function unapplied(o: Observed): readonly string[] {
-  const target = wanted(o);
-  return o.members.flatMap(({ object: { metadata, spec } }) => [
-    ...(spec.version === target.version ? [] : [`version ${target.version} (${metadata.name} has ${spec.version})`]),
-    ...(sameQuantity(spec.storage.size, target.storage.size)
-      ? []
-      : [`storage.size ${target.storage.size} (${metadata.name} has ${spec.storage.size})`]),
-  ]);
 }
 
 /** Whether an entry of etcd's list is this member. A member that never started has no name yet. */

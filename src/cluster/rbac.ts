@@ -11,4 +11,9 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  {
+    apiGroups: ['policy'],
+    resources: ['poddisruptionbudgets'],
+    verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'],
+  },
 ];

@@ -11,8 +11,8 @@ import {
   READY,
   SEED_NAME,
 } from '../../test/support/builders.ts';
-import type { EtcdClusterStatus } from '../api/etcd-cluster.ts';
-import { clientService, headlessService } from './build.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
@@ -41,6 +41,8 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     refusal: undefined,
     cluster: aCluster({ status }),
     services,
+    budget: { is: 'ours', object: budget(aCluster(), 1) },
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
     seed: { is: 'ours', object },
     members,
     etcd: answers,

@@ -1,9 +1,13 @@
 /** What the operator says about a cluster. Every pass says it, whichever rule answered. */
 import { changedConditions, findCondition, type Verdict, withVerdicts } from '../api/conditions.ts';
-import { DEFAULT_PROGRESS_DEADLINE_SECONDS, type EtcdClusterStatus } from '../api/etcd-cluster.ts';
+import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../api/names.ts';
+import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
-import { conflicts, identity, isLost, isReadyVoter, type Observed, unapplied, wanted } from './observed.ts';
+import { desired, forbiddenImage, notYet, unapplied } from './asked.ts';
+import { membersStatus } from './members-status.ts';
+import { brokenMembers, conflicts, identity, isLost, isReadyVoter, type Observed } from './observed.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
@@ -25,6 +29,8 @@ interface Situation {
   readonly inFlight: boolean;
   readonly late: boolean;
   readonly trouble: string;
+  /** Why nothing is done towards the spec: not built yet, or not allowed. */
+  readonly held: { readonly reason: string; readonly message: string } | undefined;
 }
 
 type Said = Omit<Verdict, 'type'>;
@@ -37,22 +43,27 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const latched: EtcdClusterStatus = { ...before, ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; the API server refuses it: ${o.refusal}`;
   const s = situation(o, latched, rule, answer.why + refused);
-  const reached = s.formed && s.ready === s.desired && s.unapplied === '' && rule !== 'unsupportedSize';
-  const { progressDeadline: deadline, ...rest } = latched;
+  const reached = s.formed && s.ready === s.desired && s.unapplied === '' && s.held === undefined;
+  const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
+  const unsupported = notYetVerdicts(notYet(o));
   return {
     ...rest,
-    ...(deadline !== undefined && !reached && { progressDeadline: deadline }),
+    ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
     readyMembers: s.ready,
+    brokenMembers: brokenMembers(o),
+    ...membersStatus(o, iso(o.now)),
     selector: clusterSelector(identity(o.cluster).name),
     conditions: [
       ...withVerdicts(
         before.conditions,
         [
           { type: 'Available', ...available(s) },
-          { type: 'Progressing', ...progressing(s, rule, reached) },
+          { type: 'Progressing', ...progressing(s, reached) },
           { type: 'Degraded', ...degraded(s) },
+          ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
+        unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [],
       ),
     ],
   };
@@ -65,7 +76,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     why,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
-    desired: wanted(o).replicas,
+    desired: desired(o),
     served: said?.status === 'True' || said?.reason === 'QuorumLost',
     lost: isLost(o),
     taken: conflicts(o).join('; '),
@@ -73,11 +84,20 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
+    held: heldBack(o),
   };
+}
+
+function heldBack(o: Observed): Situation['held'] {
+  const [unsupported] = notYetVerdicts(notYet(o));
+  if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
+  const image = forbiddenImage(o);
+  return image === undefined ? undefined : { reason: 'ImageNotAllowed', message: image };
 }
 
 function available(s: Situation): Said {
   if (s.lost) return no('AllMembersLost', s.why);
+  if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
   if (s.ready >= s.desired) return yes('QuorumHealthy', 'All members are ready');
@@ -86,10 +106,10 @@ function available(s: Situation): Said {
   return no('QuorumLost', `${s.ready}/${s.desired} members ready: ${s.why}`);
 }
 
-function progressing(s: Situation, rule: string, reached: boolean): Said {
+function progressing(s: Situation, reached: boolean): Said {
   if (s.lost) return no('AllMembersLost', s.why);
   if (s.taken !== '') return no('NameConflict', s.taken);
-  if (rule === 'unsupportedSize') return no('Unsupported', s.why);
+  if (s.held) return no(s.held.reason, s.held.message);
   const missing =
     s.unapplied === '' ? s.why : `not applied yet, because this build does not change running members: ${s.unapplied}`;
   if (!reached && s.late)
@@ -105,6 +125,7 @@ function progressing(s: Situation, rule: string, reached: boolean): Said {
 function degraded(s: Situation): Said {
   if (s.lost) return yes('AllMembersLost', s.why);
   if (s.taken !== '') return yes('NameConflict', s.taken);
+  if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
   if (s.ready < s.desired && s.served) return yes(s.ready > s.desired / 2 ? 'MembersUnhealthy' : 'QuorumLost', s.why);
   if (s.ready < s.desired) return no('WaitingForSeed', s.why);

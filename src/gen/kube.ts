@@ -705,6 +705,31 @@ export interface PodDNSConfigOption {
   readonly value?: string;
 }
 
+export interface PodDisruptionBudget {
+  readonly apiVersion: 'policy/v1';
+  readonly kind: 'PodDisruptionBudget';
+  readonly metadata: ObjectMeta;
+  readonly spec?: PodDisruptionBudgetSpec;
+  readonly status?: PodDisruptionBudgetStatus;
+}
+
+export interface PodDisruptionBudgetSpec {
+  readonly maxUnavailable?: IntOrString;
+  readonly minAvailable?: IntOrString;
+  readonly selector?: LabelSelector;
+  readonly unhealthyPodEvictionPolicy?: string;
+}
+
+export interface PodDisruptionBudgetStatus {
+  readonly conditions?: readonly Condition[];
+  readonly currentHealthy?: number;
+  readonly desiredHealthy?: number;
+  readonly disruptedPods?: Readonly<Record<string, Time>>;
+  readonly disruptionsAllowed?: number;
+  readonly expectedPods?: number;
+  readonly observedGeneration?: number;
+}
+
 export interface PodExtendedResourceClaimStatus {
   readonly requestMappings: readonly ContainerExtendedResourceRequest[];
   readonly resourceClaimName: string;

@@ -1,5 +1,5 @@
 /** The built-in kinds that we use. */
-import type { Event, Lease, PersistentVolumeClaim, Pod, Service } from '../gen/kube.ts';
+import type { Event, Lease, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Resource } from './object.ts';
 
 export const pods: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
@@ -9,6 +9,12 @@ export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
   version: 'v1',
   plural: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',
+};
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
+  group: 'policy',
+  version: 'v1',
+  plural: 'poddisruptionbudgets',
+  kind: 'PodDisruptionBudget',
 };
 export const leases: Resource<Lease> = {
   group: 'coordination.k8s.io',

@@ -1,4 +1,5 @@
 /** The objects that a member is made of. */
+import { metadataWith } from '../api/additional-metadata.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { OwnerReference } from '../api/meta.ts';
 import {
@@ -14,13 +15,15 @@ import {
   ROLE_VOTER,
   volumeClaimName,
 } from '../api/names.ts';
-import type { Container, PersistentVolumeClaim, Pod, Volume } from '../gen/kube.ts';
+import type { Resources } from '../api/resources.ts';
+import type { Container, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
+import { optionFlags } from './options.ts';
+import { placement } from './placement.ts';
 
 export type ClusterState = 'new' | 'existing';
 
 const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
-const USER = 65532;
 
 const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
 const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
@@ -44,7 +47,7 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
     metadata: {
       name: volumeClaimName(nameOf(member)),
       namespace: namespaceOf(member),
-      labels: memberLabels(member.spec.clusterName, nameOf(member)),
+      ...metadataWith(member.spec.additionalMetadata, memberLabels(member.spec.clusterName, nameOf(member))),
       ownerReferences: ownedBy(member),
     },
     spec: {
@@ -76,7 +79,23 @@ function command(member: EtcdMember, state: ClusterState): readonly string[] {
     `--initial-cluster-token=${clusterToken}`,
     `--initial-cluster-state=${state}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
+    ...optionFlags(member.spec.options, member.spec.version),
+    ...(member.spec.extraArgs ?? []),
   ];
+}
+
+/** What is said replaces the default as a whole, as with the earlier operator. */
+const DEFAULT_RESOURCES: ResourceRequirements = { requests: { cpu: '100m', memory: '128Mi' } };
+const amounts = (map: Resources['limits']): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(map ?? {}).map(([name, amount]) => [name, String(amount)]));
+function resources(stated: Resources | undefined): ResourceRequirements {
+  const { claims, limits, requests } = stated ?? {};
+  if (!claims && !limits && !requests) return DEFAULT_RESOURCES;
+  return {
+    ...(claims && { claims }),
+    ...(limits && { limits: amounts(limits) }),
+    ...(requests && { requests: amounts(requests) }),
+  };
 }
 
 const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): Container => ({
@@ -88,7 +107,7 @@ const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): 
     { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
     { name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
   ],
-  resources: { requests: { cpu: '100m', memory: '128Mi' } },
+  resources: resources(member.spec.resources),
   volumeMounts: [{ name: DATA, mountPath: DATA_DIR }],
   // Asks only whether the process is there: restarting a member because others are gone would make it worse.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
@@ -110,28 +129,24 @@ export function memberPod(
   member: EtcdMember,
   options: { readonly imageRepository: string; readonly state: ClusterState; readonly votes: boolean },
 ): Pod {
-  const image = `${options.imageRepository}:v${member.spec.version}`;
+  const { clusterName, image: stated, version, additionalMetadata } = member.spec;
+  const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
+  const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name: nameOf(member),
       namespace: namespaceOf(member),
-      labels: podLabels(member, options.votes),
+      ...metadataWith(additionalMetadata, podLabels(member, options.votes)),
       ownerReferences: ownedBy(member),
     },
     spec: {
       hostname: nameOf(member),
-      subdomain: headlessServiceName(member.spec.clusterName),
+      subdomain: headlessServiceName(clusterName),
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: USER,
-        runAsGroup: USER,
-        fsGroup: USER,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      ...placement(member),
       containers: [etcdContainer(member, image, options.state)],
       volumes: [dataVolume(member)],
     },

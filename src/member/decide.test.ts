@@ -36,7 +36,7 @@ const world = (patch: Partial<Observed> = {}): Observed => ({
   volume: ours(aVolume()),
   etcd: answers,
   peers: { is: 'none' },
-  imageRepository: 'quay.io/coreos/etcd',
+  images: { repository: 'quay.io/coreos/etcd', allowed: [] },
   ...patch,
 });
 const fresh = (patch: Partial<Observed> = {}): Observed =>

@@ -5,6 +5,7 @@ import type { Observed } from './observed.ts';
 import { clusterGoing, release } from './rules/leaving.ts';
 import {
   addFinalizer,
+  cannotRun,
   labelRole,
   makeVolumeAndPod,
   nameTaken,
@@ -20,6 +21,7 @@ export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
+  { name: 'cannotRun', rule: cannotRun }, // before a Pod is made or taken away
   { name: 'removeEndedPod', rule: removeEndedPod },
   { name: 'makeVolumeAndPod', rule: makeVolumeAndPod },
   { name: 'labelRole', rule: labelRole },

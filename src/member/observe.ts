@@ -4,6 +4,7 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLIENT_PORT, CLUSTER_LABEL, etcdClusters, hexId, volumeClaimName } from '../api/names.ts';
 import { controllerOf, holding } from '../api/ownership.ts';
 import { isPodReady } from '../api/pod.ts';
+import type { ImagePolicy } from '../api/security.ts';
 import { type EtcdPort, endpointOf } from '../etcd/client.ts';
 import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
@@ -16,7 +17,7 @@ export interface MemberPorts {
   readonly client: Client;
   readonly etcd: EtcdPort;
   readonly now: () => number;
-  readonly imageRepository: string;
+  readonly images: ImagePolicy;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
@@ -46,7 +47,7 @@ export async function observe(
     held.is === 'ours' ? askSelf(ports.etcd, held.object, signal) : ({ is: 'notAsked' } as const),
     member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
   ]);
-  const { imageRepository } = ports;
+  const { images } = ports;
   return {
     now: ports.now(),
     refusal,
@@ -56,7 +57,7 @@ export async function observe(
     volume: holding(volume, uid),
     etcd,
     peers,
-    imageRepository,
+    images,
   };
 }
 

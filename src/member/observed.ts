@@ -2,7 +2,9 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { volumeClaimName } from '../api/names.ts';
+import type { NotYet } from '../api/not-yet-supported.ts';
 import type { Holding } from '../api/ownership.ts';
+import { type ImagePolicy, isAllowed } from '../api/security.ts';
 import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 
 /** What this member's etcd said about itself in this pass. */
@@ -28,7 +30,7 @@ export interface Observed {
   readonly volume: Holding<PersistentVolumeClaim>;
   readonly etcd: SelfView;
   readonly peers: PeersView;
-  readonly imageRepository: string;
+  readonly images: ImagePolicy;
 }
 
 export const names = (o: Observed): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
@@ -56,6 +58,26 @@ export function conflicts(o: Observed): readonly string[] {
       ? [`PersistentVolumeClaim ${volumeClaimName(name)} exists and belongs to ${o.volume.owner}`]
       : []),
   ];
+}
+
+/** What the member was made to have and this build cannot give: its Pod is never made with less. */
+export function notYet(o: Observed): readonly NotYet[] {
+  const { tls, restore, dormant } = o.member.spec;
+  const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
+    asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
+  return [
+    ...say(tls !== undefined, 'TLS', 'tls'),
+    ...say(restore !== undefined && !hasJoined(o), 'Restore', 'restore'),
+    ...say(dormant === true, 'Dormant', 'dormant'),
+  ];
+}
+
+/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
+export function forbiddenImage(o: Observed): string | undefined {
+  const repository = o.member.spec.image?.repository;
+  return repository === undefined || isAllowed(o.images, repository)
+    ? undefined
+    : `image.repository ${repository} is not on the administrator's list of etcd images`;
 }
 
 /** Why the data of a member that had joined is gone, if it is. */

@@ -2,10 +2,20 @@
 import { changedConditions, type Verdict, withVerdicts } from '../api/conditions.ts';
 import { DATA_LOST, type EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
+import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { isPodReady } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import type { Notice } from '../runtime/plan.ts';
-import { conflicts, dataLost, isClusterGoing, isDeleting, names, type Observed } from './observed.ts';
+import {
+  conflicts,
+  dataLost,
+  forbiddenImage,
+  isClusterGoing,
+  isDeleting,
+  names,
+  notYet,
+  type Observed,
+} from './observed.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
@@ -13,12 +23,14 @@ export function statusOf(o: Observed, why: string): EtcdMemberStatus {
   const before = o.member.status ?? {};
   if (isDeleting(o) || isClusterGoing(o)) return before;
   const facts: EtcdMemberStatus = { ...before, ...podFacts(o), ...etcdFacts(o) };
-  const verdicts = [ready(o, facts, why), ...drift(o, facts)];
+  const unsupported = notYetVerdicts(notYet(o));
+  const verdicts = [ready(o, facts, why), ...drift(o, facts), ...unsupported];
+  const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
     selector: memberSelector(o.member.spec.clusterName, names(o).name),
-    conditions: [...withVerdicts(before.conditions, verdicts, at)],
+    conditions: [...withVerdicts(before.conditions, verdicts, at, dropped)],
   };
 }
 
@@ -44,6 +56,10 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const lost = dataLost(o);
   if (conflicts(o).length > 0) return no('NameConflict', why);
   if (lost !== undefined) return no(DATA_LOST, lost);
+  const [unsupported] = notYet(o);
+  const forbidden = forbiddenImage(o);
+  if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
+  if (o.pod.is !== 'ours' && forbidden !== undefined) return no('ImageNotAllowed', forbidden);
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', podTrouble(o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)

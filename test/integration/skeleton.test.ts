@@ -267,13 +267,7 @@ describe('what cannot work is refused at once', () => {
     ['a name that is too long', 'a'.repeat(57), {}, 'at most 56 characters'],
     ['a name with a dot', 'a.b', {}, 'at most 56 characters'],
     ['a name that starts with a digit', '1a', {}, 'must start with a letter'],
-    [
-      'three members',
-      'db',
-      { replicas: 3 },
-      'this build of the operator runs single-member clusters: set replicas to 1',
-    ],
-    ['no disk space', 'db', { storage: { size: '0' } }, 'storage.size must be greater than zero'],
+    ['no disk space', 'db', { storage: { size: '0' } }, 'storage.size is 0: it must be greater than zero'],
     ['a version that is none', 'db', { version: 'latest' }, 'spec.version'],
   ])('%s', async (_what, name, spec, sentence) => {
     const namespace = await world.namespace();

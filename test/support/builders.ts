@@ -1,6 +1,8 @@
 /** Objects for tests, as short as the sentence that uses them. */
 import type { Condition } from '../../src/api/conditions.ts';
-import type { EtcdCluster, EtcdClusterSpec, EtcdClusterStatus } from '../../src/api/etcd-cluster.ts';
+import { targetOf } from '../../src/api/defaults.ts';
+import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember, EtcdMemberSpec, EtcdMemberStatus } from '../../src/api/etcd-member.ts';
 import { API_VERSION, MEMBER_FINALIZER, memberLabels, memberName, peerURL } from '../../src/api/names.ts';
 import type { PersistentVolumeClaim, Pod } from '../../src/gen/kube.ts';
@@ -49,10 +51,15 @@ export function aCluster(
   };
 }
 
+/** What a cluster that says little is made of. */
+export const TARGET = targetOf({ replicas: 1, version: '3.6.16' });
+const { replicas: _, ...TEMPLATE } = TARGET;
+
 /** What the first pass has latched. */
 export const LATCHED: EtcdClusterStatus = {
   clusterToken: `ns-db-${CLUSTER_UID}`,
-  observed: { replicas: 1, version: '3.6.16', storage: { size: '1Gi', medium: '' } },
+  defaults: '1',
+  observed: TARGET,
   membersNamed: 1,
 };
 export const FORMED: EtcdClusterStatus = { ...LATCHED, clusterID: CLUSTER_ID };
@@ -82,9 +89,8 @@ export function aMember(
       ...(options.deleting && { deletionTimestamp: '2026-01-01T11:59:00Z' }),
     },
     spec: {
+      ...TEMPLATE,
       clusterName: 'db',
-      version: '3.6.16',
-      storage: { size: '1Gi', medium: '' },
       bootstrap: true,
       initialCluster: `${SEED_NAME}=${peerURL(SEED_NAME, 'db', 'ns')}`,
       clusterToken: `ns-db-${CLUSTER_UID}`,

@@ -14,6 +14,7 @@ const ROOTS: readonly (readonly [document: string, kinds: readonly string[]])[] 
   ['api__v1', ['core.v1.Pod', 'core.v1.Service', 'core.v1.PersistentVolumeClaim']],
   ['apis__coordination.k8s.io__v1', ['coordination.v1.Lease']],
   ['apis__events.k8s.io__v1', ['events.v1.Event']],
+  ['apis__policy__v1', ['policy.v1.PodDisruptionBudget']],
   ['apis__rbac.authorization.k8s.io__v1', ['rbac.v1.PolicyRule']],
 ];
 const STATUS = 'io.k8s.apimachinery.pkg.apis.meta.v1.Status';

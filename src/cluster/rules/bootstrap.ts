@@ -1,9 +1,12 @@
 /** Rules that lead from nothing to a cluster with an id. They apply only while no id is recorded. */
-import type { EtcdClusterStatus } from '../../api/etcd-cluster.ts';
+
+import { DEFAULTS } from '../../api/defaults.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { clusterToken } from '../../api/names.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
+import { unapplied } from '../asked.ts';
 import { seedMember } from '../build.ts';
 import {
   identity,
@@ -14,7 +17,6 @@ import {
   readyCondition,
   SEED,
   seedName,
-  unapplied,
   wanted,
 } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
@@ -42,6 +44,7 @@ export function bootstrap(o: Observed): Answered {
   const target = status.observed ?? wanted(o);
   const latch: EtcdClusterStatus = {
     clusterToken: token,
+    defaults: status.defaults ?? DEFAULTS,
     observed: target,
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
     progressDeadline: status.progressDeadline ?? progressDeadline(o),

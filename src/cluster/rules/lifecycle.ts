@@ -1,7 +1,8 @@
 /** Rules about the cluster as a whole: is there anything to do, and towards which target. */
-import { type EtcdClusterStatus, SUPPORTED_REPLICAS } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Answer } from '../../runtime/plan.ts';
+import { blocked } from '../asked.ts';
 import { conflicts, isFormed, isLost, type Observed, wanted } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
 
@@ -15,10 +16,11 @@ export const beingDeleted = (o: Observed): Answered =>
     ? undefined
     : { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' };
 
-export const unsupportedSize = (o: Observed): Answered =>
-  wanted(o).replicas === SUPPORTED_REPLICAS
-    ? undefined
-    : { why: `replicas ${wanted(o).replicas} is not supported: this build runs single-member clusters` };
+/** Nothing is begun that could not be finished as it was asked for. A running cluster goes on as it is. */
+export const heldBack = (o: Observed): Answered => {
+  const why = blocked(o);
+  return isFormed(o) || why === undefined ? undefined : { why };
+};
 
 /** Before a cluster exists, nothing is made next to somebody else's objects. A running one goes on and says so. */
 export const nameTaken = (o: Observed): Answered =>
@@ -32,7 +34,7 @@ export const nameTaken = (o: Observed): Answered =>
 /** An edit is taken up at once: no membership change can be half-done in a cluster of one. */
 export const adoptTarget = (o: Observed): Answered => {
   const { observed } = o.cluster.status ?? {};
-  if (observed === undefined || sameJson(observed, wanted(o))) return undefined;
+  if (observed === undefined || blocked(o) !== undefined || sameJson(observed, wanted(o))) return undefined;
   return {
     why: 'the spec was edited',
     latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },

@@ -1,7 +1,8 @@
 /** Rules for a cluster that exists. */
-import type { EtcdClusterStatus } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { isEntryOf, isReadyVoter, type Observed, readyCondition, wanted } from '../observed.ts';
+import { desired } from '../asked.ts';
+import { isEntryOf, isReadyVoter, type Observed, readyCondition } from '../observed.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -33,7 +34,7 @@ export const recordVoters = (o: Observed): Answered => {
 
 export const waitForMembers = (o: Observed): Answered => {
   const waiting = o.members.filter((m) => !isReadyVoter(m));
-  if (o.members.length - waiting.length >= wanted(o).replicas) return undefined;
+  if (o.members.length - waiting.length >= desired(o)) return undefined;
   const reasons = waiting.map((m) => {
     const ready = readyCondition(m.object);
     const text = m.object.metadata.deletionTimestamp === undefined ? ready?.message : 'being deleted';

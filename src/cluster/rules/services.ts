@@ -1,5 +1,5 @@
 /** Rules about the two Services. */
-import type { EtcdClusterStatus } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { Holding } from '../../api/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';

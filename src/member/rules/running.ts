@@ -5,7 +5,16 @@ import { isPodOver } from '../../api/pod.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { type ClusterState, memberPod, volumeClaim } from '../build.ts';
-import { conflicts, dataLost, inMemory, isClusterFormed, names, type Observed } from '../observed.ts';
+import {
+  conflicts,
+  dataLost,
+  forbiddenImage,
+  inMemory,
+  isClusterFormed,
+  names,
+  notYet,
+  type Observed,
+} from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
 
@@ -18,6 +27,13 @@ export const nameTaken = (o: Observed): Answered =>
   conflicts(o).length === 0
     ? undefined
     : { why: `${conflicts(o).join('; ')}: delete it if it is not needed`, wakeAfter: RECHECK_MS };
+
+/** A Pod that lacks what was asked for, or runs what was forbidden, is never made. One that runs is left running. */
+export const cannotRun = (o: Observed): Answered => {
+  if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
+  const why = notYet(o)[0]?.message ?? forbiddenImage(o);
+  return why === undefined ? undefined : { why };
+};
 
 /** An empty data directory must never come back under the name of a member that had joined. */
 export const stopOnDataLoss = (o: Observed): Answered => {
@@ -59,7 +75,7 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return { why: `PersistentVolumeClaim ${volumeClaimName(names(o).name)} is being deleted: no Pod can use it` };
-  const pod = memberPod(o.member, { imageRepository: o.imageRepository, state: clusterState(o), votes: votes(o) });
+  const pod = memberPod(o.member, { imageRepository: o.images.repository, state: clusterState(o), votes: votes(o) });
   const steps: readonly Step[] = [
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
     ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),

@@ -1,0 +1,103 @@
+/** Rules over several fields of an EtcdCluster. */
+import { type CelRule, unlessUnchanged } from './cel.ts';
+import { MAX_CLUSTER_NAME } from './names.ts';
+
+/** A subtree that is fixed at creation: neither added, nor removed, nor changed. */
+const fixed = (field: string, why: string): readonly CelRule[] => [
+  {
+    rule: `has(self.${field}) == has(oldSelf.${field})`,
+    message: `${field} cannot be added or removed after creation: ${why}`,
+    fieldPath: `.${field}`,
+  },
+  {
+    rule: `!has(self.${field}) || !has(oldSelf.${field}) || self.${field} == oldSelf.${field}`,
+    message: `${field} cannot change after creation: ${why}`,
+    fieldPath: `.${field}`,
+  },
+];
+
+const authOn = 'has(self.auth) && has(self.auth.enabled) && self.auth.enabled';
+const inMemory = "self.storage.medium == 'Memory'";
+
+export const specRules: readonly CelRule[] = [
+  {
+    rule: `!(self.replicas == 0 && ${inMemory})`,
+    message:
+      'replicas 0 would lose all data of a cluster with storage.medium Memory: keep at least 1, or delete the cluster',
+    fieldPath: '.replicas',
+  },
+  ...fixed('tls', 'create a new cluster and move the data with a snapshot'),
+  ...fixed('auth', 'create a new cluster and move the data with a snapshot'),
+  ...fixed('bootstrap', 'it only says what the cluster begins with'),
+  {
+    rule: `!(${authOn}) || (has(self.tls) && has(self.tls.client))`,
+    message: 'auth.enabled needs tls.client: passwords must not travel in the clear',
+    fieldPath: '.auth',
+  },
+  {
+    rule: `!(${authOn}) || has(self.auth.rootCredentialsSecretRef)`,
+    message: 'auth.enabled needs auth.rootCredentialsSecretRef: a Secret with the password of root',
+    fieldPath: '.auth',
+  },
+  {
+    rule: `!(has(self.bootstrap) && has(self.bootstrap.restore) && ${inMemory})`,
+    message: 'bootstrap.restore cannot be used with storage.medium Memory: use a persistent volume',
+    fieldPath: '.bootstrap',
+  },
+  unlessUnchanged(['storage', 'options'], {
+    rule: '!has(self.options) || !has(self.options.quotaBackendBytes) || self.options.quotaBackendBytes == 0 || !isQuantity(string(self.storage.size)) || !quantity(string(self.storage.size)).isInteger() || self.options.quotaBackendBytes <= quantity(string(self.storage.size)).asInteger()',
+    message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
+    messageExpression:
+      "'options.quotaBackendBytes is %d, more than storage.size %s: the volume would be full before etcd notices. Leave 640Mi of the volume to the log, or leave the quota out'.format([self.options.quotaBackendBytes, string(self.storage.size)])",
+  }),
+  unlessUnchanged(['spread', 'affinity'], {
+    rule: "!has(self.spread) || self.spread == 'None' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
+    message: 'spread and affinity.podAntiAffinity say the same twice: remove one of them, or set spread to None',
+  }),
+  {
+    rule: '!has(self.image) || !has(self.image.digest) || !has(oldSelf.image) || !has(oldSelf.image.digest) || self.version == oldSelf.version || self.image.digest != oldSelf.image.digest',
+    message: 'image.digest pins the image of the old version: change it together with version, or remove it',
+    fieldPath: '.image',
+  },
+];
+
+const part = (version: string, i: number): string => `int(${version}.split('.')[${i}])`;
+const [old, now] = ['oldSelf.spec.version', 'self.spec.version'];
+/** What members run, where it is known: an edit that has not reached any member can be taken back. */
+const runs = `(has(self.status) && has(self.status.version) && self.status.version.matches('^[0-9]+[.][0-9]+[.][0-9]+$') ? self.status.version : ${old})`;
+/** The first patch of a minor from which etcd can go to the next one. */
+const floors = '{3005: 32, 3006: 11}';
+const minorOf = (version: string): string => `(${part(version, 0)} * 1000 + ${part(version, 1)})`;
+const shape = "'^[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,6}$'";
+const known = `${old}.matches(${shape}) && ${now}.matches(${shape})`;
+
+/** Rules that need the name, or the status. */
+export const clusterRules: readonly CelRule[] = [
+  {
+    // Objects that were accepted without this rule stay editable.
+    rule: `oldSelf.hasValue() || (size(self.metadata.name) <= ${MAX_CLUSTER_NAME} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))`,
+    optionalOldSelf: true,
+    message: `the name must start with a letter, hold only a-z, 0-9 and -, and have at most ${MAX_CLUSTER_NAME} characters: Services and members are named after it`,
+    messageExpression: `'the name ' + self.metadata.name + ' must start with a letter, hold only a-z, 0-9 and -, and have at most ${MAX_CLUSTER_NAME} characters: Services and members are named after it'`,
+  },
+  {
+    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} >= ${minorOf(runs)}`,
+    message:
+      'version cannot go back to an earlier minor: etcd refuses to start on newer data. Restore a snapshot into a new cluster instead',
+    messageExpression: `'version cannot go back from ' + ${runs} + ' to ' + ${now} + ': etcd refuses to start on the data of a newer minor. Restore a snapshot into a new cluster instead'`,
+    fieldPath: '.spec.version',
+  },
+  {
+    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} <= ${minorOf(runs)} + 1`,
+    message: 'version can only go up by one minor at a time',
+    messageExpression: `'version cannot jump from ' + ${runs} + ' to ' + ${now} + ': etcd goes up one minor at a time. Upgrade to the newest patch of the next minor first'`,
+    fieldPath: '.spec.version',
+  },
+  {
+    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} != ${minorOf(runs)} + 1 || !(${minorOf(runs)} in ${floors}) || ${part(runs, 2)} >= ${floors}[${minorOf(runs)}]`,
+    message:
+      'version can only go to the next minor from a recent patch: upgrade to the newest patch of the present minor first',
+    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be forgotten on the way. Upgrade to the newest patch of the present minor first'`,
+    fieldPath: '.spec.version',
+  },
+];

@@ -1,0 +1,97 @@
+/** What the operator answers about an EtcdCluster. */
+import Type, { type Static } from 'typebox';
+import { unvalidated } from './cel.ts';
+import { ConditionsSchema } from './conditions.ts';
+import type { DeepReadonly } from './meta.ts';
+import { StorageTargetSchema } from './storage.ts';
+import { templateFields } from './template.ts';
+import { quantity } from './text.ts';
+
+export const TargetSchema = unvalidated(
+  Type.Object({
+    replicas: Type.Integer({ format: 'int32' }),
+    version: Type.String(),
+    storage: StorageTargetSchema,
+    ...templateFields,
+  }),
+);
+
+export const ROLES = ['leader', 'follower', 'learner', 'unknown'] as const;
+
+/** Figures are in coarse steps: a cluster whose clients write must not cause a write of its own status. */
+export const MemberEntrySchema = Type.Object({
+  name: Type.String({ description: 'The EtcdMember.' }),
+  id: Type.Optional(Type.String({ description: 'The id in etcd.' })),
+  role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: it did not answer.' }),
+  version: Type.Optional(Type.String({ description: 'What it runs.' })),
+  alarms: Type.Optional(Type.Array(Type.String(), { description: 'NOSPACE, CORRUPT: what etcd complains about.' })),
+  since: Type.Optional(Type.String({ format: 'date-time', description: 'Since when it has this role.' })),
+  databaseSize: Type.Optional(
+    quantity({ description: 'The size of the database, rounded up to a power of two. Metrics have the exact figure.' }),
+  ),
+  quotaUsedPercent: Type.Optional(
+    Type.Integer({ format: 'int32', description: 'How much of the quota is used, in steps of ten.' }),
+  ),
+});
+
+export const EtcdClusterStatusSchema = Type.Object({
+  readyMembers: Type.Optional(
+    Type.Integer({ format: 'int32', description: 'Members that vote and are ready to serve.' }),
+  ),
+  updatedMembers: Type.Optional(
+    Type.Integer({ format: 'int32', description: 'Members that were made from the present spec.' }),
+  ),
+  brokenMembers: Type.Optional(Type.Integer({ format: 'int32', description: 'Members whose data is lost.' })),
+  quorum: Type.Optional(
+    Type.Object(
+      {
+        needed: Type.Integer({ format: 'int32', description: 'Votes that a decision needs.' }),
+        healthy: Type.Integer({ format: 'int32', description: 'Voters that are ready.' }),
+        margin: Type.Integer({ format: 'int32', description: 'Voters that may still fail. Below zero: no quorum.' }),
+      },
+      { description: 'Whether the cluster can decide, and how far it is from not being able to.' },
+    ),
+  ),
+  leader: Type.Optional(Type.String({ description: 'The EtcdMember that leads.' })),
+  version: Type.Optional(Type.String({ maxLength: 32, description: 'The lowest version that a member runs.' })),
+  members: Type.Optional(
+    Type.Array(MemberEntrySchema, {
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      description: 'Each member, as it was when the operator last looked.',
+    }),
+  ),
+  selector: Type.Optional(
+    Type.String({ description: 'The label selector of the members, for the scale subresource.' }),
+  ),
+  clusterID: Type.Optional(
+    Type.String({
+      description: 'The id of the etcd cluster, recorded once: after that nothing is ever bootstrapped again.',
+    }),
+  ),
+  clusterToken: Type.Optional(
+    Type.String({ description: 'The initial cluster token of every member, recorded once.' }),
+  ),
+  authEnabled: Type.Optional(Type.Boolean({ description: 'Authentication was turned on, recorded once.' })),
+  membersNamed: Type.Optional(
+    Type.Integer({
+      format: 'int64',
+      description: 'How many member names were ever given out. The name of a member follows from this and the uid.',
+    }),
+  ),
+  defaults: Type.Optional(
+    Type.String({
+      description:
+        'Which set of defaults the cluster was created with, recorded once. Absent: those of the earlier operator.',
+    }),
+  ),
+  observed: Type.Optional(TargetSchema),
+  progressDeadline: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When the change under way counts as late.' }),
+  ),
+  conditions: Type.Optional(ConditionsSchema),
+});
+
+export type EtcdClusterStatus = DeepReadonly<Static<typeof EtcdClusterStatusSchema>>;
+export type MemberEntry = DeepReadonly<Static<typeof MemberEntrySchema>>;
+export type Target = DeepReadonly<Static<typeof TargetSchema>>;

@@ -1,0 +1,66 @@
+/** EtcdDefragPolicy: defragmentations on a schedule. */
+import Type, { type Static } from 'typebox';
+import { ConditionsSchema } from './conditions.ts';
+import type { Kind } from './crd.ts';
+import { DefragRuleSchema, ttlAfterFinished } from './etcd-defrag.ts';
+import { clusterReference, nameRule } from './etcd-snapshot.ts';
+import type { DeepReadonly, ObjectMeta } from './meta.ts';
+import { type API_VERSION, MAX_POLICY_NAME } from './names.ts';
+import { atomic } from './text.ts';
+
+export const EtcdDefragPolicySpecSchema = Type.Object({
+  clusterRef: clusterReference(),
+  schedule: Type.String({
+    minLength: 1,
+    description: 'Cron with five fields, such as "30 3 * * 0"; UTC unless it begins with CRON_TZ=Zone.',
+  }),
+  suspend: Type.Optional(Type.Boolean({ description: 'No new runs while true.' })),
+  concurrencyPolicy: Type.Optional(
+    Type.Enum(['Allow', 'Forbid'], { type: 'string', description: 'Whether runs may overlap. Absent: Forbid.' }),
+  ),
+  startingDeadlineSeconds: Type.Optional(
+    Type.Integer({ format: 'int64', minimum: 0, description: 'How late a run may still start. Absent: always.' }),
+  ),
+  historyLimit: Type.Optional(
+    Type.Integer({ format: 'int32', minimum: 0, description: 'How many ended runs are kept. Absent: all.' }),
+  ),
+  rule: Type.Optional(DefragRuleSchema),
+  ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
+});
+
+export const EtcdDefragPolicyStatusSchema = Type.Object({
+  lastScheduleTime: Type.Optional(Type.String({ format: 'date-time' })),
+  lastSuccessfulTime: Type.Optional(Type.String({ format: 'date-time' })),
+  active: Type.Optional(Type.Array(Type.String(), { ...atomic, description: 'Runs that have not ended.' })),
+  conditions: Type.Optional(ConditionsSchema),
+});
+
+export type EtcdDefragPolicySpec = DeepReadonly<Static<typeof EtcdDefragPolicySpecSchema>>;
+export type EtcdDefragPolicyStatus = DeepReadonly<Static<typeof EtcdDefragPolicyStatusSchema>>;
+
+export interface EtcdDefragPolicy {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: 'EtcdDefragPolicy';
+  readonly metadata: ObjectMeta;
+  readonly spec: EtcdDefragPolicySpec;
+  readonly status?: EtcdDefragPolicyStatus;
+}
+
+export const etcdDefragPolicyKind: Kind = {
+  names: {
+    kind: 'EtcdDefragPolicy',
+    plural: 'etcddefragpolicies',
+    singular: 'etcddefragpolicy',
+    shortNames: ['etcddfp'],
+  },
+  description: 'Defragmentations of an EtcdCluster on a schedule.',
+  spec: EtcdDefragPolicySpecSchema,
+  status: EtcdDefragPolicyStatusSchema,
+  columns: [
+    { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterRef.name' },
+    { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
+    { name: 'Suspend', type: 'boolean', jsonPath: '.spec.suspend' },
+    { name: 'Last Schedule', type: 'date', jsonPath: '.status.lastScheduleTime' },
+  ],
+  rules: [nameRule(MAX_POLICY_NAME, 'its runs and their labels are named after it')],
+};

@@ -1,0 +1,120 @@
+/** EtcdDefrag: one defragmentation of the members of a cluster, done once. */
+import Type, { type Static } from 'typebox';
+import { cel } from './cel.ts';
+import { ConditionsSchema } from './conditions.ts';
+import type { Kind } from './crd.ts';
+import { clusterReference } from './etcd-snapshot.ts';
+import type { DeepReadonly, ObjectMeta } from './meta.ts';
+import type { API_VERSION } from './names.ts';
+import { quantity } from './text.ts';
+
+const positive = (field: string) =>
+  cel({
+    rule: "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
+    message: `rule.${field} must be greater than zero, such as 200Mi`,
+    messageExpression: `'rule.${field} is ' + string(self) + ': it must be greater than zero, such as 200Mi'`,
+  });
+
+export const DefragRuleSchema = Type.Object(
+  {
+    all: Type.Optional(Type.Boolean({ description: 'Every member, whatever there is to gain.' })),
+    freeSpaceAbove: Type.Optional(
+      quantity({
+        description: 'Members that would give back more than this. Absent: 200Mi.',
+        ...positive('freeSpaceAbove'),
+      }),
+    ),
+    quotaUsageAbove: Type.Optional(
+      Type.String({
+        pattern: '^([1-9][0-9]?|100)%$',
+        description: 'Also members whose database is larger than this share of the quota, such as 80%.',
+      }),
+    ),
+    minReclaim: Type.Optional(
+      quantity({
+        description: 'With quotaUsageAbove: only if at least this much is given back. Absent: 32Mi.',
+        ...positive('minReclaim'),
+      }),
+    ),
+  },
+  {
+    description: 'Which members are worth it. Absent or empty: those that would give back more than 200Mi.',
+    ...cel(
+      {
+        rule: '!(has(self.all) && self.all) || !(has(self.freeSpaceAbove) || has(self.quotaUsageAbove) || has(self.minReclaim))',
+        message: 'rule.all takes every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
+      },
+      {
+        rule: '!has(self.minReclaim) || has(self.quotaUsageAbove)',
+        message: 'rule.minReclaim only works together with quotaUsageAbove: add that, or use freeSpaceAbove',
+      },
+      {
+        rule: '!has(self.minReclaim) || !has(self.freeSpaceAbove) || !isQuantity(string(self.minReclaim)) || !isQuantity(string(self.freeSpaceAbove)) || !quantity(string(self.minReclaim)).isGreaterThan(quantity(string(self.freeSpaceAbove)))',
+        message: 'rule.minReclaim is larger than freeSpaceAbove and would never count: make it smaller',
+      },
+    ),
+  },
+);
+
+export const ttlAfterFinished = () =>
+  Type.Integer({ format: 'int32', minimum: 0, description: 'Deleted so long after it has ended. Absent: kept.' });
+
+const same = (field: string): string =>
+  `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`;
+
+export const EtcdDefragSpecSchema = Type.Object(
+  {
+    clusterRef: clusterReference(),
+    rule: Type.Optional(DefragRuleSchema),
+    ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
+  },
+  cel({
+    rule: `self.clusterRef == oldSelf.clusterRef && ${same('rule')}`,
+    message: 'a defragmentation is done once: only ttlSecondsAfterFinished can change. Create another EtcdDefrag',
+  }),
+);
+
+const MemberOutcomeSchema = Type.Object({
+  name: Type.String(),
+  role: Type.Optional(Type.String({ description: 'leader or follower.' })),
+  outcome: Type.Optional(Type.String({ description: 'Pending, Skipped, Defragmented or Failed.' })),
+  reason: Type.Optional(Type.String()),
+  dbSizeBefore: Type.Optional(Type.Integer({ format: 'int64' })),
+  dbSizeAfter: Type.Optional(Type.Integer({ format: 'int64' })),
+  reclaimedBytes: Type.Optional(Type.Integer({ format: 'int64' })),
+  finishedAt: Type.Optional(Type.String({ format: 'date-time' })),
+});
+
+export const EtcdDefragStatusSchema = Type.Object({
+  phase: Type.Optional(Type.String({ description: 'Pending, Running, Complete or Failed.' })),
+  startedAt: Type.Optional(Type.String({ format: 'date-time' })),
+  completedAt: Type.Optional(Type.String({ format: 'date-time' })),
+  defragmented: Type.Optional(Type.Integer({ format: 'int32' })),
+  members: Type.Optional(
+    Type.Array(MemberOutcomeSchema, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+  ),
+  conditions: Type.Optional(ConditionsSchema),
+});
+
+export type EtcdDefragSpec = DeepReadonly<Static<typeof EtcdDefragSpecSchema>>;
+export type EtcdDefragStatus = DeepReadonly<Static<typeof EtcdDefragStatusSchema>>;
+
+export interface EtcdDefrag {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: 'EtcdDefrag';
+  readonly metadata: ObjectMeta;
+  readonly spec: EtcdDefragSpec;
+  readonly status?: EtcdDefragStatus;
+}
+
+export const etcdDefragKind: Kind = {
+  names: { kind: 'EtcdDefrag', plural: 'etcddefrags', singular: 'etcddefrag', shortNames: ['etcddf'] },
+  description: 'A defragmentation of the members of an EtcdCluster, done once.',
+  spec: EtcdDefragSpecSchema,
+  status: EtcdDefragStatusSchema,
+  columns: [
+    { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterRef.name' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Defragmented', type: 'integer', jsonPath: '.status.defragmented' },
+  ],
+};

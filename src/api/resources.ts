@@ -1,0 +1,115 @@
+/** CPU and memory of a member, and the metadata that users add to what the operator makes. */
+import Type, { type Static } from 'typebox';
+import { cel } from './cel.ts';
+import type { DeepReadonly } from './meta.ts';
+import { GROUP } from './names.ts';
+import { ANNOTATION_KEY_PATTERN, LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, MAX_KEY, mapOf, quantity } from './text.ts';
+
+const RESOURCE_NAME = String.raw`^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,52}[A-Za-z0-9])?)$`;
+/** Resources that cannot be overcommitted: Kubernetes wants request and limit to be equal whole numbers. */
+const whole = "(k.contains('/') || k.startsWith('hugepages-'))";
+const amount = (map: string): string => `quantity(string(${map}[k]))`;
+
+/** More are too much for the API server to compare at admission. */
+const MAX_RESOURCES = 7;
+
+const amounts = (field: string) =>
+  mapOf<string | number>(JSON.parse(JSON.stringify(quantity({}))) as object, {
+    maxProperties: MAX_RESOURCES,
+    ...cel(
+      {
+        rule: `self.all(k, size(k) <= 128 && k.matches('${RESOURCE_NAME}') && !k.contains('kubernetes.io/') && !k.startsWith('requests.'))`,
+        message: `resources.${field} has a name that is no resource: use cpu, memory, ephemeral-storage, hugepages-<size> or one with a domain`,
+      },
+      {
+        rule: "self.all(k, isQuantity(string(self[k])) && !quantity(string(self[k])).isLessThan(quantity('0')))",
+        message: `resources.${field} has an amount below zero, or one that is no amount: write such as 500m or 1Gi`,
+      },
+      {
+        rule: `self.all(k, !${whole} || ${amount('self')}.isInteger())`,
+        message: `resources.${field}: hugepages and resources with a domain come in whole numbers`,
+      },
+    ),
+  });
+
+export const ResourcesSchema = Type.Object(
+  {
+    claims: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), request: Type.Optional(Type.String()) }), {
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['name'],
+        description: 'Accepted by earlier versions; a member has no resource claims that it could name.',
+        ...cel({
+          rule: 'size(self) == 0',
+          message: 'resources.claims cannot be used: a member Pod has no resourceClaims. Remove it',
+        }),
+      }),
+    ),
+    limits: Type.Optional(amounts('limits')),
+    requests: Type.Optional(amounts('requests')),
+  },
+  {
+    description: 'CPU and memory of the etcd container. Absent or empty: requests of 100m and 128Mi, no limits.',
+    ...cel(
+      {
+        rule: `!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !${amount('self.requests')}.isGreaterThan(${amount('self.limits')}))`,
+        message: 'resources.requests asks for more than resources.limits allows: raise the limit or lower the request',
+      },
+      {
+        rule: `!has(self.requests) || self.requests.all(k, !${whole} || (has(self.limits) && k in self.limits && ${amount('self.requests')}.compareTo(${amount('self.limits')}) == 0))`,
+        message:
+          'resources.requests of hugepages or of a resource with a domain must equal its limit: set both to the same',
+      },
+      {
+        rule: "!has(self.limits) || !self.limits.exists(k, k.startsWith('hugepages-')) || 'cpu' in self.limits || 'memory' in self.limits || (has(self.requests) && ('cpu' in self.requests || 'memory' in self.requests))",
+        message: 'resources with hugepages also need cpu or memory: add one of them',
+      },
+    ),
+  },
+);
+
+/** Bytes that Kubernetes allows for all annotations, divided by the longest encoding of a character. */
+const MAX_ANNOTATIONS = 65_536;
+
+export const AdditionalMetadataSchema = Type.Object(
+  {
+    labels: Type.Optional(
+      mapOf<string>(
+        { type: 'string', pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
+        {
+          maxProperties: 64,
+          ...cel({
+            rule: `self.all(k, size(k) <= ${MAX_KEY} && k.matches('${LABEL_KEY_PATTERN}'))`,
+            message:
+              'additionalMetadata.labels has a key that cannot be a label: use an optional DNS prefix with a slash and at most 63 of A-Z, a-z, 0-9, "-", "_" and "."',
+          }),
+        },
+      ),
+    ),
+    annotations: Type.Optional(
+      mapOf<string>(
+        { type: 'string', maxLength: MAX_ANNOTATIONS },
+        {
+          maxProperties: 64,
+          ...cel(
+            {
+              rule: `self.all(k, size(k) <= ${MAX_KEY} && k.matches('${ANNOTATION_KEY_PATTERN}'))`,
+              message:
+                'additionalMetadata.annotations has a key that cannot be an annotation: use an optional DNS prefix with a slash and at most 63 of A-Z, a-z, 0-9, "-", "_" and "."',
+            },
+            {
+              rule: `self.map(k, size(k) + size(self[k])).sum() <= ${MAX_ANNOTATIONS}`,
+              message: `additionalMetadata.annotations has more than ${MAX_ANNOTATIONS} characters: Kubernetes would refuse the Pods`,
+            },
+          ),
+        },
+      ),
+    ),
+  },
+  {
+    description: `Labels and annotations for Pods, volumes, Services, the budget and members, when they are made. The operator's own win; keys under ${GROUP}/ are dropped.`,
+  },
+);
+
+export type Resources = DeepReadonly<Static<typeof ResourcesSchema>>;
+export type AdditionalMetadata = DeepReadonly<Static<typeof AdditionalMetadataSchema>>;

@@ -1,0 +1,72 @@
+/** Selectors of labels and nodes, as narrow as the scheduler's own checks: what passes here makes a legal Pod. */
+import Type from 'typebox';
+import { cel } from './cel.ts';
+import { atomic, labelKey, labelMap, labelValue, mapOf } from './text.ts';
+
+const VALUES = 64;
+const EXPRESSIONS = 32;
+
+const valuesFor = (none: string): string =>
+  `self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : ${none}`;
+const noValues = '!has(self.values) || size(self.values) == 0';
+
+const LabelRequirementSchema = Type.Object(
+  {
+    key: labelKey('The label.'),
+    operator: Type.Enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], { type: 'string' }),
+    values: Type.Optional(Type.Array(labelValue(), { maxItems: VALUES, ...atomic })),
+  },
+  cel({
+    rule: valuesFor(noValues),
+    message: 'In and NotIn need values; Exists and DoesNotExist must have none',
+    messageExpression:
+      "'matchExpressions: operator ' + self.operator + ' of key ' + self.key + (self.operator in ['In', 'NotIn'] ? ' needs at least one value' : ' must have no values')",
+  }),
+);
+
+export const LabelSelectorSchema = Type.Object(
+  {
+    matchExpressions: Type.Optional(Type.Array(LabelRequirementSchema, { maxItems: EXPRESSIONS, ...atomic })),
+    matchLabels: Type.Optional(labelMap('matchLabels', 'Labels that must be there with these values.')),
+  },
+  { 'x-kubernetes-map-type': 'atomic' },
+);
+
+/** Selects nothing sensible by itself: the keys that a selector speaks of. */
+export const selectsKey = (selector: string, key: string): string =>
+  `(has(${selector}.matchLabels) && ${key} in ${selector}.matchLabels) || (has(${selector}.matchExpressions) && ${selector}.matchExpressions.exists(e, e.key == ${key}))`;
+
+const NodeRequirementSchema = Type.Object(
+  {
+    key: labelKey('The label of the node.'),
+    operator: Type.Enum(['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'], { type: 'string' }),
+    values: Type.Optional(Type.Array(labelValue(), { maxItems: VALUES, ...atomic })),
+  },
+  cel({
+    rule: valuesFor(`self.operator in ['Gt', 'Lt'] ? has(self.values) && size(self.values) == 1 : ${noValues}`),
+    message: 'In and NotIn need values, Gt and Lt exactly one; Exists and DoesNotExist must have none',
+    messageExpression:
+      "'nodeAffinity: operator ' + self.operator + ' of key ' + self.key + (self.operator in ['In', 'NotIn'] ? ' needs at least one value' : self.operator in ['Gt', 'Lt'] ? ' needs exactly one value' : ' must have no values')",
+  }),
+);
+
+const NodeFieldSchema = Type.Object({
+  key: Type.Enum(['metadata.name'], { type: 'string', description: 'The only field of a node that can be selected.' }),
+  operator: Type.Enum(['In', 'NotIn'], { type: 'string' }),
+  values: Type.Array(Type.String({ pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$', maxLength: 253 }), {
+    minItems: 1,
+    maxItems: 1,
+    ...atomic,
+  }),
+});
+
+export const NodeSelectorTermSchema = Type.Object(
+  {
+    matchExpressions: Type.Optional(Type.Array(NodeRequirementSchema, { maxItems: EXPRESSIONS, ...atomic })),
+    matchFields: Type.Optional(Type.Array(NodeFieldSchema, { maxItems: EXPRESSIONS, ...atomic })),
+  },
+  { 'x-kubernetes-map-type': 'atomic' },
+);
+
+export const NodeSelectorSchema = labelMap('nodeSelector', 'Members run only on nodes with all of these labels.');
+export const plainMap = (description: string) => mapOf<string>({ type: 'string' }, { description });

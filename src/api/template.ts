@@ -1,0 +1,58 @@
+/** What every member of a cluster is made from: written by users, latched as the target, copied to each member. */
+import Type, { type Static } from 'typebox';
+import { unvalidated } from './cel.ts';
+import type { DeepReadonly } from './meta.ts';
+import { ExtraArgsSchema, OptionsSchema } from './options.ts';
+import { AdditionalMetadataSchema, ResourcesSchema } from './resources.ts';
+import { AffinitySchema, SpreadSchema, TolerationsSchema, TopologySpreadConstraintsSchema } from './scheduling.ts';
+import { ImageSchema, PodSecurityContextSchema } from './security.ts';
+import { NodeSelectorSchema } from './selectors.ts';
+import { StorageTargetSchema } from './storage.ts';
+import { localReference, subdomain } from './text.ts';
+
+export const VersionSchema = Type.String({
+  pattern: String.raw`^\d+\.\d+\.\d+$`,
+  maxLength: 32,
+  description: 'The version of etcd, such as 3.6.16: a tag of the etcd image without its v.',
+});
+
+/** Optional parts, as users write them. Version and storage are apart: they are always there. */
+export const templateFields = {
+  resources: Type.Optional(ResourcesSchema),
+  affinity: Type.Optional(AffinitySchema),
+  topologySpreadConstraints: Type.Optional(TopologySpreadConstraintsSchema),
+  additionalMetadata: Type.Optional(AdditionalMetadataSchema),
+  options: Type.Optional(OptionsSchema),
+  imagePullSecrets: Type.Optional(
+    Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.'), {
+      maxItems: 64,
+      description: 'Secrets for pulling the etcd image.',
+    }),
+  ),
+  image: Type.Optional(ImageSchema),
+  extraArgs: Type.Optional(ExtraArgsSchema),
+  spread: Type.Optional(SpreadSchema),
+  tolerations: Type.Optional(TolerationsSchema),
+  nodeSelector: Type.Optional(NodeSelectorSchema),
+  priorityClassName: Type.Optional(
+    subdomain('The PriorityClass of member Pods: which Pods make room when a node is full.'),
+  ),
+  terminationGracePeriodSeconds: Type.Optional(
+    Type.Integer({
+      format: 'int64',
+      minimum: 5,
+      maximum: 3600,
+      description: 'How long etcd may take to stop; a leader hands over in this time. Absent: the 30 of Kubernetes.',
+    }),
+  ),
+  podSecurityContext: Type.Optional(PodSecurityContextSchema),
+} as const;
+
+/** Complete, and not validated again: what an older version of the rules let pass must still be copied. */
+export const TemplateSchema = unvalidated(
+  Type.Object({ version: Type.String(), storage: StorageTargetSchema, ...templateFields }),
+);
+export type Template = DeepReadonly<Static<typeof TemplateSchema>>;
+
+/** In the order in which they are named to people. */
+export const TEMPLATE_FIELDS = ['version', 'storage', ...Object.keys(templateFields)] as readonly (keyof Template)[];

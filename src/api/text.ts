@@ -1,0 +1,67 @@
+/** Schemas of the texts that Kubernetes has rules for. */
+import Type from 'typebox';
+import { cel } from './cel.ts';
+import type { DeepReadonly } from './meta.ts';
+
+const LABEL_NAME = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
+const DNS_LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+const SUBDOMAIN = `${DNS_LABEL}([.]${DNS_LABEL})*`;
+
+export const LABEL_VALUE_PATTERN = `^(${LABEL_NAME})?$`;
+export const LABEL_KEY_PATTERN = `^(${SUBDOMAIN}/)?${LABEL_NAME}$`;
+export const ANNOTATION_KEY_PATTERN = `^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?${LABEL_NAME}$`;
+export const SUBDOMAIN_PATTERN = `^${SUBDOMAIN}$`;
+
+/** Shorter than what Kubernetes takes by a few characters of prefix, so that one bound is enough. */
+export const MAX_KEY = 253;
+
+export const labelKey = (description?: string) =>
+  Type.String({ pattern: LABEL_KEY_PATTERN, maxLength: MAX_KEY, ...(description !== undefined && { description }) });
+export const labelValue = () => Type.String({ pattern: LABEL_VALUE_PATTERN, maxLength: 63 });
+export const subdomain = (description: string) =>
+  Type.String({ pattern: SUBDOMAIN_PATTERN, maxLength: 253, description });
+export const dnsLabel = () => Type.String({ pattern: `^${DNS_LABEL}$`, maxLength: 63 });
+
+/** A list that is replaced as a whole. */
+export const atomic = { 'x-kubernetes-list-type': 'atomic' } as const;
+
+/** An object with keys of the user's choice. */
+export const mapOf = <T>(values: object, options: object = {}) =>
+  Type.Unsafe<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values, ...options });
+
+/** Labels as a Pod can carry them. */
+export const labelMap = (field: string, description: string) =>
+  mapOf<string>(JSON.parse(JSON.stringify(labelValue())) as object, {
+    maxProperties: 64,
+    description,
+    ...cel({
+      rule: `self.all(k, size(k) <= ${MAX_KEY} && k.matches('${LABEL_KEY_PATTERN}'))`,
+      message: `${field} has a key that cannot be a label: use an optional DNS prefix with a slash and at most 63 of A-Z, a-z, 0-9, '-', '_' and '.'`,
+    }),
+  });
+
+/** Names something in the same namespace. Deliberately without a namespace: nobody borrows the operator's eyes. */
+export const localReference = (field: string, description: string) =>
+  Type.Object(
+    { name: Type.Optional(Type.String({ default: '' })) },
+    {
+      description,
+      'x-kubernetes-map-type': 'atomic',
+      ...cel({
+        rule: "self.name != ''",
+        message: `${field} names nothing: set its name, or leave it out altogether`,
+      }),
+    },
+  );
+export type LocalReference = DeepReadonly<{ name?: string }>;
+
+const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`;
+
+/** Numbers are accepted too, and quantity() takes only text: hence string(self) in every rule. */
+export const quantity = (options: Readonly<Record<string, unknown>>) =>
+  Type.Unsafe<string | number>({
+    anyOf: [{ type: 'integer' }, { type: 'string' }],
+    'x-kubernetes-int-or-string': true,
+    pattern: QUANTITY,
+    ...options,
+  });

@@ -1,0 +1,123 @@
+/** Encryption, authentication and the snapshot that a cluster may begin with: all fixed when the cluster is created. */
+import Type, { type Static } from 'typebox';
+import { cel } from './cel.ts';
+import type { DeepReadonly } from './meta.ts';
+import { SnapshotLocationSchema } from './snapshot-location.ts';
+import { localReference } from './text.ts';
+
+const issuer = (description: string) =>
+  Type.Object(
+    {
+      name: Type.String({ minLength: 1, description: 'The issuer.' }),
+      kind: Type.Optional(Type.Enum(['Issuer', 'ClusterIssuer'], { type: 'string', default: 'Issuer' })),
+    },
+    { description },
+  );
+
+const ClientTlsSchema = Type.Object(
+  {
+    serverSecretRef: Type.Optional(
+      localReference('tls.client.serverSecretRef', 'A Secret with tls.crt, tls.key and ca.crt for the client port.'),
+    ),
+    operatorClientSecretRef: Type.Optional(
+      localReference(
+        'tls.client.operatorClientSecretRef',
+        'A Secret with tls.crt and tls.key of the operator. With it, clients must show a certificate.',
+      ),
+    ),
+    certManager: Type.Optional(
+      Type.Object(
+        {
+          serverIssuerRef: issuer('Issues the certificate of the client port.'),
+          operatorClientIssuerRef: Type.Optional(
+            issuer('Issues the certificate of the operator. With it, clients must show a certificate.'),
+          ),
+        },
+        { description: 'Certificates from cert-manager.' },
+      ),
+    ),
+  },
+  {
+    description: 'TLS between clients and members.',
+    ...cel(
+      {
+        rule: 'has(self.serverSecretRef) != has(self.certManager)',
+        message: 'tls.client needs exactly one of serverSecretRef and certManager',
+      },
+      {
+        rule: '!(has(self.operatorClientSecretRef) && has(self.certManager))',
+        message:
+          'tls.client.operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+      },
+    ),
+  },
+);
+
+const PeerTlsSchema = Type.Object(
+  {
+    secretRef: Type.Optional(
+      localReference('tls.peer.secretRef', 'A Secret with tls.crt, tls.key and ca.crt for the peer port.'),
+    ),
+    certManager: Type.Optional(
+      Type.Object(
+        { issuerRef: issuer('Issues the certificate of the peer port.') },
+        { description: 'Certificates from cert-manager.' },
+      ),
+    ),
+  },
+  {
+    description: 'TLS among members; both sides always show a certificate.',
+    ...cel({
+      rule: 'has(self.secretRef) != has(self.certManager)',
+      message: 'tls.peer needs exactly one of secretRef and certManager',
+    }),
+  },
+);
+
+export const TlsSchema = Type.Object(
+  { client: Type.Optional(ClientTlsSchema), peer: Type.Optional(PeerTlsSchema) },
+  {
+    description: 'Encryption. Cannot be added, removed or changed later.',
+    ...cel({
+      rule: 'has(self.client) || has(self.peer)',
+      message: 'tls is empty and encrypts nothing: set tls.client, tls.peer or both, or leave tls out',
+    }),
+  },
+);
+
+export const AuthSchema = Type.Object(
+  {
+    enabled: Type.Optional(Type.Boolean({ description: 'Whether clients must log in. Absent: false.' })),
+    rootCredentialsSecretRef: Type.Optional(
+      localReference('auth.rootCredentialsSecretRef', 'A Secret whose key password is the password of the user root.'),
+    ),
+  },
+  { description: 'Authentication of clients. Cannot be added, removed or changed later.' },
+);
+
+export const BootstrapSchema = Type.Object(
+  {
+    restore: Type.Optional(
+      Type.Object(
+        { source: SnapshotLocationSchema },
+        {
+          description: 'The cluster begins with the data of a snapshot.',
+          ...cel(
+            {
+              rule: "!has(self.source.s3) || (has(self.source.s3.key) && self.source.s3.key != '')",
+              message: 'bootstrap.restore.source.s3.key is empty: name the object to restore from',
+            },
+            {
+              rule: "!has(self.source.pvc) || (has(self.source.pvc.subPath) && self.source.pvc.subPath != '')",
+              message: 'bootstrap.restore.source.pvc.subPath is empty: name the file to restore from',
+            },
+          ),
+        },
+      ),
+    ),
+  },
+  { description: 'What the cluster begins with. Cannot be added, removed or changed later.' },
+);
+
+export type Tls = DeepReadonly<Static<typeof TlsSchema>>;
+export type Auth = DeepReadonly<Static<typeof AuthSchema>>;

@@ -1,0 +1,78 @@
+/** What was asked of a cluster, compared with what its members have and with what this build can do. */
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { NotYet } from '../api/not-yet-supported.ts';
+import { isAllowed } from '../api/security.ts';
+import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
+import { sameJson } from '../lib/merge-patch.ts';
+import { sameQuantity } from '../lib/quantity.ts';
+import { isFormed, isStaying, type MemberView, type Observed, wanted } from './observed.ts';
+
+/** What this build can run. Growth, shrinking and parking come with their own rules. */
+const SUPPORTED_REPLICAS = 1;
+
+/** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
+export function notYet(o: Observed): readonly NotYet[] {
+  const { tls, auth, bootstrap } = o.cluster.spec;
+  const { replicas } = wanted(o);
+  const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
+  const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
+    asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
+  const recreate = 'Create the cluster without it, or wait for a later version of the operator';
+  return [
+    ...say(
+      replicas !== SUPPORTED_REPLICAS,
+      'Replicas',
+      `replicas ${replicas}`,
+      `Set replicas to ${SUPPORTED_REPLICAS}`,
+    ),
+    ...say(tls !== undefined, 'TLS', 'tls', recreate),
+    ...say(auth?.enabled === true, 'Auth', 'auth.enabled', recreate),
+    ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),
+  ];
+}
+
+/** How many members there are to be, as far as this build can bring it about. */
+export const desired = (o: Observed): number =>
+  isFormed(o) && wanted(o).replicas !== SUPPORTED_REPLICAS
+    ? Math.max(1, o.members.filter(isStaying).length)
+    : wanted(o).replicas;
+
+/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
+export function forbiddenImage(o: Observed): string | undefined {
+  const repository = o.cluster.spec.image?.repository;
+  if (repository === undefined || isAllowed(o.images, repository)) return undefined;
+  return `image.repository ${repository} is not on the administrator's list of etcd images: use one of ${[o.images.repository, ...o.images.allowed].join(', ')}, or have it added`;
+}
+
+/** Why nothing may be started or changed towards the spec, if so. */
+export const blocked = (o: Observed): string | undefined => {
+  const said = notYet(o);
+  return said.length > 0 ? said.map((n) => n.message).join('; ') : forbiddenImage(o);
+};
+
+const sameField = (field: keyof Template, is: Template, want: Template): boolean =>
+  field === 'storage' ? sameQuantity(is.storage.size, want.storage.size) : sameJson(is[field], want[field]);
+
+const shown = (field: keyof Template, template: Template): string => {
+  if (field === 'version') return template.version;
+  return field === 'storage' ? String(template.storage.size) : '';
+};
+
+/** What a member was made with other than what is asked for, by field. */
+const differing = (member: EtcdMember, target: Template): readonly (keyof Template)[] =>
+  TEMPLATE_FIELDS.filter((field) => !sameField(field, member.spec, target));
+
+export const isUpdated = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
+
+/** What was accepted from the user and has not reached a member, each as a sentence. */
+export function unapplied(o: Observed): readonly string[] {
+  const target = wanted(o);
+  return TEMPLATE_FIELDS.flatMap((field) => {
+    const behind = o.members.filter((m) => !sameField(field, m.object.spec, target));
+    if (behind.length === 0) return [];
+    const name = field === 'storage' ? 'storage.size' : field;
+    const want = shown(field, target);
+    const have = behind.map((m) => [m.object.metadata.name, shown(field, m.object.spec)].filter(Boolean).join(' has '));
+    return [want === '' ? `${name} (${have.join(', ')})` : `${name} ${want} (${have.join(', ')})`];
+  });
+}

@@ -1,0 +1,98 @@
+/** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
+import type { EtcdClusterStatus, MemberEntry } from '../api/etcd-cluster-status.ts';
+import { isUpdated } from './asked.ts';
+import { isReadyVoter, isVoter, type MemberView, type Observed, type SelfReport, wanted } from './observed.ts';
+
+const MI = 1024 ** 2;
+const SMALLEST = 16 * MI;
+
+/** Rounded up to a power of two. What was said before stands until the size is above it or below a quarter of it. */
+export function coarseSize(bytes: number, before: number | undefined): number {
+  if (before !== undefined && bytes <= before && (bytes > before / 4 || before === SMALLEST)) return before;
+  let step = SMALLEST;
+  while (step < bytes) step *= 2;
+  return step;
+}
+
+/** Rounded down to tens. What was said before stands until it is a whole step too low, or half a step too high. */
+export function coarsePercent(percent: number, before: number | undefined): number {
+  if (before !== undefined && percent < before + 10 && percent >= before - 5) return before;
+  return Math.floor(percent / 10) * 10;
+}
+
+const mebibytes = (bytes: number): string => `${bytes / MI}Mi`;
+const parseMebibytes = (text: string | number | undefined): number | undefined => {
+  const found = /^(\d+)Mi$/.exec(String(text));
+  return found ? Number(found[1]) * MI : undefined;
+};
+
+/** etcd's own default, for members that were made without a quota. */
+const ETCD_QUOTA = 2 * 1024 * MI;
+
+function roleOf(self: SelfReport | undefined): MemberEntry['role'] {
+  if (!self) return 'unknown';
+  if (self.isLearner) return 'learner';
+  return self.leader === self.id ? 'leader' : 'follower';
+}
+
+function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefined): Partial<MemberEntry> {
+  const quota = m.object.spec.options?.quotaBackendBytes || ETCD_QUOTA;
+  const size = coarseSize(self.databaseBytes, parseMebibytes(before?.databaseSize));
+  return {
+    version: self.version,
+    ...(self.alarms.length > 0 && { alarms: [...self.alarms] }),
+    databaseSize: mebibytes(size),
+    quotaUsedPercent: coarsePercent((100 * self.databaseBytes) / quota, before?.quotaUsedPercent),
+  };
+}
+
+function entryOf(m: MemberView, before: MemberEntry | undefined, now: string): MemberEntry {
+  const role = roleOf(m.self);
+  const id = m.self?.id ?? m.object.status?.memberID;
+  const version = m.object.status?.version;
+  return {
+    name: m.object.metadata.name ?? '',
+    ...(id !== undefined && { id }),
+    role,
+    ...(version !== undefined && { version }),
+    ...(m.self && figures(m, m.self, before)),
+    since: before?.role === role ? (before.since ?? now) : now,
+  };
+}
+
+const numbers = (version: string): readonly number[] => version.split('.').map(Number);
+const lowest = (versions: readonly string[]): string | undefined =>
+  [...versions].sort((a, b) => {
+    const [x, y] = [numbers(a), numbers(b)];
+    return (x[0] ?? 0) - (y[0] ?? 0) || (x[1] ?? 0) - (y[1] ?? 0) || (x[2] ?? 0) - (y[2] ?? 0);
+  })[0];
+
+/** How many votes a decision needs. */
+export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1;
+
+export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
+
+/** Absent parts are those that nobody could tell in this pass. */
+export function membersStatus(o: Observed, now: string): MembersStatus {
+  const before = o.cluster.status?.members ?? [];
+  const members = o.members.map((m) => {
+    const name = m.object.metadata.name;
+    return entryOf(
+      m,
+      before.find((b) => b.name === name),
+      now,
+    );
+  });
+  const leaderId = o.members.find((m) => m.self?.leader !== undefined)?.self?.leader;
+  const leader = members.find((m) => m.id !== undefined && m.id === leaderId)?.name;
+  const version = lowest(members.flatMap((m) => m.version ?? []));
+  const voters = o.members.filter(isVoter).length;
+  const [needed, healthy] = [quorumOf(voters), o.members.filter(isReadyVoter).length];
+  return {
+    ...(members.length > 0 && { members }),
+    ...(leader !== undefined && { leader }),
+    ...(version !== undefined && { version }),
+    updatedMembers: o.members.filter((m) => isUpdated(m, wanted(o))).length,
+    ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
+  };
+}

@@ -1,0 +1,31 @@
+/** The rule about the PodDisruptionBudget: node drains must not take the quorum. */
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { type Answer, seen } from '../../runtime/plan.ts';
+import { desired } from '../asked.ts';
+import { budget, budgetPatch } from '../build.ts';
+import { quorumOf } from '../members-status.ts';
+import { isFormed, isVoter, type Observed, wantsBudget } from '../observed.ts';
+
+/** Never below what the cluster has or is to have: a floor that follows a shrinking cluster would help it to shrink. */
+const floor = (o: Observed): number => quorumOf(Math.max(o.members.filter(isVoter).length, desired(o)));
+
+export const repairBudget = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
+  if (!isFormed(o)) return undefined;
+  const needed = wantsBudget(o.cluster) && o.members.some(isVoter);
+  if (!needed)
+    return o.budget.is === 'ours'
+      ? {
+          why: wantsBudget(o.cluster) ? 'nobody votes: there is nothing to protect' : 'the budget is turned off',
+          steps: [{ do: 'delete', what: seen('PodDisruptionBudget', o.budget.object) }],
+        }
+      : undefined;
+  const built = budget(o.cluster, floor(o));
+  if (o.budget.is === 'absent')
+    return { why: 'node drains must not take the quorum', steps: [{ do: 'create', object: built }] };
+  const fields = o.budget.is === 'foreign' ? undefined : budgetPatch(o.budget.object, built);
+  if (o.budget.is === 'foreign' || !fields) return undefined;
+  return {
+    why: 'the budget does not fit the number of voters',
+    steps: [{ do: 'patch', to: seen('PodDisruptionBudget', o.budget.object), fields }],
+  };
+};

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import type { EtcdOptions } from '../api/options.ts';
+import { optionFlags } from './options.ts';
+
+const checks: EtcdOptions = { corruptionCheck: { initial: true, compactHash: true, intervalMinutes: 90 } };
+
+test.each([
+  [
+    '3.5.35',
+    [
+      '--experimental-initial-corrupt-check=true',
+      '--experimental-compact-hash-check-enabled=true',
+      '--experimental-corrupt-check-time=90m',
+    ],
+  ],
+  ['3.5.4', ['--experimental-initial-corrupt-check=true', '--experimental-corrupt-check-time=90m']],
+  ['3.6.16', ['--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true', '--corrupt-check-time=90m']],
+  ['3.7.3', ['--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true', '--corrupt-check-time=90m']],
+])('corruption checks on %s', (version, flags) => {
+  expect(optionFlags(checks, version)).toEqual(flags);
+});
+
+describe('options of earlier manifests', () => {
+  const options = {
+    quotaBackendBytes: 8589934592,
+    autoCompactionMode: 'periodic',
+    autoCompactionRetention: '5m',
+    snapshotCount: 5000,
+  } as const;
+  test('become the flags that they always were', () => {
+    expect(optionFlags(options, '3.6.16')).toEqual([
+      '--quota-backend-bytes=8589934592',
+      '--auto-compaction-mode=periodic',
+      '--auto-compaction-retention=5m',
+      '--snapshot-count=5000',
+    ]);
+  });
+  test('that a later etcd does not know are left out', () => {
+    expect(optionFlags(options, '3.8.0')).not.toContain('--snapshot-count=5000');
+  });
+});
+
+test('nothing asked, nothing set', () => {
+  expect(optionFlags(undefined, '3.6.16')).toEqual([]);
+  expect(optionFlags({ corruptionCheck: { initial: false, intervalMinutes: 0 } }, '3.6.16')).toEqual([]);
+});
