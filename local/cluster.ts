@@ -10,7 +10,7 @@ import { cgroupExists, killAll, processesIn, removeCgroup } from './cgroup.ts';
 import { savedAuthority, startControlPlane } from './control-plane.ts';
 import { waitFor } from './daemon.ts';
 import { requireNodesHost } from './host.ts';
-import { baseImages, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
+import { baseImages, type EtcdMinor, etcdImageArchive, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
 import { withLock } from './lock.ts';
 import { controlPlaneIp, dnsIp, freeRange, makeSwitch, plugIn, routePods, routeServices } from './network.ts';
 import { holdNamespaces, nodeName, startNode } from './node.ts';
@@ -36,8 +36,8 @@ const NODES = [1, 2, 3];
 export interface UpOptions {
   /** Also run the S3 server. */
   readonly s3?: boolean;
-  /** Images that every node should have besides the cluster's own. */
-  readonly images?: readonly Archive[];
+  /** The etcd images that every node should have. */
+  readonly etcd?: readonly EtcdMinor[];
 }
 
 /** A running local cluster. */
@@ -107,16 +107,17 @@ export async function running(name: ClusterName): Promise<LocalCluster | undefin
 export async function up(name: ClusterName, options: UpOptions = {}): Promise<LocalCluster> {
   await requireNodesHost();
   return withLock(`${name} cluster`, async () => {
-    const images = [...(await baseImages()), ...(options.s3 ? [await s3Image()] : []), ...(options.images ?? [])];
+    await buildParts(options);
+    const etcd = await Promise.all((options.etcd ?? []).map(etcdImageArchive));
     const present = await running(name);
     if (present) {
-      if (options.images?.length) await step('load images', () => present.load(options.images ?? []));
+      await present.load(etcd);
       if (options.s3 && !present.state.s3) await step('start the S3 server', () => startS3(present));
       return present;
     }
     if (cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name))) await remove(name);
     try {
-      return await create(name, images, options.s3 === true);
+      return await create(name, [...(await baseImages()), ...etcd], options.s3 === true);
     } catch (error) {
       const logs = saveLogs(name);
       if (process.env['DEV_KEEP'] !== '1') await remove(name);
@@ -125,6 +126,20 @@ export async function up(name: ClusterName, options: UpOptions = {}): Promise<Lo
     }
   });
 }
+
+/** Everything at once, the longest first: the progress then says how much is still to come. */
+const buildParts = ({ s3: withS3, etcd = [] }: UpOptions): Promise<unknown> => {
+  const minors = new Set<EtcdMinor>(['3.6', ...etcd]); // 3.6 keeps Kubernetes' own state
+  return build([
+    'kubernetes',
+    'coredns',
+    'helm',
+    'local-path-provisioner',
+    'pause',
+    ...[...minors].map((minor) => `etcd-${minor}` as const),
+    ...(withS3 ? (['versitygw'] as const) : []),
+  ]);
+};
 
 async function create(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
   const { kubernetes, helm, 'etcd-3.6': etcd } = await build(['kubernetes', 'helm', 'etcd-3.6']);

@@ -21,8 +21,10 @@ export async function up(args: readonly string[]): Promise<number> {
   const { requireNodesHost } = await import('../../local/host.ts');
   await requireNodesHost();
   const local = await import('../../local/cluster.ts');
-  const cluster = await local.up('demo');
-  say('The local Kubernetes is running.');
+  const cluster = await local.up('demo', { s3: true, etcd: ['3.5', '3.6', '3.7'] });
+  say(
+    'The local Kubernetes is running, with images of etcd 3.5, 3.6 and 3.7 and an S3 server at http://s3.s3.svc:7070.',
+  );
   say(`  ./dev kubectl get nodes      or, with your own kubectl: export KUBECONFIG=${cluster.kubeconfig}`);
   say('  ./dev down                   stops it and removes every trace');
   return 0;

@@ -1,7 +1,7 @@
 /** `./dev demo`: from nothing to a key written to and read from an etcd that our operator runs, on a real Kubernetes on this machine. */
 import { type LocalCluster, up } from '../../local/cluster.ts';
 import { whyNoNodes } from '../../local/host.ts';
-import { ETCD_VERSIONS, etcdImageArchive } from '../../local/images.ts';
+import { ETCD_VERSIONS } from '../../local/images.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../local/operator.ts';
 import { say, step, UsageFailure } from '../terminal.ts';
 
@@ -59,9 +59,9 @@ export async function demo(args: readonly string[]): Promise<number> {
     return 1;
   }
   say('A real Kubernetes with three nodes on this machine:');
-  const image = await operatorImage();
-  const cluster = await up('demo', { images: [await etcdImageArchive('3.6')] });
+  const cluster = await up('demo', { etcd: ['3.6'] });
   say('etcd under the operator:');
+  const image = await operatorImage();
   await step('install the operator with its Helm chart', () => installOperator(cluster, image));
   await step(`create EtcdCluster ${NAMESPACE}/${CLUSTER} and wait until it is available`, async () => {
     await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }, manifest]);
