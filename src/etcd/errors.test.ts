@@ -63,6 +63,7 @@ test.each([
   ['connect ECONNREFUSED 127.0.0.1:2379', Code.Unavailable, 'unreachable'],
   ['http/2 stream closed with error code INTERNAL_ERROR', Code.Internal, 'disconnected'],
   ['http/2 stream closed with error code REFUSED_STREAM (0x7)', Code.Unavailable, 'disconnected'],
+  ['http/2 stream closed with error code CANCEL (0x8)', Code.Canceled, 'canceled'],
   ['the operation timed out', Code.DeadlineExceeded, 'timeout'],
   ['This operation was aborted', Code.Canceled, 'canceled'],
   ['unknown method Downgrade', Code.Unimplemented, 'unsupported'],

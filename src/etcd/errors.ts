@@ -129,7 +129,7 @@ const NOT_CONNECTED = [
   'EADDRNOTAVAIL',
   'EHOSTDOWN',
 ];
-const CUT = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_HTTP2_SESSION_ERROR', 'ERR_STREAM_DESTROYED'];
+const CUT = /^(ECONN|EPIPE$|ENET|ERR_STREAM_|ERR_HTTP2_)/;
 const TLS = /^(ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_OSSL_|HOSTNAME_MISMATCH)/;
 
 /** By gRPC code, for what has no words of etcd's. */
@@ -139,7 +139,7 @@ const BY_CODE: Partial<Record<Code, EtcdErrorKind>> = {
   [Code.Unimplemented]: 'unsupported',
   [Code.Unavailable]: 'disconnected',
   [Code.Aborted]: 'disconnected',
-  [Code.Internal]: 'disconnected',
+  [Code.Internal]: 'badAnswer', // bytes that are no message; broken connections have been told apart before
   [Code.ResourceExhausted]: 'badAnswer',
   [Code.NotFound]: 'notFound',
   [Code.PermissionDenied]: 'permissionDenied',
@@ -158,7 +158,8 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
   if (codes.some((code) => NOT_CONNECTED.includes(code)) || /ECONNREFUSED|ENOTFOUND/.test(message))
     return 'unreachable';
   if (codes.includes('ETIMEDOUT')) return 'unreachable';
-  if (codes.some((code) => CUT.includes(code))) return 'disconnected';
+  const reset = message.startsWith('http/2 ') && known.code !== Code.Canceled;
+  if (reset || codes.some((code) => CUT.test(code))) return 'disconnected';
   if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // what we sent, not what we got
   const said = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
   if (said) return said;

@@ -68,7 +68,7 @@ export type OperationAnswer =
 
 export interface Transaction {
   readonly when: readonly Condition[];
-  readonly then: readonly Operation[];
+  readonly do: readonly Operation[];
   readonly otherwise?: readonly Operation[];
 }
 
@@ -192,11 +192,11 @@ export const kvPort = (caller: Caller): KvPort => ({
       ({ header }) => header?.revision ?? 0n,
     ),
   delete: (ask, keys) => caller.unary(ask, KV.method.deleteRange, keyRange(keys), ({ deleted }) => deleted),
-  txn: (ask, { when, then, otherwise = [] }) =>
+  txn: (ask, { when, do: steps, otherwise = [] }) =>
     caller.unary(
       ask,
       KV.method.txn,
-      { compare: when.map(compare), success: then.map(operation), failure: otherwise.map(operation) },
+      { compare: when.map(compare), success: steps.map(operation), failure: otherwise.map(operation) },
       ({ header, succeeded, responses }) => ({
         revision: header?.revision ?? 0n,
         succeeded,

@@ -138,7 +138,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     const swap = (than: string) =>
       kv.txn(ask(node), {
         when: [{ key: 'a/1', its: 'value', is: '=', than }],
-        then: [{ do: 'put', key: 'a/1', value: 'new' }],
+        do: [{ do: 'put', key: 'a/1', value: 'new' }],
         otherwise: [{ do: 'range', key: 'a/1' }],
       });
     expect(must(await swap('a/1'))).toMatchObject({ succeeded: true, answers: [{ did: 'put' }] });

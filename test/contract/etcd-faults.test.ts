@@ -1,0 +1,202 @@
+/** The way between us and etcd, broken in every way that the proxy knows, that TLS knows, and that a hanging machine knows. */
+import * as http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { EtcdClient } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { atAny } from '../../src/etcd/failover.ts';
+import { openSession } from '../../src/etcd/transport.ts';
+import { ask, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
+import { type GrpcProxy, startGrpcProxy } from '../support/grpc-proxy.ts';
+
+function must<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
+  return answer.value;
+}
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+let lab: EtcdLab;
+let node: Node;
+beforeAll(async () => {
+  lab = await startLab();
+  node = await lab.seed({ version: '3.6.16' });
+});
+afterAll(() => lab.close());
+
+async function aProxy(): Promise<GrpcProxy> {
+  const proxy = await startGrpcProxy({ target: node.endpoint });
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+function aClient(pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 }): EtcdClient {
+  const open = (target: Parameters<typeof openSession>[0]) => openSession(target, { ...pings, idleMs: 60_000 });
+  const client = new EtcdClient(() => performance.now(), { open });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe('the fault proxy', () => {
+  test('lets through what nobody asked to break: calls, refusals, streams both ways', async () => {
+    const proxy = await aProxy();
+    const client = aClient();
+    must(await client.kv.put(ask(proxy), 'through', 'v'));
+    expect(must(await client.kv.range(ask(proxy), { key: 'through' })).count).toBe(1n);
+    expect(kindOf(await client.members.remove(ask(proxy), 42n))).toBe('notFound');
+    const snapshot = client.maintenance.snapshot(ask(proxy, 20_000));
+    for await (const _ of snapshot);
+    expect(snapshot.digest).toBeDefined();
+    for await (const item of client.watches.watch(ask(proxy), { key: 'watched' })) {
+      if (item.is === 'created') must(await client.kv.put(ask(proxy), 'watched', 'v'));
+      if (item.is === 'events') break;
+    }
+    expect(proxy.calls.map(({ method }) => method)).toEqual([
+      'KV/Put',
+      'KV/Range',
+      'Cluster/MemberRemove',
+      'Maintenance/Snapshot',
+      'Watch/Watch',
+      'KV/Put',
+    ]);
+    expect(proxy.connections).toBe(1);
+  });
+
+  test('a crash before the N-th call of a kind is made: it never was', async () => {
+    const proxy = await aProxy();
+    const client = aClient();
+    const crashed: string[] = [];
+    proxy.add({ method: 'KV/Put', nth: 2, fault: { do: 'before', crash: () => void crashed.push('now') } });
+    must(await client.kv.put(ask(proxy), 'before', '1'));
+    must(await client.kv.range(ask(proxy), { key: 'before' })); // another kind does not count
+    expect(kindOf(await client.kv.put(ask(proxy), 'before', '2'))).toBe('disconnected');
+    expect(crashed).toEqual(['now']);
+    expect(must(await client.get(ask(node), 'before'))).toBe('1');
+    must(await client.kv.put(ask(proxy), 'before', '3'));
+  });
+
+  test('a crash after a call was made, before its answer is out: it was made', async () => {
+    const proxy = await aProxy();
+    const client = aClient();
+    let during: string | undefined;
+    const crash = async () => {
+      during = must(await lab.client.get(ask(node), 'after'));
+    };
+    proxy.add({ method: 'KV/Put', nth: 1, fault: { do: 'after', crash } });
+    expect(kindOf(await client.kv.put(ask(proxy), 'after', 'made'))).toBe('disconnected');
+    expect(during).toBe('made');
+  });
+
+  test('delays, hangs, swallowed answers, cuts and answers of its own', async () => {
+    const proxy = await aProxy();
+    const client = aClient();
+    const put = (value: string, timeoutMs = 5_000) => client.kv.put(ask(proxy, timeoutMs), 'k', value);
+    must(await put('0'));
+
+    const undelay = proxy.add({ fault: { do: 'delay', ms: 200 } });
+    const started = performance.now();
+    must(await put('delayed'));
+    expect(performance.now() - started).toBeGreaterThan(190);
+    undelay();
+
+    proxy.add({ nth: 1, fault: { do: 'hang' } });
+    expect(kindOf(await put('hung', 300))).toBe('timeout');
+    expect(must(await lab.client.get(ask(node), 'k'))).toBe('delayed');
+
+    proxy.add({ nth: 1, fault: { do: 'swallow' } });
+    expect(kindOf(await put('swallowed', 300))).toBe('timeout');
+    expect(must(await lab.client.get(ask(node), 'k'))).toBe('swallowed');
+
+    proxy.add({ nth: 1, fault: { do: 'cut' } });
+    expect(kindOf(await put('cut'))).toBe('disconnected');
+
+    proxy.add({ nth: 1, fault: { do: 'answer', code: 14, message: 'etcdserver: no leader' } });
+    expect(kindOf(await put('refused'))).toBe('noLeader');
+    must(await put('well again'));
+  });
+
+  test('the time limit of a call reaches etcd', async () => {
+    const proxy = await aProxy();
+    await aClient().status(ask(proxy, 1_234));
+    expect(proxy.calls[0]?.headers['grpc-timeout']).toMatch(/^12[0-3]\dm$/);
+  });
+
+  test('a question that a learner refuses is asked of the next member', async () => {
+    const learner = await aProxy();
+    learner.add({ fault: { do: 'answer', code: 9, message: 'etcdserver: rpc not supported for learner' } });
+    const client = aClient();
+    const answer = await atAny([learner.endpoint, node.endpoint], { timeoutMs: 5_000 }, { repeatable: false }, (one) =>
+      client.members.list(one, { linearizable: true }),
+    );
+    expect(must(answer).members).toHaveLength(1);
+  });
+});
+
+describe('a member that hangs', () => {
+  test('is noticed by a call at its time limit, and by a watch through pings; and is asked again when it is back', async () => {
+    const own = await startLab();
+    onTestFinished(() => own.close());
+    const hanging = await own.seed({ version: '3.6.16' });
+    const client = aClient({ pingIntervalMs: 500, pingTimeoutMs: 500 });
+    const watch = client.watches.watch(ask(hanging), { key: 'k' });
+    expect((await watch.next()).value).toMatchObject({ is: 'created' });
+    hanging.freeze();
+    const started = performance.now();
+    const [answer, end] = await Promise.all([
+      client.status(ask(hanging, 300)),
+      watch.next().catch((error: unknown) => error),
+    ]);
+    expect(kindOf(answer)).toBe('timeout');
+    expect(end).toMatchObject({ error: { kind: 'disconnected' } });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    hanging.thaw();
+    must(await client.status(ask(hanging)));
+  });
+
+  test('a caller that gives up is let go at once', async () => {
+    const proxy = await aProxy();
+    proxy.add({ fault: { do: 'hang' } });
+    const stop = new AbortController();
+    const answer = aClient().status({ ...ask(proxy, 30_000), signal: stop.signal });
+    setTimeout(() => stop.abort(), 50);
+    expect(kindOf(await answer)).toBe('canceled');
+  });
+});
+
+/** A server that answers every call with these bytes. */
+async function aHostileMember(body: Buffer, trailers: http2.OutgoingHttpHeaders = { 'grpc-status': '0' }) {
+  const server = http2.createServer();
+  server.on('sessionError', () => {});
+  server.on('stream', (stream: http2.ServerHttp2Stream) => {
+    stream.on('error', () => {});
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+    stream.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+const envelope = (message: Buffer, flags = 0): Buffer => {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags, 0);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+};
+
+describe('a hostile member', () => {
+  test.each([
+    ['announces four gigabytes', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
+    ['lists a million members', envelope(Buffer.alloc(1024 ** 2, Buffer.from([0x12, 0])))],
+    ['sends bytes that are no message', envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))],
+    ['sends a compressed message, which nobody asked for', envelope(Buffer.from('bomb'), 1)],
+    ['sends two answers', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
+    ['sends none', Buffer.alloc(0)],
+  ])('that %s is refused', async (_, body) => {
+    const member = await aHostileMember(body);
+    const before = process.memoryUsage().rss;
+    const answer = await aClient().members.list(ask(member, 3_000), { linearizable: true });
+    expect(kindOf(answer)).toBe('badAnswer');
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
+  });
+});

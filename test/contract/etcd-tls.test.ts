@@ -1,0 +1,105 @@
+/** Certificates, on each real version: who is trusted, who is refused, and what happens when they change. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Authority, createAuthority, type KeyPair } from '../../local/pki.ts';
+import type { Access } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import type { TlsMaterial } from '../../src/etcd/transport.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
+
+function must<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
+  return answer.value;
+}
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const reached = (tls: () => TlsMaterial): Access => ({ cluster: 'guarded', tls });
+const NAME = 'a.db.ns.svc';
+
+interface Guarded {
+  readonly lab: EtcdLab;
+  readonly node: Node;
+  readonly authority: Authority;
+  readonly user: KeyPair;
+  /** Gives the member another certificate; it reads its files at every handshake. */
+  readonly renew: (by: Authority) => Promise<void>;
+}
+
+describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
+  const it = test.extend<{ guarded: Guarded }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    guarded: async ({}, use) => {
+      const lab = await startLab();
+      const authority = await createAuthority();
+      const file = (name: string): string => join(lab.folder, name);
+      const renew = async (by: Authority): Promise<void> => {
+        const { cert, key } = await by.issue({ user: 'member' }, [NAME]); // not its address: Pods get a new one
+        writeFileSync(file('member.crt'), cert);
+        writeFileSync(file('member.key'), key);
+      };
+      await renew(authority);
+      writeFileSync(file('ca.crt'), authority.cert);
+      const flags = [
+        `--cert-file=${file('member.crt')}`,
+        `--key-file=${file('member.key')}`,
+        `--trusted-ca-file=${file('ca.crt')}`,
+        '--client-cert-auth',
+      ];
+      const node = await lab.seed({ version, scheme: 'https', flags });
+      await use({ lab, node, authority, user: await authority.issue({ user: 'root' }), renew });
+      await lab.close();
+    },
+  });
+
+  it('a member is reached at its address by the name in its certificate', async ({ guarded }) => {
+    const { lab, node, authority, user } = guarded;
+    const access = reached(() => ({ ca: authority.cert, ...user, serverName: NAME }));
+    must(await lab.client.kv.put({ ...ask(node), access }, 'k', 'v'));
+  });
+
+  it.for([
+    ['a name that is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user, serverName: 'b.db.ns.svc' })],
+    ['its address, which is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user })],
+    ['no certificate of ours', (g: Guarded) => ({ ca: g.authority.cert, serverName: NAME })],
+  ] as const)('with %s there is no connection', async ([, materialOf], { guarded }) => {
+    const { lab, node } = guarded;
+    const access = reached(() => materialOf(guarded));
+    expect(kindOf(await lab.client.status({ ...ask(node), access }))).toBe('tls');
+  });
+
+  it('an authority that we do not trust, and one that the member does not, are refused', async ({ guarded }) => {
+    const { lab, node, authority, user } = guarded;
+    const other = await createAuthority();
+    const stranger = await other.issue({ user: 'root' });
+    const untrusted = reached(() => ({ ca: other.cert, ...user, serverName: NAME }));
+    const unknown = reached(() => ({ ca: authority.cert, ...stranger, serverName: NAME }));
+    expect([
+      kindOf(await lab.client.status({ ...ask(node), access: untrusted })),
+      kindOf(await lab.client.status({ ...ask(node), access: unknown })),
+    ]).toEqual(['tls', 'tls']);
+  });
+
+  it('there is no way around: plain HTTP to a guarded member fails', async ({ guarded }) => {
+    const { lab, node } = guarded;
+    const plain = { endpoint: node.endpoint.replace('https', 'http'), timeoutMs: 5_000 };
+    expect(['disconnected', 'tls', 'badAnswer']).toContain(kindOf(await lab.client.status(plain)));
+  });
+
+  it('when certificates change, calls use the new ones, and a watch on the old ones goes on', async ({ guarded }) => {
+    const { lab, node, authority, user, renew } = guarded;
+    let material: TlsMaterial = { ca: authority.cert, ...user, serverName: NAME };
+    const access = reached(() => material);
+    const asked = { ...ask(node), access };
+    const watch = lab.client.watches.watch(asked, { key: 'k' });
+    expect((await watch.next()).value).toMatchObject({ is: 'created' });
+
+    const next = await createAuthority();
+    await renew(next); // the member shows a certificate of the next authority, and goes on to trust the old one
+    material = { ca: next.cert, ...(await authority.issue({ user: 'root' })), serverName: NAME };
+    must(await lab.client.kv.put(asked, 'k', 'v'));
+    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 1 });
+    expect((await watch.next()).value).toMatchObject({ is: 'events' });
+    await watch.return();
+    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 0 });
+  });
+});

@@ -1,0 +1,207 @@
+/**
+ * Stands between a client and one etcd and breaks chosen calls: before they are made, after they were made but before the
+ * answer is out, or without end. A crash between two calls is a callback here that kills the caller.
+ */
+import * as http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
+export type Fault =
+  /** Not forwarded; the caller hears nothing after `crash` was called, and its stream is cut. */
+  | { readonly do: 'before'; readonly crash: () => void | Promise<void> }
+  /** Forwarded and answered by etcd; the answer is lost, after `crash` was called. */
+  | { readonly do: 'after'; readonly crash: () => void | Promise<void> }
+  | { readonly do: 'delay'; readonly ms: number }
+  /** Neither forwarded nor answered, for as long as the caller waits. */
+  | { readonly do: 'hang' }
+  /** Forwarded and carried out, and never answered. */
+  | { readonly do: 'swallow' }
+  /** The connection is reset, with every other call on it. */
+  | { readonly do: 'cut' }
+  /** Answered at once with this instead. */
+  | { readonly do: 'answer'; readonly code: number; readonly message: string };
+
+export interface Rule {
+  /** Such as `Cluster/MemberAdd`; without it, any call. */
+  readonly method?: string;
+  /** Which of the matching calls from now on, counted from 1; without it, every one. */
+  readonly nth?: number;
+  readonly fault: Fault;
+}
+
+/** A call as it arrived, whatever became of it. */
+export interface SeenCall {
+  readonly method: string;
+  readonly headers: http2.IncomingHttpHeaders;
+}
+
+export interface GrpcProxy {
+  readonly endpoint: string;
+  readonly calls: readonly SeenCall[];
+  /** Connections that are open now. */
+  readonly connections: number;
+  /** Adds a fault; the returned function takes it away. */
+  add(rule: Rule): () => void;
+  close(): Promise<void>;
+}
+
+export interface ProxyOptions {
+  /** `http://address:port` or `https://…` of the real one. */
+  readonly target: string;
+  readonly host?: string;
+  readonly port?: number;
+  /** What the real one wants of its clients, when it speaks TLS. */
+  readonly upstream?: http2.SecureClientSessionOptions;
+  /** With a certificate, the proxy itself speaks TLS. */
+  readonly tls?: http2.SecureServerOptions;
+}
+
+const WIDE = { settings: { initialWindowSize: 4 * 1024 ** 2 } };
+const UNAVAILABLE = 14;
+/** Names that belong to one connection and are not passed on. */
+const OWN = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', ':authority', ':scheme'];
+
+export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> {
+  const { tls } = options;
+  const server = tls ? http2.createSecureServer({ ...WIDE, ...tls }) : http2.createServer(WIDE);
+  const sessions = new Set<http2.ServerHttp2Session>();
+  const calls: SeenCall[] = [];
+  const rules: { readonly rule: Rule; seen: number }[] = [];
+  const upstream = keepUpstream(options);
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session)).on('error', () => {});
+  });
+  server.on('sessionError', () => {});
+  server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
+    stream.on('error', () => {}); // callers go away: that is what this is for
+    const method = (headers[':path'] ?? '').replace(/^\/etcdserverpb\./, '');
+    calls.push({ method, headers });
+    const matching = rules.filter(({ rule }) => rule.method === undefined || rule.method === method);
+    for (const each of matching) each.seen++;
+    const hit = matching.find(({ rule, seen }) => rule.nth === undefined || rule.nth === seen);
+    void serve(stream, headers, upstream.session, hit?.rule.fault);
+  });
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve));
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    endpoint: `${tls ? 'https' : 'http'}://${address}:${port}`,
+    calls,
+    get connections() {
+      return sessions.size;
+    },
+    add: (rule) => {
+      const entry = { rule, seen: 0 };
+      rules.push(entry);
+      return () => void rules.splice(rules.indexOf(entry), 1);
+    },
+    close: async () => {
+      for (const session of sessions) session.destroy();
+      upstream.close();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** One session to the real one, opened when it is needed and again after it was lost. */
+function keepUpstream({ target, upstream = {} }: ProxyOptions): {
+  readonly session: () => http2.ClientHttp2Session;
+  readonly close: () => void;
+} {
+  let current: http2.ClientHttp2Session | undefined;
+  return {
+    session: () => {
+      if (current && !current.closed && !current.destroyed) return current;
+      const opened = http2.connect(target, { ...WIDE, ...upstream });
+      opened.on('error', () => {});
+      opened.once('connect', () => opened.setLocalWindowSize(4 * 1024 ** 2));
+      current = opened;
+      return opened;
+    },
+    close: () => current?.destroy(),
+  };
+}
+
+async function serve(
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  upstream: () => http2.ClientHttp2Session,
+  fault: Fault | undefined,
+): Promise<void> {
+  switch (fault?.do) {
+    case undefined:
+      return forward(stream, headers, upstream());
+    case 'delay':
+      await new Promise((resolve) => setTimeout(resolve, fault.ms));
+      return forward(stream, headers, upstream());
+    case 'hang':
+      return void stream.resume();
+    case 'cut':
+      return stream.session?.destroy();
+    case 'answer':
+      return answer(stream, fault.code, fault.message);
+    case 'before':
+      await fault.crash();
+      return stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    case 'after':
+    case 'swallow':
+      await carryOut(stream, headers, upstream());
+      if (fault.do === 'swallow') return;
+      await fault.crash();
+      return stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
+/** An answer of the proxy's own, as gRPC tells a failure: in the headers, without a message. */
+function answer(stream: http2.ServerHttp2Stream, code: number, message: string): void {
+  if (stream.destroyed || stream.headersSent) return;
+  const status = { 'grpc-status': String(code), 'grpc-message': encodeURIComponent(message) };
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...status }, { endStream: true });
+}
+
+function request(
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  session: http2.ClientHttp2Session,
+): http2.ClientHttp2Stream {
+  const passed = Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN.includes(name)));
+  const made = session.request(passed);
+  made.on('error', () => {});
+  stream.pipe(made);
+  return made;
+}
+
+function forward(
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  session: http2.ClientHttp2Session,
+): void {
+  const made = request(stream, headers, session);
+  let trailers: http2.OutgoingHttpHeaders = {};
+  made.on('response', (answered, flags) => {
+    if (stream.destroyed) return;
+    const endStream = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    stream.respond(answered, endStream ? { endStream } : { waitForTrailers: true });
+    if (!endStream) made.pipe(stream);
+  });
+  made.on('trailers', (received) => {
+    trailers = received;
+  });
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+  stream.on('close', () => made.close(http2.constants.NGHTTP2_CANCEL));
+  made.on('close', () => {
+    if (stream.destroyed) return;
+    if (!stream.headersSent) answer(stream, UNAVAILABLE, 'the proxy lost the connection to etcd');
+    else if (made.rstCode !== 0) stream.close(made.rstCode);
+  });
+}
+
+/** Resolves when etcd has answered, or cannot any more. Nothing of the answer gets through. */
+async function carryOut(
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+  session: http2.ClientHttp2Session,
+): Promise<void> {
+  const made = request(stream, headers, session);
+  made.resume();
+  await new Promise((resolve) => made.once('close', resolve));
+}
