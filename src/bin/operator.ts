@@ -6,20 +6,22 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL, LEASE_NAME, MANAGED_SELECTOR } from '../api/names.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
 import { EtcdClient } from '../etcd/client.ts';
-import { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
+import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
 import type { Resource } from '../kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
-import { Transport } from '../kube/transport.ts';
+import { type CallReport, Transport } from '../kube/transport.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
 import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { Controller } from '../runtime/controller.ts';
+import { alive, ready } from '../runtime/health.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { serve, startCache, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import { Pulse } from '../runtime/pulse.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
 
 const now = (): number => clock.now();
@@ -38,6 +40,15 @@ interface Process {
   readonly identity: string;
   /** Aborts when the process is to end. */
   readonly signal: AbortSignal;
+  readonly pulse: Pulse;
+  /** What the probes are answered from, as far as it exists yet. */
+  readonly parts: Parts;
+}
+
+interface Parts {
+  stores: readonly AnyStore[];
+  controllers: readonly { readonly name: string; readonly depth: number; readonly oldestPassMs: number }[];
+  readonly deadWatches: string[];
 }
 
 interface Stores {
@@ -49,7 +60,8 @@ interface Stores {
   readonly budgets: Store<NonNullable<(typeof podDisruptionBudgets)['object']>>;
 }
 
-function startStores(client: Client, { flags, log, signal }: Process): Stores {
+function startStores(client: HttpClient, process: Process): Stores {
+  const { flags, log, signal, metrics, pulse, parts } = process;
   const namespaces = flags.watchNamespaces;
   const stores: Stores = {
     clusters: new Store(clusterResource, namespaces),
@@ -59,7 +71,11 @@ function startStores(client: Client, { flags, log, signal }: Process): Stores {
     volumes: new Store(persistentVolumeClaims, namespaces),
     budgets: new Store(podDisruptionBudgets, namespaces),
   };
-  const options = { client, clock, log, signal };
+  const onDead = (kind: string, error: unknown): void => {
+    log.error({ kind, error: String(error) }, 'a watch has ended: this is a bug');
+    parts.deadWatches.push(kind);
+  };
+  const options = { client, clock, log, signal, metrics, pulse, onDead };
   const ours = { ...options, selector: MANAGED_SELECTOR };
   startCache(stores.clusters, options);
   startCache(stores.members, options);
@@ -67,33 +83,45 @@ function startStores(client: Client, { flags, log, signal }: Process): Stores {
   startCache(stores.pods, ours);
   startCache(stores.volumes, ours);
   startCache(stores.budgets, ours);
+  parts.stores = Object.values(stores) as AnyStore[];
   return stores;
 }
 
 /** Starts both controllers; the answer stops them and waits for what they are doing. */
-function startControllers(client: Client, stores: Stores, process: Process, signal: AbortSignal): () => Promise<void> {
-  const { flags, log, metrics, identity } = process;
-  const etcd = new EtcdClient(() => clock.monotonic());
+function startControllers(
+  client: HttpClient,
+  stores: Stores,
+  process: Process,
+  signal: AbortSignal,
+): () => Promise<void> {
+  const { flags, log, metrics, identity, parts } = process;
+  const etcd = new EtcdClient(() => clock.monotonic(), {
+    onCall: ({ method, outcome, ms }) => {
+      metrics.etcdCalls.inc({ method, outcome });
+      metrics.etcdSeconds.observe({ method }, ms / 1000);
+    },
+  });
   const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
   const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
-  const all: readonly AnyStore[] = Object.values(stores) as AnyStore[];
-  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: all, signal };
+  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: parts.stores, signal };
   const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
   const ports = { client, etcd, now, images, ...stores };
-
   const cluster = new Controller(clusterBrain(ports), options);
   const member = new Controller(memberBrain(ports), options);
+  parts.controllers = [cluster, member];
+  metrics.gauges(parts);
   wireCluster(ports, (key) => cluster.enqueue(key));
   wireMember(ports, (key) => member.enqueue(key));
   for (const object of stores.clusters.all()) cluster.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
   for (const object of stores.members.all()) member.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
   return async () => {
     await Promise.all([cluster.stop(), member.stop()]);
+    await recorder.flush();
     etcd.close();
   };
 }
 
-async function leadership(client: Client, { flags, log, identity }: Process): Promise<Leadership | undefined> {
+async function leadership(client: HttpClient, { flags, log, identity }: Process): Promise<Leadership | undefined> {
   if (!flags.leaderElect) return undefined;
   const namespace = flags.namespace ?? (await readOwnNamespace());
   if (namespace === undefined) throw new Usage('--leader-elect needs a namespace: set POD_NAMESPACE or --namespace', 2);
@@ -109,7 +137,7 @@ async function leadership(client: Client, { flags, log, identity }: Process): Pr
 }
 
 /** Until the process is told to end (0), or must not act any more (1). */
-async function lead(client: Client, stores: Stores, process: Process): Promise<number> {
+async function lead(client: HttpClient, stores: Stores, process: Process): Promise<number> {
   const { log, metrics, signal } = process;
   const lease = await leadership(client, process);
   if (lease) {
@@ -120,12 +148,7 @@ async function lead(client: Client, stores: Stores, process: Process): Promise<n
   log.info('acting');
   const stopActing = new AbortController();
   const acting = AbortSignal.any([signal, stopActing.signal]);
-  const stopControllers = startControllers(
-    client.guardedBy(() => lease?.held ?? true),
-    stores,
-    process,
-    acting,
-  );
+  const stopControllers = startControllers(lease ? client.guardedBy(lease) : client, stores, process, acting);
   const end = await (lease?.keep(signal) ?? untilAborted(signal));
   stopActing.abort();
   await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);
@@ -143,45 +166,68 @@ const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
     signal.addEventListener('abort', () => resolve('leaving'), { once: true });
   });
 
+function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
+  const monotonic = (): number => clock.monotonic();
+  const source = flags.kubeconfig
+    ? identityFromKubeconfig({ files: [flags.kubeconfig], env: process.env, monotonic })
+    : identityFromPod(process.env, monotonic);
+  const onCall = ({ verb, resource, code, ms }: CallReport): void => {
+    if (code > 0) pulse.heard();
+    metrics.apiRequests.inc({ verb, resource, code });
+    metrics.apiSeconds.observe({ verb }, ms / 1000);
+  };
+  return new HttpClient(new Transport(source, { onCall, monotonic }));
+}
+
+/** Resolves to what closes them. */
+async function servePages({ flags, metrics, pulse, parts }: Process): Promise<() => void> {
+  const unsynced = (): readonly string[] => parts.stores.filter((s) => !s.synced).map((s) => s.resource.kind);
+  const probes = {
+    '/healthz': () =>
+      alive({
+        deadWatches: parts.deadWatches,
+        oldestPassMs: Math.max(0, ...parts.controllers.map((c) => c.oldestPassMs)),
+      }),
+    '/readyz': () => ready({ unsynced: unsynced(), silentMs: pulse.silentMs }),
+  };
+  const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
+  const servers = await Promise.all([
+    serve(flags.healthProbeBindAddress, probes),
+    serve(flags.metricsBindAddress, { '/metrics': metricsPage }),
+  ]);
+  return () => {
+    for (const server of servers) {
+      server?.closeAllConnections();
+      server?.close();
+    }
+  };
+}
+
 /** Runs until the signal; resolves to the exit code. */
 export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal): Promise<number> {
   const metrics = createMetrics();
-  const identity = `${hostname()}_${randomUUID()}`;
-  const monotonic = (): number => clock.monotonic();
-  const source = flags.kubeconfig
-    ? identityFromKubeconfig(flags.kubeconfig, monotonic)
-    : identityFromPod(process.env, monotonic);
-  await source().catch((error: unknown) => {
+  const pulse = new Pulse(clock);
+  const client = connect(flags, metrics, pulse);
+  await client.transport.identity().catch((error: unknown) => {
     throw new Usage(
       `cannot tell where the API server is: ${error instanceof Error ? error.message : String(error)}`,
       2,
     );
   });
-  const client = new Client(new Transport(source));
-  let ready = false;
-  const pages = {
-    '/healthz': () => ({ code: 200, text: 'ok\n' }),
-    '/readyz': () => (ready ? { code: 200, text: 'ok\n' } : { code: 503, text: 'the caches are not filled yet\n' }),
-  };
-  const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
-  const servers = await Promise.all([
-    serve(flags.healthProbeBindAddress, pages),
-    serve(flags.metricsBindAddress, { '/metrics': metricsPage }),
-  ]);
-  const self: Process = { flags, log, metrics, identity, signal };
+  const identity = `${hostname()}_${randomUUID()}`;
+  const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
+  const self: Process = { flags, log, metrics, identity, signal, pulse, parts };
+  const stores = startStores(client, self);
+  const closePages = await servePages(self);
+  void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
-    const stores = startStores(client, self);
-    await whenSynced(Object.values(stores) as AnyStore[], clock, signal);
-    ready = true;
+    await whenSynced(parts.stores, clock, signal);
     return await lead(client, stores, self);
   } catch (error) {
     if (signal.aborted) return 0;
     throw error;
   } finally {
-    for (const server of servers) {
-      server?.closeAllConnections();
-      server?.close();
-    }
+    closePages();
     await client.transport.close();
   }
 }

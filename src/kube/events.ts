@@ -2,6 +2,7 @@
 import type { Event } from '../gen/kube.ts';
 import type { Client } from './client.ts';
 import { isNotFound } from './errors.ts';
+import { EventLedger } from './event-ledger.ts';
 import { apiVersionOf, type KubeObject, type Resource } from './object.ts';
 import { events } from './resources.ts';
 
@@ -11,15 +12,10 @@ export interface EventText {
   readonly note: string;
 }
 
-interface Sent {
-  readonly name: string;
-  readonly at: number;
-  count: number;
+/** Takes note of something. Never fails and never waits: an Event must not hold up what it tells about. */
+export interface Recorder {
+  record(resource: Resource, object: KubeObject, text: EventText): void;
 }
-
-const SERIES_MS = 10 * 60_000;
-const MAX_REMEMBERED = 2_000;
-const MAX_NOTE = 1_000;
 
 export interface RecorderOptions {
   readonly client: Client;
@@ -29,36 +25,71 @@ export interface RecorderOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The same words about the same object within ten minutes are counted on one Event, not written again. */
-export class EventRecorder {
+interface Telling {
+  readonly resource: Resource;
+  readonly about: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly text: EventText;
+  readonly at: number;
+}
+
+const MAX_NOTE = 1_000;
+/** What waits to be written while the API server is slow; beyond that the oldest is not told. */
+const MAX_WAITING = 500;
+const WRITE_MS = 5_000;
+
+export class EventRecorder implements Recorder {
   readonly #options: RecorderOptions;
-  readonly #sent = new Map<string, Sent>();
+  readonly #ledger = new EventLedger();
+  readonly #waiting: Telling[] = [];
+  #writing: Promise<void> | undefined;
+  #named = 0;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
   }
 
-  /** Never rejects: an Event that cannot be written must not stop what it tells about. */
-  async record(resource: Resource, object: KubeObject, text: EventText, signal: AbortSignal): Promise<void> {
+  record(resource: Resource, object: KubeObject, text: EventText): void {
     const { namespace = 'default', name = '', uid = '' } = object.metadata;
-    const key = [uid, text.type, text.reason, text.note].join('\n');
-    const now = this.#options.now();
-    const old = this.#sent.get(key);
-    try {
-      if (old && now - old.at < SERIES_MS && (await this.#count(namespace, old, now, signal))) return;
-      const event = this.#event(resource, { namespace, name, uid }, text, now);
-      await this.#options.client.create(events, event, signal);
-      this.#remember(key, { name: event.metadata.name ?? '', at: now, count: 1 });
-    } catch (error) {
-      this.#options.onError(error);
-    }
+    this.#waiting.push({ resource, about: { namespace, name, uid }, text, at: this.#options.now() });
+    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+    this.#writing ??= this.#writeAll();
   }
 
-  async #count(namespace: string, sent: Sent, now: number, signal: AbortSignal): Promise<boolean> {
-    sent.count++;
-    const series = { count: sent.count, lastObservedTime: microTime(now) };
+  /** Resolves when everything that was recorded is written, or given up. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift())
+      try {
+        await this.#write(next);
+      } catch (error) {
+        this.#options.onError(error);
+      }
+    this.#writing = undefined;
+  }
+
+  async #write(telling: Telling): Promise<void> {
+    const { about, text, at } = telling;
+    const entry = this.#ledger.enter({ ...text, uid: about.uid }, at);
+    if (entry.do === 'hold') return;
+    if (entry.do === 'count') {
+      if (await this.#count(about.namespace, entry.name, entry.count, at)) return;
+      this.#ledger.lost(entry.key);
+    }
+    const note = entry.do === 'create' ? entry.note : text.note;
+    const event = this.#event(telling, note);
+    await this.#options.client.create(events, event, AbortSignal.timeout(WRITE_MS));
+    this.#ledger.created(entry.key, event.metadata.name ?? '', at);
+  }
+
+  /** False when the Event is not there any more. */
+  async #count(namespace: string, name: string, count: number, now: number): Promise<boolean> {
+    const series = { count, lastObservedTime: microTime(now) };
     try {
-      await this.#options.client.patch(events, { namespace, name: sent.name }, { series }, { signal });
+      const signal = AbortSignal.timeout(WRITE_MS);
+      await this.#options.client.patch(events, { namespace, name }, { series }, { signal });
       return true;
     } catch (error) {
       if (isNotFound(error)) return false;
@@ -66,28 +97,16 @@ export class EventRecorder {
     }
   }
 
-  #remember(key: string, sent: Sent): void {
-    this.#sent.delete(key);
-    this.#sent.set(key, sent);
-    const oldest = this.#sent.keys().next();
-    if (this.#sent.size > MAX_REMEMBERED && !oldest.done) this.#sent.delete(oldest.value);
-  }
-
-  #event(
-    resource: Resource,
-    about: { readonly namespace: string; readonly name: string; readonly uid: string },
-    text: EventText,
-    now: number,
-  ): Event {
-    const suffix = Math.floor(now * 1000 + this.#sent.size).toString(16);
+  #event({ resource, about, text, at }: Telling, note: string): Event {
+    const suffix = `${Math.floor(at).toString(16)}${(this.#named++ % 4096).toString(16).padStart(3, '0')}`;
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name: `${about.name}.${suffix}`, namespace: about.namespace },
-      eventTime: microTime(now),
+      eventTime: microTime(at),
       type: text.type,
       reason: text.reason,
-      note: text.note.slice(0, MAX_NOTE),
+      note: note.slice(0, MAX_NOTE),
       action: 'Reconcile',
       reportingController: this.#options.controller,
       reportingInstance: this.#options.instance,

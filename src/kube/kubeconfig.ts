@@ -1,13 +1,17 @@
-/** Where the API server is and who we are: from a kubeconfig file, or from inside a Pod. */
+/** Where the API server is and who we are: from kubeconfig files, or from inside a Pod. */
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { Identity, IdentitySource } from './transport.ts';
+import { type ExecEntry, execIdentity } from './exec-credential.ts';
+import { type Identity, type IdentitySource, rereading } from './identity.ts';
 
 interface ClusterEntry {
   readonly server?: string;
   readonly 'certificate-authority'?: string;
   readonly 'certificate-authority-data'?: string;
+  readonly 'tls-server-name'?: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'proxy-url'?: string;
 }
 interface UserEntry {
   readonly 'client-certificate'?: string;
@@ -16,81 +20,149 @@ interface UserEntry {
   readonly 'client-key-data'?: string;
   readonly token?: string;
   readonly tokenFile?: string;
+  readonly exec?: ExecEntry;
+  readonly username?: string;
+  readonly 'auth-provider'?: unknown;
+  readonly as?: string;
+}
+interface ContextEntry {
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly namespace?: string;
 }
 interface KubeconfigFile {
   readonly 'current-context'?: string;
-  readonly contexts?: readonly {
-    readonly name: string;
-    readonly context: { readonly cluster: string; readonly user: string };
-  }[];
-  readonly clusters?: readonly { readonly name: string; readonly cluster: ClusterEntry }[];
-  readonly users?: readonly { readonly name: string; readonly user: UserEntry }[];
+  readonly contexts?: readonly { readonly name: string; readonly context: ContextEntry }[] | null;
+  readonly clusters?: readonly { readonly name: string; readonly cluster: ClusterEntry }[] | null;
+  readonly users?: readonly { readonly name: string; readonly user: UserEntry }[] | null;
 }
 
-/** Tokens in a Pod live for an hour and are replaced long before; the files are read again this often. */
-const REREAD_MS = 30_000;
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+type Env = Readonly<Record<string, string | undefined>>;
 
+/** An entry and the folder that its relative paths start from. */
+interface Placed<T> {
+  readonly entry: T;
+  readonly folder: string;
+}
+
+interface Merged {
+  readonly files: string;
+  readonly current: string;
+  readonly contexts: ReadonlyMap<string, Placed<ContextEntry>>;
+  readonly clusters: ReadonlyMap<string, Placed<ClusterEntry>>;
+  readonly users: ReadonlyMap<string, Placed<UserEntry>>;
+}
+
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
 
-/** Reads one kubeconfig file. Relative paths in it are relative to the file. */
-export async function readKubeconfig(path: string): Promise<Identity> {
-  const file = parse(await readFile(path, 'utf8')) as KubeconfigFile;
-  const name = file['current-context'];
-  const context = file.contexts?.find((c) => c.name === name)?.context;
-  if (!context) throw new Error(`${path} has no context called ${JSON.stringify(name ?? '')}: set current-context`);
-  const cluster = file.clusters?.find((c) => c.name === context.cluster)?.cluster;
-  if (!cluster?.server) throw new Error(`${path} has no server for the cluster ${JSON.stringify(context.cluster)}`);
-  const user = file.users?.find((u) => u.name === context.user)?.user ?? {};
-  const text = async (data: string | undefined, at: string | undefined): Promise<string | undefined> =>
-    data !== undefined ? decode(data) : at !== undefined ? readFile(resolve(dirname(path), at), 'utf8') : undefined;
-  const [ca, cert, key, tokenText] = await Promise.all([
-    text(cluster['certificate-authority-data'], cluster['certificate-authority']),
-    text(user['client-certificate-data'], user['client-certificate']),
-    text(user['client-key-data'], user['client-key']),
-    text(undefined, user.tokenFile),
-  ]);
-  const token = user.token ?? tokenText?.trim();
-  return {
-    server: cluster.server.replace(/\/+$/, ''),
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-    ...(token !== undefined && { token }),
-  };
+/** The files that kubectl would read: those of the variable, else the one at home. */
+export function kubeconfigFiles(env: Env, home: string): readonly string[] {
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
+  return listed.length > 0 ? listed : [join(home, '.kube', 'config')];
 }
 
-async function readServiceAccount(env: Readonly<Record<string, string | undefined>>): Promise<Identity> {
+/** What is said first stays: of two files with the same name in them, the first counts. One that is missing is skipped. */
+async function merge(files: readonly string[]): Promise<Merged> {
+  const contexts = new Map<string, Placed<ContextEntry>>();
+  const clusters = new Map<string, Placed<ClusterEntry>>();
+  const users = new Map<string, Placed<UserEntry>>();
+  let current = '';
+  for (const path of files) {
+    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && files.length > 1) return '';
+      throw new Error(`cannot read the kubeconfig ${path}: ${error.message}`, { cause: error });
+    });
+    const file = (parse(text) ?? {}) as KubeconfigFile;
+    const folder = dirname(resolve(path));
+    current ||= file['current-context'] ?? '';
+    const put = <T>(map: Map<string, Placed<T>>, name: string, entry: T): void => {
+      if (!map.has(name)) map.set(name, { entry, folder });
+    };
+    for (const { name, context } of file.contexts ?? []) put(contexts, name, context);
+    for (const { name, cluster } of file.clusters ?? []) put(clusters, name, cluster);
+    for (const { name, user } of file.users ?? []) put(users, name, user);
+  }
+  return { files: files.join(', '), current, contexts, clusters, users };
+}
+
+const text = async (data: string | undefined, file: string | undefined, folder: string): Promise<string | undefined> =>
+  data ? decode(data) : file ? readFile(resolve(folder, file), 'utf8') : undefined;
+
+/** Settings that we do not have are refused: to go on without them would be to be somebody else, or to speak to anybody. */
+function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, files: string): void {
+  const refused: readonly (readonly [boolean, string])[] = [
+    [cluster['insecure-skip-tls-verify'] === true, 'insecure-skip-tls-verify: give the certificate-authority instead'],
+    [cluster['proxy-url'] !== undefined, 'proxy-url: reach the API server without a proxy'],
+    [user.as !== undefined, 'as: use credentials of that user instead'],
+    [user['auth-provider'] !== undefined, 'auth-provider: use an exec plugin instead, as kubectl does since 1.26'],
+    [user.username !== undefined, 'username: use a token or a certificate instead'],
+  ];
+  for (const [is, what] of refused)
+    if (is) throw new Error(`${files} uses something that is not supported here, ${what}`);
+}
+
+/** Reads the files as kubectl does. Relative paths are relative to the file that they are in. */
+export async function readKubeconfig(files: readonly string[], contextName?: string, env: Env = {}): Promise<Identity> {
+  const merged = await merge(files);
+  const name = contextName ?? merged.current;
+  const context = merged.contexts.get(name)?.entry;
+  if (!context)
+    throw new Error(`${merged.files} has no context called ${JSON.stringify(name)}: set current-context or name one`);
+  const cluster = merged.clusters.get(context.cluster ?? '');
+  if (!cluster?.entry.server)
+    throw new Error(`${merged.files} has no server for the cluster ${JSON.stringify(context.cluster ?? '')}`);
+  const user = merged.users.get(context.user ?? '') ?? { entry: {}, folder: '' };
+  refuseUnsupported(cluster.entry, user.entry, merged.files);
+  const ca = await text(
+    cluster.entry['certificate-authority-data'],
+    cluster.entry['certificate-authority'],
+    cluster.folder,
+  );
+  const reach = {
+    server: cluster.entry.server.replace(/\/+$/, ''),
+    ...(ca !== undefined && { ca }),
+    ...(cluster.entry['tls-server-name'] && { serverName: cluster.entry['tls-server-name'] }),
+    ...(context.namespace && { namespace: context.namespace }),
+  };
+  const { exec } = user.entry;
+  if (exec) return { ...reach, ...(await execIdentity(exec, { env, folder: user.folder, cluster: reach })) };
+  return { ...reach, ...(await credentials(user)) };
+}
+
+async function credentials({ entry, folder }: Placed<UserEntry>): Promise<Partial<Identity>> {
+  const [cert, key, tokenText] = await Promise.all([
+    text(entry['client-certificate-data'], entry['client-certificate'], folder),
+    text(entry['client-key-data'], entry['client-key'], folder),
+    text(undefined, entry.tokenFile, folder),
+  ]);
+  const token = tokenText?.trim() ?? entry.token; // the file can be renewed, so it goes before the word
+  return { ...(cert !== undefined && { cert }), ...(key !== undefined && { key }), ...(token && { token }) };
+}
+
+async function readServiceAccount(env: Env, folder: string): Promise<Identity> {
   const host = env['KUBERNETES_SERVICE_HOST'];
   if (!host) throw new Error('this is not a Pod (KUBERNETES_SERVICE_HOST is not set): pass --kubeconfig');
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
   const [token, ca] = await Promise.all([
-    readFile(`${SERVICE_ACCOUNT}/token`, 'utf8'),
-    readFile(`${SERVICE_ACCOUNT}/ca.crt`, 'utf8'),
+    readFile(join(folder, 'token'), 'utf8'),
+    readFile(join(folder, 'ca.crt'), 'utf8'),
   ]);
   return { server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, token: token.trim(), ca };
 }
 
-/** Reads again from time to time; a file that cannot be read in the middle of its rotation leaves the last answer. */
-export function rereading(read: () => Promise<Identity>, now: () => number): IdentitySource {
-  let last: { readonly identity: Identity; readonly at: number } | undefined;
-  return async () => {
-    if (last && now() - last.at < REREAD_MS) return last.identity;
-    try {
-      last = { identity: await read(), at: now() };
-    } catch (error) {
-      if (!last) throw error;
-      last = { ...last, at: now() };
-    }
-    return last.identity;
-  };
+export interface KubeconfigOptions {
+  readonly files: readonly string[];
+  readonly context?: string;
+  readonly env?: Env;
+  readonly monotonic: () => number;
 }
 
-export const identityFromKubeconfig = (path: string, now: () => number): IdentitySource =>
-  rereading(() => readKubeconfig(path), now);
+export const identityFromKubeconfig = ({ files, context, env, monotonic }: KubeconfigOptions): IdentitySource =>
+  rereading(() => readKubeconfig(files, context, env), monotonic);
 
-export const identityFromPod = (env: Readonly<Record<string, string | undefined>>, now: () => number): IdentitySource =>
-  rereading(() => readServiceAccount(env), now);
+export const identityFromPod = (env: Env, monotonic: () => number, folder = SERVICE_ACCOUNT): IdentitySource =>
+  rereading(() => readServiceAccount(env, folder), monotonic);
 
 /** The namespace that a Pod runs in. */
 export const readOwnNamespace = async (): Promise<string | undefined> => {

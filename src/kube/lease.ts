@@ -5,6 +5,7 @@
 import type { Lease, LeaseSpec } from '../gen/kube.ts';
 import type { Client } from './client.ts';
 import { isConflict } from './errors.ts';
+import type { Fence } from './http-client.ts';
 import type { Ref } from './object.ts';
 import { leases } from './resources.ts';
 
@@ -41,18 +42,41 @@ export interface LeadershipOptions {
 
 const microTime = (date: Date): string => date.toISOString().replace('Z', '000Z');
 
-export class Leadership {
+/** The two clocks at one moment. */
+interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+export class Leadership implements Fence {
   readonly #options: LeadershipOptions;
-  #renewedAt: number | undefined;
+  #renewedAt: Moment | undefined;
   #seen: { readonly version: string; readonly at: number } | undefined;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
   }
 
-  /** Whether a write started now is certainly ours to make. */
+  /** Whether a write that leaves now is certainly ours to make. */
   get held(): boolean {
-    return this.#renewedAt !== undefined && this.#options.monotonic() - this.#renewedAt < RENEW_DEADLINE_MS;
+    return this.remainingMs() > 0;
+  }
+
+  readonly open = (): boolean => this.held;
+
+  /**
+   * How long the lease is certainly ours. A process that was stopped sees it on the monotonic clock; a machine that was
+   * suspended sees it only on the clock on the wall. The more pessimistic of the two counts.
+   */
+  readonly remainingMs = (): number => {
+    if (this.#renewedAt === undefined) return 0;
+    const { monotonic, wall } = this.#moment();
+    const elapsed = Math.max(monotonic - this.#renewedAt.monotonic, wall - this.#renewedAt.wall);
+    return Math.max(0, RENEW_DEADLINE_MS - elapsed);
+  };
+
+  #moment(): Moment {
+    return { monotonic: this.#options.monotonic(), wall: this.#options.now().getTime() };
   }
 
   /** Resolves when the lease is ours; rejects when the signal ends the wait. */
@@ -78,21 +102,21 @@ export class Leadership {
   /** Lets the next one start at once instead of after the lease has run out. */
   async release(): Promise<void> {
     const { client, ref, identity } = this.#options;
+    this.#renewedAt = undefined; // from here on nothing is written, whatever is still on its way to a write
     const lease = await client.get(leases, ref);
-    this.#renewedAt = undefined;
     if (lease?.spec?.holderIdentity !== identity) return;
     await this.#write(lease, { holderIdentity: '', leaseDurationSeconds: 1 });
   }
 
   async #attempt(signal: AbortSignal): Promise<void> {
-    const { client, ref, identity, monotonic, onError } = this.#options;
+    const { client, ref, identity, onError } = this.#options;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(RENEW_DEADLINE_MS / 2)]);
-    const started = monotonic(); // the lease counts from when we asked, not from when the answer came
+    const started = this.#moment(); // the lease counts from when we asked, not from when the answer came
     try {
       const lease = await client.get(leases, ref, limit);
       const version = lease?.metadata.resourceVersion ?? '';
-      if (this.#seen?.version !== version) this.#seen = { version, at: started };
-      const move = decideLease(identity, { lease, unchangedMs: started - this.#seen.at });
+      if (this.#seen?.version !== version) this.#seen = { version, at: started.monotonic };
+      const move = decideLease(identity, { lease, unchangedMs: started.monotonic - this.#seen.at });
       if (move === 'wait') {
         this.#renewedAt = undefined; // somebody else has it, whatever we remember
         return;

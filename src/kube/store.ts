@@ -16,17 +16,18 @@ interface Shard<T> {
 }
 
 interface Waiter {
-  readonly shard: Shard<unknown>;
-  readonly version: string;
-  readonly reached: () => void;
+  readonly holds: () => boolean;
+  readonly resolve: () => void;
 }
 
 /** A store of any kind, for those who do not care which. */
 export interface AnyStore {
   readonly resource: Resource;
   readonly synced: boolean;
+  readonly size: number;
   onChange(listener: Listener<KubeObject>): void;
   reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
+  gone(key: string, uid: string, signal: AbortSignal): Promise<void>;
 }
 
 export const ALL_NAMESPACES = '';
@@ -43,7 +44,7 @@ export class Store<T extends KubeObject> {
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
-  #waiters: Waiter[] = [];
+  readonly #waiters = new Set<Waiter>();
 
   constructor(resource: Resource<T>, namespaces: readonly string[], indexedLabels: readonly string[] = []) {
     this.resource = resource;
@@ -147,23 +148,32 @@ export class Store<T extends KubeObject> {
   /** Resolves when this cache has seen the given version of something in the namespace: read your writes. */
   async reached(namespace: string, version: string, signal: AbortSignal): Promise<void> {
     const shard = this.#shards.get(namespace) ?? this.#shards.get(ALL_NAMESPACES);
-    if (!shard || isAtLeast(shard.version, version)) return;
+    if (shard) await this.#until(() => isAtLeast(shard.version, version), signal);
+  }
+
+  /** Resolves when this cache does not have that very object any more. A deletion is a write without a version. */
+  async gone(key: string, uid: string, signal: AbortSignal): Promise<void> {
+    await this.#until(() => this.get(key)?.metadata.uid !== uid, signal);
+  }
+
+  async #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
+    if (holds()) return;
     signal.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
-      const waiter: Waiter = { shard, version, reached: () => finish(resolve) };
+      const waiter: Waiter = { holds, resolve: () => finish(resolve) };
       const onAbort = (): void => finish(() => reject(signal.reason as Error));
       const finish = (settle: () => void): void => {
         signal.removeEventListener('abort', onAbort);
-        this.#waiters = this.#waiters.filter((w) => w !== waiter);
+        this.#waiters.delete(waiter);
         settle();
       };
       signal.addEventListener('abort', onAbort);
-      this.#waiters.push(waiter);
+      this.#waiters.add(waiter);
     });
   }
 
   #wake(): void {
-    for (const waiter of this.#waiters) if (isAtLeast(waiter.shard.version, waiter.version)) waiter.reached();
+    for (const waiter of this.#waiters) if (waiter.holds()) waiter.resolve();
   }
 }
 

@@ -1,17 +1,12 @@
-/** HTTP to the API server: one shared HTTP/2 connection pool, JSON in and out, a time limit on every call. */
+/** HTTP to the API server: one shared HTTP/2 connection, JSON in and out, a time limit on every call. */
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Status } from '../gen/kube.ts';
-import { ApiError } from './errors.ts';
+import { type CallName, nameCall } from './call-name.ts';
+import { ApiError, isUnauthorized, noAnswer } from './errors.ts';
+import type { Identity, IdentitySource } from './identity.ts';
+import { jsonLines } from './json-lines.ts';
 
-/** How to reach and convince the API server, as it is now: credentials rotate under a running process. */
-export interface Identity {
-  readonly server: string;
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
-  readonly token?: string;
-}
-export type IdentitySource = () => Promise<Identity>;
+export type { Identity, IdentitySource };
 
 export interface Call {
   readonly method?: Dispatcher.HttpMethod;
@@ -20,14 +15,32 @@ export interface Call {
   readonly contentType?: string;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  /** Asked at the last moment before the request leaves: a process that was paused must not act on what it knew before. */
+  readonly maySend?: () => boolean;
+}
+
+/** One call that is over: for metrics, and for whoever wants to know when the server was last heard of. */
+export interface CallReport extends CallName {
+  /** The HTTP status, or 0 without an answer. */
+  readonly code: number;
+  readonly ms: number;
+}
+
+export interface TransportOptions {
+  readonly onCall?: (report: CallReport) => void;
+  readonly monotonic?: () => number;
 }
 
 const CALL_TIMEOUT_MS = 15_000;
+/** A stream that does not even begin by then is on a dead connection. undici then PINGs, and drops a session that is silent. */
+const STREAM_START_MS = 30_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 const USER_AGENT = 'etcd-operator';
 
+/** Seconds, as the API server sends them; a proxy in between may send a date, which is as good as nothing. */
 const retryAfter = (headers: Dispatcher.ResponseData['headers']): number | undefined => {
-  const seconds = Number(headers['retry-after']);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined;
 };
 
 const pathWith = (path: string, query: Call['query']): string =>
@@ -35,39 +48,97 @@ const pathWith = (path: string, query: Call['query']): string =>
 
 export class Transport {
   readonly #source: IdentitySource;
+  readonly #options: TransportOptions;
   #agent: Agent | undefined;
   #agentIdentity = '';
 
-  constructor(source: IdentitySource) {
+  constructor(source: IdentitySource, options: TransportOptions = {}) {
     this.#source = source;
+    this.#options = options;
   }
 
-  /** One request, one JSON answer. Rejects with ApiError when the server refuses. */
+  /** One request, one JSON answer. Rejects with ApiError and with nothing else. */
   async json<T>(path: string, call: Call = {}): Promise<T> {
-    const signal = AbortSignal.any([AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS), ...signals(call)]);
-    const answer = await this.#send(path, call, signal);
-    return (await answer.body.json()) as T;
+    const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
+    return this.#reported(path, call, timeout, async (signal) => {
+      const answer = await this.#send(path, call, signal, call.timeoutMs ?? CALL_TIMEOUT_MS);
+      return { code: answer.statusCode, value: (await answer.body.json()) as T };
+    });
   }
 
   /** One JSON document per line, for as long as the server goes on: the shape of a watch. The caller ends it. */
   async *lines<T>(path: string, call: Call & { readonly signal: AbortSignal }): AsyncGenerator<T> {
-    const answer = await this.#send(path, call, call.signal);
-    answer.body.setEncoding('utf8');
-    let rest = '';
-    for await (const chunk of answer.body as AsyncIterable<string>) {
-      const parts = (rest + chunk).split('\n');
-      rest = parts.pop() ?? '';
-      for (const line of parts) if (line !== '') yield JSON.parse(line) as T;
+    const body = await this.stream(path, call);
+    try {
+      yield* jsonLines<T>(body);
+    } catch (error) {
+      throw this.#failure(error, path, call, undefined);
     }
   }
 
-  async #send(path: string, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  /** The bytes of an answer as they come. The caller ends it. */
+  async stream(path: string, call: Call & { readonly signal: AbortSignal }): Promise<Dispatcher.ResponseData['body']> {
+    return this.#reported(path, call, undefined, async (signal) => {
+      const answer = await this.#send(path, call, signal, STREAM_START_MS);
+      return { code: answer.statusCode, value: answer.body };
+    });
+  }
+
+  /** Who we are at this moment, for connections that are not plain requests. */
+  identity(): Promise<Identity> {
+    return this.#source();
+  }
+
+  async #reported<T>(
+    path: string,
+    call: Call,
+    timeout: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<{ readonly code: number; readonly value: T }>,
+  ): Promise<T> {
+    const clock = this.#options.monotonic ?? (() => performance.now());
+    const started = clock();
+    const report = (code: number): void =>
+      this.#options.onCall?.({ ...nameCall(call.method ?? 'GET', path, call.query), code, ms: clock() - started });
+    try {
+      const signals = [timeout, call.signal].filter((s) => s !== undefined);
+      const { code, value } = await work(AbortSignal.any(signals));
+      report(code);
+      return value;
+    } catch (error) {
+      const failure = this.#failure(error, path, call, timeout);
+      report(failure.code);
+      throw failure;
+    }
+  }
+
+  /** With a new identity when the old one was not accepted: a refused request was not carried out, so it may be repeated. */
+  async #send(path: string, call: Call, signal: AbortSignal, answerMs: number): Promise<Dispatcher.ResponseData> {
     const identity = await this.#source();
+    try {
+      return await this.#sendAs(identity, path, call, signal, answerMs);
+    } catch (error) {
+      if (!isUnauthorized(error)) throw error;
+      const fresh = await this.#source('refused');
+      if (fresh.token === identity.token && fresh.cert === identity.cert) throw error;
+      return this.#sendAs(fresh, path, call, signal, answerMs);
+    }
+  }
+
+  async #sendAs(
+    identity: Identity,
+    path: string,
+    call: Call,
+    signal: AbortSignal,
+    answerMs: number,
+  ): Promise<Dispatcher.ResponseData> {
     const method = call.method ?? 'GET';
+    if (call.maySend && !call.maySend())
+      throw noAnswer(`${method} ${path}`, 'NotLeading', 'this process no longer holds the lease: it must not write');
     const answer = await request(identity.server + pathWith(path, call.query), {
       method,
       signal,
       dispatcher: this.#agentFor(identity),
+      headersTimeout: answerMs,
       headers: {
         accept: 'application/json',
         'user-agent': USER_AGENT,
@@ -78,21 +149,38 @@ export class Transport {
     });
     if (answer.statusCode < 300) return answer;
     const status = parseStatus(await answer.body.text());
-    throw new ApiError(`${method} ${path}`, answer.statusCode, status, retryAfter(answer.headers));
+    throw new ApiError(`${method} ${path}`, answer.statusCode, status, { retryAfterMs: retryAfter(answer.headers) });
+  }
+
+  #failure(error: unknown, path: string, call: Call, timeout: AbortSignal | undefined): ApiError {
+    if (error instanceof ApiError) return error;
+    const what = `${call.method ?? 'GET'} ${path}`;
+    if (call.signal?.aborted) return noAnswer(what, 'Aborted', error);
+    if (timeout?.aborted || isHeadersTimeout(error)) return noAnswer(what, 'Timeout', error);
+    if (error instanceof SyntaxError) return noAnswer(what, 'Garbled', error);
+    // A certificate that is refused is often one that was just replaced: the next call reads the files again.
+    void this.#source('unreachable').catch(() => undefined);
+    return noAnswer(what, 'Unreachable', error);
   }
 
   /** A new certificate or authority needs new connections; a new token does not. The old pool ends when it is idle. */
   #agentFor(identity: Identity): Agent {
-    const { server, ca, cert, key } = identity;
-    const fingerprint = JSON.stringify([server, ca, cert, key]);
+    const { server, ca, cert, key, serverName } = identity;
+    const fingerprint = JSON.stringify([server, ca, cert, key, serverName]);
     if (this.#agent && this.#agentIdentity === fingerprint) return this.#agent;
-    void this.#agent?.close();
+    this.#agent?.close().catch(() => undefined);
     this.#agentIdentity = fingerprint;
     this.#agent = new Agent({
       allowH2: true,
       pipelining: 100,
       bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
-      connect: { timeout: 5_000, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+      connect: {
+        timeout: 5_000,
+        ...(ca && { ca }),
+        ...(cert && { cert }),
+        ...(key && { key }),
+        ...(serverName && { servername: serverName }),
+      },
     });
     return this.#agent;
   }
@@ -102,7 +190,8 @@ export class Transport {
   }
 }
 
-const signals = (call: Call): readonly AbortSignal[] => (call.signal ? [call.signal] : []);
+const isHeadersTimeout = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'UND_ERR_HEADERS_TIMEOUT';
 
 function parseStatus(text: string): Partial<Status> {
   try {

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { Client } from './client.ts';
+import { HttpClient } from './http-client.ts';
 import type { KubeObject } from './object.ts';
 import { Transport } from './transport.ts';
 import type { StoreEvent } from './watch-protocol.ts';
@@ -42,7 +42,7 @@ async function against(...answers: readonly Answer[]) {
   };
   const resource = { group: '', version: 'v1', plural: 'things', kind: 'Thing' };
   void watch({
-    client: new Client(transport),
+    client: new HttpClient(transport),
     resource,
     signal: stop.signal,
     emit,

@@ -2,7 +2,7 @@
 import { backoffMs } from '../lib/backoff.ts';
 import type { Client } from './client.ts';
 import { ApiError, isGone, isRefusedRequest } from './errors.ts';
-import { type KubeObject, pathOf, type Resource } from './object.ts';
+import type { KubeObject, Resource } from './object.ts';
 import {
   type Interruption,
   onEvent,
@@ -10,34 +10,40 @@ import {
   START,
   type StoreEvent,
   type WatchState,
-  type WireEvent,
   watchQuery,
 } from './watch-protocol.ts';
 
 export interface WatchOptions<T extends KubeObject> {
-  readonly client: Client;
+  readonly client: Pick<Client, 'pages' | 'watch'>;
   readonly resource: Resource<T>;
   readonly namespace?: string;
   readonly selector?: string;
   readonly signal: AbortSignal;
   readonly emit: (event: StoreEvent<T>) => void;
   readonly onError: (error: unknown) => void;
+  /** A connection is over and another one follows: it goes on where this one ended, or begins with a new list. */
+  readonly onRestart?: (how: 'resumed' | 'listed again') => void;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random: () => number;
   readonly timeoutSeconds?: number;
+  readonly silenceMs?: number;
 }
 
-/** The server ends a healthy watch by itself after the timeout; silence for longer than that is a dead peer. */
+/** The server ends a healthy watch by itself after this long. */
 const SERVER_TIMEOUT_SECONDS = 290;
-const SILENCE_MARGIN_MS = 10_000;
+/** Bookmarks come every minute. Silence for longer is a dead peer, or a server without bookmarks: to resume costs little. */
+const SILENCE_MS = 150_000;
 const RETRY = { firstMs: 400, maxMs: 30_000 };
 
 /** Runs until the signal. Never rejects: what goes wrong is told to `onError` and tried again. */
 export async function watch<T extends KubeObject>(options: WatchOptions<T>): Promise<void> {
   let state: WatchState = START;
   let failures = 0;
+  let first = true;
   while (!options.signal.aborted) {
     const before: WatchState = state;
+    if (!first) options.onRestart?.(before.phase === 'following' ? 'resumed' : 'listed again');
+    first = false;
     try {
       state = before.phase === 'paging' ? await page(options) : await follow(options, before);
       failures = 0;
@@ -70,19 +76,22 @@ const interruption = (error: unknown): Interruption =>
 async function follow<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {
   const seconds = options.timeoutSeconds ?? SERVER_TIMEOUT_SECONDS;
   const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), seconds * 1000 + SILENCE_MARGIN_MS);
+  const limitMs = options.silenceMs ?? SILENCE_MS;
+  const timer = setTimeout(() => silence.abort(new Error(`silent for ${limitMs} ms`)), limitMs);
   const signal = AbortSignal.any([options.signal, silence.signal]);
   let state = from;
   if (from.phase === 'listing') options.emit({ type: 'restart' });
   try {
     const query = watchQuery(from, seconds, options.selector);
-    const path = pathOf(options.resource, options.namespace);
-    for await (const wire of options.client.transport.lines<WireEvent<T>>(path, { query, signal })) {
+    const { resource, namespace } = options;
+    const call = { query, signal, ...(namespace !== undefined && { namespace }) };
+    for await (const wire of options.client.watch(resource, call)) {
       timer.refresh();
       const step = onEvent(state, wire);
       if (step.emit) options.emit(step.emit);
       state = step.state;
-      if (step.over && wire.type === 'ERROR') throw new ApiError(`WATCH ${path}`, wire.object.code ?? 0, wire.object);
+      if (step.over && wire.type === 'ERROR')
+        throw new ApiError(`WATCH ${resource.plural}`, wire.object.code ?? 0, wire.object);
     }
   } catch (error) {
     throw new Interrupted(state, error);

@@ -32,3 +32,14 @@ export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<vo
     const cancel = clock.after(ms, done);
     signal.addEventListener('abort', done);
   });
+
+/** A signal that aborts with the given one or after the time. `cancel` lets go of the timer. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+): { readonly signal: AbortSignal; readonly cancel: () => void } {
+  const late = new AbortController();
+  const cancel = clock.after(ms, () => late.abort(new Error(`not done within ${ms} ms`)));
+  return { signal: AbortSignal.any([signal, late.signal]), cancel };
+}

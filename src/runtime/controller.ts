@@ -1,13 +1,13 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
-import { ApiError, isConflict, isRefusal } from '../kube/errors.ts';
-import type { Resource } from '../kube/object.ts';
+import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
+import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, deadline } from './clock.ts';
 import { type ExecuteOptions, execute, type Subject, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Plan } from './plan.ts';
-import { Queue } from './queue.ts';
+import { Queue, type Reason } from './queue.ts';
 
 /** What a controller is, apart from the loop. */
 export interface Brain<Observed, Status extends object> {
@@ -34,12 +34,27 @@ export const PASS_DEADLINE_MS = 30_000;
 const CONCURRENCY = 256;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 
+/** What was written to one kind. */
+interface Footprint {
+  readonly namespace: string;
+  /** The newest version; a patch that changed nothing answers with an older one. */
+  readonly version: string | undefined;
+  readonly gone: readonly { readonly name: string; readonly uid: string }[];
+}
+
+const withWrite = (before: Footprint | undefined, write: Write): Footprint => {
+  const { namespace, resourceVersion, gone } = write;
+  const [old, fresh] = [before?.version, resourceVersion];
+  const version = old === undefined || (fresh !== undefined && isAtLeast(fresh, old)) ? fresh : old;
+  return { namespace, version, gone: [...(before?.gone ?? []), ...(gone ? [gone] : [])] };
+};
+
 export class Controller<Observed, Status extends object> {
   readonly #brain: Brain<Observed, Status>;
   readonly #options: ControllerOptions;
   readonly #queue: Queue;
-  /** Per key, the newest version of each kind that we wrote ourselves. */
-  readonly #written = new Map<string, Map<AnyStore, { readonly namespace: string; readonly version: string }>>();
+  /** Per key, what its last pass wrote: the caches must have seen it before the next one. */
+  readonly #written = new Map<string, Map<AnyStore, Footprint>>();
   readonly #lastRule = new Map<string, string>();
   /** Per key, why the API server refused a step of the last pass: a fact for the next one. */
   readonly #refusals = new Map<string, string>();
@@ -47,8 +62,15 @@ export class Controller<Observed, Status extends object> {
   constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
     this.#brain = brain;
     this.#options = options;
-    const { clock } = options;
-    this.#queue = new Queue({ clock, concurrency: CONCURRENCY, backoff: BACKOFF, work: (key) => this.#pass(key) });
+    const { clock, metrics } = options;
+    this.#queue = new Queue({
+      clock,
+      concurrency: CONCURRENCY,
+      backoff: BACKOFF,
+      work: (key) => this.#pass(key),
+      pauseAsked: (error) => (error instanceof ApiError ? error.retryAfterMs : undefined),
+      onStart: (waitedMs) => metrics.queueSeconds.observe({ controller: brain.name }, waitedMs / 1000),
+    });
   }
 
   get name(): string {
@@ -57,9 +79,13 @@ export class Controller<Observed, Status extends object> {
   get depth(): number {
     return this.#queue.depth;
   }
+  /** How long the longest of the running passes has been at it. */
+  get oldestPassMs(): number {
+    return this.#queue.oldestPassMs;
+  }
 
-  enqueue(key: string): void {
-    this.#queue.add(key);
+  enqueue(key: string, reason: Reason = 'change'): void {
+    this.#queue.add(key, reason);
   }
 
   stop(): Promise<void> {
@@ -69,7 +95,7 @@ export class Controller<Observed, Status extends object> {
   async #pass(key: string): Promise<number | undefined> {
     const { clock, metrics, signal } = this.#options;
     const started = clock.monotonic();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(PASS_DEADLINE_MS)]);
+    const { signal: limit, cancel } = deadline(clock, PASS_DEADLINE_MS, signal);
     let rule = 'observe';
     let result = 'ok';
     try {
@@ -86,6 +112,7 @@ export class Controller<Observed, Status extends object> {
       result = isConflict(error) ? 'stale' : 'failed';
       return this.#failed(key, rule, error);
     } finally {
+      cancel();
       metrics.passes.inc({ controller: this.name, rule, result });
       metrics.passSeconds.observe({ controller: this.name }, (clock.monotonic() - started) / 1000);
     }
@@ -93,20 +120,23 @@ export class Controller<Observed, Status extends object> {
 
   /** A write of ours that the cache has not seen yet would be decided about a second time. */
   async #barrier(key: string, signal: AbortSignal): Promise<void> {
-    const versions = this.#written.get(key);
-    if (!versions) return;
-    for (const [store, { namespace, version }] of versions) await store.reached(namespace, version, signal);
+    const footprints = this.#written.get(key);
+    if (!footprints) return;
+    for (const [store, { namespace, version, gone }] of footprints) {
+      if (version !== undefined) await store.reached(namespace, version, signal);
+      for (const { name, uid } of gone) await store.gone(refKey({ namespace, name }), uid, signal);
+    }
     this.#written.delete(key);
   }
 
   async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<void> {
     const onWrite = (write: Write): void => {
-      const { resource, verb, namespace, resourceVersion } = write;
+      const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
-      const store = this.#options.stores.find((s) => s.resource.plural === resource.plural);
-      if (!store || resourceVersion === undefined) return;
-      const versions = this.#written.get(key) ?? new Map();
-      this.#written.set(key, versions.set(store, { namespace, version: resourceVersion }));
+      const store = this.#options.stores.find((s) => s.resource.kind === resource.kind);
+      if (!store) return;
+      const footprints = this.#written.get(key) ?? new Map<AnyStore, Footprint>();
+      this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
     };
     const subject = this.#brain.subject(observed);
     await execute(plan, subject, this.#brain.resource, { ...this.#options, onWrite }, signal);
@@ -128,11 +158,10 @@ export class Controller<Observed, Status extends object> {
     this.#options.log[level]({ controller: this.name, key, rule: plan.rule, why: plan.why, steps }, plan.rule);
   }
 
-  #failed(key: string, rule: string, error: unknown): number {
+  #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
     if (isRefusal(error)) this.#refusals.set(key, error.said);
-    if (error instanceof ApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
-    const level = isConflict(error) || signal.aborted ? 'debug' : 'warn';
+    const level = isConflict(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
     throw error;
   }

@@ -1,14 +1,14 @@
 /** Carries out a plan: latch, steps in order, status, Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
 import { isRefusal } from '../kube/errors.ts';
-import type { EventRecorder } from '../kube/events.ts';
+import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import type { Fields, Plan, Seen, Step } from './plan.ts';
 
 export interface ExecuteOptions {
   readonly client: Client;
-  readonly recorder: EventRecorder;
+  readonly recorder: Recorder;
   /** Every kind that plans speak about, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
   readonly onWrite: (write: Write) => void;
@@ -19,7 +19,10 @@ export interface Write {
   readonly resource: Resource;
   readonly verb: string;
   readonly namespace: string;
+  /** What the server answered with; a deletion that was carried out at once has none. */
   readonly resourceVersion: string | undefined;
+  /** The object that is no more. */
+  readonly gone?: { readonly name: string; readonly uid: string };
 }
 
 /** The object that a plan is about, with the status that the plan was made from. */
@@ -44,7 +47,7 @@ export async function execute<Status extends object>(
   if (plan.latch) await writeStatus({ ...current.status, ...plan.latch });
   const refusal = await takeAll(plan.steps, options, signal);
   await writeStatus(plan.status);
-  for (const notice of plan.notices) await options.recorder.record(resource, subject, notice, signal);
+  for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
   if (refusal) throw refusal;
 }
 
@@ -91,9 +94,11 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
     }
     case 'delete': {
       const resource = resourceOf(options, step.what.kind);
-      const { uid, resourceVersion } = step.what;
-      await client.delete(resource, refOf(step.what), { uid, ...(resourceVersion && { resourceVersion }) }, signal);
-      return options.onWrite({ resource, verb: 'delete', namespace: step.what.namespace, resourceVersion: undefined });
+      const { uid, resourceVersion, namespace, name } = step.what;
+      const preconditions = { uid, ...(resourceVersion && { resourceVersion }) };
+      const left = await client.delete(resource, refOf(step.what), preconditions, signal);
+      if (left) return report(options, resource, 'delete', left);
+      return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, gone: { name, uid } });
     }
   }
 }

@@ -7,31 +7,43 @@ import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
 import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Pulse } from './pulse.ts';
 
 export interface CacheOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  readonly metrics: Metrics;
+  /** Beats with every event of a watch. */
+  readonly pulse: Pulse;
+  /** A watch loop must not end before the signal; told if one does. */
+  readonly onDead: (kind: string, error: unknown) => void;
   /** Only objects with these labels. */
   readonly selector?: string;
 }
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
-  const { client, clock, log, signal, selector } = options;
+  const { client, clock, log, signal, selector, metrics, pulse } = options;
+  const { kind } = store.resource;
   for (const shard of store.shards)
-    void watch({
+    watch({
       client,
       signal,
       resource: store.resource,
       ...(shard !== ALL_NAMESPACES && { namespace: shard }),
       ...(selector !== undefined && { selector }),
-      emit: (event) => store.apply(shard, event),
-      onError: (error) => log.warn({ kind: store.resource.kind, error: String(error) }, 'watch interrupted'),
+      emit: (event) => {
+        pulse.heard();
+        store.apply(shard, event);
+      },
+      onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),
+      onRestart: (how) => metrics.watchRestarts.inc({ kind, how }),
       sleep: (ms, until) => sleep(clock, ms, until),
       random: () => clock.random(),
-    });
+    }).catch((error: unknown) => options.onDead(kind, error));
 }
 
 /** Resolves when every cache has its first snapshot. */

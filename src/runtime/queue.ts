@@ -2,12 +2,19 @@
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
 import type { Clock } from './clock.ts';
 
+/** Why a key is to be looked at: something changed, or time has passed. Changes go first. */
+export type Reason = 'change' | 'resync';
+
 export interface QueueOptions {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly backoff: BackoffOptions;
   /** One pass. Resolves to when to look again, if nothing happens before; rejects to be tried again later. */
   readonly work: (key: string) => Promise<number | undefined>;
+  /** How long a failure itself asks to wait; the back-off counts when it is longer. */
+  readonly pauseAsked?: (error: unknown) => number | undefined;
+  /** A pass begins for a key that has waited this long for its turn. */
+  readonly onStart?: (waitedMs: number) => void;
 }
 
 interface Timer {
@@ -15,12 +22,18 @@ interface Timer {
   readonly cancel: () => void;
 }
 
+/** After so many changes in a row, one resync has its turn: under constant change it would never come. */
+const CHANGES_PER_RESYNC = 8;
+
 export class Queue {
   readonly #options: QueueOptions;
-  readonly #ready = new Set<string>();
-  readonly #running = new Set<string>();
+  /** Since when each key is ready. */
+  readonly #changed = new Map<string, number>();
+  readonly #due = new Map<string, number>();
+  readonly #running = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
+  #changesInARow = 0;
   #stopped = false;
   #whenIdle: (() => void)[] = [];
 
@@ -29,28 +42,39 @@ export class Queue {
   }
 
   get depth(): number {
-    return this.#ready.size;
+    return this.#changed.size + this.#due.size;
   }
   get running(): number {
     return this.#running.size;
   }
+  /** How long the longest of the running passes has been at it. */
+  get oldestPassMs(): number {
+    const now = this.#options.clock.monotonic();
+    let oldest = 0;
+    for (const since of this.#running.values()) oldest = Math.max(oldest, now - since);
+    return oldest;
+  }
 
   /** As soon as possible. What arrives during a pass of the same key leads to one more pass after it. */
-  add(key: string): void {
+  add(key: string, reason: Reason = 'change'): void {
     if (this.#stopped) return;
     this.#cancel(key);
-    this.#ready.add(key);
+    const since = this.#changed.get(key) ?? this.#due.get(key) ?? this.#options.clock.monotonic();
+    if (reason === 'change') {
+      this.#due.delete(key);
+      this.#changed.set(key, since);
+    } else if (!this.#changed.has(key)) this.#due.set(key, since);
     this.#pump();
   }
 
   /** Later, unless something happens before. The earlier of two times counts. */
-  addAfter(key: string, ms: number): void {
-    if (this.#stopped || this.#ready.has(key)) return;
+  addAfter(key: string, ms: number, reason: Reason = 'resync'): void {
+    if (this.#stopped || this.#changed.has(key) || this.#due.has(key)) return;
     const at = this.#options.clock.monotonic() + ms;
     const old = this.#timers.get(key);
     if (old && old.at <= at) return;
     this.#cancel(key);
-    this.#timers.set(key, { at, cancel: this.#options.clock.after(ms, () => this.add(key)) });
+    this.#timers.set(key, { at, cancel: this.#options.clock.after(ms, () => this.add(key, reason)) });
   }
 
   /** Hands out nothing more; resolves when the running passes are done. */
@@ -58,29 +82,50 @@ export class Queue {
     this.#stopped = true;
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
-    this.#ready.clear();
+    this.#changed.clear();
+    this.#due.clear();
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
   #pump(): void {
-    for (const key of this.#ready) {
-      if (this.#stopped || this.#running.size >= this.#options.concurrency) return;
-      if (this.#running.has(key)) continue;
-      this.#ready.delete(key);
-      this.#running.add(key);
-      void this.#pass(key);
+    while (!this.#stopped && this.#running.size < this.#options.concurrency) {
+      const next = this.#next();
+      if (next === undefined) return;
+      const now = this.#options.clock.monotonic();
+      this.#options.onStart?.(now - next.since);
+      this.#running.set(next.key, now);
+      void this.#pass(next.key);
     }
+  }
+
+  #next(): { readonly key: string; readonly since: number } | undefined {
+    const resyncFirst = this.#changesInARow >= CHANGES_PER_RESYNC;
+    const taken = resyncFirst
+      ? (this.#take(this.#due) ?? this.#take(this.#changed))
+      : (this.#take(this.#changed) ?? this.#take(this.#due));
+    if (taken) this.#changesInARow = taken.from === this.#changed && !resyncFirst ? this.#changesInARow + 1 : 0;
+    return taken;
+  }
+
+  #take(from: Map<string, number>) {
+    for (const [key, since] of from) {
+      if (this.#running.has(key)) continue;
+      from.delete(key);
+      return { key, since, from };
+    }
+    return undefined;
   }
 
   async #pass(key: string): Promise<void> {
     try {
       const after = await this.#options.work(key);
       this.#failures.delete(key);
-      if (after !== undefined) this.addAfter(key, after);
-    } catch {
+      if (after !== undefined) this.addAfter(key, after, after === 0 ? 'change' : 'resync');
+    } catch (error) {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
-      this.addAfter(key, backoffMs(failures, this.#options.clock.random(), this.#options.backoff));
+      const { clock, backoff, pauseAsked } = this.#options;
+      this.addAfter(key, Math.max(pauseAsked?.(error) ?? 0, backoffMs(failures, clock.random(), backoff)));
     } finally {
       this.#running.delete(key);
       this.#pump();

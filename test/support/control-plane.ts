@@ -6,13 +6,13 @@ import { build } from '../../local/binaries.ts';
 import { crds } from '../../src/api/crds.ts';
 import { API_VERSION } from '../../src/api/names.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
-import { Client } from '../../src/kube/client.ts';
+import { HttpClient } from '../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../src/kube/transport.ts';
 import { eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
   /** May do everything. */
-  readonly admin: Client;
+  readonly admin: HttpClient;
   /** A kubeconfig with exactly the rights that the chart would give to the operator. */
   readonly operatorKubeconfig: string;
   readonly etcdBinary: string;
@@ -41,7 +41,7 @@ export async function startControlPlane(processes: Processes, folder: string): P
     () => readFileSync(certificates, 'utf8') || undefined,
   );
   const identity: Identity = { server, ca, token: ADMIN };
-  const admin = new Client(new Transport(() => Promise.resolve(identity)));
+  const admin = new HttpClient(new Transport(() => Promise.resolve(identity)));
   await eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
     timeoutMs: 90_000,
     everyMs: 200,
@@ -94,14 +94,14 @@ async function startControllerManager(
   ]);
 }
 
-async function installCrds(admin: Client): Promise<void> {
+async function installCrds(admin: HttpClient): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const body of crds) await admin.transport.json(path, { method: 'POST', body });
   for (const plural of ['etcdclusters', 'etcdmembers'])
     await eventually(`${plural} are served`, () => admin.transport.json<unknown>(`/apis/${API_VERSION}/${plural}`));
 }
 
-async function grantRights(admin: Client): Promise<void> {
+async function grantRights(admin: HttpClient): Promise<void> {
   const base = '/apis/rbac.authorization.k8s.io/v1';
   const metadata = { name: 'etcd-operator' };
   await admin.transport.json(`${base}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });

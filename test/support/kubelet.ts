@@ -5,8 +5,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/gen/kube.ts';
-import type { Client } from '../../src/kube/client.ts';
 import { isNotFound } from '../../src/kube/errors.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
 import { keyOf, pathOf, type Ref } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
@@ -33,7 +33,7 @@ const NODE = 'loopback';
 const POLL_MS = 50;
 const RESTART_MS = 300;
 
-export function startKubelet(client: Client, processes: Processes, folder: string, etcd: string): Kubelet {
+export function startKubelet(client: HttpClient, processes: Processes, folder: string, etcd: string): Kubelet {
   const running = new Map<string, Running>();
   const stop = new AbortController();
   const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
@@ -101,7 +101,7 @@ const quiet = (): void => {};
 const refOf = (pod: Pod): Ref => ({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' });
 
 /** From here on a delete is graceful: the Pod stays until its process has ended. */
-async function bind(client: Client, pod: Pod): Promise<void> {
+async function bind(client: HttpClient, pod: Pod): Promise<void> {
   if (pod.spec?.nodeName) return;
   const { namespace, name } = refOf(pod);
   await client.transport.json(`${pathOf(pods, namespace, name)}/binding`, {
@@ -111,7 +111,7 @@ async function bind(client: Client, pod: Pod): Promise<void> {
 }
 
 /** A claim keeps its folder for as long as it lives; a new claim of the same name starts empty. */
-async function dataFolder(client: Client, folder: string, pod: Pod): Promise<string> {
+async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise<string> {
   const claim = pod.spec?.volumes?.find((v) => v.name === 'data')?.persistentVolumeClaim?.claimName;
   const { namespace } = refOf(pod);
   const owner = claim
@@ -133,7 +133,7 @@ function rewritten(pod: Pod, address: string, data: string): readonly string[] {
   );
 }
 
-async function watchReadiness(client: Client, run: Running, signal: AbortSignal): Promise<void> {
+async function watchReadiness(client: HttpClient, run: Running, signal: AbortSignal): Promise<void> {
   let over = false;
   void run.child?.ended.then(() => {
     over = true;
@@ -148,12 +148,12 @@ async function watchReadiness(client: Client, run: Running, signal: AbortSignal)
   }
 }
 
-const setReady = (client: Client, run: Running, ready: boolean): Promise<void> => {
+const setReady = (client: HttpClient, run: Running, ready: boolean): Promise<void> => {
   run.ready = ready;
   return patchStatus(client, run);
 };
 
-async function patchStatus(client: Client, run: Running): Promise<void> {
+async function patchStatus(client: HttpClient, run: Running): Promise<void> {
   const status = run.ready ? 'True' : 'False';
   const now = new Date().toISOString();
   const condition = (type: string, value: string) => ({ type, status: value, lastTransitionTime: now });
@@ -169,7 +169,7 @@ async function patchStatus(client: Client, run: Running): Promise<void> {
   await client.patch(pods, refOf(run.pod), body, { subresource: 'status' });
 }
 
-async function remove(client: Client, pod: Pod): Promise<void> {
+async function remove(client: HttpClient, pod: Pod): Promise<void> {
   const { namespace, name } = refOf(pod);
   const body = { preconditions: { uid: pod.metadata.uid }, gracePeriodSeconds: 0 };
   await client.transport.json(pathOf(pods, namespace, name), { method: 'DELETE', body }).catch((error: unknown) => {

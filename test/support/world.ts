@@ -6,7 +6,7 @@ import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { API_VERSION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
-import type { Client } from '../../src/kube/client.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
 import { startControlPlane } from './control-plane.ts';
@@ -17,7 +17,7 @@ export const clusters: Resource<EtcdCluster> = etcdClusters;
 export const members: Resource<EtcdMember> = etcdMembers;
 
 export interface World {
-  readonly admin: Client;
+  readonly admin: HttpClient;
   readonly kubelet: Kubelet;
   readonly etcd: EtcdClient;
   startOperator(...flags: readonly string[]): Child;

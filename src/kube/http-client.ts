@@ -1,0 +1,155 @@
+/** The client port against a real API server. */
+import {
+  type Client,
+  FIELD_MANAGER,
+  type ListPage,
+  type PatchOptions,
+  type Preconditions,
+  type Selection,
+  type WatchCall,
+} from './client.ts';
+import { isNotFound } from './errors.ts';
+import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
+import { pods } from './resources.ts';
+import type { Call, Transport } from './transport.ts';
+import type { WireEvent } from './watch-protocol.ts';
+
+const PAGE = 500;
+
+/** Whether a write may leave, and for how long one that has to wait for its connection may still leave. */
+export interface Fence {
+  readonly open: () => boolean;
+  readonly remainingMs: () => number;
+}
+
+export class HttpClient implements Client {
+  readonly transport: Transport;
+  readonly #fence: Fence | undefined;
+
+  constructor(transport: Transport, fence?: Fence) {
+    this.transport = transport;
+    this.#fence = fence;
+  }
+
+  /** The same connections, with writes only while the fence is open. */
+  guardedBy(fence: Fence): HttpClient {
+    return new HttpClient(this.transport, fence);
+  }
+
+  async get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined> {
+    try {
+      return await this.transport.json<T>(pathOf(resource, ref.namespace, ref.name), signal ? { signal } : {});
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async *pages<T extends KubeObject>(resource: Resource<T>, selection: Selection): AsyncGenerator<ListPage<T>> {
+    let next = '';
+    do {
+      const page: ListPage<T> = await this.transport.json<ListPage<T>>(pathOf(resource, selection.namespace), {
+        query: {
+          limit: String(PAGE),
+          ...(selection.selector && { labelSelector: selection.selector }),
+          ...(next !== '' && { continue: next }),
+        },
+        ...(selection.signal && { signal: selection.signal }),
+      });
+      yield page;
+      next = page.metadata.continue ?? '';
+    } while (next !== '');
+  }
+
+  create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
+    const path = pathOf(resource, object.metadata.namespace);
+    return this.#write(path, { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } }, signal);
+  }
+
+  apply<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: Ref,
+    uid: string,
+    fields: Readonly<Record<string, unknown>>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const { metadata, ...rest } = fields;
+    const body = {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      ...rest,
+      metadata: { ...(metadata as object), name: ref.name, namespace: ref.namespace, uid },
+    };
+    const path = pathOf(resource, ref.namespace, ref.name);
+    const query = { fieldManager: FIELD_MANAGER, force: 'true' };
+    return this.#write(path, { method: 'PATCH', body, query, contentType: 'application/apply-patch+yaml' }, signal);
+  }
+
+  patch<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: Ref,
+    body: Readonly<Record<string, unknown>>,
+    options: PatchOptions = {},
+  ): Promise<T> {
+    const path = pathOf(resource, ref.namespace, ref.name) + (options.subresource ? `/${options.subresource}` : '');
+    const query = { fieldManager: FIELD_MANAGER };
+    const call: Call = { method: 'PATCH', body, query, contentType: 'application/merge-patch+json' };
+    return this.#write(path, call, options.signal);
+  }
+
+  async delete<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: Ref,
+    preconditions: Preconditions,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
+    const path = pathOf(resource, ref.namespace, ref.name);
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
+    try {
+      const answer = await this.#write<T>(path, { method: 'DELETE', body }, signal);
+      return staysFor(answer) ? answer : undefined;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return undefined;
+    }
+  }
+
+  async evict(ref: Ref, preconditions: Preconditions, signal?: AbortSignal): Promise<void> {
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: ref, deleteOptions: { preconditions } };
+    const path = `${pathOf(pods, ref.namespace, ref.name)}/eviction`;
+    try {
+      await this.#write(path, { method: 'POST', body }, signal);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  async scale(resource: Resource, ref: Ref, replicas: number, signal?: AbortSignal): Promise<void> {
+    const path = `${pathOf(resource, ref.namespace, ref.name)}/scale`;
+    const call: Call = { method: 'PATCH', body: { spec: { replicas } }, contentType: 'application/merge-patch+json' };
+    await this.#write(path, call, signal);
+  }
+
+  watch<T extends KubeObject>(resource: Resource<T>, call: WatchCall): AsyncIterable<WireEvent<T>> {
+    const { query, signal } = call;
+    return this.transport.lines<WireEvent<T>>(pathOf(resource, call.namespace), { query, signal });
+  }
+
+  /**
+   * The fence is asked when the request leaves, not only here. One that waits for its connection is called back when the
+   * fence closes: it would arrive after somebody else has taken over.
+   */
+  #write<T>(path: string, call: Call, signal: AbortSignal | undefined): Promise<T> {
+    const fence = this.#fence;
+    if (!fence) return this.transport.json<T>(path, { ...call, ...(signal && { signal }) });
+    const closes = AbortSignal.timeout(Math.max(0, Math.floor(fence.remainingMs())));
+    const limit = signal ? AbortSignal.any([signal, closes]) : closes;
+    return this.transport.json<T>(path, { ...call, signal: limit, maySend: fence.open });
+  }
+}
+
+/** A deletion is answered with the object when something holds it back, and with a Status or the last state when it is gone. */
+const staysFor = (answer: KubeObject): boolean =>
+  answer.kind !== 'Status' &&
+  answer.metadata.deletionTimestamp !== undefined &&
+  ((answer.metadata.finalizers?.length ?? 0) > 0 || (answer.metadata.deletionGracePeriodSeconds ?? 0) > 0);
