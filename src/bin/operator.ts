@@ -1,125 +1,19 @@
 /** The operator: flags → ports → controllers. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import type { EtcdMember } from '../api/etcd-member.ts';
-import { CLUSTER_LABEL, LEASE_NAME, MANAGED_SELECTOR } from '../api/names.ts';
-import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
-import { EtcdClient } from '../etcd/client.ts';
-import { EventRecorder } from '../kube/events.ts';
+import { LEASE_NAME } from '../api/names.ts';
 import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
-import type { Resource } from '../kube/object.ts';
-import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
-import { type AnyStore, Store } from '../kube/store.ts';
 import { type CallReport, Transport } from '../kube/transport.ts';
-import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
 import { systemClock as clock, sleep } from '../runtime/clock.ts';
-import { Controller } from '../runtime/controller.ts';
 import { alive, ready } from '../runtime/health.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { serve, startCache, whenSynced } from '../runtime/manager.ts';
+import { serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { Pulse } from '../runtime/pulse.ts';
+import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
-
-const now = (): number => clock.now();
-const RESOURCES: ReadonlyMap<string, Resource> = new Map(
-  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets].map((r: Resource) => [
-    r.kind,
-    r,
-  ]),
-);
-
-interface Process {
-  readonly flags: Flags;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  /** Who writes, in Leases and Events. */
-  readonly identity: string;
-  /** Aborts when the process is to end. */
-  readonly signal: AbortSignal;
-  readonly pulse: Pulse;
-  /** What the probes are answered from, as far as it exists yet. */
-  readonly parts: Parts;
-}
-
-interface Parts {
-  stores: readonly AnyStore[];
-  controllers: readonly { readonly name: string; readonly depth: number; readonly oldestPassMs: number }[];
-  readonly deadWatches: string[];
-}
-
-interface Stores {
-  readonly clusters: Store<EtcdCluster>;
-  readonly members: Store<EtcdMember>;
-  readonly services: Store<NonNullable<(typeof services)['object']>>;
-  readonly pods: Store<NonNullable<(typeof pods)['object']>>;
-  readonly volumes: Store<NonNullable<(typeof persistentVolumeClaims)['object']>>;
-  readonly budgets: Store<NonNullable<(typeof podDisruptionBudgets)['object']>>;
-}
-
-function startStores(client: HttpClient, process: Process): Stores {
-  const { flags, log, signal, metrics, pulse, parts } = process;
-  const namespaces = flags.watchNamespaces;
-  const stores: Stores = {
-    clusters: new Store(clusterResource, namespaces),
-    members: new Store(memberResource, namespaces, [CLUSTER_LABEL]),
-    services: new Store(services, namespaces),
-    pods: new Store(pods, namespaces),
-    volumes: new Store(persistentVolumeClaims, namespaces),
-    budgets: new Store(podDisruptionBudgets, namespaces),
-  };
-  const onDead = (kind: string, error: unknown): void => {
-    log.error({ kind, error: String(error) }, 'a watch has ended: this is a bug');
-    parts.deadWatches.push(kind);
-  };
-  const options = { client, clock, log, signal, metrics, pulse, onDead };
-  const ours = { ...options, selector: MANAGED_SELECTOR };
-  startCache(stores.clusters, options);
-  startCache(stores.members, options);
-  startCache(stores.services, ours);
-  startCache(stores.pods, ours);
-  startCache(stores.volumes, ours);
-  startCache(stores.budgets, ours);
-  parts.stores = Object.values(stores) as AnyStore[];
-  return stores;
-}
-
-/** Starts both controllers; the answer stops them and waits for what they are doing. */
-function startControllers(
-  client: HttpClient,
-  stores: Stores,
-  process: Process,
-  signal: AbortSignal,
-): () => Promise<void> {
-  const { flags, log, metrics, identity, parts } = process;
-  const etcd = new EtcdClient(() => clock.monotonic(), {
-    onCall: ({ method, outcome, ms }) => {
-      metrics.etcdCalls.inc({ method, outcome });
-      metrics.etcdSeconds.observe({ method }, ms / 1000);
-    },
-  });
-  const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
-  const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
-  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: parts.stores, signal };
-  const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
-  const ports = { client, etcd, now, images, ...stores };
-  const cluster = new Controller(clusterBrain(ports), options);
-  const member = new Controller(memberBrain(ports), options);
-  parts.controllers = [cluster, member];
-  metrics.gauges(parts);
-  wireCluster(ports, (key) => cluster.enqueue(key));
-  wireMember(ports, (key) => member.enqueue(key));
-  for (const object of stores.clusters.all()) cluster.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
-  for (const object of stores.members.all()) member.enqueue(`${object.metadata.namespace}/${object.metadata.name}`);
-  return async () => {
-    await Promise.all([cluster.stop(), member.stop()]);
-    await recorder.flush();
-    etcd.close();
-  };
-}
 
 async function leadership(client: HttpClient, { flags, log, identity }: Process): Promise<Leadership | undefined> {
   if (!flags.leaderElect) return undefined;

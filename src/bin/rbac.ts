@@ -1,8 +1,11 @@
 /** The rights of the operator, put together from what each part says that it calls. The chart's roles are made from this. */
 import { clusterRbac } from '../cluster/rbac.ts';
+import { defragRbac } from '../defrag/rbac.ts';
+import { defragPolicyRbac } from '../defrag-policy/rbac.ts';
 import type { PolicyRule } from '../gen/kube.ts';
 import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
 import { memberRbac } from '../member/rbac.ts';
+import { snapshotRbac } from '../snapshot/rbac.ts';
 
 /** One rule per resource, its verbs joined and sorted. */
 function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {
@@ -20,6 +23,13 @@ function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {
 }
 
 /** For a ClusterRole: in every namespace that is watched. */
-export const rbac: readonly PolicyRule[] = joined([...clusterRbac, ...memberRbac, ...eventsRbac]);
+export const rbac: readonly PolicyRule[] = joined([
+  ...clusterRbac,
+  ...memberRbac,
+  ...snapshotRbac,
+  ...defragRbac,
+  ...defragPolicyRbac,
+  ...eventsRbac,
+]);
 /** For a Role in the operator's own namespace. */
 export const leaderElectionRbac: readonly PolicyRule[] = joined(leaseRbac);

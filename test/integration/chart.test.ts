@@ -66,6 +66,10 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'RoleBinding etcd-operator-leader-election-rolebinding',
       'Service etcd-operator-metrics',
       'ServiceAccount etcd-operator',
+      'ValidatingAdmissionPolicy etcd-operator-image-repositories',
+      'ValidatingAdmissionPolicy etcd-operator-member-deletion',
+      'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
+      'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
     ]);
   });
 

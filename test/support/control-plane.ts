@@ -97,8 +97,10 @@ async function startControllerManager(
 async function installCrds(admin: HttpClient): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const body of crds) await admin.transport.json(path, { method: 'POST', body });
-  for (const plural of ['etcdclusters', 'etcdmembers'])
+  for (const { metadata } of crds) {
+    const [plural] = metadata.name.split('.');
     await eventually(`${plural} are served`, () => admin.transport.json<unknown>(`/apis/${API_VERSION}/${plural}`));
+  }
 }
 
 async function grantRights(admin: HttpClient): Promise<void> {

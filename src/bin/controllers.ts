@@ -1,0 +1,149 @@
+/** The caches and the controllers: one line per kind. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdDefrag } from '../api/etcd-defrag.ts';
+import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
+import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
+import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
+import { defragBrain, defragResource } from '../defrag/controller.ts';
+import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
+import { EtcdClient } from '../etcd/client.ts';
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import { EventRecorder } from '../kube/events.ts';
+import type { HttpClient } from '../kube/http-client.ts';
+import { type KubeObject, keyOf, type Resource } from '../kube/object.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
+import { type AnyStore, Store } from '../kube/store.ts';
+import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
+import { systemClock as clock } from '../runtime/clock.ts';
+import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
+import type { Logger } from '../runtime/log.ts';
+import { startCache } from '../runtime/manager.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Pulse } from '../runtime/pulse.ts';
+import { snapshotBrain, snapshotResource } from '../snapshot/controller.ts';
+import type { Flags } from './flags.ts';
+
+const now = (): number => clock.now();
+
+/** Every kind that plans speak about. */
+const RESOURCES: ReadonlyMap<string, Resource> = new Map(
+  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets].map((r: Resource) => [
+    r.kind,
+    r,
+  ]),
+);
+
+export interface Process {
+  readonly flags: Flags;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Who writes, in Leases and Events. */
+  readonly identity: string;
+  /** Aborts when the process is to end. */
+  readonly signal: AbortSignal;
+  readonly pulse: Pulse;
+  /** What the probes are answered from, as far as it exists yet. */
+  readonly parts: Parts;
+}
+
+export interface Parts {
+  stores: readonly AnyStore[];
+  controllers: readonly Running[];
+  readonly deadWatches: string[];
+}
+
+interface Running {
+  readonly name: string;
+  readonly depth: number;
+  readonly oldestPassMs: number;
+  stop(): Promise<void>;
+}
+
+export interface Stores {
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly snapshots: Store<EtcdSnapshot>;
+  readonly defrags: Store<EtcdDefrag>;
+  readonly defragPolicies: Store<EtcdDefragPolicy>;
+  readonly services: Store<Service>;
+  readonly pods: Store<Pod>;
+  readonly volumes: Store<PersistentVolumeClaim>;
+  readonly budgets: Store<PodDisruptionBudget>;
+}
+
+export function startStores(client: HttpClient, process: Process): Stores {
+  const { flags, log, signal, metrics, pulse, parts } = process;
+  const namespaces = flags.watchNamespaces;
+  const onDead = (kind: string, error: unknown): void => {
+    log.error({ kind, error: String(error) }, 'a watch has ended: this is a bug');
+    parts.deadWatches.push(kind);
+  };
+  const options = { client, clock, log, signal, metrics, pulse, onDead };
+  const cached = <T extends KubeObject>(store: Store<T>, selector?: string): Store<T> => {
+    startCache(store, selector === undefined ? options : { ...options, selector });
+    return store;
+  };
+  const stores: Stores = {
+    clusters: cached(new Store(clusterResource, namespaces)),
+    members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
+    snapshots: cached(new Store(snapshotResource, namespaces)),
+    defrags: cached(new Store(defragResource, namespaces)),
+    defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
+    services: cached(new Store(services, namespaces), MANAGED_SELECTOR),
+    pods: cached(new Store(pods, namespaces), MANAGED_SELECTOR),
+    volumes: cached(new Store(persistentVolumeClaims, namespaces), MANAGED_SELECTOR),
+    budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
+  };
+  parts.stores = Object.values(stores) as AnyStore[];
+  return stores;
+}
+
+/** Starts one controller, with all objects that exist already in its queue. */
+function started<Object extends KubeObject, Observed, Status extends object>(
+  brain: Brain<Observed, Status>,
+  store: Store<Object>,
+  options: ControllerOptions,
+  wire: (enqueue: (key: string) => void) => void = (enqueue) =>
+    store.onChange((before, after) => enqueue(keyOf((after ?? before) as Object))),
+): Running {
+  const controller = new Controller(brain, options);
+  wire((key) => controller.enqueue(key));
+  for (const object of store.all()) controller.enqueue(keyOf(object));
+  return controller;
+}
+
+/** Starts all controllers; the answer stops them and waits for what they are doing. */
+export function startControllers(
+  client: HttpClient,
+  stores: Stores,
+  process: Process,
+  signal: AbortSignal,
+): () => Promise<void> {
+  const { flags, log, metrics, identity, parts } = process;
+  const etcd = new EtcdClient(() => clock.monotonic(), {
+    onCall: ({ method, outcome, ms }) => {
+      metrics.etcdCalls.inc({ method, outcome });
+      metrics.etcdSeconds.observe({ method }, ms / 1000);
+    },
+  });
+  const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
+  const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
+  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: parts.stores, signal };
+  const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
+  const ports = { client, etcd, now, images, ...stores };
+  parts.controllers = [
+    started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue)),
+    started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue)),
+    started(snapshotBrain(stores.snapshots, now), stores.snapshots, options),
+    started(defragBrain(stores.defrags, now), stores.defrags, options),
+    started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
+  ];
+  metrics.gauges(parts);
+  return async () => {
+    await Promise.all(parts.controllers.map((controller) => controller.stop()));
+    await recorder.flush();
+    etcd.close();
+  };
+}
