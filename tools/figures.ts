@@ -1,21 +1,28 @@
-/** Measured durations: taken several times, told by their median and range. */
+/** Measured quantities: taken several times, told by their median and range. */
+
+export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'times';
 
 export interface Figure {
   readonly what: string;
-  readonly unit: 'ms';
+  readonly unit: Unit;
   readonly median: number;
   readonly least: number;
   readonly most: number;
   readonly runs: number;
 }
 
-export function summarise(what: string, samples: readonly number[]): Figure {
-  const sorted = samples.toSorted((a, b) => a - b).map(Math.round);
+/** Ratios keep two decimals, all else is told in whole units. */
+const precision = (unit: Unit): number => (unit === 'times' ? 100 : 1);
+
+export function summarise(what: string, samples: readonly number[], unit: Unit = 'ms'): Figure {
+  const scale = precision(unit);
+  const rounded = (value: number): number => Math.round(value * scale) / scale;
+  const sorted = samples.toSorted((a, b) => a - b).map(rounded);
   const middle = (sorted[Math.floor((sorted.length - 1) / 2)] ?? 0) + (sorted[Math.ceil((sorted.length - 1) / 2)] ?? 0);
   return {
     what,
-    unit: 'ms',
-    median: Math.round(middle / 2),
+    unit,
+    median: rounded(middle / 2),
     least: sorted[0] ?? 0,
     most: sorted.at(-1) ?? 0,
     runs: sorted.length,

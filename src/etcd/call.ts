@@ -172,7 +172,7 @@ export class Caller {
     // Not the caller's signal: other calls may wait for the same log-in.
     const { signal, ...shared } = ask;
     const answer = this.#logins.token(clusterOf(ask), login, () => this.authenticate(shared, login, until));
-    const got = signal ? await Promise.race([answer, aborted(signal)]) : await answer;
+    const got = await unlessAborted(answer, signal);
     // A learner answers a few questions, but lets nobody log in.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
@@ -207,9 +207,16 @@ function checkCluster({ access }: Ask, { header }: WithHeader): void {
   throw failure('wrongCluster', `the answer is from cluster ${hex(header.clusterId)}, not from ${hex(clusterId)}`);
 }
 
-const aborted = (signal: AbortSignal): Promise<Answer<never>> =>
-  new Promise((resolve) => {
-    const giveUp = (): void => resolve({ ok: false, error: { kind: 'canceled', message: 'the caller gave up' } });
-    if (signal.aborted) giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-  });
+/** The answer, or at once that the caller gave up. Leaves nothing behind on a signal that lives longer than the call. */
+async function unlessAborted<T>(answer: Promise<Answer<T>>, signal: AbortSignal | undefined): Promise<Answer<T>> {
+  if (!signal) return answer;
+  const givenUp = Promise.withResolvers<Answer<T>>();
+  const giveUp = (): void => givenUp.resolve({ ok: false, error: { kind: 'canceled', message: 'the caller gave up' } });
+  if (signal.aborted) giveUp();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await Promise.race([answer, givenUp.promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}

@@ -93,3 +93,18 @@ test('the same certificates read again are the same', () => {
   pool.take('c', 'a', withCert('same')).release();
   expect(open.size).toBe(1);
 });
+
+test('a connection attempt into nothing is given up with the call that waited for it, so that the next tries anew', () => {
+  let closed = 0;
+  const pool = new Pool({
+    monotonic: () => 0,
+    idleMs: MINUTE,
+    forgetMs: 15 * MINUTE,
+    open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => closed++ }),
+  });
+  const [first, second] = [pool.take('c', 'a', undefined), pool.take('c', 'a', undefined)];
+  first.release(true);
+  expect(closed).toBe(0); // another call still waits for it
+  second.release(true);
+  expect(closed).toBe(1);
+});

@@ -65,9 +65,9 @@ export const ask = (node: Pick<Node, 'endpoint'>, timeoutMs = 5_000): Ask => ({ 
 export const initialCluster = (nodes: readonly Pick<Node, 'name' | 'peerURL'>[]): string =>
   nodes.map(({ name, peerURL }) => `${name}=${peerURL}`).join(',');
 
-export async function startLab(): Promise<EtcdLab> {
+export async function startLab({ parent = tmpdir() }: { readonly parent?: string } = {}): Promise<EtcdLab> {
   const binaries = await build(parts);
-  const folder = mkdtempSync(join(tmpdir(), 'etcd-lab-'));
+  const folder = mkdtempSync(join(parent, 'etcd-lab-'));
   const processes = new Processes(folder);
   const client = new EtcdClient(() => performance.now());
   const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
