@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from '../../local/binaries.ts';
+import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
 import { API_VERSION } from '../../src/api/names.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
@@ -21,7 +22,11 @@ export interface ControlPlane {
 const ADMIN = 'admin-token';
 const OPERATOR = 'operator-token';
 
-export async function startControlPlane(processes: Processes, folder: string): Promise<ControlPlane> {
+export async function startControlPlane(
+  processes: Processes,
+  folder: string,
+  definitions: readonly CustomResourceDefinition[] = crds,
+): Promise<ControlPlane> {
   const bin = await build(['kubernetes', 'etcd-3.6']);
   const etcdBinary = join(bin['etcd-3.6'], 'etcd');
   const [etcdPort, peerPort, apiPort] = await Promise.all([freePort(), freePort(), freePort()]);
@@ -46,7 +51,7 @@ export async function startControlPlane(processes: Processes, folder: string): P
     timeoutMs: 90_000,
     everyMs: 200,
   });
-  await Promise.all([installCrds(admin), grantRights(admin)]);
+  await Promise.all([installCrds(admin, definitions), grantRights(admin)]);
   const adminKubeconfig = writeKubeconfig(folder, 'admin', server, ca, ADMIN);
   await startControllerManager(processes, folder, join(bin.kubernetes, 'kube-controller-manager'), adminKubeconfig);
   return { admin, etcdBinary, operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR) };
@@ -94,10 +99,10 @@ async function startControllerManager(
   ]);
 }
 
-async function installCrds(admin: HttpClient): Promise<void> {
+async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  for (const body of crds) await admin.transport.json(path, { method: 'POST', body });
-  for (const { metadata } of crds) {
+  for (const body of definitions) await admin.transport.json(path, { method: 'POST', body });
+  for (const { metadata } of definitions) {
     const [plural] = metadata.name.split('.');
     await eventually(`${plural} are served`, () => admin.transport.json<unknown>(`/apis/${API_VERSION}/${plural}`));
   }

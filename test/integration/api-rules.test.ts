@@ -1,0 +1,100 @@
+/** What the API server accepts and refuses, and in which words: every rule, once each way. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
+import * as cluster from './api/cluster-rows.ts';
+import * as option from './api/option-rows.ts';
+import * as other from './api/other-rows.ts';
+import * as placement from './api/placement-rows.ts';
+import * as pod from './api/pod-rows.ts';
+import type { EditRow, Row } from './api/row.ts';
+
+let api: Api;
+let namespace: string;
+beforeAll(async () => {
+  api = await startApi();
+  namespace = await api.namespace();
+});
+afterAll(async () => {
+  await api?.stop();
+});
+
+const kinds = {
+  clusters: etcdClusters as Resource<Written>,
+  members: etcdMembers as Resource<Written>,
+  snapshots: etcdSnapshots as Resource<Written>,
+  defrags: etcdDefrags as Resource<Written>,
+  policies: etcdDefragPolicies as Resource<Written>,
+};
+
+let rows = 0;
+function expectAnswer(said: string | undefined, expected: string | undefined): void {
+  if (expected === undefined) expect(said).toBeUndefined();
+  else expect(said ?? 'accepted').toContain(expected);
+}
+
+const creates = (kind: keyof typeof kinds, table: readonly Row[], always: object = {}): void =>
+  test.concurrent.each(table.map((row) => [...row] as [string, object, string?]))(
+    '%s',
+    async (_what, spec, refused) => {
+      const object = written(kinds[kind], namespace, `row-${++rows}`, { ...always, ...spec });
+      expectAnswer(await refusalOf(api.create(kinds[kind], object, true)), refused);
+    },
+  );
+
+const edits = (kind: keyof typeof kinds, table: readonly EditRow[], always: object = {}): void =>
+  test.concurrent.each(table.map((row) => [...row] as [string, object, object, string?, object?]))(
+    '%s',
+    async (_what, before, after, refused, status) => {
+      const object = written(kinds[kind], namespace, `row-${++rows}`, { ...always, ...before });
+      let made = await api.create(kinds[kind], object);
+      if (status) made = await api.replaceStatus(kinds[kind], { ...made, status: { ...status } });
+      const edited = { ...made, spec: { ...always, ...after } };
+      expectAnswer(await refusalOf(api.replace(kinds[kind], edited, true)), refused);
+    },
+  );
+
+const version = { version: '3.6.16' };
+
+describe('the name of a cluster', () => {
+  test.concurrent.each(cluster.names.map((row) => [...row] as [string, string, string?]))(
+    '%s',
+    async (_what, name, refused) => {
+      const object = written(kinds.clusters, namespace, name, version);
+      expectAnswer(await refusalOf(api.create(kinds.clusters, object, true)), refused);
+    },
+  );
+});
+describe('the name of other kinds', () => {
+  const destination = { pvc: { claimName: 'c' } };
+  test.concurrent.each<[string, keyof typeof kinds, string, object, string?]>([
+    ['a snapshot', 'snapshots', 'a'.repeat(54), { destination }],
+    ['a snapshot whose Job would have no name', 'snapshots', 'a'.repeat(55), { destination }, 'at most 54 characters'],
+    [
+      'a snapshot with a dot',
+      'snapshots',
+      'a.b',
+      { destination },
+      'the name a.b must have at most 54 characters and no dot',
+    ],
+    ['a policy', 'policies', 'a'.repeat(52), { schedule: '0 3 * * *' }],
+    ['a policy whose runs would have no name', 'policies', 'a'.repeat(53), { schedule: '0 3 * * *' }, 'at most 52'],
+  ])('%s', async (_what, kind, name, spec, refused) => {
+    const object = written(kinds[kind], namespace, name, { clusterRef: { name: 'db' }, ...spec });
+    expectAnswer(await refusalOf(api.create(kinds[kind], object, true)), refused);
+  });
+});
+describe('an EtcdCluster', () => creates('clusters', cluster.specs, version));
+describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', pod.specs, version));
+describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));
+describe('the options of etcd', () => creates('clusters', option.specs, version));
+describe('an edit of an EtcdCluster', () => edits('clusters', cluster.edits, version));
+describe('an edit of what becomes Pods', () => edits('clusters', [...pod.edits, ...placement.edits], version));
+describe('an EtcdMember', () => creates('members', other.members));
+describe('an EtcdSnapshot', () => creates('snapshots', other.snapshots));
+describe('an edit of an EtcdSnapshot', () => edits('snapshots', other.snapshotEdits));
+describe('an EtcdDefrag', () => creates('defrags', other.defrags));
+describe('an edit of an EtcdDefrag', () => edits('defrags', other.defragEdits));
+describe('an EtcdDefragPolicy', () => creates('policies', other.policies));
+describe('an edit of an EtcdDefragPolicy', () => edits('policies', other.policyEdits));

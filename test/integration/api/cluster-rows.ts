@@ -1,0 +1,282 @@
+/** EtcdCluster without what goes into its Pods. Each spec is added to `version: 3.6.16`. */
+import { type EditRow, type Row, ref } from './row.ts';
+
+const server = { client: { serverSecretRef: ref('s') } };
+const peer = { peer: { secretRef: ref('p') } };
+const issuer = { name: 'ca' };
+const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: ref('c') };
+const restore = (source: object) => ({ bootstrap: { restore: { source } } });
+const auth = { auth: { enabled: true, rootCredentialsSecretRef: ref('root') } };
+
+export const names: readonly (readonly [what: string, name: string, refused?: string])[] = [
+  ['a short name', 'a'],
+  ['a name of 56 characters', 'a'.repeat(56)],
+  ['a name of 57 characters', 'a'.repeat(57), 'at most 56 characters'],
+  ['a name of 64 characters', 'a'.repeat(64), 'at most 56 characters'],
+  ['a name of 253 characters', 'a'.repeat(253), 'at most 56 characters'],
+  ['digits and dashes', 'a-1-2'],
+  ['a digit first', '1a', 'must start with a letter'],
+  ['a dot', 'a.b', 'the name a.b must start with a letter, hold only a-z, 0-9 and -'],
+];
+
+export const specs: readonly Row[] = [
+  ['next to nothing', {}],
+  ['no members: parked', { replicas: 0 }],
+  ['one member', { replicas: 1 }],
+  ['an even number', { replicas: 4 }],
+  ['many members', { replicas: 1000 }],
+  ['fewer than none', { replicas: -1 }, 'spec.replicas'],
+  ['a version with a v', { version: 'v3.6.16' }, 'spec.version'],
+  ['a version without a patch', { version: '3.6' }, 'spec.version'],
+  ['a version that is a word', { version: 'latest' }, 'spec.version'],
+  ['an old version', { version: '3.4.0' }],
+  ['a version longer than any', { version: `3.6.${'1'.repeat(40)}` }, 'spec.version'],
+  ['a size', { storage: { size: '10Gi' } }],
+  ['a size as a number', { storage: { size: 1073741824 } }],
+  ['a fraction of a size', { storage: { size: '1.5Gi' } }],
+  ['a size of nothing', { storage: { size: '0' } }, 'storage.size is 0: it must be greater than zero, such as 1Gi'],
+  ['a size below nothing', { storage: { size: '-1Gi' } }, 'storage.size is -1Gi: it must be greater than zero'],
+  ['a size that is none', { storage: { size: 'big' } }, 'spec.storage.size'],
+  ['no size for a memory volume', { storage: { size: 0, medium: 'Memory' } }, 'storage.size is 0'],
+  ['memory', { storage: { medium: 'Memory', size: '256Mi' } }],
+  ['another medium', { storage: { medium: 'Disk' } }, 'spec.storage.medium'],
+  ['a storage class', { storage: { storageClassName: 'fast.ssd' } }],
+  ['no dynamic provisioning', { storage: { storageClassName: '' } }],
+  [
+    'a storage class that cannot be one',
+    { storage: { storageClassName: 'Fast_SSD' } },
+    'storage.storageClassName Fast_SSD is not a name that a StorageClass can have',
+  ],
+  [
+    'a parked cluster in memory',
+    { replicas: 0, storage: { medium: 'Memory' } },
+    'replicas 0 would lose all data of a cluster with storage.medium Memory',
+  ],
+  ['a deadline', { progressDeadlineSeconds: 1 }],
+  ['no time at all', { progressDeadlineSeconds: 0 }, 'spec.progressDeadlineSeconds'],
+  ['a field that there is not', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
+  ['no budget', { podDisruptionBudget: { enabled: false } }],
+
+  ['TLS for clients', { tls: server }],
+  ['TLS for peers', { tls: peer }],
+  [
+    'TLS for both, clients show certificates',
+    { tls: { client: { ...server.client, operatorClientSecretRef: ref('o') }, ...peer } },
+  ],
+  [
+    'certificates from cert-manager',
+    {
+      tls: {
+        client: { certManager: { serverIssuerRef: issuer } },
+        peer: { certManager: { issuerRef: { name: 'ca', kind: 'ClusterIssuer' } } },
+      },
+    },
+  ],
+  ['TLS that encrypts nothing', { tls: {} }, 'tls is empty and encrypts nothing'],
+  [
+    'TLS for clients without a certificate',
+    { tls: { client: {} } },
+    'tls.client needs exactly one of serverSecretRef and certManager',
+  ],
+  [
+    'two certificates for clients',
+    { tls: { client: { ...server.client, certManager: { serverIssuerRef: issuer } } } },
+    'tls.client needs exactly one of',
+  ],
+  [
+    'the operator’s certificate from elsewhere',
+    { tls: { client: { certManager: { serverIssuerRef: issuer }, operatorClientSecretRef: ref('o') } } },
+    'operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+  ],
+  [
+    'no Secret named for clients',
+    { tls: { client: { serverSecretRef: {} } } },
+    'tls.client.serverSecretRef names nothing',
+  ],
+  [
+    'no Secret named for the operator',
+    { tls: { client: { ...server.client, operatorClientSecretRef: ref('') } } },
+    'operatorClientSecretRef names nothing',
+  ],
+  ['no Secret named for peers', { tls: { peer: { secretRef: {} } } }, 'tls.peer.secretRef names nothing'],
+  [
+    'TLS for peers without a certificate',
+    { tls: { peer: {} } },
+    'tls.peer needs exactly one of secretRef and certManager',
+  ],
+  [
+    'two certificates for peers',
+    { tls: { peer: { secretRef: ref('p'), certManager: { issuerRef: issuer } } } },
+    'tls.peer needs exactly one of',
+  ],
+  ['an issuer without a name', { tls: { peer: { certManager: { issuerRef: { name: '' } } } } }, 'issuerRef.name'],
+  [
+    'an issuer of another kind',
+    { tls: { peer: { certManager: { issuerRef: { name: 'x', kind: 'Vault' } } } } },
+    'issuerRef.kind',
+  ],
+  ['cert-manager without an issuer', { tls: { client: { certManager: {} } } }, 'serverIssuerRef'],
+
+  ['authentication off by an empty object', { auth: {} }],
+  ['authentication off', { auth: { enabled: false } }],
+  ['authentication', { ...auth, tls: server }],
+  ['authentication in the clear', auth, 'auth.enabled needs tls.client: passwords must not travel in the clear'],
+  ['authentication with TLS for peers only', { ...auth, tls: peer }, 'auth.enabled needs tls.client'],
+  [
+    'authentication without a password',
+    { auth: { enabled: true }, tls: server },
+    'auth.enabled needs auth.rootCredentialsSecretRef',
+  ],
+  [
+    'authentication with a Secret without a name',
+    { auth: { enabled: true, rootCredentialsSecretRef: {} }, tls: server },
+    'auth.rootCredentialsSecretRef names nothing',
+  ],
+
+  ['a snapshot from S3', restore({ s3 })],
+  ['a snapshot from a volume', restore({ pvc: { claimName: 'c', subPath: 'a/b.db' } })],
+  ['nothing to begin with', { bootstrap: {} }],
+  ['a snapshot from nowhere', restore({}), 'name exactly one place for the snapshot: either s3 or pvc'],
+  ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'name exactly one place'],
+  ['an object without a key', restore({ s3: { ...s3, key: '' } }), 'bootstrap.restore.source.s3.key is empty'],
+  ['a volume without a file', restore({ pvc: { claimName: 'c' } }), 'bootstrap.restore.source.pvc.subPath is empty'],
+  [
+    'a snapshot into memory',
+    { ...restore({ s3 }), storage: { medium: 'Memory' } },
+    'bootstrap.restore cannot be used with storage.medium Memory',
+  ],
+
+  ['a quota below the volume', { storage: { size: '1Gi' }, options: { quotaBackendBytes: 1073741824 } }],
+  ['the quota of etcd', { options: { quotaBackendBytes: 0 } }],
+  ['a quota below nothing', { options: { quotaBackendBytes: -1 } }, 'spec.options.quotaBackendBytes'],
+  [
+    'a quota above the volume',
+    { storage: { size: '1Gi' }, options: { quotaBackendBytes: 1073741825 } },
+    'options.quotaBackendBytes is 1073741825, more than storage.size 1Gi: the volume would be full before etcd notices',
+  ],
+  ['a quota above the default volume', { options: { quotaBackendBytes: 8589934592 } }, 'more than storage.size 1Gi'],
+];
+
+export const edits: readonly EditRow[] = [
+  ['more members', { replicas: 1 }, { replicas: 3 }],
+  ['fewer members', { replicas: 5 }, { replicas: 3 }],
+  ['parking', { replicas: 3 }, { replicas: 0 }],
+  [
+    'parking in memory',
+    { replicas: 3, storage: { medium: 'Memory' } },
+    { replicas: 0, storage: { medium: 'Memory' } },
+    'replicas 0 would lose all data',
+  ],
+  ['a larger volume', { storage: { size: '1Gi' } }, { storage: { size: '2Gi' } }],
+  ['the same size in other words', { storage: { size: '1Gi' } }, { storage: { size: '1024Mi' } }],
+  [
+    'a smaller volume',
+    { storage: { size: '2Gi' } },
+    { storage: { size: '1Gi' } },
+    'storage.size cannot shrink from 2Gi to 1Gi',
+  ],
+  ['another medium', {}, { storage: { medium: 'Memory' } }, 'storage.medium cannot change'],
+  [
+    'a class is added',
+    {},
+    { storage: { storageClassName: 'a' } },
+    'storage.storageClassName cannot be added or removed',
+  ],
+  [
+    'a class is removed',
+    { storage: { storageClassName: 'a' } },
+    {},
+    'storage.storageClassName cannot be added or removed',
+  ],
+  [
+    'another class',
+    { storage: { storageClassName: 'a' } },
+    { storage: { storageClassName: 'b' } },
+    'storage.storageClassName cannot change from a to b',
+  ],
+  ['TLS is added', {}, { tls: server }, 'tls cannot be added or removed after creation'],
+  ['TLS is removed', { tls: server }, {}, 'tls cannot be added or removed after creation'],
+  ['TLS is changed', { tls: server }, { tls: { ...server, ...peer } }, 'tls cannot change after creation'],
+  ['something else, with TLS', { tls: server }, { tls: server, replicas: 5 }],
+  [
+    'authentication is added',
+    { tls: server },
+    { ...auth, tls: server },
+    'auth cannot be added or removed after creation',
+  ],
+  [
+    'authentication is removed',
+    { ...auth, tls: server },
+    { tls: server },
+    'auth cannot be added or removed after creation',
+  ],
+  [
+    'authentication is turned off',
+    { ...auth, tls: server },
+    { auth: { enabled: false }, tls: server },
+    'auth cannot change after creation',
+  ],
+  ['something else, with authentication', { ...auth, tls: server }, { ...auth, tls: server, replicas: 5 }],
+  ['a snapshot to begin with is added', {}, restore({ s3 }), 'bootstrap cannot be added or removed after creation'],
+  ['a snapshot to begin with is removed', restore({ s3 }), {}, 'bootstrap cannot be added or removed after creation'],
+  ['another snapshot', restore({ s3 }), restore({ s3: { ...s3, key: 'l' } }), 'bootstrap cannot change after creation'],
+  ['something else, with a snapshot', restore({ s3 }), { ...restore({ s3 }), replicas: 5 }],
+
+  ['a later patch', { version: '3.6.11' }, { version: '3.6.16' }],
+  ['an earlier patch', { version: '3.6.16' }, { version: '3.6.11' }],
+  ['the next minor', { version: '3.6.16' }, { version: '3.7.3' }],
+  ['the next minor from the first patch that can', { version: '3.5.32' }, { version: '3.6.16' }],
+  [
+    'the next minor too early',
+    { version: '3.5.31' },
+    { version: '3.6.16' },
+    'version cannot go from 3.5.31 to 3.6.16: members could be forgotten on the way',
+  ],
+  [
+    'the next minor too early, again',
+    { version: '3.6.10' },
+    { version: '3.7.3' },
+    'version cannot go from 3.6.10 to 3.7.3',
+  ],
+  [
+    'two minors at once',
+    { version: '3.5.35' },
+    { version: '3.7.3' },
+    'version cannot jump from 3.5.35 to 3.7.3: etcd goes up one minor at a time',
+  ],
+  ['another major', { version: '3.7.3' }, { version: '4.0.0' }, 'version cannot jump from 3.7.3 to 4.0.0'],
+  ['an earlier minor', { version: '3.6.16' }, { version: '3.5.35' }, 'version cannot go back from 3.6.16 to 3.5.35'],
+  [
+    'an edit of the version that reached no member is taken back',
+    { version: '3.6.16' },
+    { version: '3.5.35' },
+    undefined,
+    { version: '3.5.35' },
+  ],
+  [
+    'back to before what members run',
+    { version: '3.7.3' },
+    { version: '3.5.35' },
+    'version cannot go back from 3.6.16 to 3.5.35',
+    { version: '3.6.16' },
+  ],
+  [
+    'a jump from what members run',
+    { version: '3.6.16' },
+    { version: '3.7.3' },
+    'version cannot jump from 3.5.35 to 3.7.3',
+    { version: '3.5.35' },
+  ],
+
+  [
+    'a larger volume and its quota',
+    { storage: { size: '1Gi' } },
+    { storage: { size: '4Gi' }, options: { quotaBackendBytes: 3221225472 } },
+  ],
+  [
+    'a quota above the volume',
+    { storage: { size: '1Gi' } },
+    { storage: { size: '1Gi' }, options: { quotaBackendBytes: 2147483648 } },
+    'options.quotaBackendBytes is 2147483648',
+  ],
+];

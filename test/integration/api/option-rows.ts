@@ -1,0 +1,118 @@
+/** Settings of etcd. Each spec is added to `version: 3.6.16`. */
+import type { Row } from './row.ts';
+
+const options = (value: object) => ({ options: value });
+const args = (...extraArgs: string[]) => ({ extraArgs });
+const owned = (flag: string): Row => [
+  `--${flag}`,
+  args(`--${flag}=x`),
+  `extraArgs: --${flag} is owned by the operator`,
+];
+const typed = (flag: string, field: string): Row => [
+  `--${flag}`,
+  args(`--${flag}=1`),
+  `extraArgs: --${flag} is set by ${field}: use that field`,
+];
+
+export const specs: readonly Row[] = [
+  ['compaction by time', options({ autoCompactionMode: 'periodic', autoCompactionRetention: '1h30m' })],
+  ['compaction by hours', options({ autoCompactionRetention: '5' })],
+  ['compaction by revisions', options({ autoCompactionMode: 'revision', autoCompactionRetention: '1000' })],
+  [
+    'revisions measured in minutes',
+    options({ autoCompactionMode: 'revision', autoCompactionRetention: '5m' }),
+    'options.autoCompactionRetention is 5m: with autoCompactionMode revision it must be a number of revisions',
+  ],
+  ['another mode', options({ autoCompactionMode: 'daily' }), 'spec.options.autoCompactionMode'],
+  ['days', options({ autoCompactionRetention: '1d' }), 'spec.options.autoCompactionRetention'],
+  ['less than no time', options({ autoCompactionRetention: '-5m' }), 'spec.options.autoCompactionRetention'],
+  ['a snapshot count', options({ snapshotCount: 1 })],
+  ['no snapshot count', options({ snapshotCount: 0 }), 'spec.options.snapshotCount'],
+  ['slow networks', options({ heartbeatIntervalMilliseconds: 500, electionTimeoutMilliseconds: 5000 })],
+  ['a slower heartbeat within the default election', options({ heartbeatIntervalMilliseconds: 200 })],
+  [
+    'a heartbeat too slow for the default election',
+    options({ heartbeatIntervalMilliseconds: 201 }),
+    'options.electionTimeoutMilliseconds is 1000: it must be at least 1005, five times heartbeatIntervalMilliseconds',
+  ],
+  [
+    'an election too fast for the default heartbeat',
+    options({ electionTimeoutMilliseconds: 499 }),
+    'options.electionTimeoutMilliseconds is 499: it must be at least 500',
+  ],
+  [
+    'an election longer than etcd takes',
+    options({ electionTimeoutMilliseconds: 50_001 }),
+    'spec.options.electionTimeoutMilliseconds',
+  ],
+  ['no heartbeat', options({ heartbeatIntervalMilliseconds: 0 }), 'spec.options.heartbeatIntervalMilliseconds'],
+  ['large requests', options({ maxRequestBytes: 10_485_760 })],
+  ['no requests', options({ maxRequestBytes: 0 }), 'spec.options.maxRequestBytes'],
+  ['keepalives', options({ grpcKeepalive: { minTimeSeconds: 5, intervalSeconds: 0, timeoutSeconds: 20 } })],
+  [
+    'keepalives without a pause',
+    options({ grpcKeepalive: { minTimeSeconds: 0 } }),
+    'spec.options.grpcKeepalive.minTimeSeconds',
+  ],
+  ['a log level', options({ logLevel: 'debug' })],
+  ['another log level', options({ logLevel: 'fatal' }), 'spec.options.logLevel'],
+  ['corruption checks', options({ corruptionCheck: { initial: false, compactHash: true, intervalMinutes: 60 } })],
+  [
+    'checks before the last one',
+    options({ corruptionCheck: { intervalMinutes: -1 } }),
+    'spec.options.corruptionCheck.intervalMinutes',
+  ],
+  ['an option that there is not', options({ quota: 5 }), 'unknown field "spec.options.quota"'],
+
+  ['further flags', args('--max-txn-ops=256', '--pre-vote', '--metrics=extensive', '--cors=https://a,https://b')],
+  [
+    'a flag that begins like one of the operator’s',
+    args('--initial-election-tick-advance=false', '--name-of-nothing=1'),
+  ],
+  ['a flag with one dash', args('-max-txn-ops=256'), 'spec.extraArgs[0]'],
+  ['a value apart from its flag', args('--max-txn-ops', '256'), 'spec.extraArgs[1]'],
+  ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'spec.extraArgs[0]'],
+  ['no flag', args(''), 'spec.extraArgs[0]'],
+  ['more flags than anybody needs', args(...Array.from({ length: 33 }, (_, i) => `--flag-${i}`)), 'spec.extraArgs'],
+  ...[
+    'name',
+    'data-dir',
+    'wal-dir',
+    'config-file',
+    'listen-peer-urls',
+    'listen-client-http-urls',
+    'listen-metrics-urls',
+    'advertise-client-urls',
+    'initial-advertise-peer-urls',
+    'initial-cluster',
+    'initial-cluster-state',
+    'force-new-cluster',
+    'discovery-endpoints',
+    'strict-reconfig-check',
+    'max-learners',
+    'feature-gates',
+    'unsafe-no-fsync',
+    'auth-token',
+    'cert-file',
+    'client-cert-auth',
+    'trusted-ca-file',
+    'auto-tls',
+    'peer-trusted-ca-file',
+    'peer-skip-client-san-verification',
+    'experimental-peer-skip-client-san-verification',
+    'host-whitelist',
+    'log-outputs',
+    'version',
+    'help',
+  ].map(owned),
+  typed('quota-backend-bytes', 'options.quotaBackendBytes'),
+  typed('snapshot-count', 'options.snapshotCount'),
+  typed('heartbeat-interval', 'options.heartbeatIntervalMilliseconds'),
+  typed('grpc-keepalive-timeout', 'options.grpcKeepalive'),
+  typed('experimental-corrupt-check-time', 'options.corruptionCheck'),
+  [
+    'a flag of the operator without a value',
+    args('--force-new-cluster'),
+    'extraArgs: --force-new-cluster is owned by the operator',
+  ],
+];

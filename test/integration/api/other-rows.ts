@@ -1,0 +1,150 @@
+/** The other kinds. */
+import { type EditRow, type Row, ref } from './row.ts';
+
+const s3 = (fields: object = {}) => ({
+  s3: { endpoint: 'https://s3', bucket: 'b', credentialsSecretRef: ref('c'), ...fields },
+});
+const pvc = (fields: object = {}) => ({ pvc: { claimName: 'c', ...fields } });
+const clusterRef = ref('db');
+
+export const snapshots: readonly Row[] = [
+  ['into a bucket', { clusterRef, destination: s3({ key: 'a/b/', region: 'eu', forcePathStyle: true }) }],
+  ['into the root of a bucket', { clusterRef, destination: s3({ key: '' }) }],
+  ['into a volume', { clusterRef, destination: pvc({ subPath: 'daily' }) }],
+  ['of no cluster', { clusterRef: {}, destination: s3() }, 'clusterRef names nothing: set its name'],
+  ['of a cluster without a name', { clusterRef: ref(''), destination: s3() }, 'clusterRef names nothing'],
+  ['to nowhere', { clusterRef, destination: {} }, 'name exactly one place for the snapshot'],
+  ['to two places', { clusterRef, destination: { ...s3(), ...pvc() } }, 'name exactly one place for the snapshot'],
+  ['without a bucket', { clusterRef, destination: s3({ bucket: '' }) }, 's3.bucket'],
+  ['without an endpoint', { clusterRef, destination: s3({ endpoint: '' }) }, 's3.endpoint'],
+  [
+    'without credentials',
+    { clusterRef, destination: s3({ credentialsSecretRef: {} }) },
+    's3.credentialsSecretRef names nothing',
+  ],
+  ['without a claim', { clusterRef, destination: pvc({ claimName: '' }) }, 'pvc.claimName'],
+  ...['..', '../x', 'a/../b', 'a/..', './a', 'a/./b', '/a', '/'].flatMap((path): readonly Row[] => [
+    [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }, `s3.key ${path} must stay inside`],
+    [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }, `pvc.subPath ${path} must stay inside`],
+  ]),
+  ...['a\\b', 'a%2e%2e', 'a\nb', 'a b', 'ä', '$(HOME)', 'a;b'].flatMap((path): readonly Row[] => [
+    [
+      `a key of ${JSON.stringify(path)}`,
+      { clusterRef, destination: s3({ key: path }) },
+      'has characters that are not allowed',
+    ],
+    [
+      `a path of ${JSON.stringify(path)}`,
+      { clusterRef, destination: pvc({ subPath: path }) },
+      'has characters that are not allowed',
+    ],
+  ]),
+  ['a key with dots that are no steps', { clusterRef, destination: s3({ key: 'a..b/...c/date=2026-01-01' }) }],
+];
+
+export const snapshotEdits: readonly EditRow[] = [
+  [
+    'another destination',
+    { clusterRef, destination: s3() },
+    { clusterRef, destination: s3({ key: 'x' }) },
+    'a snapshot is taken once and its spec cannot change',
+  ],
+  [
+    'another cluster',
+    { clusterRef, destination: s3() },
+    { clusterRef: ref('other'), destination: s3() },
+    'a snapshot is taken once',
+  ],
+  ['nothing', { clusterRef, destination: s3() }, { clusterRef, destination: s3() }],
+];
+
+const rule = (value: object) => ({ clusterRef, rule: value });
+
+export const defrags: readonly Row[] = [
+  ['by the default rule', { clusterRef }],
+  ['by an empty rule', rule({})],
+  ['of all', rule({ all: true })],
+  ['by free space', rule({ freeSpaceAbove: '500Mi' })],
+  ['by use of the quota', rule({ quotaUsageAbove: '80%', minReclaim: '64Mi', freeSpaceAbove: '1Gi' })],
+  ['of no cluster', { clusterRef: {} }, 'clusterRef names nothing'],
+  ['of all, and not of all', rule({ all: true, freeSpaceAbove: '1Mi' }), 'rule.all takes every member'],
+  ['of not all', rule({ all: false, freeSpaceAbove: '1Mi' })],
+  ['by no free space', rule({ freeSpaceAbove: 0 }), 'rule.freeSpaceAbove is 0: it must be greater than zero'],
+  [
+    'with nothing to gain',
+    rule({ quotaUsageAbove: '80%', minReclaim: '-1' }),
+    'rule.minReclaim is -1: it must be greater than zero',
+  ],
+  ['with a gain and no quota', rule({ minReclaim: '1Mi' }), 'rule.minReclaim only works together with quotaUsageAbove'],
+  [
+    'with a gain that never counts',
+    rule({ quotaUsageAbove: '80%', minReclaim: '2Gi', freeSpaceAbove: '1Gi' }),
+    'rule.minReclaim is larger than freeSpaceAbove',
+  ],
+  ['by use of more than the quota', rule({ quotaUsageAbove: '101%' }), 'rule.quotaUsageAbove'],
+  ['by use of nothing', rule({ quotaUsageAbove: '0%' }), 'rule.quotaUsageAbove'],
+  ['by use without a sign', rule({ quotaUsageAbove: '80' }), 'rule.quotaUsageAbove'],
+  ['kept for an hour', { clusterRef, ttlSecondsAfterFinished: 3600 }],
+  ['kept for less than nothing', { clusterRef, ttlSecondsAfterFinished: -1 }, 'ttlSecondsAfterFinished'],
+];
+
+export const defragEdits: readonly EditRow[] = [
+  ['kept longer', { clusterRef }, { clusterRef, ttlSecondsAfterFinished: 60 }],
+  [
+    'another rule',
+    { clusterRef },
+    rule({ all: true }),
+    'a defragmentation is done once: only ttlSecondsAfterFinished can change',
+  ],
+  ['another cluster', { clusterRef }, { clusterRef: ref('other') }, 'a defragmentation is done once'],
+];
+
+const policy = (fields: object = {}) => ({ clusterRef, schedule: '0 3 * * *', ...fields });
+
+export const policies: readonly Row[] = [
+  ['every night', policy()],
+  [
+    'with everything',
+    policy({
+      suspend: true,
+      concurrencyPolicy: 'Allow',
+      startingDeadlineSeconds: 60,
+      historyLimit: 3,
+      rule: { all: true },
+      ttlSecondsAfterFinished: 60,
+    }),
+  ],
+  ['of no cluster', policy({ clusterRef: {} }), 'clusterRef names nothing'],
+  ['never', policy({ schedule: '' }), 'spec.schedule'],
+  ['with another policy', policy({ concurrencyPolicy: 'Replace' }), 'spec.concurrencyPolicy'],
+  ['with less than no history', policy({ historyLimit: -1 }), 'spec.historyLimit'],
+  ['with a deadline in the past', policy({ startingDeadlineSeconds: -1 }), 'spec.startingDeadlineSeconds'],
+  ['with a rule that cannot be', policy({ rule: { all: true, minReclaim: '1Mi' } }), 'rule.all takes every member'],
+];
+
+export const policyEdits: readonly EditRow[] = [['another schedule', policy(), policy({ schedule: '0 4 * * *' })]];
+
+/** What a member must have; everything else is a copy of what was checked in its cluster. */
+const member = (fields: object = {}) => ({
+  clusterName: 'db',
+  version: '3.6.16',
+  storage: { size: '1Gi', medium: '' },
+  initialCluster: '',
+  clusterToken: 't',
+  ...fields,
+});
+
+export const members: readonly Row[] = [
+  [
+    'as the operator makes one',
+    member({ bootstrap: true, options: { snapshotCount: 1 }, tls: { peerAutoTLS: true }, dormant: true }),
+  ],
+  [
+    'with what an older rule let pass',
+    member({ additionalMetadata: { labels: { 'a b': 'c' } }, storage: { size: '0', medium: '' } }),
+  ],
+  ['of no cluster', member({ clusterName: '' }), 'spec.clusterName'],
+  ['of no version', member({ version: 'x' }), 'spec.version'],
+  ['twice', member({ replicas: 2 }), 'spec.replicas'],
+  ['without a token', { ...member(), clusterToken: undefined }, 'spec.clusterToken'],
+];
