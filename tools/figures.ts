@@ -1,6 +1,6 @@
 /** Measured quantities: taken several times, told by their median and range. */
 
-export type Unit = 'ms' | 'MiB' | 'MiB/s' | 'times';
+export type Unit = 'ms' | 'µs' | 'MiB' | 'MiB/s' | 'times';
 
 export interface Figure {
   readonly what: string;

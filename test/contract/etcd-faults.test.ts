@@ -199,4 +199,19 @@ describe('a hostile member', () => {
     expect(kindOf(answer)).toBe('badAnswer');
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
   });
+
+  test('that drips its answer is given up at the time limit', async () => {
+    const server = http2.createServer();
+    server.on('stream', (stream: http2.ServerHttp2Stream) => {
+      stream.on('error', () => {});
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' });
+      stream.write(Buffer.from([0, 0, 0, 0xff, 0xff])); // a message of 64 KiB is to come
+      const drip = setInterval(() => stream.write(Buffer.alloc(1)), 20);
+      stream.on('close', () => clearInterval(drip));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(kindOf(await aClient().status({ endpoint, timeoutMs: 500 }))).toBe('timeout');
+  });
 });

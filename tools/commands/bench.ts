@@ -1,7 +1,7 @@
 /** `./dev bench [name]`: runs the benchmarks in `bench/`, prints their figures and keeps them in `.cache/bench`. */
 import { globSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { type Figure, table } from '../figures.ts';
 import { nearest } from '../nearest.ts';
@@ -20,9 +20,12 @@ export async function bench(args: readonly string[]): Promise<number> {
     .toSorted();
   for (const name of select(names, args)) {
     const { about, measure } = (await import(join(root, 'bench', `${name}.ts`))) as Benchmark;
+    const [load = 0] = loadavg();
     const figures = await step(`${name}: ${about}`, measure);
     process.stdout.write(`${table(figures)}\n`);
-    say(`  kept in ${await keep(name, figures)}`);
+    if (load > availableParallelism())
+      say(`  The machine was busy before this began (load ${load.toFixed(1)}): take it again when it is not.`);
+    say(`  kept in ${await keep(name, figures, load)}`);
   }
   return 0;
 }
@@ -38,7 +41,7 @@ function select(names: readonly string[], args: readonly string[]): readonly str
 }
 
 /** A figure means nothing without the machine it was taken on. */
-async function keep(name: string, figures: readonly Figure[]): Promise<string> {
+async function keep(name: string, figures: readonly Figure[], load: number): Promise<string> {
   const folder = join(cacheDir, 'bench');
   const file = join(folder, `${name}.json`);
   const machine = {
@@ -46,6 +49,7 @@ async function keep(name: string, figures: readonly Figure[]): Promise<string> {
     model: cpus()[0]?.model ?? 'unknown',
     memoryGiB: Math.round(totalmem() / 1024 ** 3),
     node: process.version,
+    load: Math.round(load * 10) / 10,
   };
   await mkdir(folder, { recursive: true });
   await writeFile(file, `${JSON.stringify({ name, taken: new Date().toISOString(), machine, figures }, null, 2)}\n`);
