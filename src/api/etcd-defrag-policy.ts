@@ -1,12 +1,13 @@
 /** EtcdDefragPolicy: defragmentations on a schedule. */
 import Type, { type Static } from 'typebox';
+import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { DefragRuleSchema, ttlAfterFinished } from './etcd-defrag.ts';
 import { clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import { type API_VERSION, MAX_POLICY_NAME } from './names.ts';
-import { atomic } from './text.ts';
+import { atomic, localReference } from './text.ts';
 
 export const EtcdDefragPolicySpecSchema = Type.Object({
   clusterRef: clusterReference(),
@@ -31,7 +32,9 @@ export const EtcdDefragPolicySpecSchema = Type.Object({
 export const EtcdDefragPolicyStatusSchema = Type.Object({
   lastScheduleTime: Type.Optional(Type.String({ format: 'date-time' })),
   lastSuccessfulTime: Type.Optional(Type.String({ format: 'date-time' })),
-  active: Type.Optional(Type.Array(Type.String(), { ...atomic, description: 'Runs that have not ended.' })),
+  active: Type.Optional(
+    Type.Array(unvalidated(localReference('active[]', '')), { ...atomic, description: 'Runs that have not ended.' }),
+  ),
   conditions: Type.Optional(ConditionsSchema),
 });
 

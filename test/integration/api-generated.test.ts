@@ -1,0 +1,99 @@
+/**
+ * Whatever is written into an EtcdCluster, it is refused at the door or becomes objects that the API server takes. Nothing is
+ * accepted that the operator then cannot bring about.
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { targetOf } from '../../src/api/defaults.ts';
+import { type EtcdCluster, EtcdClusterSpecSchema } from '../../src/api/etcd-cluster.ts';
+import { etcdClusters, etcdMembers, memberName } from '../../src/api/names.ts';
+import { budget, clientService, headlessService, seedMember } from '../../src/cluster/build.ts';
+import type { KubeObject, Resource } from '../../src/kube/object.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
+import { memberPod, volumeClaim } from '../../src/member/build.ts';
+import { type Api, refusalOf, startApi, written } from '../support/api-server.ts';
+import { valueOf } from '../support/spec-arbitrary.ts';
+
+const CASES = Number(process.env['CASES'] ?? 500);
+const PRIORITY = 'etcd';
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+let api: Api;
+let namespace: string;
+beforeAll(async () => {
+  api = await startApi();
+  namespace = await api.namespace();
+  const body = { metadata: { name: PRIORITY }, value: 1000, globalDefault: false };
+  await api.admin.transport.json('/apis/scheduling.k8s.io/v1/priorityclasses', { method: 'POST', body });
+});
+afterAll(async () => {
+  await api?.stop();
+});
+
+const clusters: Resource = etcdClusters;
+const members: Resource = etcdMembers;
+
+/** What the operator would make of it, all in one. */
+function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObject])[] {
+  const { name = '', namespace = '', uid = '' } = cluster.metadata;
+  const target = targetOf(cluster.spec);
+  const made = seedMember(cluster, memberName(name, uid, 1), target, `${namespace}-${name}-${uid}`);
+  const member = { ...made, metadata: { ...made.metadata, uid } };
+  const pod = memberPod(member, { imageRepository: 'quay.io/coreos/etcd', state: 'new', votes: true });
+  return [
+    [services, headlessService(cluster)],
+    [services, clientService(cluster)],
+    [podDisruptionBudgets, budget(cluster, 2)],
+    [members, made],
+    [pods, pod],
+    ...(target.storage.medium === 'Memory' ? [] : [[persistentVolumeClaims, volumeClaim(member)] as const]),
+  ];
+}
+
+/** Fields that have to fit each other or the world: chance alone would hardly ever find them. */
+const hints = {
+  '.version': fc.constantFrom('3.5.35', '3.6.16', '3.7.3'),
+  '.priorityClassName': fc.constant(PRIORITY),
+  '.storage.size': fc.constantFrom('1Gi', '10Gi', 2147483648),
+  '.claims': fc.constant([]),
+  '.quotaBackendBytes': fc.constantFrom(0, 104857600, 1073741824),
+  '.electionTimeoutMilliseconds': fc.constantFrom(1000, 5000, 50000),
+  '.heartbeatIntervalMilliseconds': fc.constantFrom(10, 100, 200),
+  '.extraArgs[]': fc.constantFrom('--max-txn-ops=256', '--pre-vote', '--metrics=extensive'),
+  '.operator': fc.constantFrom('Exists', 'DoesNotExist'),
+  '.values': fc.constant([]),
+  '.requests': fc.constantFrom({}, { cpu: '100m' }, { cpu: 1, memory: '1Gi' }),
+  '.limits': fc.constantFrom({}, { cpu: '2' }, { cpu: 2, memory: '1Gi', 'vendor.com/x': 1 }),
+  '.bootstrap': fc.constant({}),
+  '.tls': fc.constant({ peer: { secretRef: { name: 'peer' } } }),
+  '.auth': fc.constantFrom({}, { enabled: false }),
+};
+const loose = { '.version': hints['.version'], '.priorityClassName': hints['.priorityClassName'] };
+const schema = JSON.parse(JSON.stringify(EtcdClusterSpecSchema)) as Parameters<typeof valueOf>[0];
+const aSpec = fc.oneof(
+  valueOf(schema, hints, 0),
+  valueOf(schema, hints, 0.02),
+  valueOf(schema, loose, 0),
+  valueOf(schema, loose, 0.05),
+);
+
+test(`${CASES} random specs: refused, or good for Services, a budget, a member, its Pod and its volume (SEED=${seed})`, async () => {
+  let count = 0;
+  let accepted = 0;
+  const property = fc.asyncProperty(aSpec, async (spec) => {
+    const name = `gen-${++count}`;
+    const object = written(clusters, namespace, name, spec as object);
+    const created = api.create(clusters, object, true);
+    if ((await refusalOf(created)) !== undefined) return;
+    accepted++;
+    const cluster = (await created) as unknown as EtcdCluster;
+    const answers = objectsOf(cluster).map(async ([resource, made]) => {
+      const said = await refusalOf(api.create(resource, made, true));
+      return said === undefined ? [] : [`${resource.kind}: ${said}`];
+    });
+    expect((await Promise.all(answers)).flat()).toEqual([]);
+  });
+  await fc.assert(property, { numRuns: CASES, seed, endOnFailure: !process.env['SHRINK'] });
+  expect(accepted).toBeGreaterThan(CASES / 5);
+  expect(count - accepted).toBeGreaterThan(CASES / 5);
+}, 120_000);

@@ -1,0 +1,124 @@
+/** Our definitions over those of the Go operator, with its objects in place: nothing is lost, and everything can still be edited. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { crds } from '../../src/api/crds.ts';
+import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
+import { baselineCrds } from '../support/baseline-crds.ts';
+import { eventually } from '../support/processes.ts';
+import { type BaselineObject, baselineObjects } from './api/baseline-objects.ts';
+
+let api: Api;
+let namespace: string;
+const before = new Map<BaselineObject, Written>();
+
+const withoutBookkeeping = ({ metadata, ...rest }: Written): object => {
+  const { managedFields: _, resourceVersion: _v, generation: _g, ...kept } = metadata;
+  return { ...rest, metadata: kept };
+};
+
+async function install(): Promise<void> {
+  for (const crd of crds) {
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`;
+    const query = { fieldManager: 'helm', force: 'true' };
+    await api.admin.transport.json(path, {
+      method: 'PATCH',
+      body: crd,
+      query,
+      contentType: 'application/apply-patch+yaml',
+    });
+  }
+  // In force when each kind answers as only the new definitions do.
+  const clusterRef = { name: '' };
+  const probes: readonly [Resource<Written>, object, boolean][] = [
+    [etcdClusters, { version: '3.6.16', spread: 'None' }, true],
+    [
+      etcdMembers,
+      {
+        clusterName: 'c',
+        version: '3.6.16',
+        storage: { size: 1, medium: '' },
+        initialCluster: '',
+        clusterToken: '',
+        extraArgs: [],
+      },
+      true,
+    ],
+    [etcdSnapshots, { clusterRef, destination: { pvc: { claimName: 'c' } } }, false],
+    [etcdDefrags, { clusterRef }, false],
+    [etcdDefragPolicies, { clusterRef, schedule: 'x' }, false],
+  ];
+  for (const [resource, spec, accepted] of probes)
+    await eventually(`the new definition of ${resource.kind}`, async () => {
+      const said = await refusalOf(api.create(resource, written(resource, namespace, 'probe', spec), true));
+      return (said === undefined) === accepted ? true : undefined;
+    });
+}
+
+beforeAll(async () => {
+  api = await startApi(baselineCrds);
+  namespace = await api.namespace();
+  for (const object of baselineObjects) {
+    let made = await api.create(object.resource, written(object.resource, namespace, object.name, object.spec));
+    if (object.status) made = await api.replaceStatus(object.resource, { ...made, status: { ...object.status } });
+    before.set(object, made);
+  }
+  await install();
+});
+afterAll(async () => {
+  await api?.stop();
+});
+
+const get = async ({ resource, name }: BaselineObject): Promise<Written> => {
+  const found = await api.admin.get(resource, { namespace, name });
+  if (!found) throw new Error(`${resource.kind} ${name} is gone`);
+  return found;
+};
+
+describe.each(baselineObjects.map((o) => [`${o.resource.kind} ${o.what}`, o] as const))('%s', (_name, object) => {
+  test('reads as it was', async () => {
+    expect(withoutBookkeeping(await get(object))).toEqual(withoutBookkeeping(before.get(object) as Written));
+  });
+
+  test('takes a label, an edit elsewhere in its spec, and a status, and keeps the rest', async () => {
+    const labelled = await get(object);
+    const metadata = { ...labelled.metadata, labels: { edited: 'yes' } };
+    const first = await api.replace(object.resource, { ...labelled, metadata });
+    const second = await api.replace(object.resource, { ...first, spec: { ...first.spec, ...object.edit } });
+    expect(second.spec).toEqual({ ...labelled.spec, ...object.edit });
+    const third = await api.replaceStatus(object.resource, {
+      ...second,
+      status: {
+        ...second.status,
+        conditions: [
+          { type: 'New', status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-01-02T00:00:00Z' },
+        ],
+      },
+    });
+    expect(third.spec).toEqual(second.spec);
+    expect({ ...third.status, conditions: [] }).toEqual({ ...second.status, conditions: [] });
+  });
+});
+
+test('conditions can be applied one by one, over a list that was written as a whole', async () => {
+  const target = baselineObjects.find((o) => o.name === 'most') as BaselineObject;
+  const now = await get(target);
+  const path = `/apis/etcd-operator.cozystack.io/v1alpha2/namespaces/${namespace}/etcdclusters/most/status`;
+  const mine = { type: 'Mine', status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-01-02T00:00:00Z' };
+  const body = {
+    apiVersion: now.apiVersion,
+    kind: now.kind,
+    metadata: { name: 'most' },
+    status: { conditions: [mine] },
+  };
+  const query = { fieldManager: 'somebody' };
+  const applied = await api.admin.transport.json<Written>(path, {
+    method: 'PATCH',
+    body,
+    query,
+    contentType: 'application/apply-patch+yaml',
+  });
+  const types = (applied.status?.['conditions'] as readonly { type: string }[]).map((c) => c.type);
+  expect(types).toContain('Mine');
+  expect(types.length).toBeGreaterThan(1);
+});
