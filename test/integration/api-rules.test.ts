@@ -1,9 +1,15 @@
 /** What the API server accepts and refuses, and in which words: every rule, once each way. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { kinds as allKinds } from '../../src/api/crds.ts';
 import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
+import { root } from '../../tools/paths.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
 import * as cluster from './api/cluster-rows.ts';
+import { largest } from './api/largest.ts';
 import * as option from './api/option-rows.ts';
 import * as other from './api/other-rows.ts';
 import * as placement from './api/placement-rows.ts';
@@ -56,6 +62,35 @@ const edits = (kind: keyof typeof kinds, table: readonly EditRow[], always: obje
   );
 
 const version = { version: '3.6.16' };
+
+describe('the documents', () => {
+  const folder = join(root, 'docs', 'examples');
+  test.each(allKinds.map(({ names }) => names))(
+    'have an example of $kind that is accepted as it stands',
+    async (names) => {
+      const example = parse(await readFile(join(folder, `${names.singular}.yaml`), 'utf8')) as Written;
+      expect(example.kind).toBe(names.kind);
+      const resource = Object.values(kinds).find(({ kind }) => kind === names.kind) as Resource<Written>;
+      const object = { ...example, metadata: { ...example.metadata, namespace } };
+      const made = await api.create(resource, object, true);
+      expect(made.spec).toMatchObject(example.spec);
+    },
+  );
+  test('have no example of anything else', async () => {
+    expect((await readdir(folder)).sort()).toEqual(allKinds.map(({ names }) => `${names.singular}.yaml`).sort());
+  });
+});
+
+describe('the largest object that fits', () => {
+  test('costs no more than the API server allows, when it is made and when it is edited', async () => {
+    const object = written(kinds.clusters, namespace, 'largest', { ...version, ...largest });
+    expect(JSON.stringify(object).length).toBeGreaterThan(600_000);
+    const made = await api.create(kinds.clusters, object);
+    const edited = await api.replace(kinds.clusters, { ...made, spec: { ...made.spec, replicas: 5 } });
+    const spec = { ...edited.spec, version: '3.6.17', options: { ...largest.options, snapshotCount: 9 } };
+    await api.replace(kinds.clusters, { ...edited, spec });
+  });
+});
 
 describe('the name of a cluster', () => {
   test.concurrent.each(cluster.names.map((row) => [...row] as [string, string, string?]))(

@@ -6,7 +6,8 @@ import type { Resource } from '../../src/kube/object.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
 import { baselineCrds } from '../support/baseline-crds.ts';
 import { eventually } from '../support/processes.ts';
-import { type BaselineObject, baselineObjects } from './api/baseline-objects.ts';
+import type { BaselineObject } from './api/baseline-clusters.ts';
+import { baselineObjects } from './api/baseline-objects.ts';
 
 let api: Api;
 let namespace: string;
@@ -118,7 +119,8 @@ test('conditions can be applied one by one, over a list that was written as a wh
     query,
     contentType: 'application/apply-patch+yaml',
   });
-  const types = (applied.status?.['conditions'] as readonly { type: string }[]).map((c) => c.type);
+  const conditions = (applied.status?.['conditions'] ?? []) as readonly { type: string }[];
+  const types = conditions.map((c) => c.type);
   expect(types).toContain('Mine');
   expect(types.length).toBeGreaterThan(1);
 });

@@ -17,6 +17,8 @@ export type Written = KubeObject & { readonly spec: object; readonly status?: Re
 
 export interface Api {
   readonly admin: HttpClient;
+  /** Of the administrator. */
+  readonly kubeconfig: string;
   /** A namespace of its own, where only Pods of the restricted level are admitted. */
   namespace(): Promise<string>;
   /** Unknown fields are errors, as with kubectl. */
@@ -43,6 +45,7 @@ export async function startApi(definitions: readonly CustomResourceDefinition[] 
   let namespaces = 0;
   return {
     admin,
+    kubeconfig: join(folder, 'admin.kubeconfig'),
     namespace: async () => {
       const name = `api-${++namespaces}`;
       const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };

@@ -74,6 +74,7 @@ function shaped(schema: Schema, hints: Hints, odd: number, path: string): Arbitr
       });
     case 'object':
       return schema.properties ? objectOf(schema, hints, odd, path) : mapOf(schema, hints, odd, path);
+    case undefined:
     default:
       return textOf(schema);
   }
@@ -114,6 +115,7 @@ function beyond(schema: Schema): Arbitrary<unknown> {
       return fc.constantFrom([], {}, [null]);
     case 'object':
       return fc.constantFrom({}, [], 'x');
+    case undefined:
     default:
       return fc.constantFrom<unknown>(...ODD_TEXT, 5);
   }

@@ -1,109 +1,17 @@
-/** Objects as they stand in clusters of the Go operator: ordinary ones, and ones that our rules would not let in. */
-import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../../src/api/names.ts';
-import type { Resource } from '../../../src/kube/object.ts';
-import type { Written } from '../../support/api-server.ts';
+/** Objects as they stand under the Go operator: ordinary ones, and ones that our rules would not let in. */
+import { etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../../src/api/names.ts';
+import {
+  AT,
+  type BaselineObject,
+  baselineClusters,
+  condition,
+  labels,
+  s3,
+  storage,
+  template,
+} from './baseline-clusters.ts';
 import { ref } from './row.ts';
 
-export interface BaselineObject {
-  readonly what: string;
-  readonly resource: Resource<Written>;
-  readonly name: string;
-  readonly spec: object;
-  readonly status?: object;
-  /** An edit elsewhere in the spec; where there is nothing else in it, only the metadata is edited. */
-  readonly edit?: object;
-  readonly remark?: string;
-}
-
-const AT = '2026-01-01T00:00:00Z';
-const condition = (type: string, status: string, reason: string) => ({
-  type,
-  status,
-  reason,
-  message: 'm',
-  lastTransitionTime: AT,
-  observedGeneration: 1,
-});
-const conditions = [
-  condition('Available', 'True', 'QuorumHealthy'),
-  condition('Progressing', 'False', 'Reconciled'),
-  condition('Degraded', 'False', 'QuorumHealthy'),
-];
-
-/** Every field of a Pod's affinity and spread that Kubernetes has. */
-const selector = {
-  matchLabels: { a: 'b' },
-  matchExpressions: [
-    { key: 'c', operator: 'In', values: ['d'] },
-    { key: 'e', operator: 'Exists' },
-  ],
-};
-const podTerm = {
-  labelSelector: selector,
-  matchLabelKeys: ['f'],
-  mismatchLabelKeys: ['g'],
-  namespaceSelector: selector,
-  namespaces: ['h'],
-  topologyKey: 'zone',
-};
-const podTerms = {
-  preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 5, podAffinityTerm: podTerm }],
-  requiredDuringSchedulingIgnoredDuringExecution: [podTerm],
-};
-const nodeTerm = {
-  matchExpressions: [{ key: 'n', operator: 'Gt', values: ['5'] }],
-  matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node'] }],
-};
-const template = {
-  resources: { requests: { cpu: '500m', memory: '1Gi' }, limits: { memory: '2Gi' } },
-  affinity: {
-    nodeAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: nodeTerm }],
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [nodeTerm] },
-    },
-    podAffinity: podTerms,
-    podAntiAffinity: podTerms,
-  },
-  topologySpreadConstraints: [
-    {
-      labelSelector: selector,
-      matchLabelKeys: ['f'],
-      maxSkew: 1,
-      minDomains: 2,
-      nodeAffinityPolicy: 'Honor',
-      nodeTaintsPolicy: 'Ignore',
-      topologyKey: 'zone',
-      whenUnsatisfiable: 'DoNotSchedule',
-    },
-  ],
-  additionalMetadata: { labels: { team: 'a' }, annotations: { note: 'b' } },
-  options: {
-    quotaBackendBytes: 2147483648,
-    autoCompactionMode: 'periodic',
-    autoCompactionRetention: '5m',
-    snapshotCount: 5,
-  },
-  imagePullSecrets: [ref('pull')],
-};
-const storage = { size: '4Gi', medium: '', storageClassName: 'fast' };
-const s3 = {
-  endpoint: 'https://s3',
-  bucket: 'b',
-  key: 'k',
-  region: 'r',
-  forcePathStyle: true,
-  credentialsSecretRef: ref('c'),
-};
-const tls = { client: { serverSecretRef: ref('s'), operatorClientSecretRef: ref('o') }, peer: { secretRef: ref('p') } };
-
-const cluster = (what: string, name: string, spec: object, more: Partial<BaselineObject> = {}): BaselineObject => ({
-  what,
-  resource: etcdClusters,
-  name,
-  spec: { version: '3.5.20', ...spec },
-  edit: { progressDeadlineSeconds: 900 },
-  ...more,
-});
 const member = (what: string, name: string, spec: object, status?: object): BaselineObject => ({
   what,
   resource: etcdMembers,
@@ -126,83 +34,9 @@ const snapshot = (what: string, name: string, spec: object, status?: object): Ba
   spec: { clusterRef: ref('db'), ...spec },
   ...(status && { status }),
 });
-const labels = (entries: object) => ({ additionalMetadata: { labels: entries } });
-const bigMap = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key-${i}`, 'v']));
 
 export const baselineObjects: readonly BaselineObject[] = [
-  cluster('with next to nothing', 'least', {}),
-  cluster(
-    'with everything',
-    'most',
-    {
-      replicas: 5,
-      storage,
-      tls,
-      auth: { enabled: true, rootCredentialsSecretRef: ref('root') },
-      bootstrap: { restore: { source: { s3 } } },
-      ...template,
-    },
-    {
-      status: {
-        readyMembers: 5,
-        selector: 'etcd-operator.cozystack.io/cluster=most',
-        brokenMembers: 0,
-        clusterID: 'cafe000000000001',
-        clusterToken: 'ns-most-uid',
-        authEnabled: true,
-        observed: { replicas: 5, version: '3.5.20', storage, ...template },
-        progressDeadline: AT,
-        conditions,
-      },
-    },
-  ),
-  cluster('with cert-manager', 'issued', {
-    tls: {
-      client: { certManager: { serverIssuerRef: { name: 'ca' } } },
-      peer: { certManager: { issuerRef: { name: 'ca', kind: 'ClusterIssuer' } } },
-    },
-  }),
-  cluster('in memory', 'memory', { storage: { size: '256Mi', medium: 'Memory' } }),
-  cluster('that is parked', 'parked', { replicas: 0 }),
-
-  cluster('with a name that is too long', 'a'.repeat(60), {}),
-  cluster('with a dot in its name', 'a.b', {}),
-  cluster('with a volume of no size', 'empty', { storage: { size: '0' } }),
-  cluster('with TLS that encrypts nothing', 'plain', { tls: {} }),
-  cluster('with references to nothing', 'nothing', { tls: { peer: { secretRef: {} } }, imagePullSecrets: [{}] }),
-  cluster('with revisions measured in minutes', 'minutes', {
-    options: { autoCompactionMode: 'revision', autoCompactionRetention: '5m' },
-  }),
-  cluster('with a quota above its volume', 'greedy', { options: { quotaBackendBytes: 8589934592 } }),
-  cluster('with labels that cannot be', 'labels', labels({ 'my team': 'a b' })),
-  cluster('with very many labels', 'many', labels(bigMap)),
-  cluster('with a class that cannot be', 'class', { storage: { storageClassName: 'Fast_SSD' } }),
-  cluster('with claims and odd resources', 'claims', {
-    resources: {
-      claims: [{ name: 'x', request: 'y' }],
-      requests: { disk: '5', memory: '2Gi' },
-      limits: { memory: '1Gi' },
-    },
-  }),
-  cluster('with an affinity that cannot be', 'affinity', {
-    affinity: {
-      podAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: [
-          { topologyKey: '', labelSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
-        ],
-      },
-    },
-    topologySpreadConstraints: [1, 2].map((maxSkew) => ({
-      maxSkew,
-      topologyKey: 'a',
-      whenUnsatisfiable: 'ScheduleAnyway',
-    })),
-  }),
-  cluster('with a key that escapes', 'escapes', {
-    bootstrap: { restore: { source: { s3: { ...s3, key: '../../x' } } } },
-  }),
-  cluster('with a version of no etcd', 'version', { version: '3.5.99999999999999999999999999999999999999' }),
-
+  ...baselineClusters,
   member(
     'of the cluster with everything',
     'most-abcde',

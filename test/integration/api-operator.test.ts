@@ -1,0 +1,177 @@
+/** What the operator makes of the API: conditions for what is not built yet, the budget, and a status that tells more. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
+import { etcdDefragPolicies, etcdDefrags, etcdSnapshots } from '../../src/api/names.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
+import { type Written, written } from '../support/api-server.ts';
+import { type Child, eventually } from '../support/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+let operator: Child;
+beforeAll(async () => {
+  world = await startWorld();
+  operator = world.startOperator('--etcd-image-allowed=mirror.example.com/*');
+});
+afterAll(async () => {
+  await world?.stop();
+});
+afterEach((context) => {
+  if (context.task.result?.state === 'fail') process.stderr.write(operator.log());
+});
+
+const made = async (namespace: string): Promise<readonly string[]> => {
+  const kinds: readonly Resource[] = [members, services, pods, persistentVolumeClaims, podDisruptionBudgets];
+  return (await Promise.all(kinds.map((kind) => world.list(kind, namespace)))).flat().map((o) => o.metadata.name ?? '');
+};
+const edit = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
+  world.admin.patch(clusters, { namespace, name: 'db' }, { spec });
+const tls: EtcdClusterSpec['tls'] = { peer: { secretRef: { name: 'peer' } } };
+const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: { name: 'c' } };
+
+describe('what is not built yet is accepted, and nothing is started for it', () => {
+  test.each<[string, Partial<EtcdClusterSpec>, string, string]>([
+    ['three members', { replicas: 3 }, 'Replicas', 'replicas 3 is not supported by this build yet'],
+    ['a parked cluster', { replicas: 0 }, 'Replicas', 'replicas 0 is not supported by this build yet'],
+    ['TLS', { tls }, 'TLS', 'tls is not supported by this build yet: nothing is started'],
+    ['a restore', { bootstrap: { restore: { source: { s3 } } } }, 'Restore', 'bootstrap.restore is not supported'],
+    ['TLS for three', { tls, replicas: 3 }, 'SeveralFields', 'tls is not supported'],
+  ])('%s', async (_what, spec, reason, message) => {
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', spec);
+    const cluster = await world.condition(namespace, 'db', 'NotYetSupported', 'True', reason);
+    const said = cluster.status?.conditions ?? [];
+    expect(said.find((c) => c.type === 'NotYetSupported')?.message).toContain(message);
+    expect(said.find((c) => c.type === 'Available')).toMatchObject({ status: 'False', reason: 'NotYetSupported' });
+    expect(said.find((c) => c.type === 'Progressing')).toMatchObject({ status: 'False', reason: 'NotYetSupported' });
+    expect(await made(namespace)).toEqual([]);
+  });
+
+  test.each<[Resource<Written>, object, string]>([
+    [etcdSnapshots, { clusterRef: { name: 'db' }, destination: { s3 } }, 'Snapshots'],
+    [etcdDefrags, { clusterRef: { name: 'db' } }, 'Defragmentation'],
+    [etcdDefragPolicies, { clusterRef: { name: 'db' }, schedule: '0 3 * * *' }, 'Defragmentation'],
+  ])('$kind', async (resource, spec, reason) => {
+    const namespace = await world.namespace();
+    await world.admin.create(resource, written(resource, namespace, 'one', spec));
+    const object = await eventually(`the condition of ${resource.kind}`, async () => {
+      const found = await world.admin.get(resource, { namespace, name: 'one' });
+      return found?.status?.['conditions'] ? found : undefined;
+    });
+    expect(object.status?.['conditions']).toMatchObject([{ type: 'NotYetSupported', status: 'True', reason }]);
+  });
+});
+
+describe('a running cluster', () => {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { additionalMetadata: { labels: { team: 'a' } } });
+    await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  });
+
+  test('tells its members, its leader, its version and how far it is from losing the quorum', async () => {
+    const cluster = await eventually('the members in the status', async () => {
+      const found = await world.admin.get(clusters, { namespace, name: 'db' });
+      return found?.status?.leader === undefined ? undefined : found;
+    });
+    const [member] = await world.list(members, namespace);
+    const name = member?.metadata.name ?? '';
+    expect(cluster.status).toMatchObject({
+      defaults: '1',
+      leader: name,
+      version: '3.6.16',
+      updatedMembers: 1,
+      brokenMembers: 0,
+      quorum: { needed: 1, healthy: 1, margin: 0 },
+      members: [{ name, role: 'leader', version: '3.6.16', databaseSize: '16Mi', quotaUsedPercent: 0 }],
+      observed: { options: { quotaBackendBytes: 402653184, autoCompactionRetention: '1h' }, spread: 'Preferred' },
+    });
+    expect(cluster.status?.members?.[0]?.id).toBe(member?.status?.memberID);
+    expect(cluster.status?.conditions?.map((c) => c.type)).toEqual(['Available', 'Progressing', 'Degraded']);
+  });
+
+  test('has a budget, and what the user adds to names', async () => {
+    const [budget] = await world.list(podDisruptionBudgets, namespace);
+    expect(budget?.metadata).toMatchObject({ name: 'db', labels: { team: 'a' } });
+    expect(budget?.spec).toMatchObject({ minAvailable: 1, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
+    for (const kind of [services, pods, persistentVolumeClaims, members] as readonly Resource[])
+      for (const object of await world.list(kind, namespace))
+        expect(object.metadata.labels).toMatchObject({ team: 'a' });
+  });
+
+  test('goes on when it is asked for what is not built yet, says so, and stops saying so', async () => {
+    await edit(namespace, { replicas: 3 });
+    const asked = await world.condition(namespace, 'db', 'NotYetSupported', 'True', 'Replicas');
+    expect(asked.status?.conditions?.find((c) => c.type === 'NotYetSupported')?.message).toContain(
+      'the cluster goes on as it is',
+    );
+    expect(asked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
+    await edit(namespace, { replicas: 1 });
+    await eventually('the condition to be gone', async () => {
+      const found = await world.admin.get(clusters, { namespace, name: 'db' });
+      return found?.status?.conditions?.some((c) => c.type === 'NotYetSupported') ? undefined : true;
+    });
+    await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  });
+
+  test('names each field that was accepted and has not reached its member', async () => {
+    await edit(namespace, { tolerations: [{ operator: 'Exists' }], options: { logLevel: 'warn' } });
+    const edited = await world.condition(namespace, 'db', 'Progressing', 'True', 'SpecChanged');
+    const message = edited.status?.conditions?.find((c) => c.type === 'Progressing')?.message ?? '';
+    expect(message).toContain('options (db-');
+    expect(message).toContain('tolerations (db-');
+    expect(edited.status?.updatedMembers).toBe(0);
+    await edit(namespace, { tolerations: null, options: null });
+    await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  });
+
+  test('loses its budget when that is turned off, and gets it back', async () => {
+    await edit(namespace, { podDisruptionBudget: { enabled: false } });
+    const budgets = () => world.list(podDisruptionBudgets, namespace);
+    await eventually('no budget', async () => ((await budgets()).length === 0 ? true : undefined));
+    await edit(namespace, { podDisruptionBudget: null });
+    await eventually('a budget', async () => ((await budgets()).length === 1 ? true : undefined));
+  });
+});
+
+test('a budget of the same name that is not ours is left alone, and the status says whose it is', async () => {
+  const namespace = await world.namespace();
+  const spec = { minAvailable: 5, selector: { matchLabels: { app: 'web' } } };
+  const metadata = { namespace, name: 'db' };
+  const foreign = await world.admin.create(podDisruptionBudgets, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata,
+    spec,
+  });
+  await world.createCluster(namespace, 'db');
+  const cluster = await world.condition(namespace, 'db', 'Degraded', 'True', 'NameConflict');
+  expect(cluster.status?.conditions?.find((c) => c.type === 'Degraded')?.message).toContain(
+    'PodDisruptionBudget db exists and belongs to nobody',
+  );
+  const now = await world.admin.get(podDisruptionBudgets, metadata);
+  expect(now?.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
+});
+
+describe('images', () => {
+  test('from elsewhere are not run, and the status names the administrator’s list', async () => {
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { image: { repository: 'evil.example.com/etcd' } });
+    const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'ImageNotAllowed');
+    expect(cluster.status?.conditions?.[0]?.message).toContain('quay.io/coreos/etcd, mirror.example.com/*');
+    expect(await made(namespace)).toEqual([]);
+  });
+
+  test('from the administrator’s list are run, by their digest', async () => {
+    const namespace = await world.namespace();
+    const digest = `sha256:${'0'.repeat(64)}`;
+    await world.createCluster(namespace, 'db', { image: { repository: 'mirror.example.com/etcd', digest } });
+    const [pod] = await eventually('the Pod', async () => {
+      const found = await world.list(pods, namespace);
+      return found.length > 0 ? found : undefined;
+    });
+    expect(pod?.spec?.containers[0]?.image).toBe(`mirror.example.com/etcd:v3.6.16@${digest}`);
+  });
+});
