@@ -12,7 +12,8 @@ const command = `
   await withUndo(undo, async () => {
     const running = run('sh', ['-c', process.argv[1]]);
     console.log('working');
-    await running;
+    await running.catch(() => {});
+    await run('echo', ['more']).catch((error) => console.log('more:', error.message));
   }).catch(() => {});
   setInterval(() => {}, 1000); // never ends by itself
 `;
@@ -34,10 +35,10 @@ async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
 }
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s stops the child, undoes once and exits with 130',
+  '%s stops the child, lets nothing more begin, undoes once and exits with 130',
   async (signal) => {
     const { code, lines } = await interrupt('sleep 300', signal);
-    expect({ code, lines }).toEqual({ code: 130, lines: ['working', 'undone'] });
+    expect({ code, lines }).toEqual({ code: 130, lines: ['working', 'more: interrupted', 'undone'] });
   },
 );
 

@@ -3,6 +3,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from './terminal.ts';
+import { refuseWhenInterrupted } from './undo.ts';
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -31,6 +32,7 @@ const live = new Set<ChildProcess>();
 
 /** Each child leads a process group of its own, so that stopping it stops what it started too. */
 function start(command: string, args: readonly string[], options: RunOptions, stdio: StdioOptions): ChildProcess {
+  refuseWhenInterrupted();
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.env ? { ...process.env, ...options.env } : process.env,

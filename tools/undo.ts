@@ -1,0 +1,41 @@
+/** What is undone when work ends, fails or is interrupted; and after an interruption, that nothing new begins but undoing. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Failure } from './terminal.ts';
+
+const undoings = new Set<() => Promise<void>>();
+const inUndo = new AsyncLocalStorage<true>();
+let interrupted = false;
+
+/** Throws when the user has interrupted `./dev`, except in what an undo does: whoever starts or awaits something asks first. */
+export function refuseWhenInterrupted(): void {
+  if (interrupted && !inUndo.getStore()) throw new Failure('interrupted');
+}
+
+/** Runs `work`, and `undo` after it exactly once: when it ends, when it fails and when the user interrupts it. */
+export async function withUndo<T>(undo: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  refuseWhenInterrupted();
+  let undone: Promise<void> | undefined;
+  const once = (): Promise<void> => (undone ??= inUndo.run(true, undo));
+  undoings.add(once);
+  try {
+    return await work();
+  } finally {
+    await once();
+    undoings.delete(once);
+  }
+}
+
+/** After an interruption the work that was cut short fails in passing; that is no news. */
+export const wasInterrupted = (): boolean => interrupted;
+
+/** From here on only undoing may start anything. */
+export const beInterrupted = (): void => {
+  interrupted = true;
+};
+
+/** Undoes everything that is under way, the latest first; tells what could not be undone. */
+export async function undoAll(): Promise<readonly unknown[]> {
+  const failures: unknown[] = [];
+  for (const undo of [...undoings].toReversed()) await undo().catch((error: unknown) => failures.push(error));
+  return failures;
+}
