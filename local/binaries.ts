@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,7 +15,7 @@ import {
   statfsSync,
   symlinkSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { cacheDir, root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, type Progress, step } from '../tools/terminal.ts';
@@ -55,14 +56,25 @@ export type Part = keyof typeof PARTS;
 
 const LDFLAGS = `-s -w -X k8s.io/component-base/version.gitVersion=${KUBERNETES}`; // without it nodes report v0.0.0-master
 const MIN_GO = [1, 26] as const;
-const MIN_FREE_BYTES = 8 * 1024 ** 3;
+/** What a first build of each part puts on the disk, Go's caches included, in MiB as measured. */
+const NEEDS_MIB: Readonly<Record<Part, number>> = {
+  kubernetes: 4500,
+  coredns: 1200,
+  helm: 1200,
+  'local-path-provisioner': 700,
+  versitygw: 700,
+  'etcd-3.5': 400,
+  'etcd-3.6': 400,
+  'etcd-3.7': 400,
+  pause: 100,
+};
 
 /** Builds what is missing, one part after the other (a Go build fills every core by itself); returns each part's folder. */
 export async function build<P extends Part>(parts: readonly P[]): Promise<Record<P, string>> {
   const missing = parts.filter((part) => !existsSync(folder(part)));
   if (missing.length > 0) {
     await requireGo();
-    requireSpace();
+    await requireSpace(missing);
     for (const [i, part] of missing.entries())
       await step(`build ${part} (${i + 1} of ${missing.length})`, (progress) => buildPart(part, progress));
   }
@@ -97,16 +109,28 @@ async function buildPart(part: Part, progress: Progress): Promise<void> {
       );
       for (const link of program.links ?? []) symlinkSync(program.name, join(temporary, link));
     }
-    if (!existsSync(folder(part))) renameSync(temporary, folder(part)); // another build may have been first
+    chmodSync(temporary, 0o755); // others may run what root built
+    publish(temporary, folder(part));
   } finally {
     rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+/** Another build of the same may have been first; what it made is as good. */
+function publish(temporary: string, target: string): void {
+  try {
+    renameSync(temporary, target);
+  } catch (error) {
+    if (!existsSync(target)) throw error;
   }
 }
 
 async function requireGo(): Promise<void> {
   const needed = `Go ${MIN_GO.join('.')} or later is needed to build the local Kubernetes`;
   const version = await run('go', ['env', 'GOVERSION']).catch(() => {
-    throw new Failure(`${needed}, and there is no go command on the PATH: install it, then run this again.`);
+    throw new Failure(
+      `${needed}, and there is no go command on the PATH: install it, then run this again. (sudo has a PATH of its own, often without /usr/local/go/bin.)`,
+    );
   });
   const [major = 0, minor = 0] = version.stdout.trim().replace(/^go/, '').split('.').map(Number);
   if (major < MIN_GO[0] || (major === MIN_GO[0] && minor < MIN_GO[1]))
@@ -115,10 +139,18 @@ async function requireGo(): Promise<void> {
     );
 }
 
-function requireSpace(): void {
-  const { bavail, bsize } = statfsSync(root);
-  if (bavail * bsize < MIN_FREE_BYTES)
-    throw new Failure(
-      `Building the local Kubernetes takes about ${MIN_FREE_BYTES / 1024 ** 3} GiB of disk, and ${root} has ${((bavail * bsize) / 1024 ** 3).toFixed(1)} GiB left: free some space, then run this again.`,
-    );
+/** The space goes to Go's caches more than to the checkout. */
+async function requireSpace(parts: readonly Part[]): Promise<void> {
+  const needed = parts.reduce((sum, part) => sum + NEEDS_MIB[part], 0);
+  const folders = (await run('go', ['env', 'GOCACHE', 'GOMODCACHE'])).stdout.trim().split('\n');
+  for (const folder of [root, ...folders]) {
+    const { bavail, bsize } = statfsSync(existing(folder));
+    const free = (bavail * bsize) / 1024 ** 2;
+    if (free < needed)
+      throw new Failure(
+        `Building ${parts.join(', ')} takes up to ${(needed / 1024).toFixed(1)} GiB of disk, and ${folder} has ${(free / 1024).toFixed(1)} GiB left: free some space, then run this again.`,
+      );
+  }
 }
+
+const existing = (folder: string): string => (existsSync(folder) ? folder : existing(dirname(folder)));

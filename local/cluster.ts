@@ -1,7 +1,8 @@
 /** The real Kubernetes on this machine: `up` brings it to a state where Pods, Services, DNS and volumes work; `down` leaves no trace of it. */
-import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDir } from '../tools/paths.ts';
+import { withUndo } from '../tools/interrupt.ts';
+import { cacheDir, root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, step } from '../tools/terminal.ts';
 import { dns, s3, storage } from './addons.ts';
@@ -9,10 +10,19 @@ import { build } from './binaries.ts';
 import { cgroupExists, killAll, processesIn, removeCgroup } from './cgroup.ts';
 import { savedAuthority, startControlPlane } from './control-plane.ts';
 import { waitFor } from './daemon.ts';
-import { requireNodesHost } from './host.ts';
+import { installPackages, requireNodesHost } from './host.ts';
 import { baseImages, type EtcdMinor, etcdImageArchive, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
 import { withLock } from './lock.ts';
-import { controlPlaneIp, dnsIp, freeRange, makeSwitch, plugIn, routePods, routeServices } from './network.ts';
+import {
+  controlPlaneIp,
+  dnsIp,
+  freeRange,
+  makeSwitch,
+  plugIn,
+  routePods,
+  routeServices,
+  unplugHost,
+} from './network.ts';
 import { holdNamespaces, nodeName, startNode } from './node.ts';
 import { createAuthority } from './pki.ts';
 import {
@@ -20,6 +30,7 @@ import {
   CLUSTER_NAMES,
   type ClusterName,
   type ClusterState,
+  cgroupOf,
   clusterCgroup,
   clusterDir,
   clusterId,
@@ -44,12 +55,9 @@ export interface UpOptions {
 export class LocalCluster {
   readonly name: ClusterName;
   readonly kubeconfig: string;
-  /** Folders of kubectl and helm, for a PATH. */
-  readonly binDirs: readonly string[];
-  constructor(name: ClusterName, binDirs: readonly string[]) {
+  constructor(name: ClusterName) {
     this.name = name;
     this.kubeconfig = kubeconfigPath(name);
-    this.binDirs = binDirs;
   }
 
   get state(): ClusterState {
@@ -93,38 +101,75 @@ const loadInto = async (node: NodeState, images: readonly Archive[]): Promise<vo
   for (const image of images) await loadImage(node, image.path);
 };
 
-/** The cluster of that name if it is whole and running. Process ids count only while the kernel lists them in our cgroup. */
+/** The cluster of that name if it runs. Process ids count only while the kernel lists them in our cgroup. */
 export async function running(name: ClusterName): Promise<LocalCluster | undefined> {
   const state = readState(name);
+  if (!state?.complete || state.id !== clusterId(name)) return undefined;
   const alive = processesIn(clusterCgroup(name));
-  if (!state?.complete || ![state.switchPid, state.controlPlanePid].every((pid) => alive.includes(pid)))
-    return undefined;
-  const { kubernetes, helm } = await build(['kubernetes', 'helm']);
-  return new LocalCluster(name, [kubernetes, helm]);
+  const needed = [state.switchPid, state.controlPlanePid, ...state.controlPlane];
+  return needed.every((pid) => alive.includes(pid)) ? new LocalCluster(name) : undefined;
 }
 
-/** Brings the cluster up, or returns the one that runs. What a killed `up` left behind is removed first. */
+/** Whether nothing of it is broken: a process of a node that was killed, an API server that hangs. */
+async function isWhole(cluster: LocalCluster): Promise<boolean> {
+  const alive = processesIn(clusterCgroup(cluster.name));
+  const nodes = cluster.state.nodes.flatMap((node) => [
+    node.holderPid,
+    node.containerdPid,
+    node.kubeletPid,
+    node.proxyPid,
+  ]);
+  if (!nodes.every((pid) => alive.includes(pid))) return false;
+  const answer = await cluster.kubectl(['get', '--raw', '/readyz', '--request-timeout=5s']).catch(() => '');
+  return answer === 'ok';
+}
+
+/** Brings the cluster up, or returns the one that runs. What a killed `up` left behind, or a broken cluster, is removed first. */
 export async function up(name: ClusterName, options: UpOptions = {}): Promise<LocalCluster> {
   await requireNodesHost();
   return withLock(`${name} cluster`, async () => {
     await buildParts(options);
+    await installPackages();
     const etcd = await Promise.all((options.etcd ?? []).map(etcdImageArchive));
     const present = await running(name);
-    if (present) {
+    if (present && (await isWhole(present))) {
       await present.load(etcd);
       if (options.s3 && !present.state.s3) await step('start the S3 server', () => startS3(present));
       return present;
     }
-    if (cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name))) await remove(name);
+    if (exists(name)) await step(`remove a broken ${name} cluster`, () => remove(name));
+    requireSpace();
+    return createOrUndo(name, [...(await baseImages()), ...etcd], options.s3 === true);
+  });
+}
+
+/** A cluster that did not come up, or whose start was interrupted, is taken away again. */
+async function createOrUndo(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
+  let complete = false;
+  const undo = async (): Promise<void> => {
+    if (!complete && process.env['DEV_KEEP'] !== '1') await remove(name);
+  };
+  return withUndo(undo, async () => {
     try {
-      return await create(name, [...(await baseImages()), ...etcd], options.s3 === true);
+      const cluster = await create(name, images, withS3);
+      complete = true;
+      return cluster;
     } catch (error) {
       const logs = saveLogs(name);
-      if (process.env['DEV_KEEP'] !== '1') await remove(name);
-      if (error instanceof Failure) throw new Failure(`${error.message}\nAll logs are in ${logs}`);
-      throw error;
+      throw error instanceof Failure ? new Failure(`${error.message}\nAll logs are in ${logs}`) : error;
     }
   });
+}
+
+const CLUSTER_BYTES = 3 * 1024 ** 3;
+
+/** Images and volumes of three nodes. */
+function requireSpace(): void {
+  const { bavail, bsize } = statfsSync(root);
+  if (bavail * bsize < CLUSTER_BYTES)
+    throw new Failure(
+      `A local cluster takes up to 3 GiB of disk, and ${root} has ${((bavail * bsize) / 1024 ** 3).toFixed(1)} GiB left: free some space, then run this again.`,
+    );
 }
 
 /** Everything at once, the longest first: the progress then says how much is still to come. */
@@ -142,20 +187,21 @@ const buildParts = ({ s3: withS3, etcd = [] }: UpOptions): Promise<unknown> => {
 };
 
 async function create(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
-  const { kubernetes, helm, 'etcd-3.6': etcd } = await build(['kubernetes', 'helm', 'etcd-3.6']);
-  const cluster = new LocalCluster(name, [kubernetes, helm]);
+  const { kubernetes, 'etcd-3.6': etcd } = await build(['kubernetes', 'etcd-3.6']);
+  const cluster = new LocalCluster(name);
   await step('start the control plane', async (progress) => {
     progress('network');
     const state = await createNetwork(name);
     const authority = await createAuthority();
     progress('etcd, API server, controller manager, scheduler');
-    await startControlPlane({
+    const controlPlane = await startControlPlane({
       name,
       range: state.range,
       pid: state.controlPlanePid,
       authority,
       bin: { kubernetes, etcd },
     });
+    writeState(name, { ...state, controlPlane });
   });
   await step(`start ${NODES.length} nodes and load ${images.length} images`, async (progress) => {
     for (const index of NODES) {
@@ -175,10 +221,20 @@ async function createNetwork(name: ClusterName): Promise<ClusterState> {
   const range = await freeRange(Number.parseInt(clusterId(name), 16));
   const switchPid = holdNamespaces(name, 'switch');
   const controlPlanePid = holdNamespaces(name, 'control-plane');
-  const state: ClusterState = { range, switchPid, controlPlanePid, images: [], nodes: [], complete: false, s3: false };
+  const state: ClusterState = {
+    id: clusterId(name),
+    range,
+    controlPlane: [],
+    switchPid,
+    controlPlanePid,
+    images: [],
+    nodes: [],
+    complete: false,
+    s3: false,
+  };
   writeState(name, state);
   for (const pid of [switchPid, controlPlanePid]) await namespacesMade(name, pid);
-  await makeSwitch(switchPid, hostLink(name), range);
+  await makeSwitch(switchPid, hostLink(clusterId(name)), range);
   await plugIn(switchPid, controlPlanePid, 'control', controlPlaneIp(range));
   return state;
 }
@@ -241,19 +297,21 @@ async function startS3(cluster: LocalCluster): Promise<void> {
   writeState(cluster.name, { ...cluster.state, s3: true });
 }
 
+const exists = (name: ClusterName): boolean => cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name));
+
 /** Takes clusters down: the named one, or every one of this checkout. Works from whatever state a crash or a reboot left. */
 export async function down(name?: ClusterName): Promise<void> {
   for (const each of name ? [name] : CLUSTER_NAMES)
-    if (cgroupExists(clusterCgroup(each)) || existsSync(clusterDir(each)))
+    if (exists(each))
       await withLock(`${each} cluster`, () => step(`take the ${each} cluster down`, () => remove(each)));
 }
 
 async function remove(name: ClusterName): Promise<void> {
-  await killAll(clusterCgroup(name)); // namespaces, links, routes, mounts and rules end with the processes that held them
-  await removeCgroup(clusterCgroup(name));
-  await waitFor('the network link is gone', async () => !existsSync(`/sys/class/net/${hostLink(name)}`), {
-    timeoutMs: 30_000,
-  });
+  for (const id of new Set([clusterId(name), readState(name)?.id ?? clusterId(name)])) {
+    await killAll(cgroupOf(id)); // namespaces, links, routes, mounts and rules end with the processes that held them
+    await removeCgroup(cgroupOf(id));
+    if (existsSync(`/sys/class/net/${hostLink(id)}`)) await unplugHost(hostLink(id)).catch(() => {}); // the kernel may be first
+  }
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
   if (mounts.includes(` ${clusterDir(name)}/`))
     throw new Failure(`Something is still mounted under ${clusterDir(name)}: unmount it, then run ./dev down again.`);

@@ -19,9 +19,10 @@ export interface ControlPlane {
 
 export const apiServerUrl = (range: Range): string => `https://${controlPlaneIp(range)}:6443`;
 
-export async function startControlPlane(plane: ControlPlane): Promise<void> {
+/** Returns the process ids. */
+export async function startControlPlane(plane: ControlPlane): Promise<readonly number[]> {
   await writePki(plane);
-  daemon(plane, 'etcd', join(plane.bin.etcd, 'etcd'), [
+  const etcd = daemon(plane, 'etcd', join(plane.bin.etcd, 'etcd'), [
     `--data-dir=${join(clusterDir(plane.name), 'etcd')}`,
     '--listen-client-urls=http://127.0.0.1:2379',
     '--advertise-client-urls=http://127.0.0.1:2379',
@@ -31,7 +32,7 @@ export async function startControlPlane(plane: ControlPlane): Promise<void> {
   ]);
   const api = daemon(plane, 'kube-apiserver', join(plane.bin.kubernetes, 'kube-apiserver'), apiServerFlags(plane));
   await waitFor('the API server answers', () => apiServerReady(plane), { timeoutMs: 90_000, daemon: api });
-  daemon(plane, 'kube-controller-manager', join(plane.bin.kubernetes, 'kube-controller-manager'), [
+  const manager = daemon(plane, 'kube-controller-manager', join(plane.bin.kubernetes, 'kube-controller-manager'), [
     `--kubeconfig=${pki(plane, 'controller-manager.kubeconfig')}`,
     `--service-account-private-key-file=${pki(plane, 'service-account.key')}`,
     `--root-ca-file=${pki(plane, 'ca.crt')}`,
@@ -40,10 +41,11 @@ export async function startControlPlane(plane: ControlPlane): Promise<void> {
     '--node-monitor-period=2s',
     '--node-monitor-grace-period=20s', // tests cut nodes off; 50 s would only make them wait
   ]);
-  daemon(plane, 'kube-scheduler', join(plane.bin.kubernetes, 'kube-scheduler'), [
+  const scheduler = daemon(plane, 'kube-scheduler', join(plane.bin.kubernetes, 'kube-scheduler'), [
     `--kubeconfig=${pki(plane, 'scheduler.kubeconfig')}`,
     '--leader-elect=false',
   ]);
+  return [etcd, api, manager, scheduler].map(({ pid }) => pid);
 }
 
 const pki = (plane: ControlPlane, file: string): string => join(clusterDir(plane.name), 'pki', file);

@@ -1,5 +1,6 @@
 /** What a machine needs to run nodes, and the Debian packages that bring what is missing. */
 import { existsSync } from 'node:fs';
+import { root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, step } from '../tools/terminal.ts';
 
@@ -28,13 +29,19 @@ export function whyNoNodes(): string | undefined {
     return 'The local Kubernetes needs cgroups, and /sys/fs/cgroup is not mounted here.';
   if (!existsSync('/dev/loop-control'))
     return 'The local Kubernetes needs loop devices for its volumes, and this machine has none.';
+  const hidden = ['/run/', '/var/log/', '/var/run/'].find((folder) => root.startsWith(folder));
+  if (hidden) return `A node has a ${hidden} of its own and would not see this checkout: move it to another folder.`;
   return undefined;
 }
 
-/** Makes sure that nodes can run here, installing what is missing; fails with one sentence when they cannot. */
+/** Fails with one sentence when nodes cannot run here. */
 export async function requireNodesHost(): Promise<void> {
   const why = whyNoNodes();
   if (why) throw new Failure(why);
+}
+
+/** Installs the Debian packages that are missing. */
+export async function installPackages(): Promise<void> {
   const packages = NEEDED.filter(([, ...files]) => !files.some((file) => existsSync(file))).map(([name]) => name);
   if (packages.length === 0) return;
   if (!existsSync('/usr/bin/apt-get'))
@@ -44,8 +51,9 @@ export async function requireNodesHost(): Promise<void> {
   await step(`install ${packages.join(', ')}`, async (progress) => {
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
     progress('refreshing the package lists');
-    await run('apt-get', ['update', '-q'], { env });
+    const patiently = ['-q', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=3']; // a new machine may be updating itself
+    await run('apt-get', ['update', ...patiently], { env });
     progress('installing');
-    await run('apt-get', ['install', '-qy', '--no-install-recommends', ...packages], { env });
+    await run('apt-get', ['install', '-y', '--no-install-recommends', ...patiently, ...packages], { env });
   });
 }

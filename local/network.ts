@@ -55,14 +55,16 @@ export async function makeSwitch(switchPid: number, link: string, r: Range): Pro
 /** Plugs a namespace into the switch. `port` names its end in the switch: what a test pulls to cut the machine off. */
 export async function plugIn(switchPid: number, pid: number, port: string, address: string): Promise<void> {
   await inside(pid, 'ip link set lo up; sysctl -qw net.ipv4.ip_forward=1');
-  await run('ip', ['link', 'add', 'name', `t${pid}`, 'type', 'veth', 'peer', 'name', `e${pid}`]);
-  await run('sh', [
-    '-ec',
-    `ip link set t${pid} netns ${switchPid} name ${port}; ip link set e${pid} netns ${pid} name eth0`,
-  ]);
-  await inside(switchPid, `ip link set ${port} master br0 up`);
+  // made where it belongs in one step: a kill cannot leave it halfway, in this machine's own namespace
+  await inside(
+    switchPid,
+    `ip link add name ${port} type veth peer name eth0 netns ${pid}; ip link set ${port} master br0 up`,
+  );
   await inside(pid, `ip addr add ${address}/24 dev eth0; ip link set eth0 up`);
 }
+
+/** Removes this machine's end of the cable, and the routes over it. */
+export const unplugHost = (link: string): Promise<unknown> => run('ip', ['link', 'delete', link]);
 
 /** Tells a namespace (or, without one, this machine) where another node's Pods are. */
 export async function routePods(from: number | undefined, r: Range, index: number): Promise<void> {

@@ -1,10 +1,10 @@
 /**
  * One node of a local cluster: containerd, kubelet and kube-proxy in a network and a mount namespace of their own.
- * Inside, /mnt is the node's disk, /run and /var/log are its own: a hostPath, a socket or a log of one node is not another's,
- * and when the node's processes end, its mounts end with the namespace.
+ * Inside, /run, /var/log and the node's disk, which is at /run/node, are its own: a hostPath, a socket or a log of one node is not
+ * another's. When the node's processes end, its mounts end with the namespace.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from '../tools/process.ts';
 import { createCgroup } from './cgroup.ts';
 import { apiServerUrl, proxyKubeconfig } from './control-plane.ts';
@@ -27,14 +27,30 @@ export interface NodeSpec {
 export const nodeName = (index: number): string => `node-${index}`;
 export const CONTAINERD_SOCKET = '/run/containerd.sock';
 /** Where node-local volumes are, as seen inside the node. */
-export const VOLUMES = '/mnt/volumes';
+export const VOLUMES = '/run/node/volumes';
+/** The node's disk, as seen inside the node. */
+const DISK = '/run/node';
+/** Appears when the disk and all the rest is mounted. */
+const MADE = '/run/made';
+
+/** What kubelet sets for the whole machine when it differs. The node gets files of its own with these values instead. */
+const KERNEL_SETTINGS = {
+  'vm/overcommit_memory': 1,
+  'vm/panic_on_oom': 0,
+  'kernel/panic': 10,
+  'kernel/panic_on_oops': 1,
+  'kernel/keys/root_maxkeys': 1000000,
+  'kernel/keys/root_maxbytes': 25000000,
+};
 
 const MAKE_DISK = [
   'mount --make-rshared /', // so that a volume mounted by a helper Pod is seen by the node
-  'mount --bind "$1" /mnt',
   'mount -t tmpfs tmpfs /run',
-  'mount --bind /mnt/log /var/log',
-  'mkdir -p /run/netns /run/containerd',
+  `mkdir -p /run/netns /run/containerd ${DISK}`,
+  `mount --bind "$1" ${DISK}`,
+  `mount --bind ${DISK}/log /var/log`,
+  ...Object.keys(KERNEL_SETTINGS).map((name) => `mount --bind ${DISK}/sys/${name} /proc/sys/${name}`),
+  `touch ${MADE}`,
   'exec sleep infinity',
 ].join(' && ');
 
@@ -66,16 +82,16 @@ export async function startNode(spec: NodeSpec): Promise<NodeState> {
     'etc',
   ])
     mkdirSync(join(disk, folder), { recursive: true });
+  for (const [setting, value] of Object.entries(KERNEL_SETTINGS)) {
+    mkdirSync(dirname(join(disk, 'sys', setting)), { recursive: true });
+    writeFileSync(join(disk, 'sys', setting), `${value}\n`);
+  }
   createCgroup(clusterCgroup(cluster), name);
   const holderPid = holdNamespaces(cluster, name, disk);
-  await waitFor(
-    `${name}'s disk is mounted`,
-    async () => (await inNode(holderPid, ['test', '-d', '/run/netns'])) === 0,
-    {
-      timeoutMs: 10_000,
-      daemon: { pid: holderPid, log: logPath(cluster, name) },
-    },
-  );
+  await waitFor(`${name}'s disk is mounted`, async () => (await inNode(holderPid, ['test', '-e', MADE])) === 0, {
+    timeoutMs: 10_000,
+    daemon: { pid: holderPid, log: logPath(cluster, name) },
+  });
   await plugIn(spec.switchPid, holderPid, name, nodeIp(range, index));
   await routePods(undefined, range, index);
   await writeConfig(spec, disk);
@@ -93,7 +109,7 @@ async function startContainerd(cluster: ClusterName, name: string, holderPid: nu
   const log = logPath(cluster, `${name}-containerd`);
   const pid = startDaemon({
     name: 'containerd',
-    command: ['containerd', '--config', '/mnt/etc/containerd.toml'],
+    command: ['containerd', '--config', '/run/node/etc/containerd.toml'],
     cgroup: daemonGroup(cluster, name),
     log,
     inNamespacesOf: holderPid,
@@ -115,10 +131,10 @@ export function startKubelet(
     name: 'kubelet',
     command: [
       join(kubernetes, 'kubelet'),
-      '--config=/mnt/etc/kubelet.json',
-      '--kubeconfig=/mnt/etc/kubelet.kubeconfig',
-      '--root-dir=/mnt/kubelet',
-      '--cert-dir=/mnt/kubelet/pki',
+      '--config=/run/node/etc/kubelet.json',
+      '--kubeconfig=/run/node/etc/kubelet.kubeconfig',
+      '--root-dir=/run/node/kubelet',
+      '--cert-dir=/run/node/kubelet/pki',
       `--hostname-override=${node.name}`,
       `--node-ip=${node.ip}`,
     ],
@@ -133,7 +149,7 @@ function startProxy(spec: NodeSpec, node: Pick<NodeState, 'name' | 'holderPid'>)
     name: 'kube-proxy',
     command: [
       join(spec.kubernetes, 'kube-proxy'),
-      '--config=/mnt/etc/kube-proxy.json',
+      '--config=/run/node/etc/kube-proxy.json',
       `--hostname-override=${node.name}`,
     ],
     cgroup: daemonGroup(spec.cluster, node.name),
@@ -162,7 +178,7 @@ async function writeConfig(spec: NodeSpec, disk: string): Promise<void> {
 }
 
 const containerdConfig = (pauseImage: string): string => `version = 2
-root = "/mnt/containerd"
+root = "/run/node/containerd"
 state = "/run/containerd-state"
 oom_score = 0
 [grpc]
@@ -173,7 +189,7 @@ oom_score = 0
   disable_apparmor = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
-    conf_dir = "/mnt/cni/net.d"
+    conf_dir = "/run/node/cni/net.d"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
@@ -185,18 +201,18 @@ const kubeletConfig = (cluster: ClusterName, range: Range, index: number): objec
   kind: 'KubeletConfiguration',
   address: nodeIp(range, index),
   authentication: {
-    x509: { clientCAFile: '/mnt/etc/ca.crt' },
+    x509: { clientCAFile: '/run/node/etc/ca.crt' },
     webhook: { enabled: true },
     anonymous: { enabled: false },
   },
   authorization: { mode: 'Webhook' },
-  tlsCertFile: '/mnt/etc/kubelet.crt',
-  tlsPrivateKeyFile: '/mnt/etc/kubelet.key',
+  tlsCertFile: '/run/node/etc/kubelet.crt',
+  tlsPrivateKeyFile: '/run/node/etc/kubelet.key',
   containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
   clusterDNS: [dnsIp(range)],
   clusterDomain: 'cluster.local',
-  resolvConf: '/mnt/etc/resolv.conf',
-  volumePluginDir: '/mnt/kubelet/plugins-exec',
+  resolvConf: '/run/node/etc/resolv.conf',
+  volumePluginDir: '/run/node/kubelet/plugins-exec',
   podLogsDir: '/var/log/pods',
   cgroupDriver: 'cgroupfs',
   cgroupRoot: `/${clusterCgroup(cluster)}/${nodeName(index)}`,
@@ -231,7 +247,7 @@ const cniConfig = (range: Range, index: number): object => ({
       hairpinMode: true,
       ipam: {
         type: 'host-local',
-        dataDir: '/mnt/cni/data',
+        dataDir: '/run/node/cni/data',
         ranges: [[{ subnet: podCidr(range, index) }]],
         routes: [{ dst: '0.0.0.0/0' }],
       },

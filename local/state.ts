@@ -29,10 +29,14 @@ export interface Archive {
 }
 
 export interface ClusterState {
+  /** The id that names its cgroup and link: that of the checkout where it was started, which may have been moved since. */
+  readonly id: string;
   readonly range: Range;
   readonly images: readonly Archive[];
   readonly switchPid: number;
   readonly controlPlanePid: number;
+  /** etcd, API server, controller manager, scheduler. */
+  readonly controlPlane: readonly number[];
   readonly nodes: readonly NodeState[];
   /** Set last: a cluster without it was interrupted while it came up, and is torn down before another start. */
   readonly complete: boolean;
@@ -44,7 +48,8 @@ export const clusterId = (name: ClusterName): string =>
   createHash('sha256').update(`${root}\0${name}`).digest('hex').slice(0, 8);
 
 export const clusterDir = (name: ClusterName): string => join(stateDir, name);
-export const clusterCgroup = (name: ClusterName): string => `etcd-operator-${clusterId(name)}`;
+export const cgroupOf = (id: string): string => `etcd-operator-${id}`;
+export const clusterCgroup = (name: ClusterName): string => cgroupOf(clusterId(name));
 /** The group of one machine's daemons (the switch, the control plane or a node); container shims are born into it too. */
 export const daemonGroup = (name: ClusterName, machine: string): readonly string[] => [
   clusterCgroup(name),
@@ -52,7 +57,7 @@ export const daemonGroup = (name: ClusterName, machine: string): readonly string
   machine,
 ];
 /** The end of the cluster's cable on this machine; link names have at most 15 characters. */
-export const hostLink = (name: ClusterName): string => `eo-${clusterId(name)}`;
+export const hostLink = (id: string): string => `eo-${id}`;
 export const kubeconfigPath = (name: ClusterName): string => join(clusterDir(name), 'kubeconfig');
 export const nodeDir = (name: ClusterName, node: string): string => join(clusterDir(name), node);
 export const logPath = (name: ClusterName, daemon: string): string => join(clusterDir(name), 'logs', `${daemon}.log`);

@@ -1,15 +1,16 @@
 /** `up` and `down` on a cluster of their own: whatever was killed in whatever state, the next command works and nothing stays behind. */
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { cgroupExists, processesIn } from '../../../local/cgroup.ts';
 import { down, running, up } from '../../../local/cluster.ts';
 import { isAlive } from '../../../local/daemon.ts';
-import { clusterCgroup, clusterDir, hostLink, readState, writeState } from '../../../local/state.ts';
+import { clusterCgroup, clusterDir, clusterId, hostLink, readState, writeState } from '../../../local/state.ts';
 import { root } from '../../../tools/paths.ts';
 import { run } from '../../../tools/process.ts';
+import { eventually } from '../../support/eventually.ts';
 import { testCluster } from '../../support/journey.ts';
 
 afterAll(() => down('scratch'));
@@ -23,7 +24,7 @@ async function traces(): Promise<readonly string[]> {
     ...processesIn(clusterCgroup('scratch')).map((pid) => `process ${pid}`),
     ...(cgroupExists(clusterCgroup('scratch')) ? ['cgroup'] : []),
     ...(existsSync(clusterDir('scratch')) ? ['folder'] : []),
-    ...(existsSync(`/sys/class/net/${hostLink('scratch')}`) ? ['interface'] : []),
+    ...(existsSync(`/sys/class/net/${hostLink(clusterId('scratch'))}`) ? ['interface'] : []),
     ...(readFileSync('/proc/self/mountinfo', 'utf8').includes(clusterDir('scratch')) ? ['mount'] : []),
     ...(routes.includes(octet) ? ['route'] : []),
     ...(loops.includes(clusterDir('scratch')) ? ['loop device'] : []),
@@ -77,6 +78,19 @@ test('up replaces what a killed up left behind', async () => {
   expect(await scratch.kubectl(['get', 'nodes', '-o', 'name'])).toContain('node/node-3');
 });
 
+test('up notices a dead API server and makes the cluster anew, with the machine’s kernel settings as they were', async () => {
+  const setting = '/proc/sys/kernel/keys/root_maxkeys';
+  const before = readFileSync(setting, 'utf8');
+  writeFileSync(setting, '999999');
+  onTestFinished(() => writeFileSync(setting, before));
+  const apiServer = readState('scratch')?.controlPlane[1] ?? 0;
+  process.kill(apiServer, 'SIGKILL');
+  await eventually(async () => expect(await running('scratch')).toBeUndefined());
+  const scratch = await up('scratch');
+  expect(await scratch.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
+  expect(readFileSync(setting, 'utf8').trim()).toBe('999999');
+});
+
 test('down works when the control plane and every record of the cluster are gone', async () => {
   const state = readState('scratch');
   for (const pid of processesIn(clusterCgroup('scratch')))
@@ -89,16 +103,9 @@ test('down works when the control plane and every record of the cluster are gone
 test('what a reboot leaves, a folder with process ids that are somebody else’s by now, is no obstacle and kills nobody', async () => {
   const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
   const pid = bystander.pid ?? 0;
-  const range = { octet: 249 };
-  writeState('scratch', {
-    range,
-    images: [],
-    switchPid: pid,
-    controlPlanePid: pid,
-    nodes: [],
-    complete: true,
-    s3: false,
-  });
+  const pids = { switchPid: pid, controlPlanePid: pid, controlPlane: [pid] };
+  const rest = { images: [], nodes: [], complete: true, s3: false };
+  writeState('scratch', { id: clusterId('scratch'), range: { octet: 249 }, ...pids, ...rest });
   expect(await running('scratch')).toBeUndefined();
   await down('scratch');
   expect(await traces()).toEqual([]);
