@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { refuseWhenInterrupted } from '../tools/interrupt.ts';
 import { Failure, seconds } from '../tools/terminal.ts';
 import { cgroupPath } from './cgroup.ts';
 
@@ -21,6 +22,7 @@ export interface DaemonSpec {
 const JOIN_AND_EXEC = 'echo 0 > "$0" && exec "$@"';
 
 export function startDaemon(spec: DaemonSpec): number {
+  refuseWhenInterrupted();
   mkdirSync(dirname(spec.log), { recursive: true });
   const log = openSync(spec.log, 'a');
   const command = spec.inNamespacesOf ? [...enter(spec.inNamespacesOf), ...spec.command] : spec.command;
@@ -61,6 +63,7 @@ export async function waitFor(
       : '';
   const deadline = performance.now() + timeoutMs;
   while (!(await ready().catch(() => false))) {
+    refuseWhenInterrupted();
     if (daemon && !isAlive(daemon.pid)) throw new Failure(`${what}: the process ended.${logTail()}`);
     if (performance.now() > deadline) throw new Failure(`${what}: not within ${seconds(timeoutMs)}.${logTail()}`);
     await sleep(100);

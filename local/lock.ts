@@ -39,10 +39,13 @@ async function locked<T>(what: string, work: () => Promise<T>, { wait = false }:
     if (!told) say(`Waiting for another ./dev (process ${ownerOf(path)}) that works on the ${what}.`);
     await sleep(WAIT_MS);
   }
+  const release = (): void => rmSync(path, { force: true });
+  process.once('exit', release); // an interruption ends the process before its work does
   try {
     return await work();
   } finally {
-    rmSync(path, { force: true });
+    process.off('exit', release);
+    release();
   }
 }
 
