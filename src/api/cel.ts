@@ -50,7 +50,6 @@ const CHECKS = new Set([
   'maxItems',
   'minProperties',
   'maxProperties',
-  'default',
   'description',
 ]);
 

@@ -77,8 +77,8 @@ export const StorageSchema = Type.Object(
 
 /** As the operator latches and copies it: complete, and not validated again. */
 export const StorageTargetSchema = Type.Object({
-  size: quantity({ description: size.description }),
-  medium: Type.Enum([...MEDIUM], { type: 'string', description: medium.description }),
+  size: quantity(size),
+  medium: Type.Enum([...MEDIUM], medium),
   storageClassName: Type.Optional(Type.String(storageClassName)),
 });
 

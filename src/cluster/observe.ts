@@ -46,17 +46,21 @@ export async function observe(
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
+  const reachable = speaksPlainly(cluster) ? found : [];
   const [headless, client, budget, etcd, members] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
     heldBudget(ports, cluster, signal),
-    askEtcd(ports.etcd, found, signal),
-    askEach(ports.etcd, cluster, found, signal),
+    askEtcd(ports.etcd, reachable, signal),
+    speaksPlainly(cluster) ? askEach(ports.etcd, cluster, found, signal) : found,
   ]);
   const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
   const { images } = ports;
   return { now: ports.now(), refusal, cluster, services: { headless, client }, budget, seed, members, etcd, images };
 }
+
+/** Members behind TLS are not asked until we can: a failed handshake would be told as a member that does not answer. */
+const speaksPlainly = (cluster: EtcdCluster): boolean => cluster.spec.tls?.client === undefined;
 
 function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {
   const { name, namespace, uid } = identity(cluster);

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { aMember } from '../../test/support/builders.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
 import { memberPod, volumeClaim } from './build.ts';
 
 const options = { imageRepository: 'quay.io/coreos/etcd', state: 'new', votes: false } as const;
@@ -42,4 +43,99 @@ test.each([
   } as const;
   const { spec } = volumeClaim(aMember({ spec: { storage } }));
   expect([spec?.storageClassName, spec?.resources?.requests]).toEqual([asked, { storage: '1073741824' }]);
+});
+
+describe('what a cluster says about its Pods', () => {
+  const podOf = (spec: Partial<EtcdMember['spec']>) => memberPod(aMember({ spec }), options);
+
+  test.each<[string, Partial<EtcdMember['spec']>, string]>([
+    ['nothing', {}, 'quay.io/coreos/etcd:v3.6.16'],
+    ['another repository', { image: { repository: 'mirror/etcd' } }, 'mirror/etcd:v3.6.16'],
+    ['a digest', { image: { digest: 'sha256:aa' } }, 'quay.io/coreos/etcd:v3.6.16@sha256:aa'],
+  ])('image: %s', (_what, spec, image) => {
+    expect(podOf(spec).spec?.containers[0]?.image).toBe(image);
+  });
+
+  test('further flags come last', () => {
+    expect(podOf({ extraArgs: ['--pre-vote'] }).spec?.containers[0]?.command?.at(-1)).toBe('--pre-vote');
+  });
+
+  test.each<[string, EtcdMember['spec']['resources'], object]>([
+    ['nothing', undefined, { requests: { cpu: '100m', memory: '128Mi' } }],
+    ['an empty object', {}, { requests: { cpu: '100m', memory: '128Mi' } }],
+    ['only a limit', { limits: { memory: '1Gi' } }, { limits: { memory: '1Gi' } }],
+    ['numbers', { requests: { cpu: 2 } }, { requests: { cpu: '2' } }],
+  ])('resources: %s', (_what, resources, expected) => {
+    expect(podOf(resources ? { resources } : {}).spec?.containers[0]?.resources).toEqual(expected);
+  });
+
+  test('the restricted level stays, whatever is overridden', () => {
+    expect(
+      podOf({ podSecurityContext: { runAsUser: 1000, fsGroupChangePolicy: 'Always' } }).spec?.securityContext,
+    ).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      runAsGroup: 65532,
+      fsGroup: 65532,
+      fsGroupChangePolicy: 'Always',
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  });
+
+  test('labels and annotations are added; ours win, and nobody sets ours', () => {
+    const additionalMetadata = {
+      labels: { team: 'a', 'app.kubernetes.io/name': 'x', 'etcd-operator.cozystack.io/role': 'voter' },
+      annotations: { note: 'b', 'etcd-operator.cozystack.io/allow-deletion': 'true' },
+    };
+    const { labels, annotations } = podOf({ additionalMetadata }).metadata;
+    expect(labels).toMatchObject({ team: 'a', 'app.kubernetes.io/name': 'etcd' });
+    expect(labels).not.toHaveProperty('etcd-operator.cozystack.io/role');
+    expect(annotations).toEqual({ note: 'b' });
+    expect(volumeClaim(aMember({ spec: { additionalMetadata } })).metadata.labels).toMatchObject({ team: 'a' });
+  });
+
+  test('tolerations, node selector, priority, grace and pull secrets are passed on', () => {
+    const spec = {
+      tolerations: [{ operator: 'Exists' as const }],
+      nodeSelector: { a: 'b' },
+      priorityClassName: 'high',
+      terminationGracePeriodSeconds: 60,
+      imagePullSecrets: [{ name: 'pull' }],
+    };
+    expect(podOf(spec).spec).toMatchObject(spec);
+  });
+});
+
+describe('members keep apart', () => {
+  const placed = (spec: Partial<EtcdMember['spec']>) => {
+    const { affinity, topologySpreadConstraints } = memberPod(aMember({ spec }), options).spec ?? {};
+    const {
+      preferredDuringSchedulingIgnoredDuringExecution: soft,
+      requiredDuringSchedulingIgnoredDuringExecution: hard,
+    } = affinity?.podAntiAffinity ?? {};
+    return `nodes ${hard ? 'required' : soft ? 'preferred' : 'any'}, zones ${topologySpreadConstraints?.[0]?.whenUnsatisfiable ?? 'any'}`;
+  };
+  const antiAffinity = { podAntiAffinity: {} };
+  test.each<[string, Partial<EtcdMember['spec']>, string]>([
+    ['by preference', { spread: 'Preferred' }, 'nodes preferred, zones ScheduleAnyway'],
+    ['at any price', { spread: 'Required' }, 'nodes required, zones ScheduleAnyway'],
+    ['not at all', { spread: 'None' }, 'nodes any, zones any'],
+    ['not when the earlier operator made them', { spread: undefined } as never, 'nodes any, zones any'],
+    ['as the user says', { spread: 'Preferred', affinity: antiAffinity }, 'nodes any, zones ScheduleAnyway'],
+    [
+      'as the user says about zones',
+      { spread: 'Required', topologySpreadConstraints: [] },
+      'nodes required, zones any',
+    ],
+  ])('%s', (_what, spec, expected) => {
+    expect(placed(spec)).toBe(expected);
+  });
+
+  test('and what the user says about nodes stays', () => {
+    const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [] };
+    const { affinity } =
+      memberPod(aMember({ spec: { spread: 'Required', affinity: { nodeAffinity } } }), options).spec ?? {};
+    expect(affinity?.nodeAffinity).toEqual(nodeAffinity);
+    expect(affinity?.podAntiAffinity).toBeDefined();
+  });
 });

@@ -26,6 +26,9 @@ const answers = { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, ver
 const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME, isVoter: true };
 const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
 
+const withTls = { tls: { peerSecretRef: { name: 'peer' } } };
+const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
+
 /** A member that runs and votes. Tests say what is different. */
 const world = (patch: Partial<Observed> = {}): Observed => ({
   now: NOW,
@@ -70,6 +73,43 @@ describe('the rule that answers', () => {
     ['all is well', world(), 'steady', []],
     ['the Pod is gone', world({ pod: absent, etcd: { is: 'notAsked' } }), 'makeVolumeAndPod', ['create Pod']],
     ['the Pod has ended', world({ pod: ended }), 'removeEndedPod', ['delete Pod']],
+    [
+      'a new member with TLS: no Pod, and surely none in plain text',
+      fresh({ member: aMember({ spec: withTls }) }),
+      'cannotRun',
+      [],
+    ],
+    ['a new member from a snapshot', fresh({ member: aMember({ spec: { restore } }) }), 'cannotRun', []],
+    [
+      'a parked member',
+      world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a member with TLS whose Pod has ended: it is not taken away',
+      world({ member: aMember({ status: joined, spec: withTls }), pod: ended }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a member with TLS that runs is left running',
+      world({ member: aMember({ status: joined, spec: withTls }) }),
+      'steady',
+      [],
+    ],
+    [
+      'an image that is not allowed',
+      fresh({ member: aMember({ spec: { image: { repository: 'evil/etcd' } } }) }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a member whose image is not allowed any more is left running',
+      world({ member: aMember({ status: joined, spec: { image: { repository: 'evil/etcd' } } }) }),
+      'steady',
+      [],
+    ],
     ['the volume is gone: no empty one takes its place', world({ pod: absent, volume: absent }), 'stopOnDataLoss', []],
     [
       'the volume of a seed is gone after the cluster formed, though its id was never recorded',

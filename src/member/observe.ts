@@ -44,7 +44,9 @@ export async function observe(
   const held = holding(pod, uid);
   const [cluster, etcd, peers] = await Promise.all([
     ownCluster(ports, member, held.is === 'absent', signal),
-    held.is === 'ours' ? askSelf(ports.etcd, held.object, signal) : ({ is: 'notAsked' } as const),
+    held.is === 'ours' && member.spec.tls?.clientServerSecretRef === undefined
+      ? askSelf(ports.etcd, held.object, signal)
+      : ({ is: 'notAsked' } as const),
     member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
   ]);
   const { images } = ports;

@@ -155,6 +155,16 @@ test('a budget of the same name that is not ours is left alone, and the status s
   expect(now?.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
 });
 
+test('two clusters that would share the name of a Service do not fight over it', async () => {
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db');
+  await world.condition(namespace, 'db', 'Available', 'True');
+  await world.createCluster(namespace, 'db-client');
+  const second = await world.condition(namespace, 'db-client', 'Available', 'False', 'NameConflict');
+  expect(second.status?.conditions?.[0]?.message).toContain('Service db-client exists and belongs to EtcdCluster db');
+  await world.condition(namespace, 'db', 'Available', 'True', 'QuorumHealthy');
+});
+
 describe('images', () => {
   test('from elsewhere are not run, and the status names the administrator’s list', async () => {
     const namespace = await world.namespace();

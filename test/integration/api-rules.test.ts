@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { kinds as allKinds } from '../../src/api/crds.ts';
-import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
+import {
+  API_VERSION,
+  etcdClusters,
+  etcdDefragPolicies,
+  etcdDefrags,
+  etcdMembers,
+  etcdSnapshots,
+} from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
@@ -79,6 +86,14 @@ describe('the documents', () => {
   test('have no example of anything else', async () => {
     expect((await readdir(folder)).sort()).toEqual(allKinds.map(({ names }) => `${names.singular}.yaml`).sort());
   });
+});
+
+test('"kubectl get etcd" lists every kind, and each has a short name', async () => {
+  const path = `/apis/${API_VERSION}`;
+  const { resources } = await api.admin.transport.json<{ resources: Record<string, unknown>[] }>(path);
+  const listed = resources.filter(({ name }) => !String(name).includes('/'));
+  expect(new Set(listed.map(({ kind }) => kind))).toEqual(new Set(allKinds.map(({ names }) => names.kind)));
+  for (const kind of listed) expect(kind).toMatchObject({ categories: ['etcd'], shortNames: [expect.any(String)] });
 });
 
 describe('the largest object that fits', () => {
