@@ -30,7 +30,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'down',
-    takes: '[demo|test]',
+    takes: '[demo|test|scratch]',
     does: 'Stop the local Kubernetes and remove every trace of it.',
     load: async () => (await import('./commands/cluster.ts')).down,
   },

@@ -21,7 +21,7 @@ test.each([
   [['test', 'unti'], './dev: "unti" is no level of tests; did you mean ./dev test unit?\n'],
   [['gen', '--chek'], './dev: ./dev gen takes --check or nothing.\n'],
   [['bench', 'startpu'], './dev: there is no benchmark "startpu"; did you mean startup?\n'],
-  [['down', 'production'], './dev: "production" names no local cluster; there are demo and test.\n'],
+  [['down', 'production'], './dev: "production" names no local cluster; there are demo, test and scratch.\n'],
 ])('./dev %j is refused in one sentence, with exit code 2', async (args, sentence) => {
   expect(await dev(...args)).toEqual({ code: 2, stdout: '', stderr: sentence });
 });

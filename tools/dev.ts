@@ -1,6 +1,7 @@
 /** `./dev <command>`: finds the command, runs it, and turns what goes wrong into one sentence and an exit code. */
 import { commands, listing } from './commands.ts';
-import { handleSignals, wasInterrupted } from './interrupt.ts';
+import { errnoSentence } from './errno.ts';
+import { handleLostOutput, handleSignals, wasInterrupted } from './interrupt.ts';
 import { nearest } from './nearest.ts';
 import { Failure, say, UsageFailure } from './terminal.ts';
 
@@ -21,6 +22,11 @@ async function dispatch(name: string | undefined, args: readonly string[]): Prom
 }
 
 function report(error: unknown): number {
+  const refused = errnoSentence(error);
+  if (refused !== undefined) {
+    say(`./dev: ${refused}`);
+    return 1;
+  }
   if (!(error instanceof Failure)) {
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     say('./dev: this is a bug in the tools, please report it with the lines above.');
@@ -32,8 +38,7 @@ function report(error: unknown): number {
 
 async function main(): Promise<void> {
   handleSignals();
-  // `./dev … | head` closes our output early; that is not an error
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(1));
+  handleLostOutput();
   const [name, ...args] = process.argv.slice(2);
   const code = await dispatch(name, args).catch((error: unknown) => (wasInterrupted() ? 130 : report(error)));
   if (!wasInterrupted()) process.exit(code); // otherwise the interruption ends the process once all is undone

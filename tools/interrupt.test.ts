@@ -18,8 +18,14 @@ const command = `
   setInterval(() => {}, 1000); // never ends by itself
 `;
 
+/** As outside of tests, where each command leads a group of its own. */
+const env = { ...process.env, VITEST: undefined };
+
 async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
-  const process_ = spawn(process.execPath, ['--input-type=module', '--eval', command, '--', child], { cwd: root });
+  const process_ = spawn(process.execPath, ['--input-type=module', '--eval', command, '--', child], {
+    cwd: root,
+    env,
+  });
   let output = '';
   process_.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     output += chunk;
@@ -43,7 +49,34 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
 );
 
 test('a second signal ends at once, also when the child does not listen', async () => {
-  const { code, lines, ms } = await interrupt('trap "" TERM; sleep 300 & wait; wait', 'SIGINT', 'SIGINT');
+  const { code, lines, ms } = await interrupt('trap "" INT TERM; sleep 300 & wait; wait', 'SIGINT', 'SIGINT');
   expect({ code, lines }).toEqual({ code: 130, lines: ['working'] });
   expect(ms).toBeLessThan(2_000);
+});
+
+test.each(['stdout', 'stderr'] as const)('when nobody reads %s any more the work is undone too', async (closed) => {
+  const talking = `
+    import { handleLostOutput, withUndo } from './tools/interrupt.ts';
+    import { run } from './tools/process.ts';
+    handleLostOutput();
+    const undo = async () => {
+      console.log('undone');
+      console.error('undone');
+    };
+    await withUndo(undo, async () => {
+      setInterval(() => process.${closed}.write('on and on'), 20);
+      await run('sleep', ['300']);
+    }).catch(() => {});
+  `;
+  const process_ = spawn(process.execPath, ['--input-type=module', '--eval', talking], { cwd: root, env });
+  let output = '';
+  for (const stream of [process_.stdout, process_.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  await once(process_[closed], 'data');
+  process_[closed].destroy();
+  const [code] = (await once(process_, 'close')) as [number | null];
+  expect(code).toBe(130);
+  expect(output).toContain('undone');
 });

@@ -6,11 +6,12 @@ import { beInterrupted, undoAll, wasInterrupted } from './undo.ts';
 export { refuseWhenInterrupted, wasInterrupted, withUndo } from './undo.ts';
 
 const INTERRUPTED = 130;
-const GRACE_MS = 3_000;
+const GRACE_MS = 4_000;
 
-async function interrupt(): Promise<void> {
+async function interrupt(why: string): Promise<void> {
+  beInterrupted();
   process.exitCode = INTERRUPTED;
-  say('Interrupted: stopping. Once more stops at once.');
+  say(`${why}: stopping. Once more stops at once.`);
   await stopChildren(GRACE_MS);
   for (const failure of await undoAll()) say(String(failure));
   process.exit(INTERRUPTED);
@@ -24,8 +25,16 @@ export function handleSignals(): void {
       killChildren();
       process.exit(INTERRUPTED);
     }
-    beInterrupted();
-    void interrupt();
+    void interrupt('Interrupted');
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+}
+
+/** A terminal that is gone, or `./dev … | head`: nobody reads on, so the work ends, and in the same orderly way. */
+export function handleLostOutput(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', () => {
+      stream.write = () => true;
+      if (!wasInterrupted()) void interrupt('The output is closed');
+    });
 }

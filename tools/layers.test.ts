@@ -87,12 +87,13 @@ const accepted: readonly Case[] = [
   { file: 'src/bin/operator.ts', code: imports('../cluster/controller.ts') },
 ];
 
-const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-layers-'));
+let folder: string;
 const place = (kind: string, index: number): string => `${kind}-${index}`;
 const complaints = new Map<string, string[]>();
 
 /** Every case is a small repository of its own; one run of the linter reads them all. */
 beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'etcd-operator-layers-'));
   const config = JSON.parse(readFileSync(join(root, '.oxlintrc.json'), 'utf8')) as { options?: unknown };
   delete config.options; // types are not needed here, and there is no tsconfig
   for (const [kind, cases] of Object.entries({ refused, accepted })) {

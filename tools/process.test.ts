@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { run, stopChildren } from './process.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { handOver, run, stopChildren } from './process.ts';
 import { Failure } from './terminal.ts';
 
 /** A process that ended but was not reaped yet still has its id: only Linux tells by looking. */
@@ -37,6 +39,24 @@ test('a missing command is named in one sentence', async () => {
   expect(error).toEqual(new Failure('no-such-command-here is not installed or not on the PATH.'));
 });
 
+test('a program that may not be run is not called missing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-process-'));
+  const program = join(folder, 'program');
+  writeFileSync(program, '#!/bin/sh\n');
+  chmodSync(program, 0o600);
+  const error = await run(program, []).catch((caught: unknown) => caught);
+  rmSync(folder, { recursive: true });
+  expect(error).toEqual(
+    new Failure(`this user has no permission to run ${program}: run this as its owner, or as root.`),
+  );
+});
+
+test('a command with the terminal that dies by a signal gives the exit code that a shell would', async () => {
+  expect(await handOver('sh', ['-c', 'kill -KILL $$'])).toBe(137);
+  expect(await handOver('sh', ['-c', 'kill -TERM $$'])).toBe(143);
+  expect(await handOver('sh', ['-c', 'exit 3'])).toBe(3);
+});
+
 test('whole lines of standard error are reported as they come', async () => {
   const lines: string[] = [];
   await run('sh', ['-c', 'printf one >&2; sleep 0.1; printf " line\\ntwo\\n" >&2'], {
@@ -48,7 +68,29 @@ test('whole lines of standard error are reported as they come', async () => {
 // the shell starts a grandchild, says its id and waits: stopping only the shell would leave the grandchild running
 const withGrandchild = ['-c', 'sleep 300 & echo $!; wait'];
 
+/** As outside of tests, where each command leads a group of its own. */
+const asOutside = (): unknown => vi.stubEnv('VITEST', undefined);
+afterEach(() => vi.unstubAllEnvs());
+
+test.runIf(process.platform === 'linux')(
+  'in a test a command belongs to the group of the test run, and a timeout does not wait for what it started',
+  async () => {
+    const group = async (): Promise<string | undefined> =>
+      (await run('cat', ['/proc/self/stat'])).stdout.split(') ')[1]?.split(' ')[2];
+    const ours = await group();
+    asOutside();
+    expect(await group()).not.toBe(ours);
+    vi.unstubAllEnvs();
+    expect(await group()).toBe(ours);
+    let grandchild = 0;
+    const running = run('sh', withGrandchild, { timeoutMs: 300, onOutput: (pid) => (grandchild = Number(pid)) });
+    await expect(running).rejects.toThrow('it did not end within 300 ms');
+    process.kill(grandchild);
+  },
+);
+
 test('a timeout stops a command with everything it started', async () => {
+  asOutside();
   let grandchild = 0;
   const running = run('sh', withGrandchild, { timeoutMs: 500, onOutput: (pid) => (grandchild = Number(pid)) });
   await expect(running).rejects.toThrow('it did not end within 500 ms');
@@ -56,9 +98,10 @@ test('a timeout stops a command with everything it started', async () => {
 });
 
 test('stopChildren ends the commands that run, with everything they started', async () => {
+  asOutside();
   let grandchild = 0;
   const running = run('sh', withGrandchild, { onOutput: (pid) => (grandchild = Number(pid)) });
-  const ended = expect(running).rejects.toThrow('was ended by SIGTERM');
+  const ended = expect(running).rejects.toThrow('was ended by SIGINT');
   await waitUntil(() => grandchild > 0);
   await stopChildren(5_000);
   await ended;
@@ -66,8 +109,9 @@ test('stopChildren ends the commands that run, with everything they started', as
 });
 
 test('stopChildren uses force on a command that does not listen', async () => {
+  asOutside();
   let ready = false;
-  const running = run('sh', ['-c', 'trap "" TERM; echo ready; sleep 300 & wait; wait'], {
+  const running = run('sh', ['-c', 'trap "" INT TERM; echo ready; sleep 300 & wait; wait'], {
     onOutput: () => (ready = true),
   });
   const ended = expect(running).rejects.toThrow('was ended by SIGKILL');

@@ -1,6 +1,8 @@
 /** Child processes for the tools: run to the end and collect, or hand over the terminal. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
+import { isAbsolute } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from './terminal.ts';
 import { refuseWhenInterrupted } from './undo.ts';
@@ -30,14 +32,19 @@ const tail = (text: string): string => text.trimEnd().split('\n').slice(-TAIL_LI
 
 const live = new Set<ChildProcess>();
 
-/** Each child leads a process group of its own, so that stopping it stops what it started too. */
+/**
+ * Each child leads a process group of its own, so that stopping it stops what it started too. Not so in a test: there everything
+ * belongs to the group of the test run, so that stopping the run stops it all.
+ */
+const ownGroup = (): boolean => process.env['VITEST'] === undefined;
+
 function start(command: string, args: readonly string[], options: RunOptions, stdio: StdioOptions): ChildProcess {
   refuseWhenInterrupted();
   const child = spawn(command, args, {
     cwd: options.cwd,
     env: options.env ? { ...process.env, ...options.env } : process.env,
     stdio,
-    detached: true,
+    detached: ownGroup(),
   });
   live.add(child);
   child.on('error', () => live.delete(child));
@@ -47,18 +54,33 @@ function start(command: string, args: readonly string[], options: RunOptions, st
 
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
-    if (child.pid !== undefined) process.kill(-child.pid, signal);
+    if (child.pid !== undefined) process.kill(ownGroup() ? -child.pid : child.pid, signal);
   } catch {
     // nothing of it is left
   }
 }
 
-/** Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. */
+/** What it started may outlive it when it has no group of its own, and must not keep us waiting for the end of its output. */
+function cutShort(child: ChildProcess): void {
+  signalGroup(child, 'SIGTERM');
+  if (ownGroup()) return;
+  child.once('exit', () => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  });
+}
+
+/**
+ * Ends the commands that `run` waits for now, with everything they started: first as Ctrl-C does, on which `go build` tidies up and
+ * which a shell's background jobs ignore, then more firmly, and by force after the grace.
+ */
 export async function stopChildren(graceMs: number): Promise<void> {
   const children = [...live];
   const ended = Promise.all(children.map((child) => once(child, 'close').catch(() => {})));
-  for (const child of children) signalGroup(child, 'SIGTERM');
-  await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    for (const child of children) if (live.has(child)) signalGroup(child, signal);
+    await Promise.race([ended, sleep(graceMs / 2, undefined, { ref: false })]);
+  }
   for (const child of children) if (live.has(child)) signalGroup(child, 'SIGKILL');
 }
 
@@ -68,10 +90,13 @@ export function killChildren(): void {
 }
 
 /** A folder on the PATH that may not be read makes a missing command look like a forbidden one. */
-const notStarted = (command: string, error: NodeJS.ErrnoException): Error =>
-  error.code === 'ENOENT' || error.code === 'EACCES'
+function notStarted(command: string, error: NodeJS.ErrnoException): Error {
+  if (error.code === 'EACCES' && isAbsolute(command))
+    return new Failure(`this user has no permission to run ${command}: run this as its owner, or as root.`);
+  return error.code === 'ENOENT' || error.code === 'EACCES'
     ? new Failure(`${command} is not installed or not on the PATH.`)
     : error;
+}
 
 /** Runs a command to its end. Rejects with a Failure that carries the end of its output. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
@@ -81,7 +106,7 @@ export function run(command: string, args: readonly string[], options: RunOption
   return new Promise((resolve, reject) => {
     const child = start(command, args, options, ['pipe', 'pipe', 'pipe']);
     const output = collect(child, options);
-    const onAbort = (): void => signalGroup(child, 'SIGTERM');
+    const onAbort = (): void => cutShort(child);
     if (abort.aborted) onAbort();
     abort.addEventListener('abort', onAbort, { once: true });
     child.on('error', (error: NodeJS.ErrnoException) => {
@@ -155,7 +180,7 @@ export function handOver(
     });
     child.on('close', (code, signal) => {
       release();
-      resolve(code ?? (signal ? 130 : 1));
+      resolve(code ?? (signal ? 128 + constants.signals[signal] : 1)); // as a shell tells it
     });
   });
 }

@@ -1,15 +1,24 @@
 /** `./dev up`, `down`, `kubectl` and `helm`: the local Kubernetes by hand. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { cgroupExists } from '../../local/cgroup.ts';
+import { CLUSTER_NAMES, type ClusterName, clusterCgroup, clusterDir } from '../../local/state.ts';
 import { handOver } from '../process.ts';
 import { Failure, say, UsageFailure } from '../terminal.ts';
 
-const names = ['demo', 'test'] as const;
-type Name = (typeof names)[number];
+const list = new Intl.ListFormat('en-GB');
 
-function parseName(text: string, from: string): Name {
-  const name = names.find((candidate) => candidate === text);
-  if (!name) throw new UsageFailure(`${from} names no local cluster; there are demo and test.`);
+function parseName(text: string, from: string): ClusterName {
+  const name = CLUSTER_NAMES.find((candidate) => candidate === text);
+  if (!name) throw new UsageFailure(`${from} names no local cluster; there are ${list.format(CLUSTER_NAMES)}.`);
   return name;
+}
+
+/** Without anything to take down, `down` has nothing to need root for. */
+function requireRootToTakeDown(names: readonly ClusterName[]): void {
+  const present = names.filter((name) => cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name)));
+  if (present.length > 0 && process.getuid?.() !== 0)
+    throw new Failure(`taking the ${list.format(present)} cluster down needs root: sudo ./dev down`);
 }
 
 function refuseArguments(command: string, args: readonly string[]): void {
@@ -32,9 +41,11 @@ export async function up(args: readonly string[]): Promise<number> {
 
 export async function down(args: readonly string[]): Promise<number> {
   const [name, ...rest] = args;
-  refuseArguments('down demo|test', rest);
+  refuseArguments(`down ${CLUSTER_NAMES.join('|')}`, rest);
+  const wanted = name === undefined ? undefined : parseName(name, `"${name}"`);
+  requireRootToTakeDown(wanted ? [wanted] : CLUSTER_NAMES);
   const local = await import('../../local/cluster.ts');
-  await local.down(name === undefined ? undefined : parseName(name, `"${name}"`));
+  await local.down(wanted);
   say(
     name === undefined
       ? 'No local cluster of this checkout is running now.'

@@ -1,6 +1,7 @@
 /** `./dev test`: the stages in order, the quick ones first; it stops at the first that fails and always ends with the tally. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoSentence } from '../errno.ts';
 import { wasInterrupted } from '../interrupt.ts';
 import { logsDir } from '../paths.ts';
 import { Failure, say, step, UsageFailure } from '../terminal.ts';
@@ -87,6 +88,7 @@ async function runStage({ name, run }: Stage, { level: named }: TestRequest): Pr
     keepLog(name, outcome.log);
     return outcome;
   } catch (error) {
+    if (wasInterrupted()) return { tally: oneFailed, log: '' };
     const outcome = error instanceof TestsFailed ? error.outcome : { tally: oneFailed, log: describeError(error) };
     const file = keepLog(name, outcome.log);
     const shown = named && error instanceof TestsFailed && outcome.log.includes('\n');
@@ -98,6 +100,8 @@ async function runStage({ name, run }: Stage, { level: named }: TestRequest): Pr
 
 function describeError(error: unknown): string {
   if (error instanceof Failure) return error.message;
+  const refused = errnoSentence(error);
+  if (refused !== undefined) return refused;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

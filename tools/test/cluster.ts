@@ -1,7 +1,7 @@
 /** The end-to-end level: brings up the tests' own cluster, runs against it, keeps its logs when something fails, takes it down. */
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withUndo } from '../interrupt.ts';
+import { wasInterrupted, withUndo } from '../interrupt.ts';
 import { logsDir, stateDir } from '../paths.ts';
 import { run } from '../process.ts';
 import { say } from '../terminal.ts';
@@ -15,19 +15,25 @@ export async function withTestCluster(
   const { requireNodesHost } = await import('../../local/host.ts');
   await requireNodesHost();
   const local = await import('../../local/cluster.ts');
+  const { withLock } = await import('../../local/lock.ts');
   const undo = async (): Promise<void> => {
-    if (!keep()) return local.down('test');
+    if (!keep()) {
+      await local.down('scratch'); // tests of up and down make it, and may be cut short
+      return local.down('test');
+    }
     say('The test cluster is kept: DEV_CLUSTER=test ./dev kubectl … looks into it, ./dev down test removes it.');
   };
-  return withUndo(undo, async () => {
+  const upAndWork = async (): Promise<Outcome> => {
     try {
       const cluster = await local.up('test', { s3: true });
       return await work({ KUBECONFIG: cluster.kubeconfig, DEV_CLUSTER: 'test' });
     } catch (error) {
-      await keepLogs();
+      if (!wasInterrupted()) await keepLogs();
       throw error;
     }
-  });
+  };
+  // One run at a time: the first to end would take the other's cluster down.
+  return withLock('test run', () => withUndo(undo, upAndWork));
 }
 
 /** Taking the cluster down removes its logs, so they are copied first. What cannot be had must not hide the failure itself. */

@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { withUndo } from '../interrupt.ts';
 import { packageProgram, root } from '../paths.ts';
 import { run } from '../process.ts';
 import { Failure, interactive, type Progress } from '../terminal.ts';
@@ -48,11 +49,16 @@ export async function runVitest(request: VitestRequest): Promise<Outcome> {
 
 async function runInTemporaryFolder(request: VitestRequest): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'etcd-operator-test-'));
-  try {
-    return await runIn(folder, request);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  return withUndo(remove, () => runIn(folder, request));
+}
+
+/** What to put before a command so that the kernel ends it with us, also when we are killed; nothing where there is no such program. */
+async function dieWithUs(): Promise<readonly string[]> {
+  const words = ['setpriv', '--pdeathsig', 'KILL'] as const;
+  const [program, ...args] = words;
+  const works = await run(program, [...args, 'true']).catch(() => undefined);
+  return works ? words : [];
 }
 
 async function runIn(folder: string, { level, filter, env, progress, onLine }: VitestRequest): Promise<Outcome> {
@@ -75,7 +81,8 @@ async function runIn(folder: string, { level, filter, env, progress, onLine }: V
   // The checkout may be read-only and the user without a home: the native loader reads the configuration without
   // writing next to it, and vitest keeps a token, which we have no use for, in the folder for user data.
   const args = ['run', '--configLoader=native', `--project=${level}*`, ...reporters, ...selection];
-  const { code } = await run(process.execPath, [packageProgram('vitest'), ...args], {
+  const [program = '', ...words] = [...(await dieWithUs()), process.execPath, packageProgram('vitest'), ...args];
+  const { code } = await run(program, words, {
     cwd: root,
     env: { XDG_DATA_HOME: folder, ...colours, ...env },
     allowFailure: true,
