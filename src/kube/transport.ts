@@ -1,7 +1,8 @@
 /** HTTP to the API server: one shared HTTP/2 connection, JSON in and out, a time limit on every call. */
-import { Agent, type Dispatcher, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import type { Status } from '../gen/kube.ts';
 import { type CallName, nameCall } from './call-name.ts';
+import { Connections } from './connections.ts';
 import { ApiError, isUnauthorized, noAnswer } from './errors.ts';
 import type { Identity, IdentitySource } from './identity.ts';
 import { jsonLines } from './json-lines.ts';
@@ -32,8 +33,13 @@ export interface TransportOptions {
 }
 
 const CALL_TIMEOUT_MS = 15_000;
-/** A stream that does not even begin by then is on a dead connection. undici then PINGs, and drops a session that is silent. */
+/** A stream that does not even begin by then is on a dead connection. */
 const STREAM_START_MS = 30_000;
+/**
+ * When no answer begins in time, undici PINGs the server and drops a connection that stays silent, with all watches on it.
+ * It looks at its timers about every second; ours would be first, end only the call, and leave a dead connection in use.
+ */
+const UNDICI_FIRST_MS = 1_500;
 const MAX_RETRY_AFTER_MS = 60_000;
 const USER_AGENT = 'etcd-operator';
 
@@ -49,8 +55,8 @@ const pathWith = (path: string, query: Call['query']): string =>
 export class Transport {
   readonly #source: IdentitySource;
   readonly #options: TransportOptions;
-  #agent: Agent | undefined;
-  #agentIdentity = '';
+  #connections: Connections | undefined;
+  #madeFor = '';
 
   constructor(source: IdentitySource, options: TransportOptions = {}) {
     this.#source = source;
@@ -59,9 +65,10 @@ export class Transport {
 
   /** One request, one JSON answer. Rejects with ApiError and with nothing else. */
   async json<T>(path: string, call: Call = {}): Promise<T> {
-    const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
+    const answerMs = call.timeoutMs ?? CALL_TIMEOUT_MS;
+    const timeout = AbortSignal.timeout(answerMs + UNDICI_FIRST_MS);
     return this.#reported(path, call, timeout, async (signal) => {
-      const answer = await this.#send(path, call, signal, call.timeoutMs ?? CALL_TIMEOUT_MS);
+      const answer = await this.#send(path, call, signal, answerMs);
       return { code: answer.statusCode, value: (await answer.body.json()) as T };
     });
   }
@@ -132,12 +139,14 @@ export class Transport {
     answerMs: number,
   ): Promise<Dispatcher.ResponseData> {
     const method = call.method ?? 'GET';
+    const connections = this.#connectionsFor(identity);
+    await connections.turn();
     if (call.maySend && !call.maySend())
       throw noAnswer(`${method} ${path}`, 'NotLeading', 'this process no longer holds the lease: it must not write');
     const answer = await request(identity.server + pathWith(path, call.query), {
       method,
       signal,
-      dispatcher: this.#agentFor(identity),
+      dispatcher: connections.agent,
       headersTimeout: answerMs,
       headers: {
         accept: 'application/json',
@@ -163,30 +172,19 @@ export class Transport {
     return noAnswer(what, 'Unreachable', error);
   }
 
-  /** A new certificate or authority needs new connections; a new token does not. The old pool ends when it is idle. */
-  #agentFor(identity: Identity): Agent {
+  /** A new certificate or authority needs new connections; a new token does not. The old ones end when they are idle. */
+  #connectionsFor(identity: Identity): Connections {
     const { server, ca, cert, key, serverName } = identity;
     const fingerprint = JSON.stringify([server, ca, cert, key, serverName]);
-    if (this.#agent && this.#agentIdentity === fingerprint) return this.#agent;
-    this.#agent?.close().catch(() => undefined);
-    this.#agentIdentity = fingerprint;
-    this.#agent = new Agent({
-      allowH2: true,
-      pipelining: 100,
-      bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
-      connect: {
-        timeout: 5_000,
-        ...(ca && { ca }),
-        ...(cert && { cert }),
-        ...(key && { key }),
-        ...(serverName && { servername: serverName }),
-      },
-    });
-    return this.#agent;
+    if (this.#connections && this.#madeFor === fingerprint) return this.#connections;
+    this.#connections?.retire();
+    this.#madeFor = fingerprint;
+    this.#connections = new Connections(identity);
+    return this.#connections;
   }
 
   async close(): Promise<void> {
-    await this.#agent?.destroy();
+    await this.#connections?.destroy();
   }
 }
 

@@ -9,14 +9,26 @@ import { API_VERSION } from '../../src/api/names.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../src/kube/transport.ts';
-import { eventually, freePort, type Processes } from './processes.ts';
+import { type Child, eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
   /** May do everything. */
   readonly admin: HttpClient;
   /** A kubeconfig with exactly the rights that the chart would give to the operator. */
   readonly operatorKubeconfig: string;
+  /** The same, for a program that makes its own way to the server. */
+  readonly operator: Identity;
   readonly etcdBinary: string;
+  readonly apiServer: ApiServer;
+}
+
+export interface ApiServer {
+  /** Where its own etcd is. */
+  readonly etcdUrl: string;
+  /** Without a word, as when its machine dies. */
+  kill(): Promise<void>;
+  /** Comes back at the same address with the same certificate; resolves when it serves. */
+  start(): Promise<void>;
 }
 
 const ADMIN = 'admin-token';
@@ -39,25 +51,41 @@ export async function startControlPlane(
     '--unsafe-no-fsync',
     '--log-level=warn',
   ]);
-  const certificates = startApiServer(processes, folder, join(bin.kubernetes, 'kube-apiserver'), etcdUrl, apiPort);
+  const startServer = apiServer(processes, folder, join(bin.kubernetes, 'kube-apiserver'), etcdUrl, apiPort);
+  let child = startServer();
   const server = `https://127.0.0.1:${apiPort}`;
   const ca = await eventually(
     'the certificate of the API server',
-    () => readFileSync(certificates, 'utf8') || undefined,
+    () => readFileSync(join(folder, 'apiserver', 'apiserver.crt'), 'utf8') || undefined,
   );
   const identity: Identity = { server, ca, token: ADMIN };
   const admin = new HttpClient(new Transport(() => Promise.resolve(identity)));
-  await eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
-    timeoutMs: 90_000,
-    everyMs: 200,
-  });
+  const serves = (): Promise<unknown> =>
+    eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
+      timeoutMs: 90_000,
+      everyMs: 200,
+    });
+  await serves();
   await Promise.all([installCrds(admin, definitions), grantRights(admin)]);
   const adminKubeconfig = writeKubeconfig(folder, 'admin', server, ca, ADMIN);
   await startControllerManager(processes, folder, join(bin.kubernetes, 'kube-controller-manager'), adminKubeconfig);
-  return { admin, etcdBinary, operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR) };
+  return {
+    admin,
+    etcdBinary,
+    operator: { server, ca, token: OPERATOR },
+    operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR),
+    apiServer: {
+      etcdUrl,
+      kill: () => child.stop('SIGKILL'),
+      start: async () => {
+        child = startServer();
+        await serves();
+      },
+    },
+  };
 }
 
-function startApiServer(processes: Processes, folder: string, binary: string, etcdUrl: string, port: number): string {
+function apiServer(processes: Processes, folder: string, binary: string, etcdUrl: string, port: number): () => Child {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keyFile = join(folder, 'service-account.key');
   const tokens = join(folder, 'tokens.csv');
@@ -65,7 +93,7 @@ function startApiServer(processes: Processes, folder: string, binary: string, et
   mkdirSync(certs);
   writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
   writeFileSync(tokens, `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n`);
-  processes.start('kube-apiserver', binary, [
+  const args = [
     `--etcd-servers=${etcdUrl}`,
     '--bind-address=127.0.0.1',
     '--advertise-address=127.0.0.1',
@@ -78,8 +106,8 @@ function startApiServer(processes: Processes, folder: string, binary: string, et
     `--service-account-signing-key-file=${keyFile}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     '--disable-admission-plugins=ServiceAccount', // nobody makes the default accounts here
-  ]);
-  return join(certs, 'apiserver.crt');
+  ];
+  return () => processes.start('kube-apiserver', binary, args);
 }
 
 async function startControllerManager(
@@ -129,7 +157,7 @@ async function grantRights(admin: HttpClient): Promise<void> {
   });
 }
 
-function writeKubeconfig(folder: string, user: string, server: string, ca: string, token: string): string {
+export function writeKubeconfig(folder: string, user: string, server: string, ca: string, token: string): string {
   const path = join(folder, `${user}.kubeconfig`);
   const config = {
     apiVersion: 'v1',

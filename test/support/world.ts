@@ -7,9 +7,10 @@ import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { API_VERSION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
-import type { KubeObject, Resource } from '../../src/kube/object.ts';
+import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
-import { startControlPlane } from './control-plane.ts';
+import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type Kubelet, removeFolder, startKubelet } from './kubelet.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
@@ -20,6 +21,9 @@ export interface World {
   readonly admin: HttpClient;
   readonly kubelet: Kubelet;
   readonly etcd: EtcdClient;
+  readonly apiServer: ApiServer;
+  /** A misbehaving way to the API server, and flags that make an operator take it. It is closed with the world. */
+  faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
   /** A namespace of its own, where only Pods of the restricted level are admitted. */
   namespace(): Promise<string>;
@@ -42,15 +46,25 @@ export async function startWorld(): Promise<World> {
 }
 
 async function assemble(folder: string, processes: Processes): Promise<World> {
-  const { admin, operatorKubeconfig, etcdBinary } = await startControlPlane(processes, folder);
+  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(processes, folder);
   const kubelet = startKubelet(admin, processes, folder, etcdBinary);
   const etcd = new EtcdClient(() => performance.now());
   let namespaces = 0;
-  const get = (namespace: string, name: string) => admin.get(clusters, { namespace, name });
+  const proxies: FaultProxy[] = [];
   return {
     admin,
     kubelet,
     etcd,
+    apiServer,
+    faultProxy: async () => {
+      const proxy = await startFaultProxy(operator);
+      proxies.push(proxy);
+      const { server, ca = '', token = '' } = proxy.identity;
+      return {
+        ...proxy,
+        flags: [`--kubeconfig=${writeKubeconfig(folder, `proxy-${proxies.length}`, server, ca, token)}`],
+      };
+    },
     startOperator: (...flags) =>
       processes.start('operator', process.execPath, [
         join(root, 'src', 'bin', 'operator.ts'),
@@ -77,22 +91,26 @@ async function assemble(folder: string, processes: Processes): Promise<World> {
       for await (const page of admin.pages(resource, { namespace })) found.push(...page.items);
       return found;
     },
-    condition: (namespace, name, type, status, reason) =>
-      eventually(
-        `${type}=${status}${reason ? `/${reason}` : ''} of ${name}`,
-        async () => {
-          const cluster = await get(namespace, name);
-          const said = cluster?.status?.conditions?.find((c) => c.type === type);
-          return said?.status === status && (reason === undefined || said.reason === reason) ? cluster : undefined;
-        },
-        { seen: async () => (await get(namespace, name))?.status },
-      ),
+    condition: (namespace, name, ...wanted) => condition(admin, { namespace, name }, ...wanted),
     stop: async () => {
       kubelet.stop();
       etcd.close();
       await processes.stopAll();
+      await Promise.all(proxies.map((proxy) => proxy.close()));
       await admin.transport.close();
       removeFolder(folder);
     },
   };
+}
+
+function condition(admin: HttpClient, ref: Ref, type: string, status: string, reason?: string): Promise<EtcdCluster> {
+  return eventually(
+    `${type}=${status}${reason ? `/${reason}` : ''} of ${ref.name}`,
+    async () => {
+      const cluster = await admin.get(clusters, ref);
+      const said = cluster?.status?.conditions?.find((c) => c.type === type);
+      return said?.status === status && (reason === undefined || said.reason === reason) ? cluster : undefined;
+    },
+    { seen: async () => (await admin.get(clusters, ref))?.status },
+  );
 }

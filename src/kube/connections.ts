@@ -1,0 +1,66 @@
+/** The pool of connections to one API server with one identity: usually a single HTTP/2 connection that carries everything. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent } from 'undici';
+import type { Identity } from './identity.ts';
+
+/** While the first connection is being made, others wait for it at most this long. */
+const WAIT_MS = 1_000;
+
+export class Connections {
+  readonly agent: Agent;
+  #open = 0;
+  #opening: Promise<void> | undefined;
+  #opened: (() => void) | undefined;
+
+  constructor({ ca, cert, key, serverName }: Identity) {
+    this.agent = new Agent({
+      allowH2: true,
+      bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
+      connect: {
+        timeout: 5_000,
+        ...(ca && { ca }),
+        ...(cert && { cert }),
+        ...(key && { key }),
+        ...(serverName && { servername: serverName }),
+      },
+    });
+    this.agent.on('connect', () => {
+      this.#open++;
+      this.#done();
+    });
+    this.agent.on('disconnect', () => {
+      this.#open--;
+    });
+    this.agent.on('connectionError', () => this.#done());
+  }
+
+  /**
+   * Until there is a connection, the pool does not know that one is enough, and would open one per call: after a reset all
+   * watches come back at once. So the first one goes ahead, and the others follow when it has connected.
+   */
+  async turn(): Promise<void> {
+    if (this.#open > 0) return;
+    if (this.#opening) {
+      await Promise.race([this.#opening, sleep(WAIT_MS, undefined, { ref: false })]);
+      return;
+    }
+    this.#opening = new Promise((resolve) => {
+      this.#opened = resolve;
+    });
+  }
+
+  #done(): void {
+    this.#opened?.();
+    this.#opening = undefined;
+    this.#opened = undefined;
+  }
+
+  /** Ends when nothing is on its way any more. */
+  retire(): void {
+    this.agent.close().catch(() => undefined);
+  }
+
+  destroy(): Promise<void> {
+    return this.agent.destroy();
+  }
+}

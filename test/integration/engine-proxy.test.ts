@@ -1,0 +1,142 @@
+/** The fault proxy does what it says: whatever is built on it would otherwise prove nothing. */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { Transport } from '../../src/kube/transport.ts';
+import { type Fault, type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { pause } from '../support/processes.ts';
+
+const PODS = '/api/v1/namespaces/n/pods';
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A server that keeps what reached it, and a client that speaks to it through a proxy. */
+async function aProxy(onWatch: (response: ServerResponse) => void = () => undefined) {
+  const reached: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    reached.push(`${incoming.method} ${incoming.url}`);
+    if (incoming.url?.includes('watch=true')) {
+      outgoing.writeHead(200).flushHeaders();
+      return onWatch(outgoing);
+    }
+    outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ said: 'hello' }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy = await startFaultProxy({
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: 't',
+  });
+  const transport = new Transport(() => Promise.resolve(proxy.identity));
+  cleanups.push(
+    () => server.close(),
+    () => server.closeAllConnections(),
+    () => proxy.close(),
+    () => transport.close(),
+  );
+  const create = () => transport.json(PODS, { method: 'POST', body: {}, timeoutMs: 1_000 });
+  return { proxy, transport, create, reached };
+}
+
+test('without a rule everything passes, and is counted by verb and kind', async () => {
+  const { proxy, transport, create, reached } = await aProxy();
+  expect(await create()).toEqual({ said: 'hello' });
+  await transport.json('/apis/coordination.k8s.io/v1/namespaces/n/leases/l', { method: 'PATCH', body: {} });
+  await transport.json(`${PODS}/a/status`);
+  expect(reached.length).toBe(3);
+  expect(proxy.calls.map((c) => `${c.verb} ${c.resource} ${c.namespace}/${c.name} ${c.write} ${c.code}`)).toEqual([
+    'create pods n/ true 201',
+    'patch leases n/l false 201',
+    'get pods/status n/a false 201',
+  ]);
+});
+
+test.each<[string, Fault, string, number]>([
+  ['is answered instead of the server', { do: 'answer', code: 409 }, '409 Conflict', 0],
+  ['is told to stay away', { do: 'answer', code: 429, retryAfterSeconds: 7 }, '429 TooManyRequests', 0],
+  ['hangs', { do: 'hang' }, 'Timeout', 0],
+  ['reaches the server, and hangs', { do: 'hang', forward: true }, 'Timeout', 1],
+  ['is reset before it reaches the server', { do: 'reset', when: 'before' }, 'Unreachable', 0],
+  ['is reset in the middle of the answer', { do: 'reset', when: 'mid-response' }, 'Unreachable', 1],
+  ['is interrupted before', { do: 'interrupt', when: 'before', run: async () => undefined }, 'Unreachable', 0],
+  ['is interrupted after', { do: 'interrupt', when: 'after', run: async () => undefined }, 'Unreachable', 1],
+])('the second write %s; the others pass', async (_what, fault, message, arrived) => {
+  const { proxy, create, reached } = await aProxy();
+  const remove = proxy.fault({ write: true, nth: 2 }, fault);
+  await create();
+  await expect(create()).rejects.toThrow(message);
+  remove();
+  expect(reached.length - 1).toBe(arrived);
+  expect(await create()).toEqual({ said: 'hello' });
+});
+
+test('Retry-After arrives', async () => {
+  const { proxy, create } = await aProxy();
+  proxy.fault({}, { do: 'answer', code: 429, retryAfterSeconds: 7 });
+  await expect(create()).rejects.toMatchObject({ code: 429, retryAfterMs: 7_000 });
+});
+
+test('a call that is held goes on when it is let go', async () => {
+  const { proxy, create, reached } = await aProxy();
+  const letGo = proxy.fault({ verb: 'create' }, { do: 'hold' });
+  const call = create();
+  await pause(50);
+  expect(reached).toEqual([]);
+  letGo();
+  expect(await call).toEqual({ said: 'hello' });
+});
+
+const event = (type: string, name: string): string => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`;
+
+/** What a watch of Pods tells, with the time since it began. */
+async function watching(proxy: FaultProxy, transport: Transport, fault: Fault, ms: number): Promise<readonly string[]> {
+  proxy.fault({ verb: 'watch', resource: 'pods' }, fault);
+  const seen: string[] = [];
+  const started = performance.now();
+  const signal = AbortSignal.timeout(ms);
+  try {
+    type Wire = { type: string; object: { metadata?: { name: string }; code?: number } };
+    for await (const e of transport.lines<Wire>(PODS, { query: { watch: 'true' }, signal }))
+      seen.push(
+        `${e.type} ${e.object.metadata?.name ?? e.object.code} ${Math.floor((performance.now() - started) / 300)}`,
+      );
+    seen.push('end');
+  } catch {
+    seen.push('broken');
+  }
+  return seen;
+}
+
+test.each<[string, Fault, readonly string[]]>([
+  ['as they are', { do: 'delay', ms: 0 }, ['ADDED a 0', 'MODIFIED a 0', 'DELETED a 0', 'broken']],
+  ['late', { do: 'watch', how: { is: 'late', ms: 300 } }, ['ADDED a 1', 'MODIFIED a 1', 'DELETED a 1', 'broken']],
+  ['with gaps', { do: 'watch', how: { is: 'lossy', types: ['MODIFIED'] } }, ['ADDED a 0', 'DELETED a 0', 'broken']],
+  ['as their last state only', { do: 'watch', how: { is: 'coalesced', ms: 310 } }, ['DELETED a 1', 'broken']],
+  ['cut short', { do: 'watch', how: { is: 'cut', afterMs: 100 } }, ['ADDED a 0', 'MODIFIED a 0', 'DELETED a 0', 'end']],
+  ['as too old', { do: 'watch', how: { is: 'gone' } }, ['ERROR 410 0', 'end']],
+])('changes are told %s', async (_how, fault, told) => {
+  const { proxy, transport } = await aProxy((response) => {
+    response.write(event('ADDED', 'a') + event('MODIFIED', 'a') + event('DELETED', 'a'));
+  });
+  expect(await watching(proxy, transport, fault, 550)).toEqual(told);
+});
+
+test('all connections break at once, and new ones are made', async () => {
+  const { proxy, transport, create } = await aProxy();
+  const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 2_000);
+  await pause(100);
+  proxy.cut();
+  expect(await watch).toEqual(['broken']);
+  await create();
+});
+
+test('a frozen network is noticed: the call times out, the dead connection is dropped with its watches, and life goes on', async () => {
+  const { proxy, transport, create } = await aProxy();
+  const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 20_000);
+  await create();
+  proxy.freeze();
+  await expect(create()).rejects.toMatchObject({ reason: 'Timeout' });
+  expect(await watch).toEqual(['broken']);
+  expect(await create()).toEqual({ said: 'hello' });
+});

@@ -1,0 +1,102 @@
+/** Bends what a watch tells: late, with gaps, several changes as one, or broken off. */
+import { jsonLines } from '../../src/kube/json-lines.ts';
+import { pause } from './processes.ts';
+
+interface Wire {
+  readonly type: string;
+  readonly object: { readonly metadata?: { readonly namespace?: string; readonly name?: string } };
+}
+
+export type WatchFault =
+  /** Everything is told this much later; the order stays. */
+  | { readonly is: 'late'; readonly ms: number }
+  /** Changes of these types are never told. */
+  | { readonly is: 'lossy'; readonly types: readonly string[] }
+  /** What happened to an object within the time is told as its last state only. */
+  | { readonly is: 'coalesced'; readonly ms: number }
+  /** Ends without a word after so long. */
+  | { readonly is: 'cut'; readonly afterMs: number }
+  /** Says that the version is too old. */
+  | { readonly is: 'gone' };
+
+const line = (event: unknown): Uint8Array => Buffer.from(`${JSON.stringify(event)}\n`);
+const GONE = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'made up' } };
+
+export async function* watchPipe(
+  bytes: AsyncIterable<Uint8Array>,
+  fault: WatchFault,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  switch (fault.is) {
+    case 'late':
+      yield* late(jsonLines<Wire>(bytes), fault.ms, signal);
+      return;
+    case 'lossy':
+      for await (const event of jsonLines<Wire>(bytes)) if (!fault.types.includes(event.type)) yield line(event);
+      return;
+    case 'coalesced':
+      yield* coalesced(jsonLines<Wire>(bytes), fault.ms, signal);
+      return;
+    case 'cut':
+      yield* cut(jsonLines<Wire>(bytes), fault.afterMs);
+      return;
+    case 'gone':
+      yield line(GONE);
+      return;
+  }
+}
+
+/** A queue between what comes in and what goes out, so that waiting for one does not hold up the other. */
+async function* late(events: AsyncIterable<Wire>, ms: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const queue: { readonly event: Wire; readonly due: number }[] = [];
+  let ended = false;
+  const read = async (): Promise<void> => {
+    for await (const event of events) queue.push({ event, due: performance.now() + ms });
+  };
+  void read()
+    .catch(() => undefined)
+    .finally(() => {
+      ended = true;
+    });
+  while (!signal.aborted && !(ended && queue.length === 0)) {
+    const next = queue[0];
+    if (next && next.due <= performance.now()) {
+      queue.shift();
+      yield line(next.event);
+    } else await pause(Math.min(20, next ? Math.max(1, next.due - performance.now()) : 20));
+  }
+}
+
+async function* coalesced(events: AsyncIterable<Wire>, ms: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const last = new Map<string, Wire>();
+  let ended = false;
+  const read = async (): Promise<void> => {
+    for await (const event of events) {
+      const { namespace = '', name = '' } = event.object.metadata ?? {};
+      const key = event.type === 'BOOKMARK' || event.type === 'ERROR' ? event.type : `${namespace}/${name}`;
+      last.delete(key);
+      last.set(key, event);
+    }
+  };
+  void read()
+    .catch(() => undefined)
+    .finally(() => {
+      ended = true;
+    });
+  while (!signal.aborted && !(ended && last.size === 0)) {
+    await pause(ms);
+    const batch = [...last.values()];
+    last.clear();
+    for (const event of batch) yield line(event);
+  }
+}
+
+async function* cut(events: AsyncIterable<Wire>, afterMs: number): AsyncGenerator<Uint8Array> {
+  const iterator = events[Symbol.asyncIterator]();
+  const end = pause(afterMs).then(() => undefined);
+  for (;;) {
+    const next = await Promise.race([iterator.next(), end]);
+    if (next === undefined || next.done) return;
+    yield line(next.value);
+  }
+}
