@@ -5,6 +5,7 @@ import type { Identity } from './identity.ts';
 
 /** While the first connection is being made, others wait for it at most this long. */
 const WAIT_MS = 1_000;
+const NEVER_MS = 24 * 3_600_000;
 
 export class Connections {
   readonly agent: Agent;
@@ -16,6 +17,10 @@ export class Connections {
     this.agent = new Agent({
       allowH2: true,
       bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
+      // undici 8.12 ends an idle HTTP/2 connection with an error that now and then nobody catches, and the process with it.
+      // The server ends connections when it wants to.
+      keepAliveTimeout: NEVER_MS,
+      keepAliveMaxTimeout: NEVER_MS,
       connect: {
         timeout: 5_000,
         ...(ca && { ca }),

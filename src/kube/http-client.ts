@@ -8,7 +8,7 @@ import {
   type Selection,
   type WatchCall,
 } from './client.ts';
-import { isNotFound } from './errors.ts';
+import { ApiError, isNotFound } from './errors.ts';
 import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
 import { pods } from './resources.ts';
 import type { Call, Transport } from './transport.ts';
@@ -141,10 +141,24 @@ export class HttpClient implements Client {
    */
   #write<T>(path: string, call: Call, signal: AbortSignal | undefined): Promise<T> {
     const fence = this.#fence;
-    if (!fence) return this.transport.json<T>(path, { ...call, ...(signal && { signal }) });
+    if (!fence) return asConflict(this.transport.json<T>(path, { ...call, ...(signal && { signal }) }));
     const closes = AbortSignal.timeout(Math.max(0, Math.floor(fence.remainingMs())));
     const limit = signal ? AbortSignal.any([signal, closes]) : closes;
-    return this.transport.json<T>(path, { ...call, signal: limit, maySend: fence.open });
+    return asConflict(this.transport.json<T>(path, { ...call, signal: limit, maySend: fence.open }));
+  }
+}
+
+/**
+ * A write that names the uid of an object that is another one by now is a conflict like any other. The server calls it an
+ * attempt to change the uid, and that would be told to users as if their policies refused something.
+ */
+async function asConflict<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 422 || !error.said.includes('metadata.uid: Invalid value'))
+      throw error;
+    throw new ApiError('write', 409, { reason: 'Conflict', message: error.said }, { cause: error });
   }
 }
 

@@ -5,6 +5,7 @@ import { Queue } from './queue.ts';
 /** A clock that moves only when told to. */
 function aClock() {
   let time = 0;
+  let early = 0;
   const timers = new Set<{ readonly at: number; readonly call: () => void }>();
   const clock: Clock = {
     now: () => time,
@@ -18,25 +19,31 @@ function aClock() {
   };
   const advance = async (ms: number): Promise<void> => {
     time += ms;
-    for (const timer of timers)
-      if (timer.at <= time) {
+    const set = Array.from(timers); // those that a call sets are for the next time
+    for (const timer of set)
+      if (timer.at <= time + early) {
         timers.delete(timer);
         timer.call();
       }
     await settle();
   };
-  return { clock, advance };
+  /** From now on timers fire this much too early, as real ones do by a fraction of a millisecond. */
+  const skew = (ms: number): void => {
+    early = ms;
+  };
+  return { clock, advance, skew };
 }
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function aQueue(concurrency = 10) {
-  const { clock, advance } = aClock();
+function aQueue(concurrency = 10, pauseAsked: () => number | undefined = () => undefined) {
+  const { clock, advance, skew } = aClock();
   const passes: string[] = [];
   const open = new Map<string, { resolve: (after?: number) => void; reject: (e: Error) => void }>();
   const queue = new Queue({
     clock,
     concurrency,
     backoff: { firstMs: 100, maxMs: 1000 },
+    pauseAsked,
     work: (key) => {
       passes.push(key);
       return new Promise((resolve, reject) => open.set(key, { resolve, reject }));
@@ -50,7 +57,7 @@ function aQueue(concurrency = 10) {
     open.get(key)?.reject(new Error('no'));
     await settle();
   };
-  return { queue, passes, finish, fail, advance };
+  return { queue, passes, finish, fail, advance, skew };
 }
 
 test('many events about one key during its pass lead to one more pass, after it', async () => {
@@ -130,4 +137,63 @@ test('stopping waits for running passes and starts no more', async () => {
   await finish('a');
   await stop;
   expect(passes).toEqual(['a']);
+});
+
+test('changes go before resyncs, and resyncs are not starved by them', async () => {
+  const { queue, passes, finish } = aQueue(1);
+  queue.add('busy');
+  queue.add('due', 'resync');
+  for (let n = 1; n <= 20; n++) queue.add(`changed-${n}`);
+  await finish('busy');
+  for (let n = 1; passes.length < 22; n++) await finish(passes.at(-1) ?? '');
+  expect(passes.slice(0, 3)).toEqual(['busy', 'changed-1', 'changed-2']);
+  expect(passes.indexOf('due')).toBe(8);
+});
+
+test('a resync that becomes a change moves ahead', async () => {
+  const { queue, passes, finish } = aQueue(1);
+  queue.add('busy');
+  queue.add('a', 'resync');
+  queue.add('b', 'resync');
+  queue.add('b');
+  await finish('busy');
+  await finish('b');
+  expect(passes).toEqual(['busy', 'b', 'a']);
+});
+
+test('whoever is asked to stay away stays away, although things happen, and comes back', async () => {
+  const { queue, passes, fail, advance } = aQueue(1, () => 5_000);
+  queue.add('a');
+  queue.add('a'); // during the pass
+  await fail('a');
+  queue.add('a');
+  await advance(4_999);
+  queue.add('a');
+  expect(passes).toEqual(['a']);
+  await advance(0.5); // timers fire early now and then
+  expect(passes).toEqual(['a']);
+  await advance(0.5);
+  expect(passes).toEqual(['a', 'a']);
+});
+
+test('a timer that fires too early is not the last one', async () => {
+  const { queue, passes, fail, advance, skew } = aQueue(1, () => 1_000);
+  queue.add('a');
+  await fail('a');
+  skew(0.4);
+  await advance(999.8);
+  expect(passes).toEqual(['a']);
+  await advance(1);
+  expect(passes).toEqual(['a', 'a']);
+});
+
+test('it is known how long the longest pass has been running', async () => {
+  const { queue, finish, advance } = aQueue();
+  queue.add('a');
+  await advance(300);
+  queue.add('b');
+  await advance(200);
+  expect(queue.oldestPassMs).toBe(500);
+  await finish('a');
+  expect(queue.oldestPassMs).toBe(200);
 });

@@ -33,6 +33,8 @@ export class Queue {
   readonly #running = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
+  /** Until when a key must be left alone, whatever happens to it: the server has asked for it. */
+  readonly #held = new Map<string, number>();
   #changesInARow = 0;
   #stopped = false;
   #whenIdle: (() => void)[] = [];
@@ -58,6 +60,9 @@ export class Queue {
   /** As soon as possible. What arrives during a pass of the same key leads to one more pass after it. */
   add(key: string, reason: Reason = 'change'): void {
     if (this.#stopped) return;
+    const heldMs = (this.#held.get(key) ?? 0) - this.#options.clock.monotonic();
+    if (heldMs > 0) return this.addAfter(key, heldMs, reason);
+    this.#held.delete(key);
     this.#cancel(key);
     const since = this.#changed.get(key) ?? this.#due.get(key) ?? this.#options.clock.monotonic();
     if (reason === 'change') {
@@ -74,7 +79,11 @@ export class Queue {
     const old = this.#timers.get(key);
     if (old && old.at <= at) return;
     this.#cancel(key);
-    this.#timers.set(key, { at, cancel: this.#options.clock.after(ms, () => this.add(key, reason)) });
+    const due = (): void => {
+      this.#timers.delete(key); // a timer that has fired must not pass for one that is still to come
+      this.add(key, reason);
+    };
+    this.#timers.set(key, { at, cancel: this.#options.clock.after(ms, due) });
   }
 
   /** Hands out nothing more; resolves when the running passes are done. */
@@ -125,12 +134,21 @@ export class Queue {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
       const { clock, backoff, pauseAsked } = this.#options;
-      this.addAfter(key, Math.max(pauseAsked?.(error) ?? 0, backoffMs(failures, clock.random(), backoff)));
+      const asked = pauseAsked?.(error) ?? 0;
+      if (asked > 0) this.#hold(key, asked);
+      this.addAfter(key, Math.max(asked, backoffMs(failures, clock.random(), backoff)));
     } finally {
       this.#running.delete(key);
       this.#pump();
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
+  }
+
+  /** What arrived during the pass waits, too. */
+  #hold(key: string, ms: number): void {
+    this.#held.set(key, this.#options.clock.monotonic() + ms);
+    this.#changed.delete(key);
+    this.#due.delete(key);
   }
 
   #cancel(key: string): void {

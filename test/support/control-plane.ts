@@ -7,6 +7,7 @@ import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
 import { API_VERSION } from '../../src/api/names.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
+import { EtcdClient } from '../../src/etcd/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../src/kube/transport.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
@@ -169,4 +170,18 @@ export function writeKubeconfig(folder: string, user: string, server: string, ca
   };
   writeFileSync(path, JSON.stringify(config));
   return path;
+}
+
+/** An etcd forgets everything but its last revision. */
+export async function compact(endpoint: string): Promise<void> {
+  const etcd = new EtcdClient(() => performance.now());
+  const ask = { endpoint, timeoutMs: 5_000 };
+  try {
+    const status = await etcd.status(ask);
+    if (!status.ok) throw new Error(status.error.message);
+    const done = await etcd.kv.compact(ask, status.value.revision);
+    if (!done.ok) throw new Error(done.error.message);
+  } finally {
+    etcd.close();
+  }
 }

@@ -31,6 +31,8 @@ export interface Match {
   readonly write?: true;
   /** Only the n-th that matches, from 1. */
   readonly nth?: number;
+  /** Only every n-th that matches. */
+  readonly every?: number;
 }
 
 export type Fault =
@@ -77,6 +79,8 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
     allowH2: true,
     bodyTimeout: 0,
     headersTimeout: 0,
+    keepAliveTimeout: 3_600_000,
+    keepAliveMaxTimeout: 3_600_000,
     connect: { ...(ca && { ca }) },
   });
   const authority = await createAuthority();
@@ -179,7 +183,8 @@ class Passing {
       if (match.resource !== undefined && match.resource !== resource) continue;
       if (match.write && !write) continue;
       rule.seen++;
-      if (match.nth === undefined || match.nth === rule.seen) return rule;
+      if (match.nth !== undefined && match.nth !== rule.seen) continue;
+      if (match.every === undefined || rule.seen % match.every === 0) return rule;
     }
     return undefined;
   }

@@ -69,11 +69,13 @@ async function* late(events: AsyncIterable<Wire>, ms: number, signal: AbortSigna
 
 async function* coalesced(events: AsyncIterable<Wire>, ms: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const last = new Map<string, Wire>();
+  let others = 0;
   let ended = false;
   const read = async (): Promise<void> => {
     for await (const event of events) {
       const { namespace = '', name = '' } = event.object.metadata ?? {};
-      const key = event.type === 'BOOKMARK' || event.type === 'ERROR' ? event.type : `${namespace}/${name}`;
+      const isChange = event.type !== 'BOOKMARK' && event.type !== 'ERROR';
+      const key = isChange ? `${namespace}/${name}` : `${event.type} ${others++}`;
       last.delete(key);
       last.set(key, event);
     }

@@ -1,0 +1,71 @@
+/** The two implementations of the client port, behind one door: a real API server, and the model that simulations run on. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '../../src/kube/client.ts';
+import { ModelApiServer } from '../sim/model/kube.ts';
+import { compact, startControlPlane } from '../support/control-plane.ts';
+import { Processes } from '../support/processes.ts';
+
+export interface KubeWorld {
+  readonly client: Client;
+  /** A namespace that nobody else uses. */
+  namespace(): Promise<string>;
+  /** Gives the garbage collector its turn; a real one needs no asking. */
+  collectGarbage(): Promise<void>;
+  /** A version from which nobody can follow any more. */
+  ancientVersion(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function modelWorld(): Promise<KubeWorld> {
+  const client = new ModelApiServer();
+  let namespaces = 0;
+  return {
+    client,
+    namespace: () => Promise.resolve(`n${++namespaces}`),
+    collectGarbage: async () => {
+      await client.collectGarbage();
+    },
+    ancientVersion: () => {
+      client.log.compact();
+      return Promise.resolve('1');
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+export async function realWorld(): Promise<KubeWorld> {
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-contract-'));
+  const processes = new Processes(folder);
+  const close = async (): Promise<void> => {
+    await processes.stopAll();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const { admin, apiServer } = await startControlPlane(processes, folder);
+    let namespaces = 0;
+    return {
+      client: admin,
+      namespace: async () => {
+        const name = `contract-${++namespaces}`;
+        await admin.transport.json('/api/v1/namespaces', { method: 'POST', body: { metadata: { name } } });
+        return name;
+      },
+      collectGarbage: () => Promise.resolve(),
+      ancientVersion: async () => {
+        await apiServer.kill(); // it remembers more than its etcd does
+        await compact(apiServer.etcdUrl);
+        await apiServer.start();
+        return '1';
+      },
+      close: async () => {
+        await admin.transport.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

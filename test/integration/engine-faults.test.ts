@@ -1,0 +1,231 @@
+/** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { compact } from '../support/control-plane.ts';
+import type { Fault, Match, Passed } from '../support/fault-proxy.ts';
+import { type Child, eventually, pause } from '../support/processes.ts';
+import { members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(async () => {
+  await world?.stop();
+});
+
+type Proxy = Awaited<ReturnType<World['faultProxy']>>;
+
+/** An operator of its own namespace behind a proxy of its own, so that many of them can be in trouble at once. */
+interface Scene {
+  readonly namespace: string;
+  readonly proxy: Proxy;
+  operator: Child;
+  start(): void;
+}
+
+const scenes = new Set<Scene>();
+afterEach(async (context) => {
+  if (context.task.result?.state === 'fail')
+    for (const { operator } of scenes) process.stderr.write(operator.log().split('\n').slice(-40).join('\n'));
+});
+afterAll(async () => {
+  await Promise.all([...scenes].map(({ operator }) => operator.stop('SIGKILL')));
+});
+
+async function aScene(arrange: (proxy: Proxy, scene: () => Scene) => void = () => undefined): Promise<Scene> {
+  const namespace = await world.namespace();
+  const proxy = await world.faultProxy();
+  const start = (): Child => world.startOperator(...proxy.flags, `--watch-namespace=${namespace}`);
+  let scene: Scene | undefined;
+  arrange(proxy, () => scene as Scene);
+  scene = {
+    namespace,
+    proxy,
+    operator: start(),
+    start() {
+      this.operator = start();
+    },
+  };
+  scenes.add(scene);
+  return scene;
+}
+
+async function ends(scene: Scene): Promise<void> {
+  await scene.operator.stop('SIGKILL');
+  scenes.delete(scene);
+}
+
+const writes = ({ proxy }: Scene): readonly Passed[] => proxy.calls.filter((call) => call.write);
+const named = (calls: readonly Passed[]): readonly string[] => calls.map((c) => `${c.verb} ${c.resource} ${c.code}`);
+
+/** The cluster is there, it has one seed, and the process that made it is the one that was started. */
+async function expectOneSeed(scene: Scene): Promise<void> {
+  await world.patiently(80_000).condition(scene.namespace, 'db', 'Available', 'True');
+  const seeds = (await world.list(members, scene.namespace)).filter((member) => member.spec.bootstrap);
+  expect(seeds.map((seed) => seed.metadata.name).length).toBe(1);
+  const made = scene.proxy.calls.filter((c) => c.verb === 'create' && c.resource === 'etcdmembers' && c.code === 201);
+  expect(made.length).toBeLessThanOrEqual(1);
+}
+
+async function alive({ operator }: Scene): Promise<void> {
+  const ended = await Promise.race([operator.ended.then(() => true), pause(1).then(() => false)]);
+  expect(ended, operator.log().slice(-2_000)).toBe(false);
+}
+
+/** Several at a time: each waits for others most of the time. */
+async function each<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const worker = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) await work(next);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+describe.concurrent('a cluster is made, with one seed,', () => {
+  test.each<[string, Match, Fault]>([
+    ['when members are seen 2 s late', { verb: 'watch', resource: 'etcdmembers' }, late(2_000)],
+    ['when members are seen 8 s late', { verb: 'watch', resource: 'etcdmembers' }, late(8_000)],
+    ['when Pods are seen 2 s late', { verb: 'watch', resource: 'pods' }, late(2_000)],
+    ['when clusters are seen 2 s late', { verb: 'watch', resource: 'etcdclusters' }, late(2_000)],
+    ['when only the last state of members is told', { verb: 'watch', resource: 'etcdmembers' }, coalesced(500)],
+  ])(
+    '%s, and nothing is created twice',
+    async (_what, match, fault) => {
+      const scene = await aScene((proxy) => proxy.fault(match, fault));
+      await world.createCluster(scene.namespace, 'db');
+      await expectOneSeed(scene);
+      // No pass has decided on a state from before its own last write: it would have tried to make something once more.
+      const creates = scene.proxy.calls.filter((call) => call.write && call.verb === 'create');
+      expect(named(creates).filter((call) => !call.endsWith(' 201'))).toEqual([]);
+      expect(named(creates).filter((call) => call === 'create etcdmembers 201').length).toBe(1);
+      expect(named(creates).filter((call) => call === 'create pods 201').length).toBe(1);
+      await alive(scene);
+      await ends(scene);
+    },
+    90_000,
+  );
+
+  test.each<[string, Match, Fault]>([
+    ['every second write is a conflict', { write: true, every: 2 }, { do: 'answer', code: 409 }],
+    ['every third write is too many', { write: true, every: 3 }, { do: 'answer', code: 429, retryAfterSeconds: 1 }],
+    ['every second write fails inside the server', { write: true, every: 2 }, { do: 'answer', code: 500 }],
+    ['every third write breaks the connection', { write: true, every: 3 }, { do: 'reset', when: 'before' }],
+    [
+      'every third write is carried out, but its answer is lost',
+      { write: true, every: 3 },
+      { do: 'reset', when: 'mid-response' },
+    ],
+    ['the creation of the seed hangs', { verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'hang' }],
+    [
+      'the seed is created, but that hangs',
+      { verb: 'create', resource: 'etcdmembers', nth: 1 },
+      { do: 'hang', forward: true },
+    ],
+    ['Events are not taken', { resource: 'events' }, { do: 'hang' }],
+    [
+      'every version is too old at first',
+      { verb: 'watch', resource: 'etcdmembers', nth: 2 },
+      { do: 'watch', how: { is: 'gone' } },
+    ],
+  ])(
+    'although %s',
+    async (_what, match, fault) => {
+      const scene = await aScene((proxy) => proxy.fault(match, fault));
+      await world.createCluster(scene.namespace, 'db');
+      await expectOneSeed(scene);
+      await alive(scene);
+      await ends(scene);
+    },
+    90_000,
+  );
+});
+
+test.concurrent('an operator that is killed before or after any of its writes leaves nothing that its successor cannot finish', async () => {
+  const reference = await aScene();
+  await world.createCluster(reference.namespace, 'db');
+  await expectOneSeed(reference);
+  await world.condition(reference.namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  const count = writes(reference).length;
+  expect(named(writes(reference)).filter((call) => !/ 20[01]$/.test(call))).toEqual([]);
+  await ends(reference);
+  const points = Array.from({ length: count }, (_, i) => i + 1).flatMap((nth) =>
+    (['before', 'after'] as const).map((when) => ({ nth, when })),
+  );
+  await each(points, 4, async ({ nth, when }) => {
+    const scene = await aScene((proxy, get) => {
+      const run = () => get().operator.stop('SIGKILL');
+      proxy.fault({ write: true, nth }, { do: 'interrupt', when, run });
+    });
+    await world.createCluster(scene.namespace, 'db');
+    const first = scene.operator;
+    const up = world.condition(scene.namespace, 'db', 'Available', 'True').catch(() => undefined);
+    await Promise.race([first.ended, up.then(() => pause(1_000))]);
+    await first.stop('SIGKILL');
+    scene.start();
+    await expectOneSeed(scene).catch((error: unknown) => {
+      throw new Error(`killed ${when} write ${nth}: ${named(writes(scene)).join(', ')}`, { cause: error });
+    });
+    await ends(scene);
+  });
+}, 180_000);
+
+function late(ms: number): Fault {
+  return { do: 'watch', how: { is: 'late', ms } };
+}
+function coalesced(ms: number): Fault {
+  return { do: 'watch', how: { is: 'coalesced', ms } };
+}
+
+test('whoever is told to stay away stays away', async () => {
+  const scene = await aScene((proxy) =>
+    proxy.fault({ verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'answer', code: 429, retryAfterSeconds: 2 }),
+  );
+  await world.createCluster(scene.namespace, 'db');
+  const tries = () => scene.proxy.calls.filter((c) => c.verb === 'create' && c.resource === 'etcdmembers');
+  await eventually('the first try', () => tries()[0]);
+  const first = performance.now();
+  await eventually('the second try', () => tries()[1]);
+  expect(performance.now() - first).toBeGreaterThan(1_500);
+  await expectOneSeed(scene);
+  await ends(scene);
+});
+
+test('while connections break every second, clusters are made and nothing is listed again', async () => {
+  const scene = await aScene();
+  const lists = () =>
+    scene.proxy.calls.filter((c) => c.verb === 'watch' && c.path.includes('sendInitialEvents')).length;
+  await eventually('the first lists', () =>
+    scene.proxy.calls.find((c) => c.resource === 'etcdmembers' && c.code === 200),
+  );
+  await pause(1_000);
+  const before = lists();
+  const cutting = setInterval(() => scene.proxy.cut(), 1_000);
+  const until = performance.now() + (process.env['DEV_TEST_ALL'] ? 60_000 : 15_000);
+  for (let n = 0; performance.now() < until; n++) {
+    await world.createCluster(scene.namespace, `db${n}`);
+    await world.condition(scene.namespace, `db${n}`, 'Available', 'True');
+  }
+  clearInterval(cutting);
+  expect(lists()).toBe(before);
+  await alive(scene);
+  await ends(scene);
+}, 120_000);
+
+test('an API server that dies and comes back having forgotten the past is followed again', async () => {
+  const scene = await aScene();
+  await world.createCluster(scene.namespace, 'db');
+  await expectOneSeed(scene);
+  const letGo = scene.proxy.fault({ verb: 'watch' }, { do: 'hold' });
+  scene.proxy.cut(); // from here on the operator sees nothing
+  await world.createCluster(scene.namespace, 'second');
+  await world.apiServer.kill();
+  await compact(world.apiServer.etcdUrl);
+  await world.apiServer.start();
+  const before = scene.proxy.calls.length;
+  letGo();
+  await world.condition(scene.namespace, 'second', 'Available', 'True');
+  await alive(scene);
+  const since = scene.proxy.calls.slice(before);
+  expect(since.some((c) => c.verb === 'watch' && c.path.includes('sendInitialEvents'))).toBe(true);
+  await ends(scene);
+}, 120_000);

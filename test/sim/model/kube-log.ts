@@ -1,0 +1,149 @@
+/** What happened, in order, and those who follow it. Followers of a kind can be kept behind; the past can be forgotten. */
+import type { Selection } from '../../../src/kube/client.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
+import type { Json } from './kube-json.ts';
+import { labelsMatch } from './kube-selector.ts';
+
+type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+interface Change {
+  readonly version: number;
+  readonly plural: string;
+  readonly type: ChangeType;
+  readonly object: KubeObject;
+  /** What was there before, for followers whose selection it leaves or enters. */
+  readonly before: KubeObject | undefined;
+}
+
+export interface WatchFrom {
+  readonly initial: readonly Json[] | undefined;
+  readonly since: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Versions start high enough that comparing them as text alone would be found out. */
+const FIRST_VERSION = 98;
+
+export class ChangeLog {
+  #changes: Change[] = [];
+  #version = FIRST_VERSION;
+  #forgotten = 0;
+  readonly #lag = new Map<string, number>();
+  readonly #waiting = new Set<() => void>();
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The object with the version that the next change will have. */
+  stamped(object: Json): Json {
+    return { ...object, metadata: { ...(object['metadata'] as Json), resourceVersion: String(this.#version + 1) } };
+  }
+
+  append({ plural }: Resource, type: ChangeType, object: Json, before: Json | undefined): void {
+    this.#version++;
+    const change = { object: object as unknown as KubeObject, before: before as unknown as KubeObject | undefined };
+    this.#changes.push({ version: this.#version, plural, type, ...change });
+    this.wake();
+  }
+
+  /** Followers of a kind see nothing that happens from now on, until they are let go. */
+  holdBack(resource: Resource): void {
+    if (!this.#lag.has(resource.plural)) this.#lag.set(resource.plural, this.#version);
+  }
+  /** They see some more of it, in order; without a number, everything. */
+  letGo(resource: Resource, changes = Number.POSITIVE_INFINITY): void {
+    const until = this.#lag.get(resource.plural);
+    if (until === undefined) return;
+    const next = this.#changes.filter((c) => c.plural === resource.plural && c.version > until).slice(0, changes);
+    if (changes === Number.POSITIVE_INFINITY) this.#lag.delete(resource.plural);
+    else this.#lag.set(resource.plural, next.at(-1)?.version ?? until);
+    this.wake();
+  }
+
+  /** Forgets the past: who wants to resume from there is told that it is gone. */
+  compact(): void {
+    this.#forgotten = this.#version;
+    this.#changes = this.#changes.filter((c) => c.version > this.#forgotten);
+  }
+
+  /** Ends every watch that is open now, as a server does after its timeout. */
+  endWatches(): void {
+    this.#epoch++;
+    this.wake();
+  }
+  #epoch = 0;
+
+  wake(): void {
+    const waiting = Array.from(this.#waiting);
+    for (const resume of waiting) resume();
+  }
+
+  async *watch<T extends KubeObject>(
+    resource: Resource<T>,
+    selection: Selection,
+    from: WatchFrom,
+  ): AsyncGenerator<WireEvent<T>> {
+    const epoch = this.#epoch;
+    let at = from.since === undefined ? this.#version : Number(from.since);
+    if (from.initial) {
+      for (const object of from.initial) yield { type: 'ADDED', object: object as unknown as T };
+      yield bookmark<T>(resource, this.#version, true);
+      at = Math.min(this.#version, at);
+    }
+    for (;;) {
+      if (from.signal.aborted) throw new ApiError('WATCH', 0, { reason: 'Aborted', message: 'aborted' });
+      if (this.#epoch !== epoch) return;
+      if (at < this.#forgotten) {
+        yield { type: 'ERROR', object: { code: 410, message: `too old resource version: ${at} (${this.#forgotten})` } };
+        return;
+      }
+      const limit = this.#lag.get(resource.plural) ?? this.#version;
+      const change = this.#changes.find((c) => c.version > at && c.version <= limit);
+      if (!change) {
+        await this.#more(from.signal);
+        continue;
+      }
+      at = change.version;
+      const event = change.plural === resource.plural ? told<T>(change, selection) : undefined;
+      if (event) yield event;
+    }
+  }
+
+  /** A bookmark for everybody who follows a kind: what a server sends when nothing happens. */
+  bookmark<T extends KubeObject>(resource: Resource<T>): WireEvent<T> {
+    return bookmark(resource, this.#lag.get(resource.plural) ?? this.#version, false);
+  }
+
+  #more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#waiting.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      signal.addEventListener('abort', done, { once: true });
+    });
+  }
+}
+
+function bookmark<T extends KubeObject>(resource: Resource<T>, version: number, initial: boolean): WireEvent<T> {
+  const annotations = initial ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {};
+  const object = { kind: resource.kind, metadata: { resourceVersion: String(version), ...annotations } };
+  return { type: 'BOOKMARK', object: object as unknown as T };
+}
+
+/** An object that comes to match a selection is new to its followers, and one that ceases to is gone. */
+function told<T extends KubeObject>(
+  { type, object, before }: Change,
+  { namespace, selector }: Selection,
+): WireEvent<T> | undefined {
+  if (namespace !== undefined && object.metadata.namespace !== namespace) return undefined;
+  const was = before !== undefined && labelsMatch(before, selector);
+  const is = type !== 'DELETED' && labelsMatch(object, selector);
+  if (!was && !is) return undefined;
+  return { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: structuredClone(object) as unknown as T };
+}
