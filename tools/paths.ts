@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 
 export const root: string = join(import.meta.dirname, '..');
-/** Kept between runs, safe to delete: built binaries, images, downloads. */
+/** Kept between runs, safe to delete when no local cluster runs: built binaries, images, downloads. */
 export const cacheDir: string = join(root, '.cache');
 /** The state of running local clusters; `./dev down` removes it. */
 export const stateDir: string = join(root, '.local');

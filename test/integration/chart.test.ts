@@ -229,6 +229,13 @@ test.each([
   ],
   ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is needed'],
   ['the memory of the Go operator', ['manager.resources.limits.memory=128Mi'], '--reset-then-reuse-values'],
+  ...['100M', '128000Ki', '0.1Gi', '.1G', '134217728', '1e8', '100000000000m'].map(
+    (limit): [string, string[], string] => [
+      `a memory limit of ${limit}`,
+      [`manager.resources.limits.memory=${limit}`],
+      `manager.resources.limits.memory is ${limit} and the operator needs at least 192Mi`,
+    ],
+  ),
   ['a misspelt value', ['manager.watchNamespace={x}'], 'watchNamespace'],
   ['a value of another type', ['replicaCount=two'], 'replicaCount'],
   ['a namespace that can be none', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
@@ -237,6 +244,15 @@ test.each([
   expect(stderr).toContain(sentence);
   expect(code).not.toBe(0);
 });
+
+test.each(['192Mi', '202M', '196608Ki', '0.25Gi', '1G', '1Ti', '201326592', '1E'])(
+  'a memory limit of %s is enough',
+  async (limit) => {
+    const { code, stderr } = await template('--set-string', `manager.resources.limits.memory=${limit}`);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  },
+);
 
 test('values of the Go operator’s chart that this one does not know do not stop an upgrade', async () => {
   const { code } = await template('--set', 'memberDeletionProtection.enabled=true');
@@ -252,4 +268,14 @@ test('after the installation the user is told what to type next', async () => {
   const { stdout } = await run(helm, ['install', 'etcd-operator', chartDir, '--dry-run=client', '--namespace', 'ops']);
   expect(stdout).toContain('kubectl -n ops rollout status deployment/etcd-operator');
   expect(stdout).toMatch(/kind: EtcdCluster[^]*replicas: 1\n\s+version: 3\.6\.16\n/);
+});
+
+test.each([
+  ['null', 'default', 'in every namespace'],
+  ['{one,two}', 'one', 'in: one, two'],
+])('and with watchNamespaces=%s, to type it for the namespace %s', async (watched, namespace, sentence) => {
+  const dryRun = ['install', 'etcd-operator', chartDir, '--dry-run=client'];
+  const { stdout } = await run(helm, [...dryRun, '--set', `manager.watchNamespaces=${watched}`]);
+  expect(stdout).toContain(`It looks after etcd clusters ${sentence}.`);
+  expect(stdout).toContain(`kubectl -n ${namespace} get etcdclusters`);
 });

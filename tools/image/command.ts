@@ -6,11 +6,13 @@ import { cacheDir } from '../paths.ts';
 import { say, UsageFailure } from '../terminal.ts';
 import { updateLock } from './debian.ts';
 import type { Architecture } from './elf.ts';
-import { buildOperatorImage, type OperatorImage } from './operator.ts';
+import { buildOperatorImage, type OperatorImage, oneAtATime } from './operator.ts';
 
 export const USAGE = `./dev image [--arch amd64|arm64|all] [--locked] [--out FILE] [--update-lock]
 
-Builds the operator's image archive without Docker. The same commit gives the same digest on every machine.
+Builds the operator's image archive without Docker. The same commit and the Debian packages of
+tools/image/debian.lock.json give the same digest on every machine; where apt-get's sources do not have those packages any more,
+others are taken and the build says so.
 
   --arch         the image's architecture; without it, that of this machine
   --locked       fail when a Debian package of tools/image/debian.lock.json cannot be had any more, instead of taking another
@@ -54,15 +56,27 @@ async function place(image: OperatorImage, out: string | undefined): Promise<Ope
   return { ...image, path };
 }
 
-function explain(image: OperatorImage): void {
-  const tag = image.reference.slice(image.reference.lastIndexOf('/') + 1);
-  say(`
-  to a registry:  skopeo copy --preserve-digests oci-archive:${image.path} docker://REGISTRY/${tag}
-                  crane push ${image.path} REGISTRY/${tag}
-  to one node:    ctr -n k8s.io images import ${image.path}
+const afterwards = `
   and then:       helm install etcd-operator charts/etcd-operator -n etcd-operator-system --create-namespace \\
                     --set image.repository=REGISTRY/etcd-operator
-`);
+`;
+
+/** What to type to bring the images to a registry, or one to a node; several come together under one tag. */
+export function explain(images: readonly OperatorImage[]): string {
+  const { reference = '' } = images[0] ?? {};
+  const tag = `REGISTRY/${reference.slice(reference.lastIndexOf('/') + 1)}`;
+  const node = images.map(({ path }) => `ctr -n k8s.io images import ${path}`);
+  const lines = (what: string, commands: readonly string[]): string =>
+    commands.map((command, i) => `  ${(i === 0 ? what : '').padEnd(14)}  ${command}`).join('\n');
+  if (images.length === 1) {
+    const [path = ''] = images.map((image) => image.path);
+    const push = [`skopeo copy --preserve-digests oci-archive:${path} docker://${tag}`, `crane push ${path} ${tag}`];
+    return `\n${lines('to a registry:', push)}\n${lines('to one node:', node)}${afterwards}`;
+  }
+  const tags = images.map(({ architecture }) => `${tag}-${architecture}`);
+  const push = images.map(({ path }, i) => `crane push ${path} ${tags[i]}`);
+  const index = `crane index append ${tags.map((each) => `-m ${each}`).join(' ')} -t ${tag}`;
+  return `\n${lines('to a registry:', [...push, index])}\n${lines('to one node:', node)}${afterwards}`;
 }
 
 export async function imageCommand(args: readonly string[]): Promise<number> {
@@ -74,11 +88,13 @@ export async function imageCommand(args: readonly string[]): Promise<number> {
   const wanted = architectures(options.arch);
   if (options.out !== undefined && wanted.length > 1)
     throw new UsageFailure('--out takes one archive: say --arch amd64 or --arch arm64 with it.');
-  if (options['update-lock']) await updateLock(cacheDir);
+  if (options['update-lock']) await oneAtATime(() => updateLock(cacheDir));
+  const images: OperatorImage[] = [];
   for (const architecture of wanted) {
     const image = await place(await buildOperatorImage({ architecture, locked: options.locked }), options.out);
     process.stdout.write(`${image.path}\n${image.reference}@${image.digest}\n`);
-    explain(image);
+    images.push(image);
   }
+  say(explain(images));
   return 0;
 }

@@ -33,6 +33,16 @@ const packageFile = (name: string, { version }: LockedPackage): string =>
 /** Where the packages of one architecture are kept. */
 const home = (cache: string, architecture: Architecture): string => join(cache, 'debian', architecture);
 
+/** On another system nothing but the packages is missing, and they come only through apt. */
+async function requireDebian(): Promise<void> {
+  for (const program of ['apt-get', 'dpkg-deb'])
+    await run(program, ['--version']).catch(() => {
+      throw new Failure(
+        `the image's libraries come from Debian packages, and there is no ${program} here: build the image on Debian, or in a container with Debian.`,
+      );
+    });
+}
+
 async function apt(cache: string, architecture: Architecture, cwd: string, args: readonly string[]): Promise<void> {
   const state = join(home(cache, architecture), 'apt');
   await mkdir(join(state, 'lists', 'partial'), { recursive: true });
@@ -54,6 +64,11 @@ async function apt(cache: string, architecture: Architecture, cwd: string, args:
     env: { LC_ALL: 'C' },
     timeoutMs: 300_000,
   });
+}
+
+async function refreshLists(cache: string, architecture: Architecture): Promise<void> {
+  await requireDebian();
+  await apt(cache, architecture, cache, ['update', '--quiet=2']);
 }
 
 /** Downloads one package into the cache; undefined when the archive does not have it (in this version). */
@@ -137,7 +152,7 @@ export async function fetchPackages(options: FetchOptions): Promise<Packages> {
     const chosen = replaced[name] ?? want;
     let found: LockedPackage | undefined = chosen;
     if (!(await isCached(cache, architecture, name, chosen))) {
-      if (!updated) await apt(cache, architecture, cache, ['update', '--quiet=2']);
+      if (!updated) await refreshLists(cache, architecture);
       updated = true;
       found = (await downloadLocked(options, name, want)) ? want : await download(cache, architecture, name);
     }
@@ -157,7 +172,7 @@ export async function updateLock(cache: string): Promise<DebianLock> {
   const lock = await readLock();
   const current = async (architecture: Architecture): Promise<Packages> => {
     await mkdir(home(cache, architecture), { recursive: true });
-    await apt(cache, architecture, cache, ['update', '--quiet=2']);
+    await refreshLists(cache, architecture);
     const packages: Record<string, LockedPackage> = {};
     for (const name of Object.keys(lock[architecture])) {
       const got = await download(cache, architecture, name);

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { withLock } from '../../local/lock.ts';
 import { cacheDir, root } from '../paths.ts';
 import { run } from '../process.ts';
 import { Failure, type Progress, step } from '../terminal.ts';
@@ -25,6 +26,7 @@ export interface OperatorImageOptions {
 }
 
 export interface OperatorImage {
+  readonly architecture: Architecture;
   readonly path: string;
   /** sha256:… of the manifest. */
   readonly digest: string;
@@ -185,13 +187,18 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
     workingDir: '/',
     labels: description,
   };
-  const image: OperatorImage = { path, reference, ...(await writeImage(spec, path)) };
+  const image: OperatorImage = { architecture, path, reference, ...(await writeImage(spec, path)) };
   await writeFile(`${path}.json`, JSON.stringify({ ...image, inputs } satisfies Recorded, undefined, 2));
   return image;
 }
 
+/** Builds share apt's lists, downloads and the archive's place: whoever comes second waits, and then finds it all there. */
+export const oneAtATime = <T>(work: () => Promise<T>): Promise<T> => withLock('operator image', work, { wait: true });
+
 /** Builds the operator's image archive, or finds that the last one was built from the same inputs. */
 export function buildOperatorImage(options: OperatorImageOptions): Promise<OperatorImage> {
   const complete = { locked: false, entry: 'src/bin/operator.ts', cache: cacheDir, ...options };
-  return step(`operator image for ${options.architecture}`, (progress) => assemble(complete, progress));
+  return oneAtATime(() =>
+    step(`operator image for ${options.architecture}`, (progress) => assemble(complete, progress)),
+  );
 }

@@ -57,7 +57,10 @@ Node does not live in that: refused here, before the running operator is replace
 */ -}}
 {{- define "etcd-operator.checkMemory" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.manager.resources | default dict) | toString -}}
-{{- if and (regexMatch "^[0-9]+Mi$" $limit) (lt (trimSuffix "Mi" $limit | int) 192) -}}
+{{- $number := regexFind "^[0-9]*[.]?[0-9]*([eE][-+]?[0-9]+)?" $limit -}}
+{{- $unit := trimPrefix $number $limit -}}
+{{- $bytes := dict "m" 0.001 "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
+{{- if and $number (hasKey $bytes $unit) (lt (mulf (float64 $number) (get $bytes $unit)) 201326592.0) -}}
 {{- fail (printf "manager.resources.limits.memory is %s and the operator needs at least 192Mi. If this comes from an earlier release, use --reset-then-reuse-values instead of --reuse-values" $limit) -}}
 {{- end -}}
 {{- end -}}
