@@ -26,6 +26,10 @@ export const ROLE_VOTER = 'voter';
 export const MEMBER_FINALIZER = `${GROUP}/member-cleanup`;
 /** On an EtcdMember: a person may delete it although the chart's policy forbids it. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
+/** On members and clusters that were taken over from yet earlier operators: what their data and addresses depend on. */
+export const HEADLESS_SERVICE_ANNOTATION = `${GROUP}/headless-service-name`;
+export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;
+export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
 /** Selects everything that any cluster's members are made of. */

@@ -1,7 +1,7 @@
 /** Selectors of labels and nodes, as narrow as the scheduler's own checks: what passes here makes a legal Pod. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
-import { atomic, labelKey, labelMap, labelValue, mapOf } from './text.ts';
+import { atomic, labelKey, labelMap, labelValue } from './text.ts';
 
 const VALUES = 64;
 const EXPRESSIONS = 32;
@@ -69,4 +69,3 @@ export const NodeSelectorTermSchema = Type.Object(
 );
 
 export const NodeSelectorSchema = labelMap('nodeSelector', 'Members run only on nodes with all of these labels.');
-export const plainMap = (description: string) => mapOf<string>({ type: 'string' }, { description });

@@ -1,7 +1,6 @@
 /** Schemas of the texts that Kubernetes has rules for. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
-import type { DeepReadonly } from './meta.ts';
 
 const LABEL_NAME = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
@@ -53,7 +52,6 @@ export const localReference = (field: string, description: string) =>
       }),
     },
   );
-export type LocalReference = DeepReadonly<{ name?: string }>;
 
 const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`;
 

@@ -1,5 +1,6 @@
 /** What was asked of a cluster, compared with what its members have and with what this build can do. */
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../api/names.ts';
 import type { NotYet } from '../api/not-yet-supported.ts';
 import { isAllowed } from '../api/security.ts';
 import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
@@ -13,6 +14,7 @@ const SUPPORTED_REPLICAS = 1;
 /** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
 export function notYet(o: Observed): readonly NotYet[] {
   const { tls, auth, bootstrap } = o.cluster.spec;
+  const { annotations = {} } = o.cluster.metadata;
   const { replicas } = wanted(o);
   const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
   const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
@@ -25,7 +27,8 @@ export function notYet(o: Observed): readonly NotYet[] {
       `replicas ${replicas}`,
       `Set replicas to ${SUPPORTED_REPLICAS}`,
     ),
-    ...say(tls !== undefined, 'TLS', 'tls', recreate),
+    ...say(tls?.client !== undefined || tls?.peer !== undefined, 'TLS', 'tls', recreate),
+    ...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate),
     ...say(auth?.enabled === true, 'Auth', 'auth.enabled', recreate),
     ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),
   ];

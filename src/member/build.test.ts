@@ -139,3 +139,27 @@ describe('members keep apart', () => {
     expect(affinity?.podAntiAffinity).toBeDefined();
   });
 });
+
+describe('a member that was taken over', () => {
+  const taken = (annotations: Readonly<Record<string, string>>) => {
+    const member = aMember();
+    return memberPod({ ...member, metadata: { ...member.metadata, annotations } }, options).spec;
+  };
+  test('keeps its addresses and its data where they are', () => {
+    const spec = taken({
+      'etcd-operator.cozystack.io/headless-service-name': 'db-headless',
+      'etcd-operator.cozystack.io/data-dir-subpath': 'default.etcd',
+    });
+    expect(spec?.subdomain).toBe('db-headless');
+    expect(spec?.containers[0]?.command).toEqual(
+      expect.arrayContaining([
+        '--data-dir=/var/lib/etcd/default.etcd',
+        `--initial-advertise-peer-urls=http://${aMember().metadata.name}.db-headless.ns.svc:2380`,
+      ]),
+    );
+  });
+  test.each(['..', '../x', '/etc', 'a/b', '', '.hidden'])('is not led out of its volume by %j', (path) => {
+    const spec = taken({ 'etcd-operator.cozystack.io/data-dir-subpath': path });
+    expect(spec?.containers[0]?.command).toContain('--data-dir=/var/lib/etcd');
+  });
+});

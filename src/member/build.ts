@@ -6,6 +6,8 @@ import {
   API_VERSION,
   CLIENT_PORT,
   clientURL,
+  DATA_SUBPATH_ANNOTATION,
+  HEADLESS_SERVICE_ANNOTATION,
   headlessServiceName,
   METRICS_PORT,
   memberLabels,
@@ -27,6 +29,18 @@ const DATA_DIR = '/var/lib/etcd';
 
 const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
 const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
+
+/** One safe name, as a folder or a host: anything else is ignored rather than let out of its place. */
+const SAFE = /^[A-Za-z0-9][-A-Za-z0-9_.]*$/;
+const annotated = (m: EtcdMember, annotation: string): string | undefined => {
+  const value = m.metadata.annotations?.[annotation];
+  return value !== undefined && SAFE.test(value) ? value : undefined;
+};
+/** A member that was taken over keeps the addresses that etcd knows, and its data where it is. */
+const serviceOf = (m: EtcdMember): string =>
+  annotated(m, HEADLESS_SERVICE_ANNOTATION) ?? headlessServiceName(m.spec.clusterName);
+const dataDirOf = (m: EtcdMember): string =>
+  [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
 const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
   {
@@ -65,16 +79,16 @@ export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<s
 });
 
 function command(member: EtcdMember, state: ClusterState): readonly string[] {
-  const { clusterName, initialCluster, clusterToken } = member.spec;
-  const [name, namespace] = [nameOf(member), namespaceOf(member)];
+  const { initialCluster, clusterToken } = member.spec;
+  const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
   return [
     'etcd',
     `--name=${name}`,
-    `--data-dir=${DATA_DIR}`,
+    `--data-dir=${dataDirOf(member)}`,
     `--listen-peer-urls=http://0.0.0.0:${PEER_PORT}`,
     `--listen-client-urls=http://0.0.0.0:${CLIENT_PORT}`,
-    `--advertise-client-urls=${clientURL(name, clusterName, namespace)}`,
-    `--initial-advertise-peer-urls=${peerURL(name, clusterName, namespace)}`,
+    `--advertise-client-urls=${clientURL(name, service, namespace)}`,
+    `--initial-advertise-peer-urls=${peerURL(name, service, namespace)}`,
     `--initial-cluster=${initialCluster}`,
     `--initial-cluster-token=${clusterToken}`,
     `--initial-cluster-state=${state}`,
@@ -129,7 +143,7 @@ export function memberPod(
   member: EtcdMember,
   options: { readonly imageRepository: string; readonly state: ClusterState; readonly votes: boolean },
 ): Pod {
-  const { clusterName, image: stated, version, additionalMetadata } = member.spec;
+  const { image: stated, version, additionalMetadata } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
   return {
@@ -143,7 +157,7 @@ export function memberPod(
     },
     spec: {
       hostname: nameOf(member),
-      subdomain: headlessServiceName(clusterName),
+      subdomain: serviceOf(member),
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),

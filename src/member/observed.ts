@@ -66,7 +66,7 @@ export function notYet(o: Observed): readonly NotYet[] {
   const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
   return [
-    ...say(tls !== undefined, 'TLS', 'tls'),
+    ...say(Boolean(tls?.clientServerSecretRef ?? tls?.peerSecretRef ?? tls?.peerAutoTLS), 'TLS', 'tls'),
     ...say(restore !== undefined && !hasJoined(o), 'Restore', 'restore'),
     ...say(dormant === true, 'Dormant', 'dormant'),
   ];

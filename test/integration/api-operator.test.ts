@@ -5,7 +5,7 @@ import { etcdDefragPolicies, etcdDefrags, etcdSnapshots } from '../../src/api/na
 import type { Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { type Written, written } from '../support/api-server.ts';
-import { type Child, eventually } from '../support/processes.ts';
+import { type Child, eventually, pause } from '../support/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -90,6 +90,20 @@ describe('a running cluster', () => {
     });
     expect(cluster.status?.members?.[0]?.id).toBe(member?.status?.memberID);
     expect(cluster.status?.conditions?.map((c) => c.type)).toEqual(['Available', 'Progressing', 'Degraded']);
+  });
+
+  test('does not write its status because clients write', async () => {
+    const [member] = await world.list(members, namespace);
+    const endpoint = `http://${world.kubelet.addressOf(namespace, member?.metadata.name ?? '')}:2379`;
+    const ref = { namespace, name: 'db' };
+    const before = await world.admin.get(clusters, ref);
+    for (let i = 0; i < 50; i++)
+      expect((await world.etcd.put({ endpoint, timeoutMs: 5_000 }, `key-${i}`, 'x'.repeat(100_000))).ok).toBe(true);
+    const asked = await world.admin.patch(clusters, ref, { metadata: { annotations: { look: 'now' } } });
+    await pause(1_000); // the pass that the annotation has caused
+    const after = await world.admin.get(clusters, ref);
+    expect(after?.status).toEqual(before?.status);
+    expect(after?.metadata.resourceVersion).toBe(asked.metadata.resourceVersion);
   });
 
   test('has a budget, and what the user adds to names', async () => {
