@@ -57,6 +57,11 @@ const refused: readonly Case[] = [
   { file: 'src/cluster/rules/grow.ts', code: imports('../../runtime/queue.ts') },
   { file: 'src/cluster/rules/grow.ts', code: imports('../observe.ts') },
   { file: 'src/cluster/rules/grow.ts', code: 'export const now = () => Date.now();\n' },
+  { file: 'src/snapshot/controller.ts', code: imports('../cluster/observe.ts') },
+  { file: 'src/defrag-policy/controller.ts', code: imports('../defrag/controller.ts') },
+  { file: 'src/defrag/decide.ts', code: imports('../kube/client.ts') },
+  { file: 'src/member/placement.ts', code: imports('../kube/client.ts') },
+  { file: 'src/cluster/asked.ts', code: 'export const now = () => Date.now();\n' },
 ];
 
 const accepted: readonly Case[] = [
