@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import type { CelRule } from '../../src/api/cel.ts';
 import { kinds as allKinds } from '../../src/api/crds.ts';
 import {
   API_VERSION,
@@ -42,7 +43,10 @@ const kinds = {
 };
 
 let rows = 0;
+/** Everything that the API server has said in this run. */
+const heard: string[] = [];
 function expectAnswer(said: string | undefined, expected: string | undefined): void {
+  if (said !== undefined) heard.push(said);
   if (expected === undefined) expect(said).toBeUndefined();
   else expect(said ?? 'accepted').toContain(expected);
 }
@@ -148,3 +152,21 @@ describe('an EtcdDefrag', () => creates('defrags', other.defrags));
 describe('an edit of an EtcdDefrag', () => edits('defrags', other.defragEdits));
 describe('an EtcdDefragPolicy', () => creates('policies', other.policies));
 describe('an edit of an EtcdDefragPolicy', () => edits('policies', other.policyEdits));
+
+/** The rules of a schema and of all that is in it. */
+function rulesIn(schema: unknown): readonly CelRule[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const own =
+    (schema as { readonly 'x-kubernetes-validations'?: readonly CelRule[] })['x-kubernetes-validations'] ?? [];
+  return [...own, ...Object.values(schema).flatMap(rulesIn)];
+}
+
+test('no rule is without a row that it refuses', () => {
+  const all = allKinds.flatMap((kind) => [...(kind.rules ?? []), ...rulesIn(kind.spec)]);
+  const opening = ({ message, messageExpression }: CelRule): string => {
+    const [, literal] = /'([^'%]+)/.exec(messageExpression ?? '') ?? [];
+    return literal ?? message;
+  };
+  expect(all.length).toBeGreaterThan(80);
+  expect(all.map(opening).filter((text) => !heard.some((said) => said.includes(text)))).toEqual([]);
+});
