@@ -6,7 +6,7 @@ import { beInterrupted, undoAll, wasInterrupted } from './undo.ts';
 export { refuseWhenInterrupted, wasInterrupted, withUndo } from './undo.ts';
 
 const INTERRUPTED = 130;
-const GRACE_MS = 4_000;
+const GRACE_MS = 3_000;
 
 async function interrupt(why: string): Promise<void> {
   beInterrupted();

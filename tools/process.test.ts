@@ -101,7 +101,7 @@ test('stopChildren ends the commands that run, with everything they started', as
   asOutside();
   let grandchild = 0;
   const running = run('sh', withGrandchild, { onOutput: (pid) => (grandchild = Number(pid)) });
-  const ended = expect(running).rejects.toThrow('was ended by SIGINT');
+  const ended = expect(running).rejects.toThrow('was ended by SIGTERM');
   await waitUntil(() => grandchild > 0);
   await stopChildren(5_000);
   await ended;
@@ -111,7 +111,7 @@ test('stopChildren ends the commands that run, with everything they started', as
 test('stopChildren uses force on a command that does not listen', async () => {
   asOutside();
   let ready = false;
-  const running = run('sh', ['-c', 'trap "" INT TERM; echo ready; sleep 300 & wait; wait'], {
+  const running = run('sh', ['-c', 'trap "" TERM; echo ready; sleep 300 & wait; wait'], {
     onOutput: () => (ready = true),
   });
   const ended = expect(running).rejects.toThrow('was ended by SIGKILL');

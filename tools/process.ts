@@ -70,17 +70,12 @@ function cutShort(child: ChildProcess): void {
   });
 }
 
-/**
- * Ends the commands that `run` waits for now, with everything they started: first as Ctrl-C does, on which `go build` tidies up and
- * which a shell's background jobs ignore, then more firmly, and by force after the grace.
- */
+/** Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. */
 export async function stopChildren(graceMs: number): Promise<void> {
   const children = [...live];
   const ended = Promise.all(children.map((child) => once(child, 'close').catch(() => {})));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    for (const child of children) if (live.has(child)) signalGroup(child, signal);
-    await Promise.race([ended, sleep(graceMs / 2, undefined, { ref: false })]);
-  }
+  for (const child of children) signalGroup(child, 'SIGTERM');
+  await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
   for (const child of children) if (live.has(child)) signalGroup(child, 'SIGKILL');
 }
 

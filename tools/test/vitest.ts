@@ -1,5 +1,6 @@
 /** Runs one level of tests as a vitest project of its own and counts what came out. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withUndo } from '../interrupt.ts';
@@ -48,9 +49,14 @@ export async function runVitest(request: VitestRequest): Promise<Outcome> {
 }
 
 async function runInTemporaryFolder(request: VitestRequest): Promise<Outcome> {
-  const folder = await mkdtemp(join(tmpdir(), 'etcd-operator-test-'));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  return withUndo(remove, () => runIn(folder, request));
+  let folder = '';
+  const remove = async (): Promise<void> => {
+    if (folder) rmSync(folder, { recursive: true, force: true });
+  };
+  return withUndo(remove, () => {
+    folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
+    return runIn(folder, request);
+  });
 }
 
 /** What to put before a command so that the kernel ends it with us, also when we are killed; nothing where there is no such program. */
