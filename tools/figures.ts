@@ -1,6 +1,6 @@
 /** Measured quantities: taken several times, told by their median and range. */
 
-export type Unit = 'ms' | 'µs' | 'MiB' | 'MiB/s' | 'times';
+export type Unit = 'ms' | 'µs' | 'kB' | 'MiB' | 'MiB/s' | '%' | 'times' | 'count';
 
 export interface Figure {
   readonly what: string;
@@ -11,8 +11,8 @@ export interface Figure {
   readonly runs: number;
 }
 
-/** Ratios keep two decimals, all else is told in whole units. */
-const precision = (unit: Unit): number => (unit === 'times' ? 100 : 1);
+/** Ratios keep two decimals, small quantities one, all else is told in whole units. */
+const precision = (unit: Unit): number => (unit === 'times' ? 100 : unit === 'kB' || unit === '%' ? 10 : 1);
 
 export function summarise(what: string, samples: readonly number[], unit: Unit = 'ms'): Figure {
   const scale = precision(unit);
@@ -44,7 +44,9 @@ export function table(figures: readonly Figure[]): string {
   const head = ['what', 'median', 'least', 'most', 'runs'];
   const rows = figures.map((figure) => [
     figure.what,
-    ...[figure.median, figure.least, figure.most].map((value) => `${value} ${figure.unit}`),
+    ...[figure.median, figure.least, figure.most].map((value) =>
+      figure.unit === 'count' ? String(value) : `${value} ${figure.unit}`,
+    ),
     String(figure.runs),
   ]);
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));

@@ -73,6 +73,7 @@ class PodConnection extends Duplex {
       };
       this.#socket.addEventListener('open', done(resolve), { once: true });
       this.once('error', (error) => done(() => reject(error))());
+      if (signal.aborted) abort();
     });
   }
 

@@ -91,3 +91,12 @@ test('each watched namespace is a snapshot of its own', async () => {
   expect([store.synced, store.size]).toEqual([false, 1]);
   await expect(store.reached('other', '5', soon())).rejects.toThrow('timeout');
 });
+
+test('a reader can wait until an object that it deleted is gone, or is another one', async () => {
+  const { store } = synced(thing('a', '1'), thing('b', '2'));
+  await expect(store.gone('n/a', 'uid-a', soon())).rejects.toThrow('timeout');
+  const waiting = store.gone('n/a', 'uid-a', AbortSignal.timeout(2000));
+  store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('a', '11') });
+  await waiting;
+  await store.gone('n/b', 'uid-of-an-older-b', soon());
+});

@@ -19,6 +19,8 @@ afterEach(() => end?.());
 
 /** A server that gives these answers, one per request, and then keeps a watch open in silence. */
 async function against(...answers: readonly Answer[]) {
+  const slept: number[] = [];
+  const restarts: string[] = [];
   const queries: string[] = [];
   const server = createServer((request, response) => {
     const query = new URL(request.url ?? '', 'http://x').searchParams;
@@ -47,8 +49,12 @@ async function against(...answers: readonly Answer[]) {
     signal: stop.signal,
     emit,
     onError: () => {},
-    sleep: async () => {},
+    onRestart: (how) => restarts.push(how),
+    sleep: async (ms) => {
+      slept.push(ms);
+    },
     random: () => 0,
+    silenceMs: 150,
   });
   end = () => {
     stop.abort();
@@ -59,7 +65,7 @@ async function against(...answers: readonly Answer[]) {
   const until = async (requests: number): Promise<void> => {
     while (queries.length < requests) await new Promise((resolve) => setTimeout(resolve, 5));
   };
-  return { queries, seen, until };
+  return { queries, seen, until, slept, restarts };
 }
 
 const list: Answer = (_q, r) => r.end(line('ADDED', object('a', '5')) + END);
@@ -106,4 +112,55 @@ test('a server that cannot stream lists is asked page by page', async () => {
   await until(4);
   expect(queries).toEqual(['sendInitialEvents=true', 'limit=500', 'limit=500', 'resourceVersion=10']);
   expect(seen.slice(-4)).toEqual(['restart', 'put a', 'put b', 'synced']);
+});
+
+test('a peer that has died without a word is noticed, and the watch goes on where it was', async () => {
+  const silent: Answer = (_q, r) => r.writeHead(200).flushHeaders();
+  const { queries, until, restarts } = await against(list, silent, silent);
+  await until(4);
+  expect(queries.slice(1)).toEqual(['resourceVersion=10', 'resourceVersion=10', 'resourceVersion=10']);
+  expect(restarts).toEqual(['resumed', 'resumed', 'resumed']);
+});
+
+test('a bookmark is a sign of life', async () => {
+  const { queries, until } = await against(list, (_q, r) => {
+    let version = 20;
+    const beat = setInterval(() => r.write(line('BOOKMARK', object('', String(version++)))), 60);
+    setTimeout(() => {
+      clearInterval(beat);
+      r.end();
+    }, 500);
+  });
+  await until(3);
+  expect(Number(queries[2]?.split('=')[1])).toBeGreaterThanOrEqual(25);
+});
+
+test('half a line at the end of a connection is not taken for an event', async () => {
+  const whole = line('MODIFIED', object('a', '11'));
+  const { seen, queries, until } = await against(list, (_q, r) =>
+    r.end(whole + line('DELETED', object('a', '12')).slice(0, -5)),
+  );
+  await until(3);
+  expect(seen).toEqual(['restart', 'put a', 'synced', 'put a']);
+  expect(queries[2]).toBe('resourceVersion=11');
+});
+
+test('a server that asks to be left alone is, and each failure in a row waits longer', async () => {
+  const { slept, until } = await against(
+    list,
+    (_q, r) => r.writeHead(429, { 'retry-after': '7' }).end('{}'),
+    (_q, r) => r.writeHead(500).end('{}'),
+    (_q, r) => r.writeHead(500).end('{}'),
+  );
+  await until(5);
+  expect(slept.slice(0, 3)).toEqual([7_000, 400, 800]);
+});
+
+test('the server cannot tell an error from silence: an error in the stream resumes, too', async () => {
+  const { queries, until, restarts } = await against(list, (_q, r) =>
+    r.end(line('ERROR', { code: 500, message: 'no' })),
+  );
+  await until(3);
+  expect(queries[2]).toBe('resourceVersion=10');
+  expect(restarts).toEqual(['resumed', 'resumed']);
 });

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { podLog } from './logs.ts';
+import { listenForPod, openPodPort } from './port-forward.ts';
+import { Transport } from './transport.ts';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** One WebSocket frame from a server: binary, not masked. */
+const frame = (content: Uint8Array): Buffer => {
+  const head = content.length < 126 ? [0x82, content.length] : [0x82, 126, content.length >> 8, content.length & 255];
+  return Buffer.concat([Buffer.from(head), content]);
+};
+const message = (channel: number, text: string): Buffer =>
+  frame(Buffer.concat([Buffer.from([channel]), Buffer.from(text)]));
+
+/** The content of the frames that a client sends: short ones, always masked. */
+function unmask(bytes: Buffer): Buffer[] {
+  const found: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const long = (bytes[at + 1] ?? 0) - 128 === 126;
+    const length = long ? bytes.readUInt16BE(at + 2) : (bytes[at + 1] ?? 0) & 127;
+    const mask = bytes.subarray(at + (long ? 4 : 2), at + (long ? 8 : 6));
+    const from = at + (long ? 8 : 6);
+    if ((bytes[at] ?? 0) % 16 === 2)
+      found.push(Buffer.from(bytes.subarray(from, from + length).map((byte, i) => byte ^ (mask[i % 4] ?? 0))));
+    at = from + length;
+  }
+  return found;
+}
+
+/** A Pod whose port answers in capitals, behind an API server that speaks the channel protocol. */
+async function aPod(onOpen: (socket: Duplex) => void = () => undefined) {
+  const asked: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    asked.push(incoming.url ?? '');
+    outgoing.write('one\ntw');
+    outgoing.end('o\nthree');
+  });
+  server.on('upgrade', (incoming, socket) => {
+    const { 'sec-websocket-key': key, 'sec-websocket-protocol': protocol, authorization } = incoming.headers;
+    asked.push(`${incoming.url} ${protocol} ${authorization}`);
+    const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
+    );
+    for (const channel of [0, 1]) socket.write(frame(Buffer.from([channel, 0x4b, 0x09])));
+    onOpen(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes: Buffer) => {
+      for (const content of unmask(bytes))
+        socket.write(message(content[0] ?? 9, content.subarray(1).toString().toUpperCase()));
+    });
+    cleanups.push(() => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = new Transport(() => Promise.resolve({ server: url, token: 't' }));
+  cleanups.push(
+    () => server.close(),
+    () => server.closeAllConnections(),
+    () => transport.close(),
+  );
+  return { transport, asked };
+}
+const ref = { namespace: 'n', name: 'p' };
+const soon = () => AbortSignal.timeout(3_000);
+
+test('bytes go to the port of the Pod and come back', async () => {
+  const { transport, asked } = await aPod();
+  const port = await openPodPort(transport, ref, 2379, soon());
+  port.write('hello');
+  expect(String((await once(port, 'data'))[0])).toBe('HELLO');
+  port.write('x'.repeat(1_000));
+  expect(String((await once(port, 'data'))[0])).toBe('X'.repeat(1_000));
+  expect(asked).toEqual(['/api/v1/namespaces/n/pods/p/portforward?ports=2379 v4.channel.k8s.io Bearer t']);
+  port.destroy();
+});
+
+test('what goes wrong in the Pod is told', async () => {
+  const { transport } = await aPod((socket) => setTimeout(() => socket.write(message(1, 'connection refused')), 20));
+  const port = await openPodPort(transport, ref, 2379, soon());
+  const [error] = (await once(port, 'error')) as [Error];
+  expect(error.message).toContain('connection refused');
+});
+
+test('a server that does not do it is an error, and so is one that does not answer in time', async () => {
+  const { transport } = await aPod();
+  const nobody = new Transport(() => Promise.resolve({ server: 'http://127.0.0.1:1' }));
+  await expect(openPodPort(nobody, ref, 1, soon())).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
+  await expect(openPodPort(transport, ref, 1, AbortSignal.abort())).rejects.toMatchObject({ name: 'ApiError' });
+});
+
+test('a port on loopback leads to the Pod', async () => {
+  const { transport } = await aPod();
+  const local = await listenForPod(transport, ref, 2379, { signal: soon(), onError: () => undefined });
+  const socket = connect(local.port, '127.0.0.1');
+  socket.write('through');
+  expect(String((await once(socket, 'data'))[0])).toBe('THROUGH');
+  local.close();
+  await once(socket, 'close');
+});
+
+test('a log comes line by line, with or without a last line break', async () => {
+  const { transport, asked } = await aPod();
+  const lines: string[] = [];
+  for await (const line of podLog(transport, ref, { container: 'etcd', tailLines: 3, previous: true, signal: soon() }))
+    lines.push(line);
+  expect(lines).toEqual(['one', 'two', 'three']);
+  expect(asked).toEqual(['/api/v1/namespaces/n/pods/p/log?container=etcd&tailLines=3&previous=true']);
+});

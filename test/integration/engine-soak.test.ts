@@ -1,0 +1,9 @@
+/** Nothing is kept that should have been let go: the short form of `./dev bench kube-soak`. */
+import { expect, test } from 'vitest';
+import { growth, soakFor } from '../../bench/kube-soak.ts';
+
+test('under churn, with a connection that breaks every second, the heap does not grow', async () => {
+  const soak = await soakFor(process.env['DEV_TEST_ALL'] ? 600_000 : 40_000);
+  expect(soak.passes).toBeGreaterThan(500);
+  expect(growth(soak.samples), JSON.stringify(soak)).toBeLessThan(5);
+}, 700_000);
