@@ -18,6 +18,7 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.cluster,
   decide,
+  forget: (key) => ports.etcd.forget(key),
 });
 
 /** Calls `enqueue` with the cluster's key whenever something that it is made of has changed. */

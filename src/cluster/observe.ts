@@ -47,12 +47,13 @@ export async function observe(
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
   const reachable = speaksPlainly(cluster) ? found : [];
+  ports.etcd.retain(key, reachable.flatMap(endpointsOf));
   const [headless, client, budget, etcd, members] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
     heldBudget(ports, cluster, signal),
-    askEtcd(ports.etcd, reachable, signal),
-    speaksPlainly(cluster) ? askEach(ports.etcd, cluster, found, signal) : found,
+    askEtcd(ports.etcd, key, reachable, signal),
+    speaksPlainly(cluster) ? askEach(ports.etcd, key, cluster, found, signal) : found,
   ]);
   const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
   const { images } = ports;
@@ -113,15 +114,16 @@ async function heldBudget(
 /** Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed. */
 function askEach(
   etcd: EtcdPort,
+  key: string,
   cluster: EtcdCluster,
   members: readonly MemberView[],
   signal: AbortSignal,
 ): Promise<readonly MemberView[]> {
   const ours = cluster.status?.clusterID;
   const ask = async (m: MemberView): Promise<MemberView> => {
-    if (ours === undefined || m.pod.is === 'absent' || !m.pod.ready || m.pod.ip === undefined) return m;
-    const endpoint = endpointOf(m.pod.ip, CLIENT_PORT);
-    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal });
+    const [endpoint] = endpointsOf(m);
+    if (ours === undefined || m.pod.is === 'absent' || !m.pod.ready || endpoint === undefined) return m;
+    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } });
     if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
     return { ...m, self: selfReport(answer.value) };
   };
@@ -145,16 +147,23 @@ const alarmsOf = (errors: readonly string[], id: bigint): readonly string[] =>
     return found && found[1] === String(id) && found[2] ? [found[2]] : [];
   });
 
+const endpointsOf = ({ pod }: MemberView): readonly string[] =>
+  pod.is === 'present' && pod.ip !== undefined ? [endpointOf(pod.ip, CLIENT_PORT)] : [];
+
 /** Voters first; the first member that agrees with a quorum speaks for all. */
-async function askEtcd(etcd: EtcdPort, members: readonly MemberView[], signal: AbortSignal): Promise<EtcdView> {
+async function askEtcd(
+  etcd: EtcdPort,
+  key: string,
+  members: readonly MemberView[],
+  signal: AbortSignal,
+): Promise<EtcdView> {
   const order = [...members].sort(
     (a, b) => Number(b.object.status?.isVoter === true) - Number(a.object.status?.isVoter === true),
   );
   let view: EtcdView = { is: 'notAsked' };
-  for (const { pod } of order) {
-    if (pod.is === 'absent' || pod.ip === undefined) continue;
-    const endpoint = endpointOf(pod.ip, CLIENT_PORT);
-    const answer = await etcd.memberList({ endpoint, timeoutMs: ASK_TIMEOUT_MS, linearizable: true, signal });
+  for (const endpoint of order.flatMap(endpointsOf)) {
+    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } };
+    const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       view = { is: 'silent', why: answer.error.message };
       continue;

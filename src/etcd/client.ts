@@ -22,6 +22,10 @@ export interface EtcdPort {
   memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Answer<Membership>>;
   put(ask: Ask, key: string, value: string): Promise<Answer<bigint>>;
   get(ask: Ask, key: string): Promise<Answer<string | undefined>>;
+  /** These are the cluster's members now: sessions to any other are closed. */
+  retain(cluster: string, endpoints: readonly string[]): void;
+  /** The cluster is gone. */
+  forget(cluster: string): void;
 }
 
 /** Everything, by subject. */
@@ -86,12 +90,10 @@ export class EtcdClient implements Etcd {
     return { ok: true, value: kv && new TextDecoder().decode(kv.value) };
   }
 
-  /** These are the cluster's members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void {
     this.#pool.retain(cluster, endpoints);
   }
 
-  /** The cluster is gone. */
   forget(cluster: string): void {
     this.#caller.forget(cluster);
   }

@@ -45,7 +45,7 @@ export async function observe(
   const [cluster, etcd, peers] = await Promise.all([
     ownCluster(ports, member, held.is === 'absent', signal),
     held.is === 'ours' && member.spec.tls?.clientServerSecretRef === undefined
-      ? askSelf(ports.etcd, held.object, signal)
+      ? askSelf(ports.etcd, member, held.object, signal)
       : ({ is: 'notAsked' } as const),
     member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
   ]);
@@ -92,11 +92,16 @@ async function ownCluster(
   return cluster?.metadata.uid === owner.uid ? cluster : undefined;
 }
 
-async function askSelf(etcd: EtcdPort, pod: Pod, signal: AbortSignal): Promise<SelfView> {
+/** Sessions are shared with whoever else asks this cluster's members. */
+const accessTo = (member: EtcdMember): { readonly cluster: string } => ({
+  cluster: refKey({ namespace: member.metadata.namespace ?? '', name: member.spec.clusterName }),
+});
+
+async function askSelf(etcd: EtcdPort, member: EtcdMember, pod: Pod, signal: AbortSignal): Promise<SelfView> {
   const ip = pod.status?.podIP;
   if (ip === undefined || !isPodReady(pod)) return { is: 'notAsked' };
   const endpoint = endpointOf(ip, CLIENT_PORT);
-  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal });
+  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) });
   if (!answer.ok) return { is: 'silent', why: answer.error.message };
   const { clusterId, memberId, version } = answer.value;
   return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
@@ -116,7 +121,8 @@ async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSig
     );
     if (pod.is !== 'ours' || pod.object.status?.podIP === undefined) continue;
     const endpoint = endpointOf(pod.object.status.podIP, CLIENT_PORT);
-    const answer = await ports.etcd.memberList({ endpoint, timeoutMs: ASK_TIMEOUT_MS, linearizable: true, signal });
+    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) };
+    const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       why = answer.error.message;
       continue;
