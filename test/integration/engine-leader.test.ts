@@ -1,5 +1,9 @@
 /** A leader that was stopped past its lease and goes on writes nothing more; whoever cannot start says why. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Identity } from '../../src/kube/identity.ts';
 import { eventually, freePort, pause } from '../support/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/world.ts';
 
@@ -97,3 +101,35 @@ test('probes and metrics tell what is so', async () => {
   await operator.stop('SIGTERM');
   expect(await operator.ended).toBe(0);
 });
+
+test('token and authority are replaced under a running operator, and it goes on', async () => {
+  const namespace = await world.namespace();
+  const proxy = await world.faultProxy();
+  const folder = mkdtempSync(join(tmpdir(), 'rotation-'));
+  const keep = ({ ca = '', token = '' }: Identity): void => {
+    writeFileSync(join(folder, 'ca.crt'), ca);
+    writeFileSync(join(folder, 'token'), token);
+  };
+  keep(proxy.identity);
+  const config = {
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'k', user: 'u' } }],
+    clusters: [{ name: 'k', cluster: { server: proxy.identity.server, 'certificate-authority': 'ca.crt' } }],
+    users: [{ name: 'u', user: { tokenFile: 'token' } }],
+  };
+  writeFileSync(join(folder, 'config'), JSON.stringify(config));
+  const operator = world.startOperator(`--kubeconfig=${join(folder, 'config')}`, `--watch-namespace=${namespace}`);
+  await world.createCluster(namespace, 'before');
+  await world.condition(namespace, 'before', 'Available', 'True');
+  const lists = () => proxy.calls.filter((c) => c.path.includes('sendInitialEvents') && c.code === 200).length;
+  const listed = lists();
+  const next = await proxy.rotate(); // the files are a little late, as they are in a Pod
+  await pause(1_500);
+  keep(next);
+  await world.createCluster(namespace, 'after');
+  await world.condition(namespace, 'after', 'Available', 'True');
+  expect(lists()).toBe(listed);
+  await operator.stop('SIGTERM');
+  expect(await operator.ended, operator.log()).toBe(0);
+  rmSync(folder, { recursive: true });
+}, 90_000);

@@ -67,6 +67,11 @@ export interface FaultProxy {
   cut(): void;
   /** As a network that swallows everything: connections that are open now stay open, and nothing moves on them. */
   freeze(): void;
+  /**
+   * From now on the proxy has a certificate of another authority and takes another token only, and connections that trust the
+   * old ones are broken. Resolves to how to reach it now.
+   */
+  rotate(): Promise<Identity>;
   close(): Promise<void>;
 }
 
@@ -75,6 +80,7 @@ const NOT_COUNTED = /^(events|leases)(\/|$)/;
 
 export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
   const { server, ca, cert: _, key: __, ...rest } = upstream;
+  const tokens: Tokens = { real: upstream.token, expected: upstream.token };
   const agent = new Agent({
     allowH2: true,
     bodyTimeout: 0,
@@ -83,8 +89,12 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
     keepAliveMaxTimeout: 3_600_000,
     connect: { ...(ca && { ca }) },
   });
-  const authority = await createAuthority();
-  const own = await authority.issue({ user: 'fault-proxy' }, ['127.0.0.1']);
+  const certify = async () => {
+    const authority = await createAuthority();
+    return { ...(await authority.issue({ user: 'fault-proxy' }, ['127.0.0.1'])), ca: authority.cert };
+  };
+  const own = await certify();
+  let rotations = 0;
   const rules = new Set<Rule>();
   const calls: Passed[] = [];
   const front = createSecureServer({ key: own.key, cert: own.cert, allowHTTP1: true });
@@ -92,13 +102,14 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
   front.on('request', (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
     incoming.on('error', () => undefined);
     outgoing.on('error', () => undefined);
-    const passing = new Passing({ server, agent, incoming, outgoing, calls, rules });
+    const passing = new Passing({ server, agent, tokens, incoming, outgoing, calls, rules });
     passing.run().catch(() => passing.breakOff());
   });
   await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
   const wire = await startWire((front.address() as AddressInfo).port);
+  const identity: Identity = { ...rest, server: `https://127.0.0.1:${wire.port}`, ca: own.ca };
   return {
-    identity: { ...rest, server: `https://127.0.0.1:${wire.port}`, ca: authority.cert },
+    identity,
     calls,
     fault: (match, fault) => {
       const rule: Rule = { match, fault, over: new AbortController(), seen: 0 };
@@ -110,6 +121,13 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
     },
     cut: () => wire.cut(),
     freeze: () => wire.freeze(),
+    rotate: async () => {
+      const next = await certify();
+      front.setSecureContext(next);
+      tokens.expected = `token-${++rotations}`;
+      wire.cut();
+      return { ...identity, ca: next.ca, token: tokens.expected };
+    },
     close: async () => {
       for (const rule of rules) rule.over.abort();
       wire.close();
@@ -119,9 +137,16 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
   };
 }
 
+/** What the server knows us by, and what the proxy wants to hear instead. */
+interface Tokens {
+  readonly real: string | undefined;
+  expected: string | undefined;
+}
+
 interface PassingOptions {
   readonly server: string;
   readonly agent: Agent;
+  readonly tokens: Tokens;
   readonly incoming: Http2ServerRequest;
   readonly outgoing: Http2ServerResponse;
   readonly calls: Passed[];
@@ -146,6 +171,9 @@ class Passing {
   }
 
   async run(): Promise<void> {
+    const { tokens, incoming } = this.#options;
+    if (tokens.expected !== undefined && incoming.headers.authorization !== `Bearer ${tokens.expected}`)
+      return this.#answer(401, undefined);
     const rule = this.#ruleFor();
     if (!rule) return this.#relay(await this.#forward());
     const { fault, over } = rule;
@@ -202,10 +230,12 @@ class Passing {
     const body: Buffer[] = [];
     for await (const chunk of incoming) body.push(chunk as Buffer);
     const headers = Object.fromEntries(
-      ['authorization', 'content-type', 'accept', 'user-agent']
+      ['content-type', 'accept', 'user-agent']
         .map((name) => [name, incoming.headers[name]] as const)
         .filter(([, value]) => typeof value === 'string'),
     ) as Record<string, string>;
+    const { real } = this.#options.tokens;
+    if (real !== undefined) headers['authorization'] = `Bearer ${real}`;
     return request(server + incoming.url, {
       method: incoming.method,
       dispatcher: agent,
@@ -238,7 +268,12 @@ class Passing {
 
   #answer(code: number, retryAfterSeconds: number | undefined): void {
     this.#passed.code = code;
-    const reasons: Record<number, string> = { 409: 'Conflict', 429: 'TooManyRequests', 500: 'InternalError' };
+    const reasons: Record<number, string> = {
+      401: 'Unauthorized',
+      409: 'Conflict',
+      429: 'TooManyRequests',
+      500: 'InternalError',
+    };
     const status = {
       apiVersion: 'v1',
       kind: 'Status',

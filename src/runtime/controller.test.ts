@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest';
+import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
+import type { KubeObject, Resource } from '../kube/object.ts';
+import { ALL_NAMESPACES, Store } from '../kube/store.ts';
+import { watch } from '../kube/watcher.ts';
+import { systemClock } from './clock.ts';
+import { type Brain, Controller } from './controller.ts';
+import { createLogger } from './log.ts';
+import { createMetrics } from './metrics.ts';
+import { type Plan, seen } from './plan.ts';
+
+type Thing = KubeObject & { readonly status?: { readonly told?: string } };
+const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
+const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
+const plan = (more: Partial<Plan<{ told?: string }>>): Plan<{ told?: string }> => ({
+  rule: 'r',
+  why: 'because',
+  steps: [],
+  status: {},
+  notices: [],
+  ...more,
+});
+
+interface Observed {
+  readonly thing: Thing;
+  readonly parts: readonly KubeObject[];
+  readonly refusal: string | undefined;
+}
+
+/** A controller of Things made of Parts, on a model of the API server. */
+function aController(decide: (observed: Observed) => Plan<{ told?: string }>, admit?: () => never) {
+  const server = new ModelApiServer(
+    admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
+  );
+  const stop = new AbortController();
+  const stores = { things: new Store(things, []), parts: new Store(parts, [], ['of']) };
+  for (const store of Object.values(stores) as Store<KubeObject>[])
+    void watch({
+      client: server,
+      resource: store.resource,
+      signal: stop.signal,
+      emit: (event) => store.apply(ALL_NAMESPACES, event),
+      onError: () => undefined,
+      sleep: () => Promise.resolve(),
+      random: () => 0,
+    });
+  const observed: Observed[] = [];
+  const brain: Brain<Observed, { told?: string }> = {
+    name: 'thing',
+    resource: things,
+    observe: async (key, _signal, refusal) => {
+      const thing = stores.things.get(key);
+      if (!thing) return undefined;
+      const facts = { thing, parts: stores.parts.labelled('n', 'of', thing.metadata.name ?? ''), refusal };
+      observed.push(facts);
+      return facts;
+    },
+    subject: ({ thing }) => thing,
+    decide,
+  };
+  const controller = new Controller(brain, {
+    client: server,
+    recorder: { record: () => undefined },
+    resources: new Map<string, Resource>([
+      ['Thing', things],
+      ['Part', parts],
+    ]),
+    clock: { ...systemClock, random: () => 0 },
+    log: createLogger('silent'),
+    metrics: createMetrics(),
+    stores: Object.values(stores),
+    signal: stop.signal,
+  });
+  stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
+  return { server, observed, stores, controller, stop: () => stop.abort() };
+}
+const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
+const aPart = (name: string) => ({
+  apiVersion: 'v1',
+  kind: 'Part',
+  metadata: { name, namespace: 'n', labels: { of: 'a' } },
+});
+const settle = (ms = 30): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('what a pass has made is seen by the next one, however late the cache is', async () => {
+  const { server, observed, stop } = aController(({ parts: found }) =>
+    plan(found.length === 0 ? { steps: [{ do: 'create', object: aPart('part') }] } : {}),
+  );
+  server.log.holdBack(parts);
+  await server.create(things, aThing());
+  await settle();
+  await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
+  await settle();
+  expect(observed.map((o) => o.parts.length)).toEqual([0]); // the second pass has not begun
+  server.log.letGo(parts);
+  await settle();
+  expect([...new Set(observed.map((o) => o.parts.length))]).toEqual([0, 1]);
+  stop();
+});
+
+test('what a pass has deleted is gone for the next one', async () => {
+  const { server, observed, stop } = aController(({ parts: [found] }) =>
+    plan(found ? { steps: [{ do: 'delete', what: seen('Part', found) }] } : {}),
+  );
+  await server.create(parts, aPart('part'));
+  await settle();
+  server.log.holdBack(parts);
+  await server.create(things, aThing());
+  await settle();
+  expect(observed.map((o) => o.parts.length)).toEqual([1]);
+  server.log.letGo(parts);
+  await settle();
+  expect(observed.map((o) => o.parts.length)).toEqual([1, 0]);
+  stop();
+});
+
+test('a write that changed nothing does not make an earlier one forgotten', async () => {
+  const { server, observed, stop } = aController(({ parts: found, thing }) =>
+    plan(
+      found.some((p) => p.metadata.name === 'new')
+        ? {}
+        : {
+            steps: [
+              { do: 'create', object: aPart('new') },
+              { do: 'patch', to: seen('Part', found[0] ?? thing), fields: {} },
+            ],
+          },
+    ),
+  );
+  await server.create(parts, aPart('old'));
+  await settle();
+  server.log.holdBack(parts);
+  await server.create(things, aThing());
+  await settle();
+  expect(observed.length).toBe(1);
+  server.log.letGo(parts);
+  await settle();
+  expect(observed.map((o) => o.parts.length)).toEqual([1, 2]);
+  stop();
+});
+
+test('what the server refuses is a fact for the next pass, and the status is told all the same', async () => {
+  const { server, observed, stop } = aController(
+    ({ refusal }) =>
+      plan({ steps: [{ do: 'create', object: aPart('part') }], status: { told: refusal ?? 'nothing yet' } }),
+    () => {
+      throw refused('the quota is used up');
+    },
+  );
+  await server.create(things, aThing());
+  await settle(300);
+  expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'the quota is used up']);
+  expect((await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told).toBe('the quota is used up');
+  stop();
+});
+
+test('many things are worked on at once, and one that is gone is let go', async () => {
+  const { server, observed, controller, stop } = aController(({ thing }) =>
+    plan({ status: { told: thing.metadata.name ?? '' } }),
+  );
+  for (let n = 0; n < 50; n++) await server.create(things, aThing(`t${n}`));
+  await settle(100);
+  expect(new Set(observed.map((o) => o.thing.metadata.name)).size).toBe(50);
+  expect((await server.get(things, { namespace: 'n', name: 't49' }))?.status?.told).toBe('t49');
+  const [gone] = observed;
+  await server.delete(things, { namespace: 'n', name: 't0' }, { uid: gone?.thing.metadata.uid ?? '' });
+  await settle();
+  expect([controller.depth, controller.oldestPassMs]).toEqual([0, 0]);
+  await controller.stop();
+  stop();
+});
