@@ -48,6 +48,12 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
+test('what the child started has ended before anything is undone', async () => {
+  const { code, lines, ms } = await interrupt('(trap "" TERM; sleep 1.5) >/dev/null 2>&1 & wait', 'SIGINT');
+  expect({ code, lines }).toEqual({ code: 130, lines: ['working', 'more: interrupted', 'undone'] });
+  expect(ms).toBeGreaterThan(1_000);
+});
+
 test('a second signal ends at once, also when the child does not listen', async () => {
   const { code, lines, ms } = await interrupt('trap "" TERM; sleep 300 & wait; wait', 'SIGINT', 'SIGINT');
   expect({ code, lines }).toEqual({ code: 130, lines: ['working'] });

@@ -9,11 +9,10 @@ const INTERRUPTED = 130;
 const GRACE_MS = 3_000;
 
 async function interrupt(why: string): Promise<void> {
-  beInterrupted();
   process.exitCode = INTERRUPTED;
+  beInterrupted(() => stopChildren(GRACE_MS));
   say(`${why}: stopping. Once more stops at once.`);
-  await stopChildren(GRACE_MS);
-  for (const failure of await undoAll()) say(String(failure));
+  for (const failure of await undoAll()) say(failure instanceof Error ? failure.message : String(failure));
   process.exit(INTERRUPTED);
 }
 

@@ -108,6 +108,19 @@ test('stopChildren ends the commands that run, with everything they started', as
   await waitUntil(() => !alive(grandchild));
 });
 
+test('stopChildren waits for what a command started, also when the command itself has ended', async () => {
+  asOutside();
+  let grandchild = 0;
+  // it listens to nothing and does not hold the output
+  const stubborn = '(trap "" TERM; exec sleep 300) >/dev/null 2>&1 & sleep 0.2; echo $!; wait';
+  const running = run('sh', ['-c', stubborn], { onOutput: (pid) => (grandchild = Number(pid)) });
+  const ended = expect(running).rejects.toThrow('was ended by SIGTERM');
+  await waitUntil(() => grandchild > 0);
+  await stopChildren(200);
+  await ended;
+  expect(alive(grandchild)).toBe(false);
+});
+
 test('stopChildren uses force on a command that does not listen', async () => {
   asOutside();
   let ready = false;

@@ -1,6 +1,5 @@
 /** Child processes for the tools: run to the end and collect, or hand over the terminal. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,6 +27,9 @@ export interface Finished {
 }
 
 const TAIL_LINES = 20;
+const POLL_MS = 20;
+/** How long the kernel may take to end what was killed. */
+const KILLED_MS = 500;
 const tail = (text: string): string => text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
 
 const live = new Set<ChildProcess>();
@@ -52,11 +54,12 @@ function start(command: string, args: readonly string[], options: RunOptions, st
   return child;
 }
 
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+/** Whether anything of it was there to be signalled; 0 only asks. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   try {
-    if (child.pid !== undefined) process.kill(ownGroup() ? -child.pid : child.pid, signal);
+    return child.pid !== undefined && process.kill(ownGroup() ? -child.pid : child.pid, signal);
   } catch {
-    // nothing of it is left
+    return false;
   }
 }
 
@@ -70,13 +73,21 @@ function cutShort(child: ChildProcess): void {
   });
 }
 
-/** Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. */
+/**
+ * Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. Whatever a
+ * command started may end after it and is waited for too: it may hold what the undoing needs.
+ */
 export async function stopChildren(graceMs: number): Promise<void> {
   const children = [...live];
-  const ended = Promise.all(children.map((child) => once(child, 'close').catch(() => {})));
+  const rest = (): readonly ChildProcess[] => children.filter((child) => live.has(child) || signalGroup(child, 0));
+  const ended = async (withinMs: number): Promise<void> => {
+    const deadline = performance.now() + withinMs;
+    while (rest().length > 0 && performance.now() < deadline) await sleep(POLL_MS);
+  };
   for (const child of children) signalGroup(child, 'SIGTERM');
-  await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
-  for (const child of children) if (live.has(child)) signalGroup(child, 'SIGKILL');
+  await ended(graceMs);
+  for (const child of rest()) signalGroup(child, 'SIGKILL');
+  await ended(KILLED_MS);
 }
 
 /** Ends them at once. */

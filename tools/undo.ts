@@ -5,6 +5,8 @@ import { Failure } from './terminal.ts';
 const undoings = new Set<() => Promise<void>>();
 const inUndo = new AsyncLocalStorage<true>();
 let interrupted = false;
+/** Undoing waits until what was interrupted has stopped: it may still hold what is to be undone. */
+let stopped: Promise<void> = Promise.resolve();
 
 /** Throws when the user has interrupted `./dev`, except in what an undo does: whoever starts or awaits something asks first. */
 export function refuseWhenInterrupted(): void {
@@ -15,7 +17,7 @@ export function refuseWhenInterrupted(): void {
 export async function withUndo<T>(undo: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   refuseWhenInterrupted();
   let undone: Promise<void> | undefined;
-  const once = (): Promise<void> => (undone ??= inUndo.run(true, undo));
+  const once = (): Promise<void> => (undone ??= inUndo.run(true, () => stopped.then(undo)));
   undoings.add(once);
   try {
     return await work();
@@ -28,13 +30,15 @@ export async function withUndo<T>(undo: () => Promise<void>, work: () => Promise
 /** After an interruption the work that was cut short fails in passing; that is no news. */
 export const wasInterrupted = (): boolean => interrupted;
 
-/** From here on only undoing may start anything. */
-export const beInterrupted = (): void => {
+/** From here on only undoing may start anything, once `stop` has ended what runs. */
+export const beInterrupted = (stop: () => Promise<void>): void => {
   interrupted = true;
+  stopped = stop();
 };
 
 /** Undoes everything that is under way, the latest first; tells what could not be undone. */
 export async function undoAll(): Promise<readonly unknown[]> {
+  await stopped;
   const failures: unknown[] = [];
   for (const undo of [...undoings].toReversed()) await undo().catch((error: unknown) => failures.push(error));
   return failures;

@@ -18,8 +18,10 @@ export async function withTestCluster(
   const { withLock } = await import('../../local/lock.ts');
   const undo = async (): Promise<void> => {
     if (!keep()) {
-      await local.down('scratch'); // tests of up and down make it, and may be cut short
-      return local.down('test');
+      // the tests of up and down make another, and may be cut short
+      const results = await Promise.allSettled([local.down('scratch'), local.down('test')]);
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+      return;
     }
     say('The test cluster is kept: DEV_CLUSTER=test ./dev kubectl … looks into it, ./dev down test removes it.');
   };
