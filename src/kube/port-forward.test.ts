@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
+import { acceptPort, message } from '../../test/support/websocket.ts';
 import { podLog } from './logs.ts';
 import { listenForPod, openPodPort } from './port-forward.ts';
 import { Transport } from './transport.ts';
@@ -12,29 +12,6 @@ const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-/** One WebSocket frame from a server: binary, not masked. */
-const frame = (content: Uint8Array): Buffer => {
-  const head = content.length < 126 ? [0x82, content.length] : [0x82, 126, content.length >> 8, content.length & 255];
-  return Buffer.concat([Buffer.from(head), content]);
-};
-const message = (channel: number, text: string): Buffer =>
-  frame(Buffer.concat([Buffer.from([channel]), Buffer.from(text)]));
-
-/** The content of the frames that a client sends: short ones, always masked. */
-function unmask(bytes: Buffer): Buffer[] {
-  const found: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const long = (bytes[at + 1] ?? 0) - 128 === 126;
-    const length = long ? bytes.readUInt16BE(at + 2) : (bytes[at + 1] ?? 0) & 127;
-    const mask = bytes.subarray(at + (long ? 4 : 2), at + (long ? 8 : 6));
-    const from = at + (long ? 8 : 6);
-    if ((bytes[at] ?? 0) % 16 === 2)
-      found.push(Buffer.from(bytes.subarray(from, from + length).map((byte, i) => byte ^ (mask[i % 4] ?? 0))));
-    at = from + length;
-  }
-  return found;
-}
 
 /** A Pod whose port answers in capitals, behind an API server that speaks the channel protocol. */
 async function aPod(onOpen: (socket: Duplex) => void = () => undefined) {
@@ -45,19 +22,10 @@ async function aPod(onOpen: (socket: Duplex) => void = () => undefined) {
     outgoing.end('o\nthree');
   });
   server.on('upgrade', (incoming, socket) => {
-    const { 'sec-websocket-key': key, 'sec-websocket-protocol': protocol, authorization } = incoming.headers;
+    const { 'sec-websocket-protocol': protocol, authorization } = incoming.headers;
     asked.push(`${incoming.url} ${protocol} ${authorization}`);
-    const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
-    );
-    for (const channel of [0, 1]) socket.write(frame(Buffer.from([channel, 0x4b, 0x09])));
+    acceptPort(incoming, socket);
     onOpen(socket);
-    socket.on('error', () => socket.destroy());
-    socket.on('data', (bytes: Buffer) => {
-      for (const content of unmask(bytes))
-        socket.write(message(content[0] ?? 9, content.subarray(1).toString().toUpperCase()));
-    });
     cleanups.push(() => socket.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
