@@ -9,7 +9,8 @@ const NEVER_MS = 24 * 3_600_000;
 
 export class Connections {
   readonly agent: Agent;
-  #open = 0;
+  /** A connection that is told to go away tells of its end twice: it is remembered, not counted. */
+  readonly #open = new Set<unknown>();
   #opening: Promise<void> | undefined;
   #opened: (() => void) | undefined;
 
@@ -29,12 +30,12 @@ export class Connections {
         ...(serverName && { servername: serverName }),
       },
     });
-    this.agent.on('connect', () => {
-      this.#open++;
+    this.agent.on('connect', (_origin, targets) => {
+      this.#open.add(targets.at(-1));
       this.#done();
     });
-    this.agent.on('disconnect', () => {
-      this.#open--;
+    this.agent.on('disconnect', (_origin, targets) => {
+      this.#open.delete(targets.at(-1));
     });
     this.agent.on('connectionError', () => this.#done());
   }
@@ -44,7 +45,7 @@ export class Connections {
    * watches come back at once. So the first one goes ahead, and the others follow when it has connected.
    */
   async turn(): Promise<void> {
-    if (this.#open > 0) return;
+    if (this.#open.size > 0) return;
     if (this.#opening) {
       await Promise.race([this.#opening, sleep(WAIT_MS, undefined, { ref: false })]);
       return;

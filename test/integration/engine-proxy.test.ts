@@ -131,6 +131,23 @@ test('all connections break at once, and new ones are made', async () => {
   await create();
 });
 
+test('a server that wants to be left for another one is left, call by call, and nobody waits', async () => {
+  const { proxy, transport, create } = await aProxy((response) => {
+    response.write(event('ADDED', 'a'));
+    setTimeout(() => response.write(event('MODIFIED', 'a')), 600);
+  });
+  const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 900);
+  await create();
+  for (let round = 0; round < 5; round++) {
+    proxy.goAway();
+    await pause(50);
+    const started = performance.now();
+    for (let n = 0; n < 5; n++) await create();
+    expect(performance.now() - started).toBeLessThan(400);
+  }
+  expect((await watch).map((words) => words.split(' ')[0])).toEqual(['ADDED', 'MODIFIED', 'broken']);
+});
+
 test('a frozen network is noticed: the call times out, the dead connection is dropped with its watches, and life goes on', async () => {
   const { proxy, transport, create } = await aProxy();
   const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 20_000);

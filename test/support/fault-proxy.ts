@@ -2,10 +2,16 @@
  * A reverse proxy between a program and the API server that misbehaves on purpose. TLS on both sides, HTTP/2 if the client
  * wants it. It counts what passes, and faults are rules: which calls, and what happens to them.
  */
-import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { Agent, type Dispatcher, request } from 'undici';
-import { createAuthority } from '../../local/pki.ts';
+import { createAuthority, type KeyPair } from '../../local/pki.ts';
 import { type CallName, nameCall } from '../../src/kube/call-name.ts';
 import type { Identity } from '../../src/kube/identity.ts';
 import { type WatchFault, watchPipe } from './fault-watch.ts';
@@ -65,6 +71,8 @@ export interface FaultProxy {
   fault(match: Match, fault: Fault): () => void;
   /** Breaks every connection that is open now. */
   cut(): void;
+  /** Asks every client to open another connection, as API servers do now and then to spread them; running calls go on. */
+  goAway(): void;
   /** As a network that swallows everything: connections that are open now stay open, and nothing moves on them. */
   freeze(): void;
   /**
@@ -97,15 +105,11 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
   let rotations = 0;
   const rules = new Set<Rule>();
   const calls: Passed[] = [];
-  const front = createSecureServer({ key: own.key, cert: own.cert, allowHTTP1: true });
-  front.on('sessionError', () => undefined);
-  front.on('request', (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
-    incoming.on('error', () => undefined);
-    outgoing.on('error', () => undefined);
+  const sessions = new Set<ServerHttp2Session>();
+  const front = await listen(own, sessions, (incoming, outgoing) => {
     const passing = new Passing({ server, agent, tokens, incoming, outgoing, calls, rules });
     passing.run().catch(() => passing.breakOff());
   });
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
   const wire = await startWire((front.address() as AddressInfo).port);
   const identity: Identity = { ...rest, server: `https://127.0.0.1:${wire.port}`, ca: own.ca };
   return {
@@ -120,6 +124,9 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
       };
     },
     cut: () => wire.cut(),
+    goAway: () => {
+      for (const session of sessions) session.close();
+    },
     freeze: () => wire.freeze(),
     rotate: async () => {
       const next = await certify();
@@ -135,6 +142,26 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
       await agent.destroy();
     },
   };
+}
+
+async function listen(
+  own: KeyPair,
+  sessions: Set<ServerHttp2Session>,
+  onRequest: (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => void,
+): Promise<Http2SecureServer> {
+  const front = createSecureServer({ key: own.key, cert: own.cert, allowHTTP1: true });
+  front.on('sessionError', () => undefined);
+  front.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+  });
+  front.on('request', (incoming, outgoing) => {
+    incoming.on('error', () => undefined);
+    outgoing.on('error', () => undefined);
+    onRequest(incoming, outgoing);
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  return front;
 }
 
 /** What the server knows us by, and what the proxy wants to hear instead. */
