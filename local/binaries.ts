@@ -3,22 +3,13 @@
  * A build goes to a temporary folder and is renamed at its end: a killed build leaves nothing that a later one would take for whole.
  */
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  symlinkSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { withUndo } from '../tools/interrupt.ts';
 import { cacheDir, root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, type Progress, step } from '../tools/terminal.ts';
+import { isAlive } from './daemon.ts';
 
 interface Program {
   readonly package: string;
@@ -54,6 +45,9 @@ const PARTS = {
 
 export type Part = keyof typeof PARTS;
 
+const BIN = join(cacheDir, 'bin');
+const BUILDING = '.building-';
+
 const LDFLAGS = `-s -w -X k8s.io/component-base/version.gitVersion=${KUBERNETES}`; // without it nodes report v0.0.0-master
 const MIN_GO = [1, 26] as const;
 /** What a first build of each part puts on the disk, Go's caches included, in MiB as measured. */
@@ -86,34 +80,39 @@ function folder(part: Part): string {
   const source = join(root, 'local', 'build', part);
   const hash = createHash('sha256').update(LDFLAGS).update(JSON.stringify(PARTS[part]));
   for (const file of readdirSync(source).sort()) hash.update(file).update(readFileSync(join(source, file)));
-  return join(cacheDir, 'bin', `${part}-${hash.digest('hex').slice(0, 16)}`);
+  return join(BIN, `${part}-${hash.digest('hex').slice(0, 16)}`);
 }
 
-async function buildPart(part: Part, progress: Progress): Promise<void> {
-  mkdirSync(join(cacheDir, 'bin'), { recursive: true });
-  const temporary = mkdtempSync(join(cacheDir, 'bin', '.building-'));
-  try {
+function buildPart(part: Part, progress: Progress): Promise<void> {
+  sweep();
+  const temporary = join(BIN, `${BUILDING}${process.pid}-${part}`);
+  const remove = async (): Promise<void> => rmSync(temporary, { recursive: true, force: true });
+  return withUndo(remove, async () => {
+    const [out, goTemporary] = [join(temporary, 'out'), join(temporary, 'tmp')];
+    for (const made of [out, goTemporary]) mkdirSync(made, { recursive: true });
     let compiled = 0;
     for (const program of PARTS[part] as readonly Program[]) {
-      await run(
-        'go',
-        ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, '-o', join(temporary, program.name), program.package],
-        {
-          cwd: join(root, 'local', 'build', part),
-          env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local' },
-          onLine: (line) => {
-            if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
-            else progress(`${++compiled} packages compiled`);
-          },
+      const target = ['-o', join(out, program.name), program.package];
+      await run('go', ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, ...target], {
+        cwd: join(root, 'local', 'build', part),
+        env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local', GOTMPDIR: goTemporary },
+        onLine: (line) => {
+          if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
+          else progress(`${++compiled} packages compiled`);
         },
-      );
-      for (const link of program.links ?? []) symlinkSync(program.name, join(temporary, link));
+      });
+      for (const link of program.links ?? []) symlinkSync(program.name, join(out, link));
     }
-    chmodSync(temporary, 0o755); // others may run what root built
-    publish(temporary, folder(part));
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
-  }
+    publish(out, folder(part));
+  });
+}
+
+/** Removes what a killed build left. */
+function sweep(): void {
+  mkdirSync(BIN, { recursive: true });
+  for (const name of readdirSync(BIN).filter((entry) => entry.startsWith(BUILDING)))
+    if (!isAlive(Number.parseInt(name.slice(BUILDING.length), 10)))
+      rmSync(join(BIN, name), { recursive: true, force: true });
 }
 
 /** Another build of the same may have been first; what it made is as good. */

@@ -81,7 +81,9 @@ const isHeld = (path: string): boolean => {
 /** When a process started, in the kernel's own count; the same for two processes only if they are one. Without /proc: whether it runs. */
 function startOf(pid: number): string {
   const stat = read(`/proc/${pid}/stat`);
-  if (stat !== '') return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (state === 'Z') return 'gone'; // it has ended, and nobody has asked how
+  if (stat !== '') return fields[18] ?? '';
   if (existsSync('/proc/self')) return 'gone';
   try {
     process.kill(pid, 0);
