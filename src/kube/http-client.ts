@@ -142,9 +142,9 @@ export class HttpClient implements Client {
   #write<T>(path: string, call: Call, signal: AbortSignal | undefined): Promise<T> {
     const fence = this.#fence;
     if (!fence) return asConflict(this.transport.json<T>(path, { ...call, ...(signal && { signal }) }));
-    const closes = AbortSignal.timeout(Math.max(0, Math.floor(fence.remainingMs())));
-    const limit = signal ? AbortSignal.any([signal, closes]) : closes;
-    return asConflict(this.transport.json<T>(path, { ...call, signal: limit, maySend: fence.open }));
+    const limitMs = Math.max(0, Math.floor(fence.remainingMs()));
+    const fenced = { ...call, limitMs, maySend: fence.open, ...(signal && { signal }) };
+    return asConflict(this.transport.json<T>(path, fenced));
   }
 }
 

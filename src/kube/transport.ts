@@ -6,6 +6,7 @@ import { Connections } from './connections.ts';
 import { ApiError, isUnauthorized, noAnswer } from './errors.ts';
 import type { Identity, IdentitySource } from './identity.ts';
 import { jsonLines } from './json-lines.ts';
+import { type Limit, limitTo } from './limit.ts';
 
 export type { Identity, IdentitySource };
 
@@ -16,6 +17,8 @@ export interface Call {
   readonly contentType?: string;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  /** Given up after this long in any case, when an answer is on its way as well. */
+  readonly limitMs?: number;
   /** Asked at the last moment before the request leaves: a process that was paused must not act on what it knew before. */
   readonly maySend?: () => boolean;
 }
@@ -66,11 +69,16 @@ export class Transport {
   /** One request, one JSON answer. Rejects with ApiError and with nothing else. */
   async json<T>(path: string, call: Call = {}): Promise<T> {
     const answerMs = call.timeoutMs ?? CALL_TIMEOUT_MS;
-    const timeout = AbortSignal.timeout(answerMs + UNDICI_FIRST_MS);
-    return this.#reported(path, call, timeout, async (signal) => {
-      const answer = await this.#send(path, call, signal, answerMs);
+    const limit = limitTo(Math.min(answerMs + UNDICI_FIRST_MS, call.limitMs ?? Number.POSITIVE_INFINITY), call.signal);
+    const work = async () => {
+      const answer = await this.#send(path, call, limit.signal, answerMs);
       return { code: answer.statusCode, value: (await answer.body.json()) as T };
-    });
+    };
+    try {
+      return await this.#reported(path, call, limit, work);
+    } finally {
+      limit.done();
+    }
   }
 
   /** One JSON document per line, for as long as the server goes on: the shape of a watch. The caller ends it. */
@@ -85,8 +93,8 @@ export class Transport {
 
   /** The bytes of an answer as they come. The caller ends it. */
   async stream(path: string, call: Call & { readonly signal: AbortSignal }): Promise<Dispatcher.ResponseData['body']> {
-    return this.#reported(path, call, undefined, async (signal) => {
-      const answer = await this.#send(path, call, signal, STREAM_START_MS);
+    return this.#reported(path, call, undefined, async () => {
+      const answer = await this.#send(path, call, call.signal, STREAM_START_MS);
       return { code: answer.statusCode, value: answer.body };
     });
   }
@@ -99,20 +107,19 @@ export class Transport {
   async #reported<T>(
     path: string,
     call: Call,
-    timeout: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<{ readonly code: number; readonly value: T }>,
+    limit: Limit | undefined,
+    work: () => Promise<{ readonly code: number; readonly value: T }>,
   ): Promise<T> {
     const clock = this.#options.monotonic ?? (() => performance.now());
     const started = clock();
     const report = (code: number): void =>
       this.#options.onCall?.({ ...nameCall(call.method ?? 'GET', path, call.query), code, ms: clock() - started });
     try {
-      const signals = [timeout, call.signal].filter((s) => s !== undefined);
-      const { code, value } = await work(AbortSignal.any(signals));
+      const { code, value } = await work();
       report(code);
       return value;
     } catch (error) {
-      const failure = this.#failure(error, path, call, timeout);
+      const failure = this.#failure(error, path, call, limit);
       report(failure.code);
       throw failure;
     }
@@ -161,11 +168,11 @@ export class Transport {
     throw new ApiError(`${method} ${path}`, answer.statusCode, status, { retryAfterMs: retryAfter(answer.headers) });
   }
 
-  #failure(error: unknown, path: string, call: Call, timeout: AbortSignal | undefined): ApiError {
+  #failure(error: unknown, path: string, call: Call, limit: Limit | undefined): ApiError {
     if (error instanceof ApiError) return error;
     const what = `${call.method ?? 'GET'} ${path}`;
     if (call.signal?.aborted) return noAnswer(what, 'Aborted', error);
-    if (timeout?.aborted || isHeadersTimeout(error)) return noAnswer(what, 'Timeout', error);
+    if (limit?.passed || isHeadersTimeout(error)) return noAnswer(what, 'Timeout', error);
     if (error instanceof SyntaxError) return noAnswer(what, 'Garbled', error);
     // A certificate that is refused is often one that was just replaced: the next call reads the files again.
     void this.#source('unreachable').catch(() => undefined);

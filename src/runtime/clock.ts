@@ -33,13 +33,20 @@ export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<vo
     signal.addEventListener('abort', done);
   });
 
-/** A signal that aborts with the given one or after the time. `cancel` lets go of the timer. */
+/** A signal that aborts with the given one or after the time. `cancel` lets go of both. */
 export function deadline(
   clock: Clock,
   ms: number,
   signal: AbortSignal,
 ): { readonly signal: AbortSignal; readonly cancel: () => void } {
-  const late = new AbortController();
-  const cancel = clock.after(ms, () => late.abort(new Error(`not done within ${ms} ms`)));
-  return { signal: AbortSignal.any([signal, late.signal]), cancel };
+  const limit = new AbortController();
+  const follow = (): void => limit.abort(signal.reason);
+  if (signal.aborted) follow();
+  signal.addEventListener('abort', follow, { once: true });
+  const stopTimer = clock.after(ms, () => limit.abort(new Error(`not done within ${ms} ms`)));
+  const cancel = (): void => {
+    stopTimer();
+    signal.removeEventListener('abort', follow);
+  };
+  return { signal: limit.signal, cancel };
 }
