@@ -19,7 +19,7 @@ export default defineConfig({
           name: 'e2e-alone',
           include: [e2eAlone],
           fileParallelism: false,
-          sequence: { groupOrder: 1 }, // after the files that share the cluster
+          sequence: { groupOrder: 1 }, // not at the same time as the files that share the cluster
           ...e2e,
         },
       },
