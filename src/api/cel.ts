@@ -25,17 +25,17 @@ type Validated = { readonly 'x-kubernetes-validations': readonly CelRule[] };
 export const cel = (...rules: readonly CelRule[]): Validated => ({ 'x-kubernetes-validations': rules });
 
 /** True when the field (or neither object) has the same value in the new and the old object. `path` is below `self`. */
-const unchanged = (path: string): string => {
+export const unchanged = (path: string, oldSelf = 'oldSelf.value()'): string => {
   const parts = path.split('.');
   const has = (of: string): string => parts.map((_, i) => `has(${of}.${parts.slice(0, i + 1).join('.')})`).join(' && ');
-  const [now, old] = [`self.${path}`, `oldSelf.value().${path}`];
-  return `((${has('self')}) == (${has('oldSelf.value()')}) && (!(${has('self')}) || ${now} == ${old}))`;
+  const [now, old] = [`self.${path}`, `${oldSelf}.${path}`];
+  return `((${has('self')}) == (${has(oldSelf)}) && (!(${has('self')}) || ${now} == ${old}))`;
 };
 
 /** A rule over several fields that is not applied again while none of them changes. */
 export const unlessUnchanged = (fields: readonly string[], rule: CelRule): CelRule => ({
   ...rule,
-  rule: `(oldSelf.hasValue() && ${fields.map(unchanged).join(' && ')}) || (${rule.rule})`,
+  rule: `(oldSelf.hasValue() && ${fields.map((field) => unchanged(field)).join(' && ')}) || (${rule.rule})`,
   optionalOldSelf: true,
 });
 

@@ -45,7 +45,9 @@ test('a cluster of the earlier operator keeps the defaults of that one, which ha
 
 test.each([
   ['a new cluster', undefined, '1'],
-  ['a cluster that is being made', { clusterToken: 't' }, '1'],
+  ['a cluster that is being made', { clusterToken: 't', defaults: '1' }, '1'],
+  ['a cluster that only has a condition', { conditions: [] }, '1'],
+  ['a cluster that the earlier operator began and that never formed', { clusterToken: 't' }, undefined],
   ['a cluster that was made with them', { ...BASELINE, defaults: '1' }, '1'],
   ['a cluster of the earlier operator', BASELINE, undefined],
 ])('%s has the defaults %s', (_what, status, defaults) => {

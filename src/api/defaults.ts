@@ -39,9 +39,12 @@ function optionsFor(stated: EtcdOptions, size: string | number): EtcdOptions {
   };
 }
 
-/** A cluster that exists and has no record of its defaults was made by the earlier operator, which had none. */
+/**
+ * A cluster that was begun and has no record of its defaults was made by the earlier operator, which had none: ours are
+ * recorded together with the token.
+ */
 export const defaultsOf = (status: EtcdClusterStatus | undefined): string | undefined =>
-  status?.defaults ?? (status?.clusterID === undefined ? DEFAULTS : undefined);
+  status?.defaults ?? (status?.clusterID === undefined && status?.clusterToken === undefined ? DEFAULTS : undefined);
 
 /** The spec with every default filled in: what is latched as the target and copied to new members. */
 export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Target {

@@ -1,5 +1,5 @@
 /** Rules over several fields of an EtcdCluster. */
-import { type CelRule, unlessUnchanged } from './cel.ts';
+import { type CelRule, unchanged, unlessUnchanged } from './cel.ts';
 import { MAX_CLUSTER_NAME } from './names.ts';
 
 /** A subtree that is fixed at creation: neither added, nor removed, nor changed. */
@@ -18,6 +18,27 @@ const fixed = (field: string, why: string): readonly CelRule[] => [
 
 const authOn = 'has(self.auth) && has(self.auth.enabled) && self.auth.enabled';
 const inMemory = "self.storage.medium == 'Memory'";
+
+/** By how many bytes the quota is larger than the volume. Not by asInteger(): for CEL a size of 1.5Gi is no integer. */
+const excess = (of: string): string =>
+  `(double(${of}.options.quotaBackendBytes) - quantity(string(${of}.storage.size)).asApproximateFloat())`;
+const statesQuota = (of: string): string =>
+  `has(${of}.options) && has(${of}.options.quotaBackendBytes) && ${of}.options.quotaBackendBytes != 0 && isQuantity(string(${of}.storage.size))`;
+
+const quotaFits = `!(${statesQuota('self')}) || ${excess('self')} < 0.5`;
+const quotaMessage = {
+  message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
+  messageExpression:
+    "'options.quotaBackendBytes is %d, more than storage.size %s: the volume would be full before etcd notices. Leave 640Mi of the volume to the log, or leave the quota out'.format([self.options.quotaBackendBytes, string(self.storage.size)])",
+};
+/** One for creation and one for edits: the API server cannot estimate what a quantity in an optional old object costs. */
+const quotaRules: readonly CelRule[] = [
+  { rule: `oldSelf.hasValue() || ${quotaFits}`, optionalOldSelf: true, ...quotaMessage },
+  {
+    rule: `${['storage.size', 'options.quotaBackendBytes'].map((field) => unchanged(field, 'oldSelf')).join(' && ')} || ${quotaFits} || (${statesQuota('oldSelf')} && ${excess('self')} < ${excess('oldSelf')} + 0.5)`,
+    ...quotaMessage,
+  },
+];
 
 export const specRules: readonly CelRule[] = [
   {
@@ -44,12 +65,7 @@ export const specRules: readonly CelRule[] = [
     message: 'bootstrap.restore cannot be used with storage.medium Memory: use a persistent volume',
     fieldPath: '.bootstrap',
   },
-  unlessUnchanged(['storage', 'options'], {
-    rule: '!has(self.options) || !has(self.options.quotaBackendBytes) || self.options.quotaBackendBytes == 0 || !isQuantity(string(self.storage.size)) || !quantity(string(self.storage.size)).isInteger() || self.options.quotaBackendBytes <= quantity(string(self.storage.size)).asInteger()',
-    message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
-    messageExpression:
-      "'options.quotaBackendBytes is %d, more than storage.size %s: the volume would be full before etcd notices. Leave 640Mi of the volume to the log, or leave the quota out'.format([self.options.quotaBackendBytes, string(self.storage.size)])",
-  }),
+  ...quotaRules,
   unlessUnchanged(['spread', 'affinity'], {
     rule: "!has(self.spread) || self.spread == 'None' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
     message: 'spread and affinity.podAntiAffinity say the same twice: remove one of them, or set spread to None',
@@ -69,7 +85,8 @@ const runs = `(has(self.status) && has(self.status.version) && self.status.versi
 const floors = '{3005: 32, 3006: 11}';
 const minorOf = (version: string): string => `(${part(version, 0)} * 1000 + ${part(version, 1)})`;
 const shape = "'^[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,6}$'";
-const known = `${old}.matches(${shape}) && ${now}.matches(${shape})`;
+/** Before there is a cluster there is no data that a version could fail to read: a mistyped one can be corrected. */
+const judged = `has(self.status) && has(self.status.clusterID) && ${old}.matches(${shape}) && ${now}.matches(${shape})`;
 
 /** Rules that need the name, or the status. */
 export const clusterRules: readonly CelRule[] = [
@@ -81,23 +98,22 @@ export const clusterRules: readonly CelRule[] = [
     messageExpression: `'the name ' + self.metadata.name + ' must start with a letter, hold only a-z, 0-9 and -, and have at most ${MAX_CLUSTER_NAME} characters: Services and members are named after it'`,
   },
   {
-    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} >= ${minorOf(runs)}`,
+    rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} >= ${minorOf(runs)}`,
     message:
       'version cannot go back to an earlier minor: etcd refuses to start on newer data. Restore a snapshot into a new cluster instead',
     messageExpression: `'version cannot go back from ' + ${runs} + ' to ' + ${now} + ': etcd refuses to start on the data of a newer minor. Restore a snapshot into a new cluster instead'`,
     fieldPath: '.spec.version',
   },
   {
-    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} <= ${minorOf(runs)} + 1`,
+    rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} <= ${minorOf(runs)} + 1`,
     message: 'version can only go up by one minor at a time',
     messageExpression: `'version cannot jump from ' + ${runs} + ' to ' + ${now} + ': etcd goes up one minor at a time. Upgrade to the newest patch of the next minor first'`,
     fieldPath: '.spec.version',
   },
   {
-    rule: `${now} == ${old} || !(${known}) || ${minorOf(now)} != ${minorOf(runs)} + 1 || !(${minorOf(runs)} in ${floors}) || ${part(runs, 2)} >= ${floors}[${minorOf(runs)}]`,
-    message:
-      'version can only go to the next minor from a recent patch: upgrade to the newest patch of the present minor first',
-    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be forgotten on the way. Upgrade to the newest patch of the present minor first'`,
+    rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} != ${minorOf(runs)} + 1 || !(${minorOf(runs)} in ${floors}) || ${part(runs, 2)} >= ${floors}[${minorOf(runs)}]`,
+    message: 'version can only go to the next minor from a recent patch: upgrade to at least 3.5.32 or 3.6.11 first',
+    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be forgotten on the way. Upgrade to at least ' + (${minorOf(runs)} == 3005 ? '3.5.32' : '3.6.11') + ' first'`,
     fieldPath: '.spec.version',
   },
 ];

@@ -1,6 +1,6 @@
 /** Settings of etcd itself: the typed ones, and those that are passed through. */
 import Type, { type Static } from 'typebox';
-import { cel } from './cel.ts';
+import { cel, unlessUnchanged } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
 import { atomic } from './text.ts';
 
@@ -72,6 +72,7 @@ export const OptionsSchema = Type.Object(
       Type.Integer({
         format: 'int64',
         minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
         description:
           'How large the database may grow before etcd refuses writes. 0 means the 2 GiB of etcd. Absent: what the volume has room for (see api-design.md).',
       }),
@@ -91,7 +92,12 @@ export const OptionsSchema = Type.Object(
       }),
     ),
     snapshotCount: Type.Optional(
-      Type.Integer({ format: 'int64', minimum: 1, description: 'Transactions between two snapshots of the log.' }),
+      Type.Integer({
+        format: 'int64',
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Transactions between two snapshots of the log.',
+      }),
     ),
     ...raftTiming,
     maxRequestBytes: Type.Optional(
@@ -109,12 +115,12 @@ export const OptionsSchema = Type.Object(
   {
     description: 'Settings of etcd. They are rendered as the flags of the version that runs.',
     ...cel(
-      {
+      unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
         rule: "!has(self.autoCompactionMode) || self.autoCompactionMode != 'revision' || !has(self.autoCompactionRetention) || self.autoCompactionRetention.matches('^[0-9]+$')",
         message: 'options.autoCompactionRetention must be a number of revisions when autoCompactionMode is revision',
         messageExpression:
           "'options.autoCompactionRetention is ' + self.autoCompactionRetention + ': with autoCompactionMode revision it must be a number of revisions, such as 10000'",
-      },
+      }),
       {
         rule: `${election} >= 5 * ${heartbeat}`,
         message: `options.electionTimeoutMilliseconds (etcd: ${DEFAULT_ELECTION_MS}) must be at least five times heartbeatIntervalMilliseconds (etcd: ${DEFAULT_HEARTBEAT_MS})`,

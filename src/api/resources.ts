@@ -8,6 +8,9 @@ import { ANNOTATION_KEY_PATTERN, LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, MAX_KEY
 const RESOURCE_NAME = String.raw`^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,52}[A-Za-z0-9])?)$`;
 /** Resources that cannot be overcommitted: Kubernetes wants request and limit to be equal whole numbers. */
 const whole = "(k.contains('/') || k.startsWith('hugepages-'))";
+/** CEL's isInteger() is about how an amount is kept: 1.5Gi is whole too. Kubernetes looks no closer than at thousandths. */
+const isWhole = (quantity: string): string =>
+  `(${quantity}.isInteger() || [${quantity}.asApproximateFloat()].all(n, n < 9e15 && n - double(int(n + 0.0005)) < 0.0005))`;
 const amount = (map: string): string => `quantity(string(${map}[k]))`;
 
 /** More are too much for the API server to compare at admission. */
@@ -26,7 +29,7 @@ const amounts = (field: string) =>
         message: `resources.${field} has an amount below zero, or one that is no amount: write such as 500m or 1Gi`,
       },
       {
-        rule: `self.all(k, !${whole} || ${amount('self')}.isInteger())`,
+        rule: `self.all(k, !${whole} || ${isWhole(amount('self'))})`,
         message: `resources.${field}: hugepages and resources with a domain come in whole numbers`,
       },
     ),

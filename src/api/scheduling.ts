@@ -106,7 +106,9 @@ const TolerationSchema = Type.Object(
     effect: Type.Optional(Type.Enum(['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'], { type: 'string' })),
     key: Type.Optional(labelKey()),
     operator: Type.Optional(Type.Enum(['Exists', 'Equal'], { type: 'string' })),
-    tolerationSeconds: Type.Optional(Type.Integer({ format: 'int64' })),
+    tolerationSeconds: Type.Optional(
+      Type.Integer({ format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+    ),
     value: Type.Optional(labelValue()),
   },
   cel(

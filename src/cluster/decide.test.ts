@@ -11,6 +11,7 @@ import {
   READY,
   SEED_NAME,
 } from '../../test/support/builders.ts';
+import { targetOf } from '../api/defaults.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { Service } from '../gen/kube.ts';
 import { budget, clientService, headlessService } from './build.ts';
@@ -69,6 +70,19 @@ const stepsOf = (o: Observed): readonly string[] =>
       ? `create ${s.object.kind} ${s.object.metadata.name}`
       : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`,
   );
+
+/** A cluster that the earlier operator began and that never formed: its seed has a name of the API server's choice. */
+const { defaults: _d, membersNamed: _n, ...begun } = LATCHED;
+const OTHER_NAME = 'db-x7k2p';
+const otherEntry = { ...entry, name: OTHER_NAME, peerURLs: [`http://${OTHER_NAME}.db.ns.svc:2380`] };
+function earlier(spec = {}, patch: Partial<Observed> = {}): Observed {
+  const { replicas: _, ...observed } = targetOf(aCluster().spec, begun);
+  const made = aMember({ spec: { ...observed, ...spec } });
+  const { options: _o, spread: _s, ...plain } = made.spec;
+  const object = { ...made, metadata: { ...made.metadata, name: OTHER_NAME }, spec: plain };
+  const cluster = aCluster({ status: { ...begun, observed: targetOf(aCluster().spec, begun) } });
+  return world({ cluster, seed: absent, members: [{ object, pod: podWith(false) }], ...patch });
+}
 
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -223,6 +237,25 @@ describe('the rule that answers', () => {
       ['delete PodDisruptionBudget'],
     ],
     ['the budget is of somebody else: it is left alone', formed({ budget: foreign }), 'steady', []],
+    ['the earlier operator made the seed: there is no second one', earlier(), 'waitForSeed', []],
+    [
+      'the seed of the earlier operator answers',
+      earlier({}, { etcd: { ...answers, members: [otherEntry] } }),
+      'discover',
+      ['patch EtcdMember'],
+    ],
+    [
+      'the earlier operator went before it made a seed',
+      earlier({}, { members: [] }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a member of the earlier operator that is no seed does not stand in for one',
+      earlier({ bootstrap: false }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
@@ -237,6 +270,14 @@ test('the token, the target and the first name are latched before anything is ma
   );
   expect(again.steps).toEqual(plan.steps);
   expect(again.latch).toEqual(plan.latch);
+});
+
+test('a cluster that the earlier operator began gets none of our defaults', () => {
+  const plan = decide(earlier({}, { members: [] }));
+  expect(plan.latch).not.toHaveProperty('defaults');
+  const [seed] = plan.steps.flatMap((s) => (s.do === 'create' ? [s.object] : []));
+  expect(seed).toMatchObject({ spec: { bootstrap: true, clusterToken: LATCHED.clusterToken } });
+  expect(seed).not.toHaveProperty('spec.options');
 });
 
 test('the id is latched as soon as the seed answers', () => {

@@ -20,6 +20,18 @@ test('a member that exists already joins instead of beginning', () => {
   expect(command).toContain('--initial-cluster-state=existing');
 });
 
+test.each([
+  ['3.4.30', '/health?exclude=NOSPACE'],
+  ['3.5.0', '/health?exclude=NOSPACE'],
+  ['3.5.10', '/health?exclude=NOSPACE'],
+  ['3.5.11', '/readyz'],
+  ['3.6.0', '/readyz'],
+  ['4.0.0', '/readyz'],
+])('etcd %s is asked at %s whether it is ready', (version, path) => {
+  const [container] = memberPod(aMember({ spec: { version } }), options).spec?.containers ?? [];
+  expect(container?.readinessProbe?.httpGet?.path).toBe(path);
+});
+
 test('data in memory is a tmpfs of the asked size', () => {
   const member = aMember({ spec: { storage: { size: '64Mi', medium: 'Memory' } } });
   expect(memberPod(member, options).spec?.volumes).toEqual([

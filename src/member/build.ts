@@ -19,7 +19,7 @@ import {
 } from '../api/names.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Container, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
-import { optionFlags } from './options.ts';
+import { optionFlags, readinessPath } from './options.ts';
 import { placement } from './placement.ts';
 
 export type ClusterState = 'new' | 'existing';
@@ -125,8 +125,11 @@ const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): 
   volumeMounts: [{ name: DATA, mountPath: DATA_DIR }],
   // Asks only whether the process is there: restarting a member because others are gone would make it worse.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
-  // Not /health: that fails on a NOSPACE alarm, and would take every member away when reads and compaction are needed.
-  readinessProbe: { httpGet: { path: '/readyz', port: METRICS_PORT }, periodSeconds: 1, failureThreshold: 3 },
+  readinessProbe: {
+    httpGet: { path: readinessPath(member.spec.version), port: METRICS_PORT },
+    periodSeconds: 1,
+    failureThreshold: 3,
+  },
   securityContext: {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,

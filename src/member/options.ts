@@ -19,6 +19,13 @@ const NO_SNAPSHOT_COUNT = 3008;
 /** The check of compaction hashes came with 3.5.5. */
 const hasCompactHash = ({ minor, patch }: Version): boolean => minor > 3005 || (minor === 3005 && patch >= 5);
 
+/** Whether the member itself can serve. /health also fails on alarms; of a full database reads and compaction are still needed. */
+export function readinessPath(version: string): string {
+  const { minor, patch } = parse(version);
+  const hasReadyz = minor > 3005 || (minor === 3005 && patch >= 11);
+  return hasReadyz ? '/readyz' : '/health?exclude=NOSPACE';
+}
+
 const flag = (name: string, value: string | number | undefined): readonly string[] =>
   value === undefined ? [] : [`--${name}=${value}`];
 const inSeconds = (value: number | undefined): string | undefined => (value === undefined ? undefined : `${value}s`);

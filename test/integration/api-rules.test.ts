@@ -23,6 +23,7 @@ import * as other from './api/other-rows.ts';
 import * as placement from './api/placement-rows.ts';
 import * as pod from './api/pod-rows.ts';
 import type { EditRow, Row } from './api/row.ts';
+import * as versions from './api/version-rows.ts';
 
 let api: Api;
 let namespace: string;
@@ -144,6 +145,7 @@ describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', 
 describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));
 describe('the options of etcd', () => creates('clusters', option.specs, version));
 describe('an edit of an EtcdCluster', () => edits('clusters', cluster.edits, version));
+describe('an edit of the version', () => edits('clusters', versions.edits, version));
 describe('an edit of what becomes Pods', () => edits('clusters', [...pod.edits, ...placement.edits], version));
 describe('an EtcdMember', () => creates('members', other.members));
 describe('an EtcdSnapshot', () => creates('snapshots', other.snapshots));

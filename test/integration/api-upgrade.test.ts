@@ -101,6 +101,24 @@ describe.each(baselineObjects.map((o) => [`${o.resource.kind} ${o.what}`, o] as 
   });
 });
 
+test.each(baselineObjects.flatMap((o) => (o.siblings ?? []).map((edit) => [o.what, JSON.stringify(edit), o] as const)))(
+  'an object %s takes the edit %.80s next to what is wrong with it',
+  async (_what, edit, object) => {
+    const now = await get(object);
+    const spec = { ...now.spec, ...(JSON.parse(edit) as object) };
+    expect(await refusalOf(api.replace(object.resource, { ...now, spec }, true))).toBeUndefined();
+  },
+);
+
+test.each(baselineObjects.flatMap((o) => (o.worse ? [[o.what, o, ...o.worse] as const] : [])))(
+  'an object %s does not become worse',
+  async (_what, object, edit, refused) => {
+    const now = await get(object);
+    const said = await refusalOf(api.replace(object.resource, { ...now, spec: { ...now.spec, ...edit } }, true));
+    expect(said ?? 'accepted').toContain(refused);
+  },
+);
+
 test('conditions can be applied one by one, over a list that was written as a whole', async () => {
   const target = baselineObjects.find((o) => o.name === 'most') as BaselineObject;
   const now = await get(target);

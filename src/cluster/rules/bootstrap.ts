@@ -1,6 +1,6 @@
 /** Rules that lead from nothing to a cluster with an id. They apply only while no id is recorded. */
 
-import { DEFAULTS } from '../../api/defaults.ts';
+import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { clusterToken } from '../../api/names.ts';
@@ -29,22 +29,25 @@ const PROBE = { firstMs: 100, maxMs: 10_000 };
 /** That nobody listens yet is normal for this long, and not worth telling. */
 const PATIENCE_MS = 5_000;
 
+/** The member of the first name, or the one that the earlier operator began with, under a name of the API server's choice. */
 const seedView = (o: Observed): MemberView | undefined =>
-  o.members.find((m) => m.object.metadata.name === seedName(o.cluster));
+  o.members.find((m) => m.object.metadata.name === seedName(o.cluster)) ??
+  o.members.find((m) => m.object.spec.bootstrap === true);
 
 /**
  * Begins the cluster. The token, the target and the right to the first name are durable before anything is made, and the
  * name follows from them: whoever comes here again after a crash makes the same objects, or is told that they exist.
  */
 export function bootstrap(o: Observed): Answered {
-  if (isFormed(o) || o.seed.is !== 'absent') return undefined;
+  if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
   const token = status.clusterToken ?? clusterToken(namespace, name, uid);
   const target = status.observed ?? wanted(o);
+  const defaults = defaultsOf(status);
   const latch: EtcdClusterStatus = {
     clusterToken: token,
-    defaults: status.defaults ?? DEFAULTS,
+    ...(defaults !== undefined && { defaults }),
     observed: target,
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
     progressDeadline: status.progressDeadline ?? progressDeadline(o),

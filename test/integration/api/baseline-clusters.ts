@@ -12,6 +12,10 @@ export interface BaselineObject {
   readonly status?: object;
   /** An edit elsewhere in the spec; where there is nothing else in it, only the metadata is edited. */
   readonly edit?: object;
+  /** Edits next to the field that a rule of ours would not let in, each on its own. */
+  readonly siblings?: readonly object[];
+  /** An edit that makes it worse, and what is said to it. */
+  readonly worse?: readonly [edit: object, refused: string];
 }
 
 export const AT = '2026-01-01T00:00:00Z';
@@ -104,6 +108,8 @@ const cluster = (what: string, name: string, spec: object, more: Partial<Baselin
   ...more,
 });
 export const labels = (entries: object) => ({ additionalMetadata: { labels: entries } });
+const GI = 1024 ** 3;
+const minutes = { autoCompactionMode: 'revision', autoCompactionRetention: '5m' };
 const bigMap = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key-${i}`, 'v']));
 
 export const baselineClusters: readonly BaselineObject[] = [
@@ -144,16 +150,51 @@ export const baselineClusters: readonly BaselineObject[] = [
 
   cluster('with a name that is too long', 'a'.repeat(60), {}),
   cluster('with a dot in its name', 'a.b', {}),
-  cluster('with a volume of no size', 'empty', { storage: { size: '0' } }),
+  cluster(
+    'with a volume of no size',
+    'empty',
+    { storage: { size: '0' } },
+    { siblings: [{ options: { quotaBackendBytes: 0 } }, { storage: { size: '1Gi', medium: '' } }] },
+  ),
   cluster('with TLS that encrypts nothing', 'plain', { tls: {} }),
   cluster('with references to nothing', 'nothing', { tls: { peer: { secretRef: {} } }, imagePullSecrets: [{}] }),
-  cluster('with revisions measured in minutes', 'minutes', {
-    options: { autoCompactionMode: 'revision', autoCompactionRetention: '5m' },
+  cluster(
+    'with revisions measured in minutes',
+    'minutes',
+    { options: minutes },
+    {
+      siblings: [{ options: { ...minutes, snapshotCount: 9 } }, { options: { ...minutes, quotaBackendBytes: 1000 } }],
+      worse: [{ options: { ...minutes, autoCompactionRetention: '1h' } }, 'it must be a number of revisions'],
+    },
+  ),
+  ...['1Gi', '1.5Gi'].map((size) =>
+    cluster(
+      `with a quota above its volume of ${size}`,
+      `greedy-${size.length}`,
+      { storage: { size, medium: '' }, options: { quotaBackendBytes: 8 * GI } },
+      {
+        siblings: [
+          { options: { quotaBackendBytes: 8 * GI, snapshotCount: 9 } },
+          { storage: { size: '4Gi', medium: '' } },
+          { options: { quotaBackendBytes: 4 * GI } },
+          { options: {} },
+        ],
+        worse: [{ options: { quotaBackendBytes: 9 * GI } }, `options.quotaBackendBytes is ${9 * GI}, more than`],
+      },
+    ),
+  ),
+  cluster('with labels that cannot be', 'labels', labels({ 'my team': 'a b' }), {
+    siblings: [{ additionalMetadata: { labels: { 'my team': 'a b' }, annotations: { note: 'c' } } }],
   }),
-  cluster('with a quota above its volume', 'greedy', { options: { quotaBackendBytes: 8589934592 } }),
-  cluster('with labels that cannot be', 'labels', labels({ 'my team': 'a b' })),
-  cluster('with very many labels', 'many', labels(bigMap)),
-  cluster('with a class that cannot be', 'class', { storage: { storageClassName: 'Fast_SSD' } }),
+  cluster('with very many labels', 'many', labels(bigMap), {
+    siblings: [{ additionalMetadata: { labels: bigMap, annotations: { note: 'c' } } }],
+  }),
+  cluster(
+    'with a class that cannot be',
+    'class',
+    { storage: { storageClassName: 'Fast_SSD' } },
+    { siblings: [{ storage: { size: '2Gi', medium: '', storageClassName: 'Fast_SSD' } }] },
+  ),
   cluster('with claims and odd resources', 'claims', {
     resources: {
       claims: [{ name: 'x', request: 'y' }],

@@ -147,6 +147,23 @@ export const specs: readonly Row[] = [
   ],
 
   ['a quota below the volume', { storage: { size: '1Gi' }, options: { quotaBackendBytes: 1073741824 } }],
+  ['a quota below a volume of a fraction', { storage: { size: '1.5Gi' }, options: { quotaBackendBytes: 1610612736 } }],
+  [
+    'a quota above a volume of a fraction',
+    { storage: { size: '1.5Gi' }, options: { quotaBackendBytes: 8589934592 } },
+    'options.quotaBackendBytes is 8589934592, more than storage.size 1.5Gi',
+  ],
+  [
+    'a quota above a volume given as a number',
+    { storage: { size: 1073741824 }, options: { quotaBackendBytes: 1073741825 } },
+    'more than storage.size 1073741824',
+  ],
+  ['the largest quota', { storage: { size: '8Ei' }, options: { quotaBackendBytes: Number.MAX_SAFE_INTEGER } }],
+  [
+    'a quota that not every tool can read',
+    { storage: { size: '8Ei' }, options: { quotaBackendBytes: Number.MAX_SAFE_INTEGER + 1 } },
+    'spec.options.quotaBackendBytes',
+  ],
   ['the quota of etcd', { options: { quotaBackendBytes: 0 } }],
   ['a quota below nothing', { options: { quotaBackendBytes: -1 } }, 'spec.options.quotaBackendBytes'],
   [
@@ -222,52 +239,6 @@ export const edits: readonly EditRow[] = [
   ['another snapshot', restore({ s3 }), restore({ s3: { ...s3, key: 'l' } }), 'bootstrap cannot change after creation'],
   ['something else, with a snapshot', restore({ s3 }), { ...restore({ s3 }), replicas: 5 }],
 
-  ['a later patch', { version: '3.6.11' }, { version: '3.6.16' }],
-  ['an earlier patch', { version: '3.6.16' }, { version: '3.6.11' }],
-  ['the next minor', { version: '3.6.16' }, { version: '3.7.3' }],
-  ['the next minor from the first patch that can', { version: '3.5.32' }, { version: '3.6.16' }],
-  [
-    'the next minor too early',
-    { version: '3.5.31' },
-    { version: '3.6.16' },
-    'version cannot go from 3.5.31 to 3.6.16: members could be forgotten on the way',
-  ],
-  [
-    'the next minor too early, again',
-    { version: '3.6.10' },
-    { version: '3.7.3' },
-    'version cannot go from 3.6.10 to 3.7.3',
-  ],
-  [
-    'two minors at once',
-    { version: '3.5.35' },
-    { version: '3.7.3' },
-    'version cannot jump from 3.5.35 to 3.7.3: etcd goes up one minor at a time',
-  ],
-  ['another major', { version: '3.7.3' }, { version: '4.0.0' }, 'version cannot jump from 3.7.3 to 4.0.0'],
-  ['an earlier minor', { version: '3.6.16' }, { version: '3.5.35' }, 'version cannot go back from 3.6.16 to 3.5.35'],
-  [
-    'an edit of the version that reached no member is taken back',
-    { version: '3.6.16' },
-    { version: '3.5.35' },
-    undefined,
-    { version: '3.5.35' },
-  ],
-  [
-    'back to before what members run',
-    { version: '3.7.3' },
-    { version: '3.5.35' },
-    'version cannot go back from 3.6.16 to 3.5.35',
-    { version: '3.6.16' },
-  ],
-  [
-    'a jump from what members run',
-    { version: '3.6.16' },
-    { version: '3.7.3' },
-    'version cannot jump from 3.5.35 to 3.7.3',
-    { version: '3.5.35' },
-  ],
-
   [
     'a larger volume and its quota',
     { storage: { size: '1Gi' } },
@@ -278,5 +249,11 @@ export const edits: readonly EditRow[] = [
     { storage: { size: '1Gi' } },
     { storage: { size: '1Gi' }, options: { quotaBackendBytes: 2147483648 } },
     'options.quotaBackendBytes is 2147483648',
+  ],
+  [
+    'a quota above a volume of a fraction',
+    { storage: { size: '1.5Gi' } },
+    { storage: { size: '1.5Gi' }, options: { quotaBackendBytes: 1610612737 } },
+    'options.quotaBackendBytes is 1610612737, more than storage.size 1.5Gi',
   ],
 ];

@@ -27,6 +27,7 @@ export const specs: readonly Row[] = [
   ['days', options({ autoCompactionRetention: '1d' }), 'spec.options.autoCompactionRetention'],
   ['less than no time', options({ autoCompactionRetention: '-5m' }), 'spec.options.autoCompactionRetention'],
   ['a snapshot count', options({ snapshotCount: 1 })],
+  ['more than any snapshot count', options({ snapshotCount: 2 ** 53 }), 'spec.options.snapshotCount'],
   ['no snapshot count', options({ snapshotCount: 0 }), 'spec.options.snapshotCount'],
   ['slow networks', options({ heartbeatIntervalMilliseconds: 500, electionTimeoutMilliseconds: 5000 })],
   ['a slower heartbeat within the default election', options({ heartbeatIntervalMilliseconds: 200 })],

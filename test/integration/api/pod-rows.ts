@@ -30,6 +30,12 @@ export const specs: readonly Row[] = [
     resources(undefined, { 'hugepages-2Mi': '4Mi' }),
     'resources with hugepages also need cpu or memory',
   ],
+  ['a fraction of huge pages', resources({ memory: '2Gi' }, { 'hugepages-2Mi': '1.5Gi' })],
+  [
+    'a fraction of a byte of huge pages',
+    resources({ memory: '2Gi' }, { 'hugepages-2Mi': '0.1Ki' }),
+    'come in whole numbers',
+  ],
   ['something of a vendor', resources(undefined, { 'vendor.com/nvme': 1 })],
   ['half of something of a vendor', resources(undefined, { 'vendor.com/nvme': '500m' }), 'come in whole numbers'],
   [
