@@ -25,9 +25,9 @@ test('a member is reached from outside through a forwarded port, and its log can
 
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const { port, close } = await listenForPod(transport, ref, 2379, { signal: abort.signal, onError });
-  onTestFinished(close);
-  const ask = { endpoint: `http://127.0.0.1:${port}`, timeoutMs: 10_000 };
+  const local = await listenForPod(transport, ref, 2379, { signal: abort.signal, onError });
+  onTestFinished(() => local.close());
+  const ask = { endpoint: `http://127.0.0.1:${local.port}`, timeoutMs: 10_000 };
   expect(await etcd.put(ask, 'from', 'outside')).toMatchObject({ ok: true });
   expect(errors).toEqual([]);
   expect(await tenant.etcdctl('reached', 'get', 'from', '--print-value-only')).toBe('outside');
