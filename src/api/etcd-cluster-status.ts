@@ -25,7 +25,12 @@ export const MemberEntrySchema = Type.Object({
   role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: it did not answer.' }),
   version: Type.Optional(Type.String({ description: 'What it runs.' })),
   alarms: Type.Optional(Type.Array(Type.String(), { description: 'NOSPACE, CORRUPT: what etcd complains about.' })),
-  since: Type.Optional(Type.String({ format: 'date-time', description: 'Since when it has this role.' })),
+  since: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Since when it has this role. Times without an answer do not count.',
+    }),
+  ),
   databaseSize: Type.Optional(
     quantity({ description: 'The size of the database, rounded up to a power of two. Metrics have the exact figure.' }),
   ),

@@ -65,5 +65,5 @@ export const etcdDefragPolicyKind: Kind = {
     { name: 'Suspend', type: 'boolean', jsonPath: '.spec.suspend' },
     { name: 'Last Schedule', type: 'date', jsonPath: '.status.lastScheduleTime' },
   ],
-  rules: [nameRule(MAX_POLICY_NAME, 'its runs and their labels are named after it')],
+  rules: [nameRule(MAX_POLICY_NAME, 'it is a label of its runs')],
 };

@@ -12,10 +12,10 @@ export const clusterReference = () => localReference('clusterRef', 'The EtcdClus
 
 /** Jobs, labels and runs are named after the object. Objects that were accepted without this rule stay editable. */
 export const nameRule = (longest: number, because: string): CelRule => ({
-  rule: `oldSelf.hasValue() || (size(self.metadata.name) <= ${longest} && !self.metadata.name.contains('.'))`,
+  rule: `oldSelf.hasValue() || size(self.metadata.name) <= ${longest}`,
   optionalOldSelf: true,
-  message: `the name must have at most ${longest} characters and no dot: ${because}`,
-  messageExpression: `'the name ' + self.metadata.name + ' must have at most ${longest} characters and no dot: ${because}'`,
+  message: `the name must have at most ${longest} characters: ${because}`,
+  messageExpression: `'the name ' + self.metadata.name + ' must have at most ${longest} characters: ${because}'`,
 });
 
 export const EtcdSnapshotSpecSchema = Type.Object(
@@ -61,5 +61,5 @@ export const etcdSnapshotKind: Kind = {
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterRef.name' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
   ],
-  rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it')],
+  rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it, and that name is a label too')],
 };

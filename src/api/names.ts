@@ -44,8 +44,8 @@ export const MAX_CLUSTER_NAME = 56;
 
 /** The Job of a snapshot is `<name>-snapshot`, and a Job's name must be a label value. */
 export const MAX_SNAPSHOT_NAME = 54;
-/** A run is `<name>-<seconds since 1970>`, and the name is the value of a label. */
-export const MAX_POLICY_NAME = 52;
+/** The name is the value of a label of its runs. */
+export const MAX_POLICY_NAME = 63;
 
 export const clusterLabels = (cluster: string): Readonly<Record<string, string>> => ({
   'app.kubernetes.io/name': 'etcd',

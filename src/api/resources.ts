@@ -110,7 +110,7 @@ export const AdditionalMetadataSchema = Type.Object(
     ),
   },
   {
-    description: `Labels and annotations for Pods, volumes, Services, the budget and members, when they are made. The operator's own win; keys under ${GROUP}/ are dropped.`,
+    description: `Labels and annotations for Pods, volumes, Services, the budget and members, when they are made. The operator's own win; keys under ${GROUP}/ are dropped, and annotations that would loosen the confinement of Pods or mislead what provisions volumes.`,
   },
 );
 

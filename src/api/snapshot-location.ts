@@ -5,21 +5,21 @@ import type { DeepReadonly } from './meta.ts';
 import { localReference } from './text.ts';
 
 const MAX_PATH = 1024;
-const KEY_CHARACTERS = String.raw`^[-A-Za-z0-9_./=+@:,!~*()]*$`;
-const PATH_CHARACTERS = '^[-A-Za-z0-9_./]*$';
+
+/** What a decoder would make of it, once or twice over, as far as it matters here. */
+const decoded = "self.lowerAscii().replace('%25', '%').replace('%2e', '.').replace('%2f', '/')";
 
 /** No step out of the place that was given: neither an absolute path, nor "..", nor what a decoder would make one of. */
-const confined = (field: string, characters: string, allowed: string) =>
+const confined = (field: string) =>
   cel(
     {
-      rule: `self.matches('${characters}')`,
-      message: `${field} has characters that are not allowed: use ${allowed}`,
-      messageExpression: `'${field} ' + self + ' has characters that are not allowed: use ${allowed}'`,
+      rule: String.raw`!self.matches(r'[\p{Cc}\\]') && !self.lowerAscii().matches('%(25)?([01][0-9a-f]|5c|7f)')`,
+      message: `${field} has a control character or a backslash, perhaps written with %: remove it`,
     },
     {
-      rule: "!self.startsWith('/') && !self.split('/').exists(part, part == '..' || part == '.')",
-      message: `${field} must stay inside: no leading /, no . or .. between slashes`,
-      messageExpression: `'${field} ' + self + ' must stay inside: no leading /, no . or .. between slashes'`,
+      rule: `!${decoded}.startsWith('/') && !${decoded}.contains('//') && !${decoded}.split('/').exists(part, part == '..' || part == '.')`,
+      message: `${field} must stay inside: no leading or double /, no . or .. between slashes`,
+      messageExpression: `'${field} ' + self + ' must stay inside: no leading or double /, no . or .. between slashes'`,
     },
   );
 
@@ -31,7 +31,7 @@ const S3Schema = Type.Object(
       Type.String({
         maxLength: MAX_PATH,
         description: 'For a destination, what the object’s key begins with; for a source, the exact key.',
-        ...confined('s3.key', KEY_CHARACTERS, 'letters, digits and - _ . / = + @ : , ! ~ * ( )'),
+        ...confined('s3.key'),
       }),
     ),
     region: Type.Optional(Type.String({ description: 'us-east-1 when absent.' })),
@@ -53,7 +53,7 @@ const ClaimSchema = Type.Object(
       Type.String({
         maxLength: MAX_PATH,
         description: 'For a destination, a folder; for a source, the exact file.',
-        ...confined('pvc.subPath', PATH_CHARACTERS, 'letters, digits and - _ . /'),
+        ...confined('pvc.subPath'),
       }),
     ),
   },

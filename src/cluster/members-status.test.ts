@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { coarsePercent, coarseSize } from './members-status.ts';
+import { aCluster, aMember, FORMED, MEMBER_ID, NOW, SEED_NAME } from '../../test/support/builders.ts';
+import type { MemberEntry } from '../api/etcd-cluster-status.ts';
+import { coarsePercent, coarseSize, membersStatus } from './members-status.ts';
+import type { MemberView, Observed, SelfReport } from './observed.ts';
 
 const MI = 1024 ** 2;
 
@@ -27,4 +30,46 @@ test.each([
   [100, 90, 100],
 ])('%d %% of the quota, after %s was said, is %i', (percent, before, said) => {
   expect(coarsePercent(percent, before)).toBe(said);
+});
+
+const BEFORE = '2026-01-01T00:00:00Z';
+const LATER = '2026-01-01T12:00:00Z';
+const said: MemberEntry = {
+  name: SEED_NAME,
+  id: MEMBER_ID,
+  role: 'leader',
+  version: '3.6.16',
+  alarms: ['NOSPACE'],
+  since: BEFORE,
+  databaseSize: '64Mi',
+  quotaUsedPercent: 20,
+};
+const { alarms: _a, databaseSize: _d, quotaUsedPercent: _q, version: _v, ...bare } = said;
+const report: SelfReport = {
+  id: MEMBER_ID,
+  clusterID: 'c',
+  leader: MEMBER_ID,
+  isLearner: false,
+  version: '3.6.16',
+  alarms: [],
+  databaseBytes: 60 * MI,
+};
+const follower = { ...report, leader: 'other' };
+
+function entryAfter(before: MemberEntry, ready: boolean, self?: SelfReport): MemberEntry | undefined {
+  const object = aMember({ status: { memberID: MEMBER_ID } });
+  const member: MemberView = { object, pod: { is: 'present', ready }, self };
+  const cluster = aCluster({ status: { ...FORMED, members: [before] } });
+  const o: Partial<Observed> = { now: NOW, cluster, members: [member] };
+  return membersStatus(o as Observed, LATER).members?.[0];
+}
+
+test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([
+  ['one late answer takes nothing back', entryAfter(said, true), { ...said, role: 'unknown' }],
+  ['a Pod that is not ready has no figures', entryAfter(said, false), { ...bare, role: 'unknown' }],
+  ['the role is back after a silence', entryAfter({ ...said, role: 'unknown' }, true, report), { since: BEFORE }],
+  ['another role is new', entryAfter(said, true, follower), { role: 'follower', since: LATER }],
+])('a member: %s', (what, entry, expected) => {
+  if (what.startsWith('the role') || what.startsWith('another')) expect(entry).toMatchObject(expected);
+  else expect(entry).toEqual(expected);
 });

@@ -46,6 +46,22 @@ function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefine
   };
 }
 
+/** What was said before stands while only the answer is late: a Pod that is Ready has not gone. */
+function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<MemberEntry> {
+  if (!before || m.pod.is === 'absent' || !m.pod.ready) return {};
+  const { version, alarms, databaseSize, quotaUsedPercent } = before;
+  return {
+    ...(version !== undefined && { version }),
+    ...(alarms && { alarms }),
+    ...(databaseSize !== undefined && { databaseSize }),
+    ...(quotaUsedPercent !== undefined && { quotaUsedPercent }),
+  };
+}
+
+/** A time without an answer is no change of role. */
+const sameRole = (a: MemberEntry['role'], b: MemberEntry['role']): boolean =>
+  a === b || a === 'unknown' || b === 'unknown';
+
 function entryOf(m: MemberView, before: MemberEntry | undefined, now: string): MemberEntry {
   const role = roleOf(m.self);
   const id = m.self?.id ?? m.object.status?.memberID;
@@ -55,8 +71,8 @@ function entryOf(m: MemberView, before: MemberEntry | undefined, now: string): M
     ...(id !== undefined && { id }),
     role,
     ...(version !== undefined && { version }),
-    ...(m.self && figures(m, m.self, before)),
-    since: before?.role === role ? (before.since ?? now) : now,
+    ...(m.self ? figures(m, m.self, before) : lastFigures(m, before)),
+    since: before && sameRole(before.role, role) ? (before.since ?? now) : now,
   };
 }
 

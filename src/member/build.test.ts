@@ -106,6 +106,25 @@ describe('what a cluster says about its Pods', () => {
     expect(volumeClaim(aMember({ spec: { additionalMetadata } })).metadata.labels).toMatchObject({ team: 'a' });
   });
 
+  test.each([
+    ['container.apparmor.security.beta.kubernetes.io/etcd', false, false],
+    ['seccomp.security.alpha.kubernetes.io/pod', false, false],
+    ['container.seccomp.security.alpha.kubernetes.io/etcd', false, false],
+    ['kubernetes.io/config.mirror', false, false],
+    ['kubernetes.io/config.source', false, false],
+    ['volume.beta.kubernetes.io/storage-class', true, false],
+    ['volume.kubernetes.io/selected-node', true, false],
+    ['pv.kubernetes.io/bind-completed', true, false],
+    ['example.com/volume.kubernetes.io', true, true],
+    ['prometheus.io/scrape', true, true],
+  ])('annotation %s: on the Pod %j, on the volume %j', (key, onPod, onVolume) => {
+    const additionalMetadata = { annotations: { [key]: 'x' } };
+    const carried = [podOf({ additionalMetadata }), volumeClaim(aMember({ spec: { additionalMetadata } }))].map(
+      ({ metadata }) => metadata.annotations?.[key] !== undefined,
+    );
+    expect(carried).toEqual([onPod, onVolume]);
+  });
+
   test('tolerations, node selector, priority, grace and pull secrets are passed on', () => {
     const spec = {
       tolerations: [{ operator: 'Exists' as const }],

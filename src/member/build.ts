@@ -61,7 +61,7 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
     metadata: {
       name: volumeClaimName(nameOf(member)),
       namespace: namespaceOf(member),
-      ...metadataWith(member.spec.additionalMetadata, memberLabels(member.spec.clusterName, nameOf(member))),
+      ...metadataWith(member.spec.additionalMetadata, memberLabels(member.spec.clusterName, nameOf(member)), 'volume'),
       ownerReferences: ownedBy(member),
     },
     spec: {

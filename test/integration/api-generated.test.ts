@@ -60,6 +60,12 @@ const hints = {
   '.electionTimeoutMilliseconds': fc.constantFrom(1000, 5000, 50000),
   '.heartbeatIntervalMilliseconds': fc.constantFrom(10, 100, 200),
   '.extraArgs[]': fc.constantFrom('--max-txn-ops=256', '--pre-vote', '--metrics=extensive'),
+  '.annotations': fc.constantFrom(
+    { note: 'any text' },
+    { 'kubernetes.io/config.mirror': 'x', 'volume.kubernetes.io/selected-node': 'n' },
+    { 'seccomp.security.alpha.kubernetes.io/pod': 'unconfined' },
+    { 'container.apparmor.security.beta.kubernetes.io/other': 'unconfined' },
+  ),
   '.operator': fc.constantFrom('Exists', 'DoesNotExist'),
   '.values': fc.constant([]),
   '.requests': fc.constantFrom({}, { cpu: '100m' }, { cpu: 1, memory: '1Gi' }),

@@ -23,21 +23,39 @@ export const snapshots: readonly Row[] = [
     's3.credentialsSecretRef names nothing',
   ],
   ['without a claim', { clusterRef, destination: pvc({ claimName: '' }) }, 'pvc.claimName'],
-  ...['..', '../x', 'a/../b', 'a/..', './a', 'a/./b', '/a', '/'].flatMap((path): readonly Row[] => [
+  ...[
+    '..',
+    '../x',
+    'a/../b',
+    'a/..',
+    './a',
+    'a/./b',
+    '/a',
+    '/',
+    'a//b',
+    '%2e%2e/x',
+    'a/%2E./b',
+    '%2Fa',
+    '%252e%252e/x',
+  ].flatMap((path): readonly Row[] => [
     [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }, `s3.key ${path} must stay inside`],
     [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }, `pvc.subPath ${path} must stay inside`],
   ]),
-  ...['a\\b', 'a%2e%2e', 'a\nb', 'a b', 'ä', '$(HOME)', 'a;b'].flatMap((path): readonly Row[] => [
+  ...['a\\b', 'a\nb', 'a\u0085b', 'a%5cb', 'a%0Ab', 'a%255Cb'].flatMap((path): readonly Row[] => [
     [
       `a key of ${JSON.stringify(path)}`,
       { clusterRef, destination: s3({ key: path }) },
-      'has characters that are not allowed',
+      's3.key has a control character or a backslash',
     ],
     [
       `a path of ${JSON.stringify(path)}`,
       { clusterRef, destination: pvc({ subPath: path }) },
-      'has characters that are not allowed',
+      'pvc.subPath has a control character or a backslash',
     ],
+  ]),
+  ...['a b', 'ä/日本', 'a:b', '$(HOME)', 'a;b', 'a%2e%2e', '100%', 'a%20b', 'a/b/'].flatMap((path): readonly Row[] => [
+    [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }],
+    [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }],
   ]),
   ['a key with dots that are no steps', { clusterRef, destination: s3({ key: 'a..b/...c/date=2026-01-01' }) }],
 ];
