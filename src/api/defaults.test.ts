@@ -78,9 +78,9 @@ describe('a stated value wins', () => {
   });
 });
 
-test('who speaks of anti-affinity gets exactly that', () => {
+test('who speaks of anti-affinity speaks of nodes only: zones are still preferred', () => {
   const affinity = { podAntiAffinity: {} };
-  expect(targetOf({ version: '3.6.14', affinity }).spread).toBe('None');
+  expect(targetOf({ version: '3.6.14', affinity }).spread).toBe('Preferred');
   expect(targetOf({ version: '3.6.14', affinity: { nodeAffinity: {} } }).spread).toBe('Preferred');
 });
 

@@ -61,7 +61,7 @@ export function targetOf(spec: EtcdClusterSpec, status?: EtcdClusterStatus): Tar
     },
     ...(defaultsOf(status) !== undefined && {
       options: optionsFor(spec.options ?? {}, size),
-      spread: spec.spread ?? (spec.affinity?.podAntiAffinity ? 'None' : 'Preferred'),
+      spread: spec.spread ?? 'Preferred',
     }),
   };
 }

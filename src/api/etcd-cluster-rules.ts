@@ -67,8 +67,8 @@ export const specRules: readonly CelRule[] = [
   },
   ...quotaRules,
   unlessUnchanged(['spread', 'affinity'], {
-    rule: "!has(self.spread) || self.spread == 'None' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
-    message: 'spread and affinity.podAntiAffinity say the same twice: remove one of them, or set spread to None',
+    rule: "!has(self.spread) || self.spread != 'Required' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
+    message: 'spread Required and affinity.podAntiAffinity contradict each other: remove one of them',
   }),
   {
     rule: '!has(self.image) || !has(self.image.digest) || !has(oldSelf.image) || !has(oldSelf.image.digest) || self.version == oldSelf.version || self.image.digest != oldSelf.image.digest',

@@ -7,7 +7,8 @@ import { atomic } from './text.ts';
 export const DEFAULT_HEARTBEAT_MS = 100;
 export const DEFAULT_ELECTION_MS = 1000;
 
-const RETENTION = String.raw`^([0-9]+|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$`;
+/** No more digits than etcd can count: it does not start with a time that is longer than 292 years. */
+const RETENTION = String.raw`^([0-9]{1,18}|([0-9]{1,6}(\.[0-9]{1,9})?h|[0-9]{1,8}(\.[0-9]{1,9})?m|[0-9]{1,9}(\.[0-9]{1,9})?s|[0-9]{1,12}(\.[0-9]{1,9})?ms)+)$`;
 
 const raftTiming = {
   heartbeatIntervalMilliseconds: Type.Optional(
@@ -167,7 +168,6 @@ const OWNED = [
   'proxy',
   'strict-reconfig-check',
   'max-learners',
-  'feature-gates',
   'unsafe-no-fsync',
   'auth-token',
   'cert-file',
@@ -188,6 +188,7 @@ const OWNED = [
   'socket-',
   'version',
   'help',
+  'h',
 ] as const;
 
 const MAX_ARGUMENT = 512;
@@ -201,9 +202,14 @@ const fieldOf = `{${Object.entries(TYPED)
 
 export const ExtraArgsSchema = Type.Array(
   Type.String({
-    pattern: '^--[a-z0-9][-a-z0-9]*(=[^\\x00-\\x1f\\x7f]*)?$',
     maxLength: MAX_ARGUMENT,
     ...cel(
+      {
+        rule: String.raw`self.matches(r'^--[a-z0-9][-a-z0-9]*(=[^\x00-\x1f\x7f]*)?$')`,
+        message: 'extraArgs has an entry that is no flag: write --flag=value, or --flag alone, each as one entry',
+        messageExpression:
+          "'extraArgs: \"' + self + '\" is no flag: write --flag=value, or --flag alone, each as one entry'",
+      },
       {
         rule: `!self.startsWith('--') || !(${flag} in ${literal(Object.keys(TYPED))})`,
         message: 'extraArgs has a flag that a field of options sets: use that field',
@@ -211,8 +217,8 @@ export const ExtraArgsSchema = Type.Array(
       },
       {
         rule: `!self.startsWith('--') || !(${literal(OWNED)}.exists(f, f.endsWith('-') || f in ['initial-advertise', 'initial-cluster', 'discovery', 'proxy'] ? ${flag}.startsWith(f) : ${flag} == f))`,
-        message: 'extraArgs has a flag that the operator owns: remove it',
-        messageExpression: `'extraArgs: --' + ${flag} + ' is owned by the operator, which would not find the member or its data again: remove it'`,
+        message: 'extraArgs has a flag that is set by the operator or would undo what it promises: remove it',
+        messageExpression: `'extraArgs: --' + ${flag} + ' is set by the operator or would undo what it promises: remove it'`,
       },
     ),
   }),
@@ -220,7 +226,7 @@ export const ExtraArgsSchema = Type.Array(
     maxItems: 32,
     ...atomic,
     description:
-      'Further flags of etcd, as --flag=value, for what options has no field. Not for flags that the operator sets. A flag that the version does not know keeps etcd from starting.',
+      'Further flags of etcd, as --flag=value, for what options has no field. Not for flags that the operator sets; --feature-gates is merged with its own, which win. A flag that the version does not know keeps etcd from starting.',
   },
 );
 

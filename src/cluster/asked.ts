@@ -2,6 +2,7 @@
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../api/names.ts';
 import type { NotYet } from '../api/not-yet-supported.ts';
+import type { Resources } from '../api/resources.ts';
 import { isAllowed } from '../api/security.ts';
 import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
 import { sameJson } from '../lib/merge-patch.ts';
@@ -53,8 +54,18 @@ export const blocked = (o: Observed): string | undefined => {
   return said.length > 0 ? said.map((n) => n.message).join('; ') : forbiddenImage(o);
 };
 
-const sameField = (field: keyof Template, is: Template, want: Template): boolean =>
-  field === 'storage' ? sameQuantity(is.storage.size, want.storage.size) : sameJson(is[field], want[field]);
+type Amounts = Resources['limits'];
+const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
+  sameJson(Object.keys(is).sort(), Object.keys(want).sort()) &&
+  Object.entries(is).every(([name, amount]) => sameQuantity(amount, want[name] ?? ''));
+/** 1024Mi is 1Gi. */
+const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
+  sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
+
+function sameField(field: keyof Template, is: Template, want: Template): boolean {
+  if (field === 'storage') return sameQuantity(is.storage.size, want.storage.size);
+  return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
+}
 
 const shown = (field: keyof Template, template: Template): string => {
   if (field === 'version') return template.version;

@@ -19,7 +19,7 @@ import {
 } from '../api/names.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Container, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
-import { optionFlags, readinessPath } from './options.ts';
+import { readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
 
 export type ClusterState = 'new' | 'existing';
@@ -93,8 +93,7 @@ function command(member: EtcdMember, state: ClusterState): readonly string[] {
     `--initial-cluster-token=${clusterToken}`,
     `--initial-cluster-state=${state}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
-    ...optionFlags(member.spec.options, member.spec.version),
-    ...(member.spec.extraArgs ?? []),
+    ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EtcdOptions } from '../api/options.ts';
-import { optionFlags } from './options.ts';
+import { optionFlags, statedFlags } from './options.ts';
 
 const checks: EtcdOptions = { corruptionCheck: { initial: true, compactHash: true, intervalMinutes: 90 } };
 
@@ -43,4 +43,15 @@ describe('options of earlier manifests', () => {
 test('nothing asked, nothing set', () => {
   expect(optionFlags(undefined, '3.6.16')).toEqual([]);
   expect(optionFlags({ corruptionCheck: { initial: false, intervalMinutes: 0 } }, '3.6.16')).toEqual([]);
+});
+
+const initial: EtcdOptions = { corruptionCheck: { initial: true } };
+test.each<[string, readonly string[], EtcdOptions | undefined, readonly string[]]>([
+  ['none', ['--pre-vote'], initial, ['--feature-gates=InitialCorruptCheck=true', '--pre-vote']],
+  ['only theirs', ['--feature-gates=A=true', '--pre-vote'], undefined, ['--pre-vote', '--feature-gates=A=true']],
+  ['theirs, then ours', ['--feature-gates=A=true'], initial, ['--feature-gates=A=true,InitialCorruptCheck=true']],
+  ['two lists', ['--feature-gates=A=true', '--feature-gates=B=false'], {}, ['--feature-gates=A=true,B=false']],
+  ['an empty list', ['--feature-gates='], undefined, []],
+])('feature gates of the user: %s', (_what, extraArgs, options, flags) => {
+  expect(statedFlags(options, extraArgs, '3.6.16')).toEqual(flags);
 });

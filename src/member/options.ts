@@ -69,3 +69,20 @@ export function optionFlags(options: EtcdOptions | undefined, version: string): 
     ...corruptionFlags(options.corruptionCheck, running),
   ];
 }
+
+const GATES = '--feature-gates=';
+
+/** All flags that a cluster states. etcd takes the last of several lists of feature gates only, so they become one; ours win. */
+export function statedFlags(
+  options: EtcdOptions | undefined,
+  extraArgs: readonly string[] | undefined,
+  version: string,
+): readonly string[] {
+  const rendered = optionFlags(options, version);
+  const isGates = (arg: string): boolean => arg.startsWith(GATES);
+  const stated = (extraArgs ?? []).filter(isGates);
+  if (stated.length === 0) return [...rendered, ...(extraArgs ?? [])];
+  const gates = [...stated, ...rendered.filter(isGates)].map((arg) => arg.slice(GATES.length)).filter(Boolean);
+  const others = [...rendered, ...(extraArgs ?? [])].filter((arg) => !isGates(arg));
+  return gates.length === 0 ? others : [...others, `${GATES}${gates.join(',')}`];
+}

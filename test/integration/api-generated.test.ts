@@ -74,7 +74,11 @@ const hints = {
   '.tls': fc.constant({ peer: { secretRef: { name: 'peer' } } }),
   '.auth': fc.constantFrom({}, { enabled: false }),
 };
-const loose = { '.version': hints['.version'], '.priorityClassName': hints['.priorityClassName'] };
+const loose = {
+  '.version': hints['.version'],
+  '.priorityClassName': hints['.priorityClassName'],
+  '.extraArgs[]': fc.oneof({ weight: 9, arbitrary: hints['.extraArgs[]'] }, fc.string()),
+};
 const schema = JSON.parse(JSON.stringify(EtcdClusterSpecSchema)) as Parameters<typeof valueOf>[0];
 const aSpec = fc.oneof(
   valueOf(schema, hints, 0),

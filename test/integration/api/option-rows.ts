@@ -6,7 +6,7 @@ const args = (...extraArgs: string[]) => ({ extraArgs });
 const owned = (flag: string): Row => [
   `--${flag}`,
   args(`--${flag}=x`),
-  `extraArgs: --${flag} is owned by the operator`,
+  `extraArgs: --${flag} is set by the operator or would undo what it promises: remove it`,
 ];
 const typed = (flag: string, field: string): Row => [
   `--${flag}`,
@@ -22,6 +22,12 @@ export const specs: readonly Row[] = [
     'revisions measured in minutes',
     options({ autoCompactionMode: 'revision', autoCompactionRetention: '5m' }),
     'options.autoCompactionRetention is 5m: with autoCompactionMode revision it must be a number of revisions',
+  ],
+  ['more hours than etcd can count', options({ autoCompactionRetention: '1000000h' }), 'autoCompactionRetention'],
+  [
+    'more revisions than etcd can count',
+    options({ autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(19) }),
+    'autoCompactionRetention',
   ],
   ['another mode', options({ autoCompactionMode: 'daily' }), 'spec.options.autoCompactionMode'],
   ['days', options({ autoCompactionRetention: '1d' }), 'spec.options.autoCompactionRetention'],
@@ -70,10 +76,11 @@ export const specs: readonly Row[] = [
     'a flag that begins like one of the operator’s',
     args('--initial-election-tick-advance=false', '--name-of-nothing=1'),
   ],
-  ['a flag with one dash', args('-max-txn-ops=256'), 'spec.extraArgs[0]'],
-  ['a value apart from its flag', args('--max-txn-ops', '256'), 'spec.extraArgs[1]'],
-  ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'spec.extraArgs[0]'],
-  ['no flag', args(''), 'spec.extraArgs[0]'],
+  ['feature gates', args('--feature-gates=LeaseCheckpoint=true')],
+  ['a flag with one dash', args('-name=x'), 'extraArgs: "-name=x" is no flag: write --flag=value'],
+  ['a value apart from its flag', args('--max-txn-ops', '256'), 'extraArgs: "256" is no flag'],
+  ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'is no flag'],
+  ['no flag', args(''), 'is no flag'],
   ['more flags than anybody needs', args(...Array.from({ length: 33 }, (_, i) => `--flag-${i}`)), 'spec.extraArgs'],
   ...[
     'name',
@@ -91,7 +98,6 @@ export const specs: readonly Row[] = [
     'discovery-endpoints',
     'strict-reconfig-check',
     'max-learners',
-    'feature-gates',
     'unsafe-no-fsync',
     'auth-token',
     'cert-file',
@@ -105,6 +111,7 @@ export const specs: readonly Row[] = [
     'log-outputs',
     'version',
     'help',
+    'h',
   ].map(owned),
   typed('quota-backend-bytes', 'options.quotaBackendBytes'),
   typed('snapshot-count', 'options.snapshotCount'),
@@ -114,6 +121,6 @@ export const specs: readonly Row[] = [
   [
     'a flag of the operator without a value',
     args('--force-new-cluster'),
-    'extraArgs: --force-new-cluster is owned by the operator',
+    'extraArgs: --force-new-cluster is set by the operator',
   ],
 ];

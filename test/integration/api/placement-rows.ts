@@ -36,8 +36,9 @@ export const specs: readonly Row[] = [
   [
     'spread and anti-affinity',
     { spread: 'Required', ...weighted(1) },
-    'spread and affinity.podAntiAffinity say the same twice',
+    'spread Required and affinity.podAntiAffinity contradict each other',
   ],
+  ['preferred spread and anti-affinity', { spread: 'Preferred', ...weighted(1) }],
   ['no spread and anti-affinity', { spread: 'None', ...weighted(100) }],
   ['no weight', weighted(0), 'weight'],
   ['too much weight', weighted(101), 'weight'],
@@ -182,5 +183,5 @@ export const specs: readonly Row[] = [
 ];
 
 export const edits: readonly EditRow[] = [
-  ['spread is added to anti-affinity', weighted(1), { ...weighted(1), spread: 'Required' }, 'say the same twice'],
+  ['spread is added to anti-affinity', weighted(1), { ...weighted(1), spread: 'Required' }, 'contradict each other'],
 ];
