@@ -138,6 +138,25 @@ export const policies: readonly Row[] = [
   ['with less than no history', policy({ historyLimit: -1 }), 'spec.historyLimit'],
   ['with a deadline in the past', policy({ startingDeadlineSeconds: -1 }), 'spec.startingDeadlineSeconds'],
   ['with a rule that cannot be', policy({ rule: { all: true, minReclaim: '1Mi' } }), 'rule.all takes every member'],
+  ['by no free space', policy({ rule: { freeSpaceAbove: 0 } }), 'rule.freeSpaceAbove is 0'],
+  ['with nothing to gain', policy({ rule: { quotaUsageAbove: '80%', minReclaim: 0 } }), 'rule.minReclaim is 0'],
+  ['with a gain and no quota', policy({ rule: { minReclaim: '1Mi' } }), 'rule.minReclaim only works together'],
+  [
+    'with a gain that never counts',
+    policy({ rule: { quotaUsageAbove: '80%', minReclaim: '2Gi', freeSpaceAbove: '1Gi' } }),
+    'rule.minReclaim is larger than freeSpaceAbove',
+  ],
+];
+
+/** The same places, as the source that an EtcdCluster begins with. */
+const restore = (source: object) => ({ bootstrap: { restore: { source } } });
+export const sources: readonly Row[] = [
+  ['a key and a path', restore(s3({ key: 'a b/ä.db' }))],
+  ['a key that escapes', restore(s3({ key: '../x' })), 's3.key ../x must stay inside'],
+  ['a key with a backslash', restore(s3({ key: 'a\\b' })), 's3.key has a control character or a backslash'],
+  ['no credentials', restore(s3({ key: 'k', credentialsSecretRef: {} })), 's3.credentialsSecretRef names nothing'],
+  ['a path that escapes', restore(pvc({ subPath: '../x' })), 'pvc.subPath ../x must stay inside'],
+  ['a path with a backslash', restore(pvc({ subPath: 'a\\b' })), 'pvc.subPath has a control character or a backslash'],
 ];
 
 export const policyEdits: readonly EditRow[] = [['another schedule', policy(), policy({ schedule: '0 4 * * *' })]];
