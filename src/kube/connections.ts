@@ -1,6 +1,6 @@
 /** The pool of connections to one API server with one identity: usually a single HTTP/2 connection that carries everything. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent } from 'undici';
+import { Agent, buildConnector } from 'undici';
 import type { Identity } from './identity.ts';
 
 /** While the first connection is being made, others wait for it at most this long. */
@@ -14,7 +14,7 @@ export class Connections {
   #opening: Promise<void> | undefined;
   #opened: (() => void) | undefined;
 
-  constructor({ ca, cert, key, serverName }: Identity) {
+  constructor(identity: Identity) {
     this.agent = new Agent({
       allowH2: true,
       bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
@@ -22,13 +22,7 @@ export class Connections {
       // The server ends connections when it wants to.
       keepAliveTimeout: NEVER_MS,
       keepAliveMaxTimeout: NEVER_MS,
-      connect: {
-        timeout: 5_000,
-        ...(ca && { ca }),
-        ...(cert && { cert }),
-        ...(key && { key }),
-        ...(serverName && { servername: serverName }),
-      },
+      connect: connector(identity),
     });
     this.agent.on('connect', (_origin, targets) => {
       this.#open.add(targets.at(-1));
@@ -69,4 +63,24 @@ export class Connections {
   destroy(): Promise<void> {
     return this.agent.destroy();
   }
+}
+
+/**
+ * undici 8.12 stops listening to a socket before the socket has ended: an error that comes after that has no listener, and one such
+ * error ends the process. By then nobody waits for that socket any more, so it is enough that somebody listens.
+ */
+function connector({ ca, cert, key, serverName }: Identity): buildConnector.connector {
+  const connect = buildConnector({
+    allowH2: true,
+    timeout: 5_000,
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(serverName && { servername: serverName }),
+  });
+  return (options, callback) =>
+    connect(options, (...answer) => {
+      answer[1]?.on('error', () => undefined);
+      callback(...answer);
+    });
 }
