@@ -3,22 +3,7 @@
  * as it is in the schema.
  */
 import fc, { type Arbitrary } from 'fast-check';
-
-interface Schema {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly pattern?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minItems?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema;
-  readonly 'x-kubernetes-int-or-string'?: boolean;
-}
+import type { Schema } from '../../tools/gen/api-reference.ts';
 
 const ODD_TEXT = [
   '',

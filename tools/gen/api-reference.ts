@@ -6,7 +6,7 @@ import { etcdMemberKind } from '../../src/api/etcd-member.ts';
 import { API_VERSION } from '../../src/api/names.ts';
 import { templateFields } from '../../src/api/template.ts';
 
-interface Schema {
+export interface Schema {
   readonly type?: string;
   readonly format?: string;
   readonly description?: string;
