@@ -12,7 +12,7 @@ import { EtcdClient } from '../etcd/client.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import { EventRecorder } from '../kube/events.ts';
 import type { HttpClient } from '../kube/http-client.ts';
-import { type KubeObject, keyOf, type Resource } from '../kube/object.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
@@ -26,6 +26,9 @@ import { snapshotBrain, snapshotResource } from '../snapshot/controller.ts';
 import type { Flags } from './flags.ts';
 
 const now = (): number => clock.now();
+
+/** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
+const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 /** Every kind that plans speak about. */
 const RESOURCES: ReadonlyMap<string, Resource> = new Map(
@@ -123,10 +126,18 @@ export function startControllers(
 ): () => Promise<void> {
   const { flags, log, metrics, identity, parts } = process;
   const etcd = new EtcdClient(() => clock.monotonic(), {
+    now,
+    backoff: ETCD_BACKOFF,
     onCall: ({ method, outcome, ms }) => {
       metrics.etcdCalls.inc({ method, outcome });
       metrics.etcdSeconds.observe({ method }, ms / 1000);
     },
+  });
+  // A member that was given up on may be another one now: the pass that this change leads to asks it.
+  stores.pods.onChange((before, after) => {
+    const { namespace = '', labels } = (after ?? before)?.metadata ?? {};
+    const cluster = labels?.[CLUSTER_LABEL];
+    if (cluster !== undefined) etcd.reset(refKey({ namespace, name: cluster }));
   });
   const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
   const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });

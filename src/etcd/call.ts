@@ -93,7 +93,7 @@ export class Caller {
   ): AsyncGenerator<MessageShape<O>, void, undefined> {
     const until = this.#options.monotonic() + (ask.timeoutMs || 60_000);
     const started = this.#options.monotonic();
-    let outcome: CallReport['outcome'] = 'ok';
+    let failed: EtcdError | undefined;
     let taken: Taken | undefined;
     const over = new AbortController(); // a consumer that stops reading ends the call
     try {
@@ -109,13 +109,13 @@ export class Caller {
       }
     } catch (error) {
       const said = this.#meant(classify(error), ask, ask.timeoutMs ? until : Number.POSITIVE_INFINITY);
-      outcome = said.kind;
       if (said.kind === 'invalidToken' || said.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
-      throw new EtcdFailure(said, { cause: error });
+      failed = withSince(said, taken?.release(said));
+      throw new EtcdFailure(failed, { cause: error });
     } finally {
       over.abort();
-      taken?.release(outcome === 'timeout');
-      this.#report(method, outcome, started);
+      taken?.release();
+      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise it was not made
     }
   }
 
@@ -135,7 +135,7 @@ export class Caller {
     size: Size,
   ): Promise<Answer<T>> {
     const started = this.#options.monotonic();
-    let outcome: CallReport['outcome'] = 'ok';
+    let failed: EtcdError | undefined;
     let taken: Taken | undefined;
     try {
       const leftMs = until - started;
@@ -147,11 +147,11 @@ export class Caller {
       return { ok: true, value: read(message) };
     } catch (error) {
       const said = this.#meant(classify(error), ask, until);
-      outcome = said.kind;
-      return { ok: false, error: said };
+      failed = withSince(said, taken?.release(said, ALONE.includes(nameOf(method))));
+      return { ok: false, error: failed };
     } finally {
-      taken?.release(outcome === 'timeout');
-      this.#report(method, outcome, started);
+      taken?.release();
+      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise it was not made
     }
   }
 
@@ -190,15 +190,23 @@ export class Caller {
     return stale;
   }
 
-  #report(
-    method: { readonly name: string; readonly parent: { readonly name: string } },
-    outcome: CallReport['outcome'],
-    started: number,
-  ): void {
+  #report(method: Method, failed: EtcdError | undefined, started: number): void {
     const ms = this.#options.monotonic() - started;
-    this.#options.onCall?.({ method: `${method.parent.name}/${method.name}`, outcome, ms });
+    this.#options.onCall?.({ method: nameOf(method), outcome: failed?.kind ?? 'ok', ms });
   }
 }
+
+interface Method {
+  readonly name: string;
+  readonly parent: { readonly name: string };
+}
+const nameOf = ({ name, parent }: Method): string => `${parent.name}/${name}`;
+
+/** A member answers these without its peers. Any other it may leave unanswered only because there is no quorum. */
+const ALONE: readonly string[] = ['Maintenance/Status'];
+
+const withSince = (error: EtcdError, since: number | undefined): EtcdError =>
+  since === undefined ? error : { ...error, since };
 
 function checkCluster({ access }: Ask, { header }: WithHeader): void {
   const { clusterId } = access ?? {};

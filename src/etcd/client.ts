@@ -1,4 +1,6 @@
 /** What we ask of etcd: narrow ports by subject. Every call names the member that it asks, and has a time limit. */
+
+import type { BackoffOptions } from '../lib/backoff.ts';
 import { type AuthPort, authPort } from './auth.ts';
 import { type Ask, Caller, type CallReport } from './call.ts';
 import type { Answer } from './errors.ts';
@@ -42,6 +44,10 @@ export interface ClientOptions {
   readonly open?: OpenSession;
   /** Sessions beside the one that is kept per cluster are closed after this time without a call. */
   readonly idleMs?: number;
+  /** For a process that asks again and again: members that fail are asked with pauses. Without it, every call is made. */
+  readonly backoff?: BackoffOptions;
+  /** Milliseconds since 1970, for what is told about members that fail. */
+  readonly now?: () => number;
   /** Told about every call when it has ended. */
   readonly onCall?: (report: CallReport) => void;
 }
@@ -60,8 +66,8 @@ export class EtcdClient implements Etcd {
   readonly #caller: Caller;
 
   constructor(monotonic: () => number, options: ClientOptions = {}) {
-    const { open = openSession, idleMs = IDLE_MS, onCall } = options;
-    this.#pool = new Pool({ monotonic, open: (target) => open(target), idleMs, forgetMs: FORGET_MS });
+    const { open = openSession, idleMs = IDLE_MS, now = Date.now, backoff, onCall } = options;
+    this.#pool = new Pool({ monotonic, now, open: (target) => open(target), idleMs, forgetMs: FORGET_MS, backoff });
     this.#caller = new Caller({ monotonic, pool: this.#pool, onCall });
     this.members = membersPort(this.#caller);
     this.maintenance = maintenancePort(this.#caller);
@@ -96,6 +102,11 @@ export class EtcdClient implements Etcd {
 
   forget(cluster: string): void {
     this.#caller.forget(cluster);
+  }
+
+  /** A Pod of the cluster has changed: none of its members is spared any longer. */
+  reset(cluster: string): void {
+    this.#pool.reset(cluster);
   }
 
   sessions(): SessionCounts {

@@ -66,6 +66,8 @@ export type EtcdErrorKind =
 export interface EtcdError {
   readonly kind: EtcdErrorKind;
   readonly message: string;
+  /** Milliseconds since 1970: no call to this member has gone well since then. Only clients that back off know it. */
+  readonly since?: number;
 }
 
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: EtcdError };

@@ -5,6 +5,7 @@ import type { Target } from './transport.ts';
 
 const transport = createRouterTransport(() => {});
 const MINUTE = 60_000;
+const silence = { kind: 'timeout', message: 'no answer within 2000 ms' } as const;
 
 function aPool() {
   const open = new Set<string>();
@@ -12,6 +13,8 @@ function aPool() {
   let opened = 0;
   const pool = new Pool({
     monotonic: () => time,
+    now: () => time,
+    backoff: { firstMs: 500, maxMs: 30_000 },
     idleMs: MINUTE,
     forgetMs: 15 * MINUTE,
     open: ({ endpoint, tls }: Target) => {
@@ -54,7 +57,7 @@ test('a cluster that nobody asks about any more loses its last session, too', ()
   pass(16 * MINUTE);
   pool.take('two', 'x', undefined).release();
   expect([...open]).toEqual(['x #2']);
-  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0 });
+  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0, unreachable: 0 });
 });
 
 test('a session with a call on it is never idle', () => {
@@ -82,7 +85,7 @@ test('new certificates make a new session; the old one ends with its last call',
   const long = pool.take('c', 'a', withCert('old'));
   pool.take('c', 'a', withCert('new')).release();
   expect([...open]).toEqual(['a old #1', 'a new #2']);
-  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 1 });
+  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 1, unreachable: 0 });
   long.release();
   expect([...open]).toEqual(['a new #2']);
 });
@@ -98,13 +101,53 @@ test('a connection attempt into nothing is given up with the call that waited fo
   let closed = 0;
   const pool = new Pool({
     monotonic: () => 0,
+    now: () => 0,
     idleMs: MINUTE,
     forgetMs: 15 * MINUTE,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => closed++ }),
   });
   const [first, second] = [pool.take('c', 'a', undefined), pool.take('c', 'a', undefined)];
-  first.release(true);
+  first.release(silence);
   expect(closed).toBe(0); // another call still waits for it
-  second.release(true);
+  second.release(silence);
   expect(closed).toBe(1);
+});
+
+test('a member that is silent is not asked for a while, and then again', () => {
+  const { pool, pass } = aPool();
+  pass(1_000);
+  expect(pool.take('c', 'a', undefined).release(silence, true)).toBe(1_000);
+  const told = { error: { kind: 'unreachable', message: silence.message, since: 1_000 } };
+  pass(499);
+  expect(() => pool.take('c', 'a', undefined)).toThrow(expect.objectContaining(told));
+  expect(pool.counts()).toMatchObject({ unreachable: 1 });
+  pool.take('c', 'b', undefined).release(); // the others are asked as ever
+  pass(1);
+  expect(pool.take('c', 'a', undefined).release()).toBeUndefined();
+  expect(pool.counts()).toMatchObject({ unreachable: 0 });
+});
+
+test.each<[string, (pool: Pool) => void]>([
+  ['something has changed at its cluster', (pool) => pool.reset('c')],
+  ['it has gone and another has come to its address', (pool) => pool.retain('c', [])],
+  ['it is reached with other certificates', (pool) => pool.take('c', 'a', withCert('new')).release()],
+])('a member that is not asked is asked again at once when %s', (_, change) => {
+  const { pool } = aPool();
+  pool.take('c', 'a', withCert('old')).release(silence, true);
+  expect(() => pool.take('c', 'a', withCert('old'))).toThrow(silence.message);
+  change(pool);
+  pool.take('c', 'a', withCert('old')).release();
+});
+
+test('silence while a connection is being made is the fault of the member, whatever was asked', () => {
+  const pool = new Pool({
+    monotonic: () => 0,
+    now: () => 0,
+    backoff: { firstMs: 500, maxMs: 30_000 },
+    idleMs: MINUTE,
+    forgetMs: 15 * MINUTE,
+    open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => {} }),
+  });
+  pool.take('c', 'a', undefined).release(silence, false);
+  expect(() => pool.take('c', 'a', undefined)).toThrow(silence.message);
 });

@@ -1,16 +1,24 @@
 /**
  * Sessions by cluster and member. One of each cluster is kept for the next pass; the others are closed when nobody has
  * used them for a while, when their member goes, and, once their calls have ended, when the certificates change.
+ * A member that fails is asked more and more rarely, if the client wants that.
  */
+import type { BackoffOptions } from '../lib/backoff.ts';
+import { afterCall, type Circuit, CLOSED, refusal } from './circuit.ts';
+import { type EtcdError, EtcdFailure } from './errors.ts';
 import type { OpenSession, Session, TlsMaterial } from './transport.ts';
 
 export interface PoolOptions {
   readonly monotonic: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly open: OpenSession;
   /** A session beside the kept one is closed after this time without a call. */
   readonly idleMs: number;
   /** Nobody asks about the cluster any more: its last session is closed too. */
   readonly forgetMs: number;
+  /** Without it every call goes to the member, however often it has failed. */
+  readonly backoff?: BackoffOptions | undefined;
 }
 
 export interface SessionCounts {
@@ -19,12 +27,17 @@ export interface SessionCounts {
   readonly open: number;
   /** Replaced, with calls that have not ended yet. */
   readonly draining: number;
+  /** Members that are asked with pauses only. */
+  readonly unreachable: number;
 }
 
 export interface Taken {
   readonly session: Session;
-  /** The call has ended; `stuck` when it ended without having been sent. */
-  release(stuck?: boolean): void;
+  /**
+   * The call has ended. `alone`: the member needs nobody else for this answer. Tells since when no call to it has gone
+   * well, in milliseconds since 1970.
+   */
+  release(error?: EtcdError, alone?: boolean): number | undefined;
 }
 
 interface Entry {
@@ -32,6 +45,7 @@ interface Entry {
   readonly tls: TlsMaterial | undefined;
   usedAt: number;
   calls: number;
+  circuit: Circuit;
 }
 
 const SWEEP_MS = 5_000;
@@ -49,24 +63,44 @@ export class Pool {
     this.#options = options;
   }
 
+  /** Throws EtcdFailure at once when the member is not worth asking now. */
   take(cluster: string, endpoint: string, tls: TlsMaterial | undefined): Taken {
-    const now = this.#options.monotonic();
-    const entry = this.#entry(cluster, endpoint, tls, now);
-    this.#sweep(now);
+    const begunAt = this.#options.monotonic();
+    const entry = this.#entry(cluster, endpoint, tls, begunAt);
+    this.#sweep(begunAt);
+    const refused = refusal(entry.circuit, begunAt);
+    if (refused) throw new EtcdFailure(refused);
     entry.calls++;
     let released = false;
     return {
       session: entry.session,
-      release: (stuck = false) => {
-        if (released) return;
-        released = true;
-        entry.calls--;
-        entry.usedAt = this.#options.monotonic();
-        // A connection attempt into nothing lasts minutes, and all later calls would wait for it.
-        if (stuck && entry.calls === 0 && entry.session.state() === 'connecting') entry.session.close();
-        if (entry.calls === 0 && this.#draining.delete(entry)) entry.session.close();
+      release: (error, alone = false) => {
+        if (!released) {
+          released = true;
+          this.#release(entry, begunAt, error, alone);
+        }
+        return entry.circuit.is === 'open' ? entry.circuit.since : undefined;
       },
     };
+  }
+
+  #release(entry: Entry, begunAt: number, error: EtcdError | undefined, alone: boolean): void {
+    const { monotonic, now, backoff } = this.#options;
+    const connecting = entry.session.state() === 'connecting';
+    entry.calls--;
+    entry.usedAt = monotonic();
+    if (backoff) {
+      const end = { begunAt, error, alone: alone || connecting };
+      entry.circuit = afterCall(entry.circuit, end, { monotonic: entry.usedAt, now: now() }, backoff);
+    }
+    // A connection attempt into nothing lasts minutes, and all later calls would wait for it.
+    const stuck = error?.kind === 'timeout' && connecting;
+    if (entry.calls === 0 && (this.#draining.delete(entry) || stuck)) entry.session.close();
+  }
+
+  /** Something has changed at the cluster's members: each is asked again at once, whatever it did before. */
+  reset(cluster: string): void {
+    for (const entry of this.#clusters.get(cluster)?.values() ?? []) entry.circuit = CLOSED;
   }
 
   /** These are the members now: sessions to any other are closed. */
@@ -87,7 +121,8 @@ export class Pool {
   counts(): SessionCounts {
     const entries = [...this.#clusters.values()].flatMap((each) => [...each.values()]);
     const open = entries.filter((entry) => entry.session.state() === 'open').length;
-    return { clusters: this.#clusters.size, open, draining: this.#draining.size };
+    const unreachable = entries.filter((entry) => entry.circuit.is === 'open').length;
+    return { clusters: this.#clusters.size, open, draining: this.#draining.size, unreachable };
   }
 
   close(): void {
@@ -103,7 +138,7 @@ export class Pool {
       known.usedAt = now;
       return known;
     }
-    const entry = { session: this.#options.open({ endpoint, tls }), tls, usedAt: now, calls: 0 };
+    const entry = { session: this.#options.open({ endpoint, tls }), tls, usedAt: now, calls: 0, circuit: CLOSED };
     if (known) this.#retire(known);
     entries.set(endpoint, entry);
     this.#clusters.set(cluster, entries);
@@ -119,7 +154,9 @@ export class Pool {
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
     for (const [cluster, entries] of this.#clusters) {
-      const last = Math.max(...[...entries.values()].map((entry) => entry.usedAt));
+      const last = Math.max(
+        ...[...entries.values()].map(({ circuit, usedAt }) => (circuit.is === 'closed' ? usedAt : 0)),
+      );
       for (const [endpoint, entry] of entries) {
         const limit = entry.usedAt === last ? this.#options.forgetMs : this.#options.idleMs;
         if (entry.calls > 0 || now - entry.usedAt <= limit) continue;

@@ -1,6 +1,4 @@
 /** The way between us and etcd, broken in every way that the proxy knows, that TLS knows, and that a hanging machine knows. */
-import * as http2 from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
@@ -159,59 +157,5 @@ describe('a member that hangs', () => {
     const answer = aClient().status({ ...ask(proxy, 30_000), signal: stop.signal });
     setTimeout(() => stop.abort(), 50);
     expect(kindOf(await answer)).toBe('canceled');
-  });
-});
-
-/** A server that answers every call with these bytes. */
-async function aHostileMember(body: Buffer, trailers: http2.OutgoingHttpHeaders = { 'grpc-status': '0' }) {
-  const server = http2.createServer();
-  server.on('sessionError', () => {});
-  server.on('stream', (stream: http2.ServerHttp2Stream) => {
-    stream.on('error', () => {});
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-    stream.end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-const envelope = (message: Buffer, flags = 0): Buffer => {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(flags, 0);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-};
-
-describe('a hostile member', () => {
-  test.each([
-    ['announces four gigabytes', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
-    ['lists a million members', envelope(Buffer.alloc(1024 ** 2, Buffer.from([0x12, 0])))],
-    ['sends bytes that are no message', envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))],
-    ['sends a compressed message, which nobody asked for', envelope(Buffer.from('bomb'), 1)],
-    ['sends two answers', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
-    ['sends none', Buffer.alloc(0)],
-  ])('that %s is refused', async (_, body) => {
-    const member = await aHostileMember(body);
-    const before = process.memoryUsage().rss;
-    const answer = await aClient().members.list(ask(member, 3_000), { linearizable: true });
-    expect(kindOf(answer)).toBe('badAnswer');
-    expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
-  });
-
-  test('that drips its answer is given up at the time limit', async () => {
-    const server = http2.createServer();
-    server.on('stream', (stream: http2.ServerHttp2Stream) => {
-      stream.on('error', () => {});
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' });
-      stream.write(Buffer.from([0, 0, 0, 0xff, 0xff])); // a message of 64 KiB is to come
-      const drip = setInterval(() => stream.write(Buffer.alloc(1)), 20);
-      stream.on('close', () => clearInterval(drip));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    expect(kindOf(await aClient().status({ endpoint, timeoutMs: 500 }))).toBe('timeout');
   });
 });

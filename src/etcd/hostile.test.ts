@@ -1,0 +1,147 @@
+/** What a member that means harm, or is broken, can do to us: nothing that lasts, and less the longer it goes on. */
+import * as http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { MemberListResponseSchema } from '../gen/etcd/cluster_pb.ts';
+import { EtcdClient } from './client.ts';
+import type { Answer } from './errors.ts';
+
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+type Serve = (stream: http2.ServerHttp2Stream) => void;
+
+/** A server that does this to every call, and counts them. */
+async function aHostileMember(serve: Serve) {
+  const server = http2.createServer();
+  const sessions = new Set<http2.ServerHttp2Session>();
+  const seen = { calls: 0, endpoint: '', serve };
+  server.on('sessionError', () => {});
+  server.on('session', (session) => sessions.add(session));
+  server.on('stream', (stream: http2.ServerHttp2Stream) => {
+    seen.calls++;
+    stream.on('error', () => {});
+    seen.serve(stream);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  seen.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  onTestFinished(() => {
+    for (const session of sessions) session.destroy();
+    server.close();
+  });
+  return seen;
+}
+
+const answering =
+  (body: Buffer): Serve =>
+  (stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(body);
+  };
+
+/** A message of 64 KiB is to come, a byte at a time. */
+const dripping: Serve = (stream) => {
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' });
+  stream.write(Buffer.from([0, 0, 0, 0xff, 0xff]));
+  const drip = setInterval(() => stream.write(Buffer.alloc(1)), 20);
+  stream.on('close', () => clearInterval(drip));
+};
+
+const hangingUp: Serve = (stream) => stream.session?.destroy();
+
+const envelope = (message: Uint8Array, flags = 0): Buffer => {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags, 0);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+};
+
+const aList = (members: number, clusterId = 7n): Buffer =>
+  envelope(
+    toBinary(
+      MemberListResponseSchema,
+      create(MemberListResponseSchema, {
+        header: { clusterId },
+        members: Array.from({ length: members }, (_, i) => ({ ID: BigInt(i) })),
+      }),
+    ),
+  );
+
+function aClient(options?: ConstructorParameters<typeof EtcdClient>[1]) {
+  const client = new EtcdClient(() => performance.now(), options);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe('a hostile member', () => {
+  test.each([
+    ['announces four gigabytes', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
+    ['lists a million members', envelope(Buffer.alloc(1024 ** 2, Buffer.from([0x12, 0])))],
+    ['lists more members than anybody has', aList(101)],
+    ['sends bytes that are no message', envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))],
+    ['sends a compressed message, which nobody asked for', envelope(Buffer.from('bomb'), 1)],
+    ['sends two answers', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
+    ['sends none', Buffer.alloc(0)],
+  ])('that %s is refused', async (_, body) => {
+    const { endpoint } = await aHostileMember(answering(body));
+    const before = process.memoryUsage().rss;
+    const answer = await aClient().members.list({ endpoint, timeoutMs: 5_000 }, { linearizable: true });
+    expect(kindOf(answer)).toBe('badAnswer');
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
+  });
+
+  test('that drips its answer is given up at the time limit', async () => {
+    const { endpoint } = await aHostileMember(dripping);
+    expect(kindOf(await aClient().status({ endpoint, timeoutMs: 300 }))).toBe('timeout');
+  });
+});
+
+/** Time is the test's, so that the pauses are exact; a call takes none of it. */
+function aPatientClient() {
+  let time = 0;
+  const client = new EtcdClient(() => time, { now: () => time, backoff: { firstMs: 1_000, maxMs: 30_000 } });
+  onTestFinished(() => client.close());
+  return { client, pass: (ms: number) => (time += ms) };
+}
+
+describe('a member that is asked every second for ten minutes', () => {
+  test.each<[string, Serve, string]>([
+    ['lists too many members', answering(aList(101)), 'badAnswer'],
+    ['sends garbage', answering(envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))), 'badAnswer'],
+    ['answers for another cluster', answering(aList(3, 8n)), 'wrongCluster'],
+    ['drips its answer', dripping, 'timeout'],
+    ['hangs up', hangingUp, 'disconnected'],
+  ])('and %s sees two dozen calls, and is asked again at once when its Pod has changed', async (_, serve, kind) => {
+    const member = await aHostileMember(serve);
+    const { client, pass } = aPatientClient();
+    const ask = { endpoint: member.endpoint, timeoutMs: 100, access: { cluster: 'ns/db', clusterId: 7n } };
+    // A list that is dripped could also lack a quorum: then only the question about the member itself tells.
+    const look = () => (kind === 'timeout' ? client.status(ask) : client.members.list(ask, { linearizable: true }));
+    const kinds: Record<string, number> = {};
+    for (let second = 0; second < 600; second++) {
+      const answer = await look();
+      expect(answer).toMatchObject({ ok: false, error: { since: 0 } });
+      kinds[kindOf(answer)] = (kinds[kindOf(answer)] ?? 0) + 1;
+      pass(1_000);
+    }
+    expect(member.calls).toBeLessThanOrEqual(25);
+    expect(kinds).toEqual({ [kind]: member.calls, unreachable: 600 - member.calls });
+
+    member.serve = answering(aList(3));
+    client.reset('ns/db');
+    expect(kindOf(await client.members.list(ask, { linearizable: true }))).toBe('ok');
+    expect(client.sessions()).toMatchObject({ unreachable: 0 });
+  });
+
+  test('is found within its pause when it recovers by itself', async () => {
+    const member = await aHostileMember(hangingUp);
+    const { client, pass } = aPatientClient();
+    const ask = { endpoint: member.endpoint, timeoutMs: 2_000 };
+    for (let second = 0; second < 600; second++, pass(1_000)) await client.members.list(ask, { linearizable: true });
+    member.serve = answering(aList(3));
+    let waited = 0;
+    while (kindOf(await client.members.list(ask, { linearizable: true })) !== 'ok') waited += pass(1_000) && 1;
+    expect(waited).toBeLessThanOrEqual(30);
+  });
+});
