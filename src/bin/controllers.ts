@@ -8,15 +8,15 @@ import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
-import { EtcdClient } from '../etcd/client.ts';
+import type { Etcd } from '../etcd/client.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
-import type { HttpClient } from '../kube/http-client.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
-import { systemClock as clock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
@@ -24,11 +24,6 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { Pulse } from '../runtime/pulse.ts';
 import { snapshotBrain, snapshotResource } from '../snapshot/controller.ts';
 import type { Flags } from './flags.ts';
-
-const now = (): number => clock.now();
-
-/** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
-const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 /** Every kind that plans speak about. */
 const RESOURCES: ReadonlyMap<string, Resource> = new Map(
@@ -40,6 +35,7 @@ const RESOURCES: ReadonlyMap<string, Resource> = new Map(
 
 export interface Process {
   readonly flags: Flags;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Who writes, in Leases and Events. */
@@ -76,8 +72,8 @@ export interface Stores {
   readonly budgets: Store<PodDisruptionBudget>;
 }
 
-export function startStores(client: HttpClient, process: Process): Stores {
-  const { flags, log, signal, metrics, pulse, parts } = process;
+export function startStores(client: Client, process: Process): Stores {
+  const { flags, clock, log, signal, metrics, pulse, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
     log.error({ kind, error: String(error) }, 'a watch has ended: this is a bug');
@@ -119,20 +115,14 @@ function started<Object extends KubeObject, Observed, Status extends object>(
 
 /** Starts all controllers; the answer stops them and waits for what they are doing. */
 export function startControllers(
-  client: HttpClient,
+  client: Client,
+  etcd: Etcd,
   stores: Stores,
   process: Process,
   signal: AbortSignal,
 ): () => Promise<void> {
-  const { flags, log, metrics, identity, parts } = process;
-  const etcd = new EtcdClient(() => clock.monotonic(), {
-    now,
-    backoff: ETCD_BACKOFF,
-    onCall: ({ method, outcome, ms }) => {
-      metrics.etcdCalls.inc({ method, outcome });
-      metrics.etcdSeconds.observe({ method }, ms / 1000);
-    },
-  });
+  const { flags, clock, log, metrics, identity, parts } = process;
+  const now = (): number => clock.now();
   // A member that was given up on may be another one now: the pass that this change leads to asks it.
   stores.pods.onChange((before, after) => {
     const { namespace = '', labels } = (after ?? before)?.metadata ?? {};
@@ -155,6 +145,5 @@ export function startControllers(
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();
-    etcd.close();
   };
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LEASE_NAME } from '../api/names.ts';
+import { EtcdClient } from '../etcd/client.ts';
 import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
@@ -42,10 +43,12 @@ async function lead(client: HttpClient, stores: Stores, process: Process): Promi
   log.info('acting');
   const stopActing = new AbortController();
   const acting = AbortSignal.any([signal, stopActing.signal]);
-  const stopControllers = startControllers(lease ? client.guardedBy(lease) : client, stores, process, acting);
+  const etcd = connectEtcd(metrics);
+  const stopControllers = startControllers(lease ? client.guardedBy(lease) : client, etcd, stores, process, acting);
   const end = await (lease?.keep(signal) ?? untilAborted(signal));
   stopActing.abort();
   await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);
+  etcd.close();
   if (end === 'lost') {
     log.error('the lease was lost: another process may be acting, so this one ends');
     return 1;
@@ -58,6 +61,19 @@ const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve('leaving');
     signal.addEventListener('abort', () => resolve('leaving'), { once: true });
+  });
+
+/** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
+const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
+
+const connectEtcd = (metrics: Metrics): EtcdClient =>
+  new EtcdClient(() => clock.monotonic(), {
+    now: () => clock.now(),
+    backoff: ETCD_BACKOFF,
+    onCall: ({ method, outcome, ms }) => {
+      metrics.etcdCalls.inc({ method, outcome });
+      metrics.etcdSeconds.observe({ method }, ms / 1000);
+    },
   });
 
 function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
@@ -110,7 +126,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   });
   const identity = `${hostname()}_${randomUUID()}`;
   const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
-  const self: Process = { flags, log, metrics, identity, signal, pulse, parts };
+  const self: Process = { flags, clock, log, metrics, identity, signal, pulse, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
   void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);

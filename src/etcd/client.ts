@@ -26,6 +26,8 @@ export interface EtcdPort {
   get(ask: Ask, key: string): Promise<Answer<string | undefined>>;
   /** These are the cluster's members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void;
+  /** Something about the cluster's members has changed: whoever was given up on is asked again. */
+  reset(cluster: string): void;
   /** The cluster is gone. */
   forget(cluster: string): void;
 }
