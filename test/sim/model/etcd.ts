@@ -35,6 +35,13 @@ export interface ModelNode {
   lastWords: string;
 }
 
+export interface NodeOptions {
+  readonly maxLearners?: number;
+  /** Where clients and peers find it; by default addresses of its own. */
+  readonly endpoint?: string;
+  readonly peerURL?: string;
+}
+
 export const ELECTION_MS = 1_000;
 const DEFAULT_TOKEN = 'etcd-cluster';
 
@@ -43,12 +50,13 @@ export class ModelEtcd {
   readonly #groups = new Map<bigint, Group>();
   now = 0;
 
-  node(name: string, { maxLearners = 1 }: { readonly maxLearners?: number } = {}): ModelNode {
+  node(name: string, options: NodeOptions = {}): ModelNode {
     const address = `10.0.0.${this.nodes.length + 1}`;
+    const { maxLearners = 1, endpoint = `http://${address}:2379`, peerURL = `http://${address}:2380` } = options;
     const node: ModelNode = {
       name,
-      endpoint: `http://${address}:2379`,
-      peerURL: `http://${address}:2380`,
+      endpoint,
+      peerURL,
       maxLearners,
       disk: undefined,
       running: false,

@@ -101,8 +101,8 @@ export class ChangeLog {
         return;
       }
       const limit = this.#lag.get(resource.plural) ?? this.#version;
-      const change = this.#changes.find((c) => c.version > at && c.version <= limit);
-      if (!change) {
+      const change = this.#changes[this.#after(at)];
+      if (!change || change.version > limit) {
         await this.#more(from.signal);
         continue;
       }
@@ -110,6 +110,17 @@ export class ChangeLog {
       const event = change.plural === resource.plural ? told<T>(change, selection) : undefined;
       if (event) yield event;
     }
+  }
+
+  /** Where the first change after a version is: versions ascend, and a long past must not slow down those who follow. */
+  #after(version: number): number {
+    let [low, high] = [0, this.#changes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#changes[middle]?.version ?? 0) > version) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   /** A bookmark for everybody who follows a kind: what a server sends when nothing happens. */

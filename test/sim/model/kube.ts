@@ -59,6 +59,15 @@ export class ModelApiServer implements Client {
     return found;
   }
 
+  /** What is stored of a kind, as it is: for those who look at the world from outside. Nobody may change it. */
+  peek<T extends KubeObject>(resource: Resource<T>): readonly T[] {
+    const found: T[] = [];
+    for (const each of this.#stored.values())
+      if (each.resource.plural === resource.plural && each.resource.group === resource.group)
+        found.push(each.object as unknown as T);
+    return found;
+  }
+
   async get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined> {
     signal?.throwIfAborted();
     return structuredClone(this.#stored.get(this.#id(resource, ref))?.object) as T | undefined;
