@@ -141,7 +141,7 @@ export function startControllers(
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];
-  metrics.gauges(parts);
+  metrics.gauges({ ...parts, etcd: () => etcd.sessions() });
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

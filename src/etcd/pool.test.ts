@@ -7,7 +7,7 @@ const transport = createRouterTransport(() => {});
 const MINUTE = 60_000;
 const silence = { kind: 'timeout', message: 'no answer within 2000 ms' } as const;
 
-function aPool() {
+function aPool(sizes = { idleMs: MINUTE, spare: 10 }) {
   const open = new Set<string>();
   let time = 0;
   let opened = 0;
@@ -15,7 +15,7 @@ function aPool() {
     monotonic: () => time,
     now: () => time,
     backoff: { firstMs: 500, maxMs: 30_000 },
-    idleMs: MINUTE,
+    ...sizes,
     forgetMs: 15 * MINUTE,
     open: ({ endpoint, tls }: Target) => {
       const name = `${endpoint}${tls ? ` ${tls.cert}` : ''} #${++opened}`;
@@ -28,7 +28,7 @@ function aPool() {
       };
     },
   });
-  return { pool, open, pass: (ms: number) => (time += ms) };
+  return { pool, open, opened: () => opened, pass: (ms: number) => (time += ms) };
 }
 
 const withCert = (cert: string) => ({ ca: 'ca', cert, key: 'key' });
@@ -103,6 +103,7 @@ test('a connection attempt into nothing is given up with the call that waited fo
     monotonic: () => 0,
     now: () => 0,
     idleMs: MINUTE,
+    spare: 10,
     forgetMs: 15 * MINUTE,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => closed++ }),
   });
@@ -145,9 +146,45 @@ test('silence while a connection is being made is the fault of the member, whate
     now: () => 0,
     backoff: { firstMs: 500, maxMs: 30_000 },
     idleMs: MINUTE,
+    spare: 10,
     forgetMs: 15 * MINUTE,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => {} }),
   });
   pool.take('c', 'a', undefined).release(silence, false);
   expect(() => pool.take('c', 'a', undefined)).toThrow(silence.message);
+});
+
+/** Every member of so many clusters is asked every five minutes for an hour, one cluster after the other. */
+function anIdleHour(clusters: number) {
+  const made = aPool({ idleMs: 10 * MINUTE, spare: 300 });
+  let most = 0;
+  for (let round = 0; round < 13; round++)
+    for (let cluster = 0; cluster < clusters; cluster++) {
+      for (const member of ['a', 'b', 'c']) made.pool.take(`${cluster}`, `${member}.${cluster}`, undefined).release();
+      most = Math.max(most, made.open.size);
+      made.pass((5 * MINUTE) / clusters);
+    }
+  return { most, again: (made.opened() - 3 * clusters) / clusters };
+}
+
+test('a hundred idle clusters open no connection after the first', () => {
+  expect(anIdleHour(100)).toEqual({ most: 300, again: 0 });
+});
+
+test('a thousand idle clusters hold one session each and a few hundred more, and dial the other members', () => {
+  const { most, again } = anIdleHour(1_000);
+  // In the 5 s between two looks, members of 17 clusters are dialled.
+  expect(most).toBeLessThanOrEqual(1_000 + 300 + 3 * 17);
+  expect(again).toBeLessThan(25); // an hour is twelve rounds, with two members to dial in each
+});
+
+test('a member that fails does not take the place of the session that is kept, and is not forgotten when it is idle', () => {
+  const { pool, open, pass } = aPool({ idleMs: MINUTE, spare: 0 });
+  pool.take('c', 'good', undefined).release();
+  pass(1);
+  pool.take('c', 'bad', undefined).release(silence, true);
+  pass(6_000);
+  pool.take('other', 'x', undefined).release();
+  expect([...open]).toEqual(['good #1', 'x #3']);
+  expect(pool.counts()).toMatchObject({ unreachable: 1 });
 });

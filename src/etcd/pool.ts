@@ -1,6 +1,7 @@
 /**
- * Sessions by cluster and member. One of each cluster is kept for the next pass; the others are closed when nobody has
- * used them for a while, when their member goes, and, once their calls have ended, when the certificates change.
+ * Sessions by cluster and member. One of each cluster is kept for the next pass; of the others so many as memory allows,
+ * those that were used last. They are closed when nobody has used them for a while, when their member goes, and, once their
+ * calls have ended, when the certificates change.
  * A member that fails is asked more and more rarely, if the client wants that.
  */
 import type { BackoffOptions } from '../lib/backoff.ts';
@@ -15,6 +16,8 @@ export interface PoolOptions {
   readonly open: OpenSession;
   /** A session beside the kept one is closed after this time without a call. */
   readonly idleMs: number;
+  /** So many sessions beside the kept ones may wait for their next call, in all clusters together. */
+  readonly spare: number;
   /** Nobody asks about the cluster any more: its last session is closed too. */
   readonly forgetMs: number;
   /** Without it every call goes to the member, however often it has failed. */
@@ -105,13 +108,8 @@ export class Pool {
 
   /** These are the members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void {
-    const entries = this.#clusters.get(cluster);
-    for (const [endpoint, entry] of entries ?? [])
-      if (!endpoints.includes(endpoint)) {
-        entry.session.close();
-        entries?.delete(endpoint);
-      }
-    if (entries?.size === 0) this.#clusters.delete(cluster);
+    for (const [endpoint, entry] of this.#clusters.get(cluster) ?? [])
+      if (!endpoints.includes(endpoint)) this.#drop(cluster, endpoint, entry);
   }
 
   forget(cluster: string): void {
@@ -153,17 +151,37 @@ export class Pool {
   #sweep(now: number): void {
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
+    const { idleMs, forgetMs, spare } = this.#options;
+    const others: { readonly usedAt: number; readonly close: () => void }[] = [];
     for (const [cluster, entries] of this.#clusters) {
-      const last = Math.max(
-        ...[...entries.values()].map(({ circuit, usedAt }) => (circuit.is === 'closed' ? usedAt : 0)),
-      );
+      const kept = keptOf(entries);
       for (const [endpoint, entry] of entries) {
-        const limit = entry.usedAt === last ? this.#options.forgetMs : this.#options.idleMs;
-        if (entry.calls > 0 || now - entry.usedAt <= limit) continue;
-        entry.session.close();
-        entries.delete(endpoint);
+        if (entry.calls > 0) continue;
+        if (now - entry.usedAt > (entry === kept ? forgetMs : idleMs)) this.#drop(cluster, endpoint, entry);
+        else if (entry !== kept && entry.session.state() !== 'closed') {
+          // What is known of a member that fails is kept without its session.
+          const close = () =>
+            entry.circuit.is === 'open' ? entry.session.close() : this.#drop(cluster, endpoint, entry);
+          others.push({ usedAt: entry.usedAt, close });
+        }
       }
-      if (entries.size === 0) this.#clusters.delete(cluster);
     }
+    others.sort((one, other) => other.usedAt - one.usedAt);
+    for (const { close } of others.slice(spare)) close();
   }
+
+  #drop(cluster: string, endpoint: string, entry: Entry): void {
+    entry.session.close();
+    const entries = this.#clusters.get(cluster);
+    entries?.delete(endpoint);
+    if (entries?.size === 0) this.#clusters.delete(cluster);
+  }
+}
+
+/** The session that the next question about the cluster can use: the last one that served. */
+function keptOf(entries: ReadonlyMap<string, Entry>): Entry | undefined {
+  let kept: Entry | undefined;
+  for (const entry of entries.values())
+    if (entry.circuit.is === 'closed' && (!kept || entry.usedAt >= kept.usedAt)) kept = entry;
+  return kept;
 }

@@ -21,6 +21,7 @@ export interface Metrics {
 export interface GaugeSources {
   readonly controllers: readonly { readonly name: string; readonly depth: number }[];
   readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
+  readonly etcd: () => { readonly open: number; readonly draining: number; readonly unreachable: number };
 }
 
 const LATENCY = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
@@ -105,7 +106,7 @@ const callMetrics = (registry: Registry) => ({
   }),
 });
 
-function registerGauges(registry: Registry, { controllers, stores }: GaugeSources): void {
+function registerGauges(registry: Registry, { controllers, stores, etcd }: GaugeSources): void {
   new Gauge({
     name: 'etcd_operator_queue_depth',
     help: 'Objects that wait for their pass.',
@@ -122,6 +123,25 @@ function registerGauges(registry: Registry, { controllers, stores }: GaugeSource
     registers: [registry],
     collect() {
       for (const { resource, size } of stores) this.set({ kind: resource.kind }, size);
+    },
+  });
+  new Gauge({
+    name: 'etcd_operator_etcd_sessions',
+    help: 'Connections to etcd members: open ones, and those that end with their last call.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { open, draining } = etcd();
+      this.set({ state: 'open' }, open);
+      this.set({ state: 'draining' }, draining);
+    },
+  });
+  new Gauge({
+    name: 'etcd_operator_etcd_unreachable_members',
+    help: 'Members that do not answer, or not as etcd does, and are asked with pauses.',
+    registers: [registry],
+    collect() {
+      this.set(etcd().unreachable);
     },
   });
 }
