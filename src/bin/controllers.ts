@@ -141,7 +141,7 @@ export function startControllers(
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];
-  metrics.gauges({ ...parts, etcd: () => etcd.sessions() });
+  metrics.gauges(parts);
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

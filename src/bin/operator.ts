@@ -66,8 +66,8 @@ const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
 /** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
 const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
-const connectEtcd = (metrics: Metrics): EtcdClient =>
-  new EtcdClient(() => clock.monotonic(), {
+function connectEtcd(metrics: Metrics): EtcdClient {
+  const etcd = new EtcdClient(() => clock.monotonic(), {
     now: () => clock.now(),
     backoff: ETCD_BACKOFF,
     onCall: ({ method, outcome, ms }) => {
@@ -75,6 +75,9 @@ const connectEtcd = (metrics: Metrics): EtcdClient =>
       metrics.etcdSeconds.observe({ method }, ms / 1000);
     },
   });
+  metrics.etcdGauges(() => etcd.sessions());
+  return etcd;
+}
 
 function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
   const monotonic = (): number => clock.monotonic();

@@ -16,12 +16,18 @@ export interface Metrics {
   readonly leader: Gauge;
   /** Numbers that are looked up when somebody asks. */
   readonly gauges: (sources: GaugeSources) => void;
+  readonly etcdGauges: (sessions: () => EtcdSessions) => void;
 }
 
 export interface GaugeSources {
   readonly controllers: readonly { readonly name: string; readonly depth: number }[];
   readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
-  readonly etcd: () => { readonly open: number; readonly draining: number; readonly unreachable: number };
+}
+
+export interface EtcdSessions {
+  readonly open: number;
+  readonly draining: number;
+  readonly unreachable: number;
 }
 
 const LATENCY = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
@@ -39,6 +45,7 @@ export function createMetrics(): Metrics {
       registers: [registry],
     }),
     gauges: (sources) => registerGauges(registry, sources),
+    etcdGauges: (sessions) => registerEtcdGauges(registry, sessions),
   };
 }
 
@@ -106,7 +113,7 @@ const callMetrics = (registry: Registry) => ({
   }),
 });
 
-function registerGauges(registry: Registry, { controllers, stores, etcd }: GaugeSources): void {
+function registerGauges(registry: Registry, { controllers, stores }: GaugeSources): void {
   new Gauge({
     name: 'etcd_operator_queue_depth',
     help: 'Objects that wait for their pass.',
@@ -125,13 +132,16 @@ function registerGauges(registry: Registry, { controllers, stores, etcd }: Gauge
       for (const { resource, size } of stores) this.set({ kind: resource.kind }, size);
     },
   });
+}
+
+function registerEtcdGauges(registry: Registry, sessions: () => EtcdSessions): void {
   new Gauge({
     name: 'etcd_operator_etcd_sessions',
     help: 'Connections to etcd members: open ones, and those that end with their last call.',
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      const { open, draining } = etcd();
+      const { open, draining } = sessions();
       this.set({ state: 'open' }, open);
       this.set({ state: 'draining' }, draining);
     },
@@ -141,7 +151,7 @@ function registerGauges(registry: Registry, { controllers, stores, etcd }: Gauge
     help: 'Members that do not answer, or not as etcd does, and are asked with pauses.',
     registers: [registry],
     collect() {
-      this.set(etcd().unreachable);
+      this.set(sessions().unreachable);
     },
   });
 }
