@@ -19,13 +19,12 @@ const fixed = (field: string, why: string): readonly CelRule[] => [
 const authOn = 'has(self.auth) && has(self.auth.enabled) && self.auth.enabled';
 const inMemory = "self.storage.medium == 'Memory'";
 
-/** By how many bytes the quota is larger than the volume. Not by asInteger(): for CEL a size of 1.5Gi is no integer. */
-const excess = (of: string): string =>
-  `(double(${of}.options.quotaBackendBytes) - quantity(string(${of}.storage.size)).asApproximateFloat())`;
+/** What the volume has beyond the quota, exact at every size: an integer is taken from the quantity. Below zero is too little. */
+const room = (of: string): string => `quantity(string(${of}.storage.size)).sub(${of}.options.quotaBackendBytes)`;
 const statesQuota = (of: string): string =>
   `has(${of}.options) && has(${of}.options.quotaBackendBytes) && ${of}.options.quotaBackendBytes != 0 && isQuantity(string(${of}.storage.size))`;
 
-const quotaFits = `!(${statesQuota('self')}) || ${excess('self')} < 0.5`;
+const quotaFits = `!(${statesQuota('self')}) || !${room('self')}.isLessThan(quantity('0'))`;
 const quotaMessage = {
   message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
   messageExpression:
@@ -35,7 +34,7 @@ const quotaMessage = {
 const quotaRules: readonly CelRule[] = [
   { rule: `oldSelf.hasValue() || ${quotaFits}`, optionalOldSelf: true, ...quotaMessage },
   {
-    rule: `${['storage.size', 'options.quotaBackendBytes'].map((field) => unchanged(field, 'oldSelf')).join(' && ')} || ${quotaFits} || (${statesQuota('oldSelf')} && ${excess('self')} < ${excess('oldSelf')} + 0.5)`,
+    rule: `${['storage.size', 'options.quotaBackendBytes'].map((field) => unchanged(field, 'oldSelf')).join(' && ')} || ${quotaFits} || (${statesQuota('oldSelf')} && !${room('self')}.isLessThan(${room('oldSelf')}))`,
     ...quotaMessage,
   },
 ];

@@ -63,6 +63,12 @@ const CorruptionCheckSchema = Type.Object(
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
+/** What Go's time.Duration holds, 292 years. Of a larger bare number etcd silently makes another time, even one below zero. */
+const MOST_HOURS = 2_562_047;
+const retention = 'self.autoCompactionRetention';
+const hours = `(${retention}.matches('^[0-9]+$') ? double(${retention}) : ${retention}.findAll('[0-9.]+[hms]+').map(t, double(t.split('h')[0].split('m')[0].split('s')[0]) / (t.endsWith('h') ? 1.0 : t.endsWith('ms') ? 3.6e6 : t.endsWith('m') ? 60.0 : 3600.0)).sum())`;
+const byRevisions = "has(self.autoCompactionMode) && self.autoCompactionMode == 'revision'";
+
 const effective = (field: string, fallback: number): string => `(has(self.${field}) ? self.${field} : ${fallback})`;
 const heartbeat = effective('heartbeatIntervalMilliseconds', DEFAULT_HEARTBEAT_MS);
 const election = effective('electionTimeoutMilliseconds', DEFAULT_ELECTION_MS);
@@ -117,10 +123,15 @@ export const OptionsSchema = Type.Object(
     description: 'Settings of etcd. They are rendered as the flags of the version that runs.',
     ...cel(
       unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
-        rule: "!has(self.autoCompactionMode) || self.autoCompactionMode != 'revision' || !has(self.autoCompactionRetention) || self.autoCompactionRetention.matches('^[0-9]+$')",
+        rule: `!(${byRevisions}) || !has(${retention}) || ${retention}.matches('^[0-9]+$')`,
         message: 'options.autoCompactionRetention must be a number of revisions when autoCompactionMode is revision',
         messageExpression:
           "'options.autoCompactionRetention is ' + self.autoCompactionRetention + ': with autoCompactionMode revision it must be a number of revisions, such as 10000'",
+      }),
+      unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
+        rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MOST_HOURS}.0`,
+        message: `options.autoCompactionRetention is more than ${MOST_HOURS} hours, and etcd counts no further`,
+        messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': etcd counts no further than ${MOST_HOURS} hours, and would take another time or not start. Write such as 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
       }),
       {
         rule: `${election} >= 5 * ${heartbeat}`,

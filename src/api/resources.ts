@@ -11,7 +11,16 @@ const whole = "(k.contains('/') || k.startsWith('hugepages-'))";
 /** CEL's isInteger() is about how an amount is kept: 1.5Gi is whole too. Kubernetes looks no closer than at thousandths. */
 const isWhole = (quantity: string): string =>
   `(${quantity}.isInteger() || [${quantity}.asApproximateFloat()].all(n, n < 9e15 && n - double(int(n + 0.0005)) < 0.0005))`;
-const amount = (map: string): string => `quantity(string(${map}[k]))`;
+/** A number is taken as it is: to make a text of it first would cost the API server as much again. */
+const amount = (map: string): string => `(type(${map}[k]) == int ? quantity('0').add(${map}[k]) : quantity(${map}[k]))`;
+
+/**
+ * An entry that is as it was is not judged again: next to one that Kubernetes would refuse, others can be edited. Old values
+ * are compared with new ones, because only of those the API server can estimate the size.
+ */
+const stood = '(oldSelf[?k].optMap(old, old == self[k]).orValue(false))';
+const limited = '(has(self.limits) && k in self.limits)';
+const stoodInBoth = `(oldSelf.?requests[?k].optMap(old, old == self.requests[k]).orValue(false) && oldSelf.?limits[?k].optMap(old, ${limited} && old == self.limits[k]).orValue(!${limited}))`;
 
 /** More are too much for the API server to compare at admission. */
 const MAX_RESOURCES = 7;
@@ -21,19 +30,25 @@ const amounts = (field: string) =>
     maxProperties: MAX_RESOURCES,
     ...cel(
       {
-        rule: `self.all(k, size(k) <= 128 && k.matches('${RESOURCE_NAME}') && !k.contains('kubernetes.io/') && !k.startsWith('requests.'))`,
+        rule: `self.all(k, ${stood} || (size(k) <= 128 && k.matches('${RESOURCE_NAME}') && !k.contains('kubernetes.io/') && !k.startsWith('requests.')))`,
+        optionalOldSelf: true,
         message: `resources.${field} has a name that is no resource: use cpu, memory, ephemeral-storage, hugepages-<size> or one with a domain`,
       },
       {
-        rule: "self.all(k, isQuantity(string(self[k])) && !quantity(string(self[k])).isLessThan(quantity('0')))",
+        rule: `self.all(k, ${stood} || ((type(self[k]) == int || isQuantity(self[k])) && !${amount('self')}.isLessThan(quantity('0'))))`,
+        optionalOldSelf: true,
         message: `resources.${field} has an amount below zero, or one that is no amount: write such as 500m or 1Gi`,
       },
       {
-        rule: `self.all(k, !${whole} || ${isWhole(amount('self'))})`,
+        rule: `self.all(k, ${stood} || !${whole} || ${isWhole(amount('self'))})`,
+        optionalOldSelf: true,
         message: `resources.${field}: hugepages and resources with a domain come in whole numbers`,
       },
     ),
   });
+
+const hugepagesHaveCompany = (of: string): string =>
+  `!has(${of}.limits) || !${of}.limits.exists(k, k.startsWith('hugepages-')) || 'cpu' in ${of}.limits || 'memory' in ${of}.limits || (has(${of}.requests) && ('cpu' in ${of}.requests || 'memory' in ${of}.requests))`;
 
 export const ResourcesSchema = Type.Object(
   {
@@ -55,16 +70,19 @@ export const ResourcesSchema = Type.Object(
     description: 'CPU and memory of the etcd container. Absent or empty: requests of 100m and 128Mi, no limits.',
     ...cel(
       {
-        rule: `!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !${amount('self.requests')}.isGreaterThan(${amount('self.limits')}))`,
+        rule: `!has(self.requests) || !has(self.limits) || self.requests.all(k, ${stoodInBoth} || !(k in self.limits) || !${amount('self.requests')}.isGreaterThan(${amount('self.limits')}))`,
+        optionalOldSelf: true,
         message: 'resources.requests asks for more than resources.limits allows: raise the limit or lower the request',
       },
       {
-        rule: `!has(self.requests) || self.requests.all(k, !${whole} || (has(self.limits) && k in self.limits && ${amount('self.requests')}.compareTo(${amount('self.limits')}) == 0))`,
+        rule: `!has(self.requests) || self.requests.all(k, ${stoodInBoth} || !${whole} || (${limited} && ${amount('self.requests')}.compareTo(${amount('self.limits')}) == 0))`,
+        optionalOldSelf: true,
         message:
           'resources.requests of hugepages or of a resource with a domain must equal its limit: set both to the same',
       },
       {
-        rule: "!has(self.limits) || !self.limits.exists(k, k.startsWith('hugepages-')) || 'cpu' in self.limits || 'memory' in self.limits || (has(self.requests) && ('cpu' in self.requests || 'memory' in self.requests))",
+        rule: `${hugepagesHaveCompany('self')} || (oldSelf.hasValue() && !(${hugepagesHaveCompany('oldSelf.value()')}))`,
+        optionalOldSelf: true,
         message: 'resources with hugepages also need cpu or memory: add one of them',
       },
     ),

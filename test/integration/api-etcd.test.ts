@@ -45,6 +45,7 @@ describe.each(ETCD_VERSIONS)('etcd %s starts', (version) => {
     [
       'with the most of everything',
       {
+        autoCompactionRetention: '2562047',
         heartbeatIntervalMilliseconds: 10_000,
         electionTimeoutMilliseconds: 50_000,
         maxRequestBytes: 104_857_600,

@@ -110,9 +110,9 @@ test.each(baselineObjects.flatMap((o) => (o.siblings ?? []).map((edit) => [o.wha
   },
 );
 
-test.each(baselineObjects.flatMap((o) => (o.worse ? [[o.what, o, ...o.worse] as const] : [])))(
-  'an object %s does not become worse',
-  async (_what, object, edit, refused) => {
+test.each(baselineObjects.flatMap((o) => (o.worse ?? []).map(([edit, said]) => [o.what, said, o, edit] as const)))(
+  'an object %s does not become worse: %s',
+  async (_what, refused, object, edit) => {
     const now = await get(object);
     const said = await refusalOf(api.replace(object.resource, { ...now, spec: { ...now.spec, ...edit } }, true));
     expect(said ?? 'accepted').toContain(refused);

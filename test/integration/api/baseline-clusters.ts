@@ -14,8 +14,8 @@ export interface BaselineObject {
   readonly edit?: object;
   /** Edits next to the field that a rule of ours would not let in, each on its own. */
   readonly siblings?: readonly object[];
-  /** An edit that makes it worse, and what is said to it. */
-  readonly worse?: readonly [edit: object, refused: string];
+  /** Edits that make it worse, and what is said to each. */
+  readonly worse?: readonly (readonly [edit: object, refused: string])[];
 }
 
 export const AT = '2026-01-01T00:00:00Z';
@@ -110,6 +110,21 @@ const cluster = (what: string, name: string, spec: object, more: Partial<Baselin
 export const labels = (entries: object) => ({ additionalMetadata: { labels: entries } });
 const GI = 1024 ** 3;
 const minutes = { autoCompactionMode: 'revision', autoCompactionRetention: '5m' };
+const ages = { autoCompactionRetention: '9'.repeat(18) };
+const odd = {
+  resources: {
+    claims: [{ name: 'x', request: 'y' }],
+    requests: { disk: '5', memory: '2Gi', 'ephemeral-storage': -1 },
+    limits: { memory: '1Gi' },
+  },
+};
+const resources = (requests: object, limits: object) => ({
+  resources: {
+    claims: odd.resources.claims,
+    requests: { ...odd.resources.requests, ...requests },
+    limits: { ...odd.resources.limits, ...limits },
+  },
+});
 const bigMap = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key-${i}`, 'v']));
 
 export const baselineClusters: readonly BaselineObject[] = [
@@ -164,7 +179,7 @@ export const baselineClusters: readonly BaselineObject[] = [
     { options: minutes },
     {
       siblings: [{ options: { ...minutes, snapshotCount: 9 } }, { options: { ...minutes, quotaBackendBytes: 1000 } }],
-      worse: [{ options: { ...minutes, autoCompactionRetention: '1h' } }, 'it must be a number of revisions'],
+      worse: [[{ options: { ...minutes, autoCompactionRetention: '1h' } }, 'it must be a number of revisions']],
     },
   ),
   ...['1Gi', '1.5Gi'].map((size) =>
@@ -179,7 +194,10 @@ export const baselineClusters: readonly BaselineObject[] = [
           { options: { quotaBackendBytes: 4 * GI } },
           { options: {} },
         ],
-        worse: [{ options: { quotaBackendBytes: 9 * GI } }, `options.quotaBackendBytes is ${9 * GI}, more than`],
+        worse: [
+          [{ options: { quotaBackendBytes: 9 * GI } }, `options.quotaBackendBytes is ${9 * GI}, more than`],
+          [{ options: { quotaBackendBytes: 8 * GI + 1 } }, `options.quotaBackendBytes is ${8 * GI + 1}, more than`],
+        ],
       },
     ),
   ),
@@ -195,13 +213,42 @@ export const baselineClusters: readonly BaselineObject[] = [
     { storage: { storageClassName: 'Fast_SSD' } },
     { siblings: [{ storage: { size: '2Gi', medium: '', storageClassName: 'Fast_SSD' } }] },
   ),
-  cluster('with claims and odd resources', 'claims', {
-    resources: {
-      claims: [{ name: 'x', request: 'y' }],
-      requests: { disk: '5', memory: '2Gi' },
-      limits: { memory: '1Gi' },
+  cluster(
+    'with more hours of history than etcd can count',
+    'hours',
+    { options: ages },
+    {
+      siblings: [{ options: { ...ages, snapshotCount: 9 } }, { options: { ...ages, autoCompactionRetention: '1h' } }],
+      worse: [[{ options: { ...ages, autoCompactionRetention: '9999999' } }, 'etcd counts no further than 2562047']],
     },
+  ),
+  cluster('with claims and odd resources', 'claims', odd, {
+    siblings: [
+      resources({}, { cpu: '1' }),
+      resources({ cpu: '1' }, {}),
+      resources({ cpu: '1' }, { cpu: '2' }),
+      { resources: { ...odd.resources, claims: [] } },
+      { resources: { ...odd.resources, limits: { memory: '2Gi' } } },
+    ],
+    worse: [
+      [resources({ memory: '3Gi' }, {}), 'resources.requests asks for more than resources.limits allows'],
+      [resources({ cpu: '2' }, { cpu: '1' }), 'resources.requests asks for more than resources.limits allows'],
+      [resources({ tape: '1' }, {}), 'resources.requests has a name that is no resource'],
+      [resources({ cpu: '-2' }, {}), 'resources.requests has an amount below zero'],
+    ],
   }),
+  cluster(
+    'with huge pages and nothing else',
+    'huge',
+    { resources: { limits: { 'hugepages-2Mi': '4Mi' } } },
+    {
+      siblings: [{ resources: { limits: { 'hugepages-2Mi': '8Mi' } } }],
+      worse: [
+        [{ resources: { limits: { 'hugepages-2Mi': '0.1Ki' } } }, 'come in whole numbers'],
+        [{ resources: { requests: { 'hugepages-2Mi': '2Mi' }, limits: { 'hugepages-2Mi': '4Mi' } } }, 'must equal'],
+      ],
+    },
+  ),
   cluster('with an affinity that cannot be', 'affinity', {
     affinity: {
       podAffinity: {

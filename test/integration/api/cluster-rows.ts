@@ -158,6 +158,22 @@ export const specs: readonly Row[] = [
     { storage: { size: 1073741824 }, options: { quotaBackendBytes: 1073741825 } },
     'more than storage.size 1073741824',
   ],
+  ['a quota of exactly the volume', { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934592 } }],
+  [
+    'a quota of one byte more than the volume',
+    { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934593 } },
+    'options.quotaBackendBytes is 8589934593, more than storage.size 8Gi',
+  ],
+  [
+    'a volume of one byte less than the quota',
+    { storage: { size: 8589934591 }, options: { quotaBackendBytes: 8589934592 } },
+    'more than storage.size 8589934591',
+  ],
+  [
+    'a volume of a thousandth of a byte less than the largest quota',
+    { storage: { size: '9007199254740990999m' }, options: { quotaBackendBytes: Number.MAX_SAFE_INTEGER } },
+    'more than storage.size 9007199254740990999m',
+  ],
   ['the largest quota', { storage: { size: '8Ei' }, options: { quotaBackendBytes: Number.MAX_SAFE_INTEGER } }],
   [
     'a quota that not every tool can read',

@@ -55,5 +55,5 @@ export const largest = {
       ...Object.fromEntries(many(4, (i) => [`vendor.com/r${i}`, 1])),
     },
   },
-  options: { autoCompactionRetention: '9'.repeat(18), quotaBackendBytes: 1 },
+  options: { autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(18), quotaBackendBytes: 1 },
 };

@@ -23,7 +23,25 @@ export const specs: readonly Row[] = [
     options({ autoCompactionMode: 'revision', autoCompactionRetention: '5m' }),
     'options.autoCompactionRetention is 5m: with autoCompactionMode revision it must be a number of revisions',
   ],
-  ['more hours than etcd can count', options({ autoCompactionRetention: '1000000h' }), 'autoCompactionRetention'],
+  ['compaction by the sum of several times', options({ autoCompactionRetention: '1h30m15.5s250ms' })],
+  ['the most hours that etcd can count', options({ autoCompactionRetention: '2562047' })],
+  [
+    'more hours than etcd can count',
+    options({ autoCompactionRetention: '2562048' }),
+    'options.autoCompactionRetention is 2562048: etcd counts no further than 2562047 hours',
+  ],
+  [
+    'revisions without saying so',
+    options({ autoCompactionMode: 'periodic', autoCompactionRetention: '9'.repeat(18) }),
+    'set autoCompactionMode to revision if it is a number of revisions',
+  ],
+  [
+    'more hours in several parts than etcd can count',
+    options({ autoCompactionRetention: '999999h999999h999999h' }),
+    'etcd counts no further than 2562047 hours',
+  ],
+  ['more digits of hours than there are', options({ autoCompactionRetention: '1000000h' }), 'autoCompactionRetention'],
+  ['the most revisions', options({ autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(18) })],
   [
     'more revisions than etcd can count',
     options({ autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(19) }),
