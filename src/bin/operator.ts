@@ -10,7 +10,7 @@ import { type CallReport, Transport } from '../kube/transport.ts';
 import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { alive, ready } from '../runtime/health.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { serve, whenSynced } from '../runtime/manager.ts';
+import { definitionOf, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { Pulse } from '../runtime/pulse.ts';
 import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
@@ -94,14 +94,15 @@ function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
 
 /** Resolves to what closes them. */
 async function servePages({ flags, metrics, pulse, parts }: Process): Promise<() => void> {
-  const unsynced = (): readonly string[] => parts.stores.filter((s) => !s.synced).map((s) => s.resource.kind);
+  const missing = () => parts.stores.filter((s) => s.missing).map((s) => definitionOf(s.resource));
+  const unsynced = () => parts.stores.filter((s) => !s.synced && !s.missing).map((s) => s.resource.kind);
   const probes = {
     '/healthz': () =>
       alive({
         deadWatches: parts.deadWatches,
         oldestPassMs: Math.max(0, ...parts.controllers.map((c) => c.oldestPassMs)),
       }),
-    '/readyz': () => ready({ unsynced: unsynced(), silentMs: pulse.silentMs }),
+    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), silentMs: pulse.silentMs }),
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
   const servers = await Promise.all([

@@ -62,6 +62,15 @@ test('managedFields are not kept', () => {
   expect(store.get('n/a')?.metadata).toEqual({ name: 'a', namespace: 'n', resourceVersion: '1' });
 });
 
+test('a kind that the server does not know is missing until something of it is heard', () => {
+  const { store } = synced(thing('a', '1'));
+  store.apply(ALL_NAMESPACES, { type: 'missing' });
+  store.apply(ALL_NAMESPACES, { type: 'restart' });
+  expect(store.missing).toBe(true);
+  store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '20' });
+  expect([store.missing, store.size]).toEqual([false, 0]);
+});
+
 test('a reader can wait for its own write', async () => {
   const { store } = synced();
   await store.reached('n', '9', soon());

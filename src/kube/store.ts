@@ -13,6 +13,8 @@ interface Shard<T> {
   staged: Map<string, T> | undefined;
   version: string;
   synced: boolean;
+  /** The server does not know the kind: its definition is not installed. */
+  missing: boolean;
 }
 
 interface Waiter {
@@ -24,6 +26,7 @@ interface Waiter {
 export interface AnyStore {
   readonly resource: Resource;
   readonly synced: boolean;
+  readonly missing: boolean;
   readonly size: number;
   onChange(listener: Listener<KubeObject>): void;
   reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
@@ -49,7 +52,7 @@ export class Store<T extends KubeObject> {
   constructor(resource: Resource<T>, namespaces: readonly string[], indexedLabels: readonly string[] = []) {
     this.resource = resource;
     const names = namespaces.length === 0 ? [ALL_NAMESPACES] : namespaces;
-    const empty = (): Shard<T> => ({ live: new Map(), staged: undefined, version: '', synced: false });
+    const empty = (): Shard<T> => ({ live: new Map(), staged: undefined, version: '', synced: false, missing: false });
     this.#shards = new Map(names.map((name) => [name, empty()]));
     for (const label of indexedLabels) this.#indexes.set(label, new Map());
   }
@@ -59,6 +62,9 @@ export class Store<T extends KubeObject> {
   }
   get synced(): boolean {
     return [...this.#shards.values()].every((s) => s.synced);
+  }
+  get missing(): boolean {
+    return [...this.#shards.values()].some((s) => s.missing);
   }
   get size(): number {
     return [...this.#shards.values()].reduce((n, s) => n + s.live.size, 0);
@@ -75,6 +81,9 @@ export class Store<T extends KubeObject> {
       case 'restart':
         shard.staged = new Map();
         return;
+      case 'missing':
+        shard.missing = true;
+        return;
       case 'synced':
         this.#replace(shard);
         break;
@@ -87,6 +96,7 @@ export class Store<T extends KubeObject> {
         this.#set(shard, keyOf(event.object), undefined);
         break;
     }
+    shard.missing = false;
     if (shard.staged) return;
     const version = 'object' in event ? event.object.metadata.resourceVersion : event.resourceVersion;
     if (version !== undefined && isAtLeast(version, shard.version)) shard.version = version;

@@ -69,6 +69,7 @@ describe('an interruption', () => {
     ['the server ended a followed watch: resume', following('9'), 'ended', following('9')],
     ['the connection broke: resume', following('9'), 'failed', following('9')],
     ['the version is too old: list again', following('9'), 'gone', START],
+    ['the kind has gone: list again when it is back', following('9'), 'missing', START],
     ['the list broke half-way: list again', START, 'failed', START],
     ['the server cannot stream lists: page', START, 'refused', paging],
     ['a refusal later is not about streaming', following('9'), 'refused', following('9')],

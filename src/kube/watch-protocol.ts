@@ -11,6 +11,8 @@ export type WireEvent<T> =
 /** What a store must do. What comes between `restart` and `synced` is a whole snapshot: it replaces the old one at once. */
 export type StoreEvent<T> =
   | { readonly type: 'restart' }
+  /** The server does not know the kind, so far. */
+  | { readonly type: 'missing' }
   | { readonly type: 'synced'; readonly resourceVersion: string }
   | { readonly type: 'progress'; readonly resourceVersion: string }
   | { readonly type: 'put' | 'delete'; readonly object: T };
@@ -45,11 +47,11 @@ export function onEvent<T extends KubeObject>(state: WatchState, event: WireEven
   return { state: state.phase === 'following' ? following : state, emit };
 }
 
-export type Interruption = 'ended' | 'gone' | 'refused' | 'failed';
+export type Interruption = 'ended' | 'gone' | 'missing' | 'refused' | 'failed';
 
 /** Where to go on after a connection ended. A half-streamed list is worth nothing; a followed version is. */
 export function onInterruption(state: WatchState, how: Interruption): WatchState {
-  if (how === 'gone') return START;
+  if (how === 'gone' || how === 'missing') return START;
   if (how === 'refused' && state.phase === 'listing') return { phase: 'paging' };
   return state;
 }

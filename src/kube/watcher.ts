@@ -1,7 +1,7 @@
 /** A watch that survives everything: it reconnects, resumes, lists again, and notices a peer that died silently. */
 import { backoffMs } from '../lib/backoff.ts';
 import type { Client } from './client.ts';
-import { ApiError, isGone, isRefusedRequest } from './errors.ts';
+import { ApiError, isGone, isNotFound, isRefusedRequest } from './errors.ts';
 import type { KubeObject, Resource } from './object.ts';
 import {
   type Interruption,
@@ -34,6 +34,8 @@ const SERVER_TIMEOUT_SECONDS = 290;
 /** Bookmarks come every minute. Silence for longer is a dead peer, or a server without bookmarks: to resume costs little. */
 const SILENCE_MS = 150_000;
 const RETRY = { firstMs: 400, maxMs: 30_000 };
+/** Somebody installs the definition and waits for us. To ask costs next to nothing. */
+const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
 
 /** Runs until the signal. Never rejects: what goes wrong is told to `onError` and tried again. */
 export async function watch<T extends KubeObject>(options: WatchOptions<T>): Promise<void> {
@@ -52,10 +54,13 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
       const reached = error instanceof Interrupted ? error.state : before;
       if (reached !== before) failures = 0;
       const cause: unknown = error instanceof Interrupted ? error.cause : error;
-      state = onInterruption(reached, interruption(cause));
-      options.onError(cause);
+      const how = interruption(cause);
+      state = onInterruption(reached, how);
+      if (how === 'missing') options.emit({ type: 'missing' });
+      else options.onError(cause);
       const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
-      await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), RETRY)), options.signal);
+      const retry = how === 'missing' ? RETRY_MISSING : RETRY;
+      await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), retry)), options.signal);
     }
   }
 }
@@ -69,8 +74,11 @@ class Interrupted extends Error {
   }
 }
 
-const interruption = (error: unknown): Interruption =>
-  isGone(error) ? 'gone' : isRefusedRequest(error) ? 'refused' : 'failed';
+function interruption(error: unknown): Interruption {
+  if (isGone(error)) return 'gone';
+  if (isNotFound(error)) return 'missing';
+  return isRefusedRequest(error) ? 'refused' : 'failed';
+}
 
 /** One connection, to its end. */
 async function follow<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {

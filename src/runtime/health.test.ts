@@ -12,14 +12,25 @@ test.each([
 });
 
 test.each([
-  ['all is well', { unsynced: [], silentMs: 0 }, 200, 'ok'],
+  ['all is well', { unsynced: [], missing: [], silentMs: 0 }, 200, 'ok'],
   [
     'a cache is empty',
-    { unsynced: ['Pod', 'Service'], silentMs: 0 },
+    { unsynced: ['Pod', 'Service'], missing: [], silentMs: 0 },
     503,
     'the cache of Pod is not filled yet\nthe cache of Service is not filled yet',
   ],
-  ['nobody is there', { unsynced: [], silentMs: SILENT_MS + 1_000 }, 503, 'the API server has been silent for 91 s'],
+  [
+    'a definition is not installed',
+    { unsynced: ['Pod'], missing: ['things.example.com'], silentMs: 0 },
+    503,
+    'the CustomResourceDefinition things.example.com is not installed: install the definitions of the chart (crds.enabled=true). The operator goes on by itself when it is there\nthe cache of Pod is not filled yet',
+  ],
+  [
+    'nobody is there',
+    { unsynced: [], missing: [], silentMs: SILENT_MS + 1_000 },
+    503,
+    'the API server has been silent for 91 s',
+  ],
 ])('ready: %s', (_what, facts, code, text) => {
   expect(ready(facts)).toEqual({ code, text: `${text}\n` });
 });

@@ -15,6 +15,8 @@ export interface Life {
 export interface Readiness {
   /** Kinds whose first list has not arrived. */
   readonly unsynced: readonly string[];
+  /** Definitions that are not installed, by their names. */
+  readonly missing: readonly string[];
   /** Since the API server was last heard of. */
   readonly silentMs: number;
 }
@@ -34,8 +36,13 @@ export const alive = ({ deadWatches, oldestPassMs }: Life): Verdict =>
     ...(oldestPassMs > STUCK_MS ? [`a pass has been running for ${seconds(oldestPassMs)}`] : []),
   ]);
 
-export const ready = ({ unsynced, silentMs }: Readiness): Verdict =>
+/** Also what the log says. */
+export const missingDefinition = (name: string): string =>
+  `the CustomResourceDefinition ${name} is not installed: install the definitions of the chart (crds.enabled=true). The operator goes on by itself when it is there`;
+
+export const ready = ({ unsynced, missing, silentMs }: Readiness): Verdict =>
   verdict([
+    ...missing.map(missingDefinition),
     ...unsynced.map((kind) => `the cache of ${kind} is not filled yet`),
     ...(silentMs > SILENT_MS ? [`the API server has been silent for ${seconds(silentMs)}`] : []),
   ]);

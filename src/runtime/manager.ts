@@ -2,10 +2,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Client } from '../kube/client.ts';
-import type { KubeObject } from '../kube/object.ts';
+import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
+import { missingDefinition } from './health.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Pulse } from './pulse.ts';
@@ -24,6 +25,8 @@ export interface CacheOptions {
   readonly selector?: string;
 }
 
+export const definitionOf = ({ plural, group }: Resource): string => `${plural}.${group}`;
+
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
   const { client, clock, log, signal, selector, metrics, pulse } = options;
@@ -37,7 +40,10 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
       ...(selector !== undefined && { selector }),
       emit: (event) => {
         pulse.heard();
+        const before = store.missing;
         store.apply(shard, event);
+        if (store.missing && !before) log.error({ kind }, missingDefinition(definitionOf(store.resource)));
+        if (before && !store.missing) log.info({ kind }, 'the definition is there: going on');
       },
       onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),
       onRestart: (how) => metrics.watchRestarts.inc({ kind, how }),

@@ -128,7 +128,8 @@ async function startControllerManager(
   ]);
 }
 
-async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
+/** Resolves when they are served. */
+export async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const body of definitions) await admin.transport.json(path, { method: 'POST', body });
   for (const { metadata } of definitions) {

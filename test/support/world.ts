@@ -2,6 +2,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CustomResourceDefinition } from '../../src/api/crd.ts';
+import { crds } from '../../src/api/crds.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { API_VERSION, etcdClusters, etcdMembers } from '../../src/api/names.ts';
@@ -37,19 +39,28 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function startWorld(): Promise<World> {
+/** With our definitions, unless told otherwise. */
+export async function startWorld(definitions: readonly CustomResourceDefinition[] = crds): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
   const processes = new Processes(folder);
   try {
-    return await assemble(folder, processes);
+    return await assemble(folder, processes, definitions);
   } catch (error) {
     await processes.stopAll();
     throw error;
   }
 }
 
-async function assemble(folder: string, processes: Processes): Promise<World> {
-  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(processes, folder);
+async function assemble(
+  folder: string,
+  processes: Processes,
+  definitions: readonly CustomResourceDefinition[],
+): Promise<World> {
+  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(
+    processes,
+    folder,
+    definitions,
+  );
   const kubelet = startKubelet(admin, processes, folder, etcdBinary);
   const etcd = new EtcdClient(() => performance.now());
   // As in the image: one file, which starts in a third of the time.

@@ -1,0 +1,101 @@
+/** An operator that is there before the definitions of its kinds, or still there when one of them has gone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { crds } from '../../src/api/crds.ts';
+import { etcdSnapshots } from '../../src/api/names.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { type Written, written } from '../support/api-server.ts';
+import { installCrds } from '../support/control-plane.ts';
+import { type Child, eventually, freePort } from '../support/processes.ts';
+import { startWorld, type World } from '../support/world.ts';
+
+const snapshots: Resource<Written> = etcdSnapshots;
+const SNAPSHOTS = 'etcdsnapshots.etcd-operator.cozystack.io';
+const advice = (name: string): string =>
+  `the CustomResourceDefinition ${name} is not installed: install the definitions of the chart (crds.enabled=true)`;
+const late = crds.filter(({ metadata }) => metadata.name === SNAPSHOTS);
+
+let world: World;
+let operator: Child;
+let port: number;
+beforeAll(async () => {
+  world = await startWorld([]);
+  port = await freePort();
+  operator = world.startOperator(`--health-probe-bind-address=127.0.0.1:${port}`);
+});
+afterAll(async () => {
+  await world?.stop();
+});
+
+const page = async (path: string): Promise<{ readonly code: number; readonly text: string }> => {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+  return { code: answer.status, text: await answer.text() };
+};
+const says = (what: string, holds: (answer: Awaited<ReturnType<typeof page>>) => boolean) =>
+  eventually(
+    what,
+    async () => {
+      const answer = await page('/readyz');
+      return holds(answer) ? answer : undefined;
+    },
+    { seen: () => operator.log().slice(-2_000) },
+  );
+const onlySnapshots = ({ code, text }: Awaited<ReturnType<typeof page>>): boolean =>
+  code === 503 && text.split('\n').filter(Boolean).length === 1 && text.startsWith(advice(SNAPSHOTS));
+const installed = (name: string): Promise<unknown> =>
+  world.admin.transport.json(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
+
+/** The operator has looked at a snapshot. */
+async function looksAtSnapshots(): Promise<void> {
+  const namespace = await world.namespace();
+  const spec = { clusterRef: { name: 'db' }, destination: { pvc: { claimName: 'c' } } };
+  await world.admin.create(snapshots, written(snapshots, namespace, 'one', spec));
+  await eventually('its condition', async () => {
+    const found = await world.admin.get(snapshots, { namespace, name: 'one' });
+    return found?.status?.['conditions'] ? true : undefined;
+  });
+}
+
+test('without definitions it is not ready, says which are missing and what to do, and is no case for a restart', async () => {
+  const { text } = await says('all of them', (answer) =>
+    crds.every((c) => answer.text.includes(advice(c.metadata.name))),
+  );
+  expect(text.split('\n').filter(Boolean)).toHaveLength(crds.length);
+  for (const { metadata } of crds) expect(operator.log().split(advice(metadata.name))).toHaveLength(2); // told once
+  expect(await page('/healthz')).toEqual({ code: 200, text: 'ok\n' });
+});
+
+test('with one still missing it names that one', async () => {
+  await installCrds(
+    world.admin,
+    crds.filter((crd) => !late.includes(crd)),
+  );
+  await says('only the last one', onlySnapshots);
+});
+
+test('when the last one comes, it is ready by itself and works on what is there', async () => {
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db');
+  await installCrds(world.admin, late);
+  await says('ready', ({ code }) => code === 200);
+  await world.condition(namespace, 'db', 'Available', 'True');
+  await looksAtSnapshots();
+});
+
+test('when one goes while it runs, it says so, goes on with the others, and with that one when it is back', async () => {
+  await world.admin.transport.json(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${SNAPSHOTS}`, {
+    method: 'DELETE',
+  });
+  await eventually('the definition to be gone', () =>
+    installed(SNAPSHOTS).then(
+      () => undefined,
+      () => true,
+    ),
+  );
+  await says('the one that went', onlySnapshots);
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db');
+  await world.condition(namespace, 'db', 'Available', 'True');
+  await installCrds(world.admin, late);
+  await says('ready again', ({ code }) => code === 200);
+  await looksAtSnapshots();
+});
