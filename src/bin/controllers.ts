@@ -76,7 +76,7 @@ export function startStores(client: Client, process: Process): Stores {
   const { flags, clock, log, signal, metrics, pulse, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
-    log.error({ kind, error: String(error) }, 'a watch has ended: this is a bug');
+    log.error({ kind, error: String(error) }, 'a watch has ended, and the process has to be started anew');
     parts.deadWatches.push(kind);
   };
   const options = { client, clock, log, signal, metrics, pulse, onDead };

@@ -6,7 +6,8 @@ const object = (resourceVersion: string, annotations?: Record<string, string>): 
   metadata: { name: 'a', namespace: 'n', resourceVersion, ...(annotations && { annotations }) },
 });
 const following = (resourceVersion: string): WatchState => ({ phase: 'following', resourceVersion });
-const paging: WatchState = { phase: 'paging' };
+const paging: WatchState = { phase: 'paging', floor: '' };
+const listing = (floor: string): WatchState => ({ phase: 'listing', floor });
 const end = object('9', { 'k8s.io/initial-events-end': 'true' });
 
 describe('one event', () => {
@@ -48,10 +49,34 @@ describe('one event', () => {
       { state: following('20'), emit: { type: 'progress', resourceVersion: '20' } },
     ],
     [
-      'an expired version starts over',
+      'an expired version starts over, and not from before it',
       following('9'),
       { type: 'ERROR', object: { code: 410 } },
-      { state: START, over: true },
+      { state: listing('9'), over: true },
+    ],
+    [
+      'a list that is as new as what was seen is good',
+      listing('9'),
+      { type: 'BOOKMARK', object: end },
+      { state: following('9'), emit: { type: 'synced', resourceVersion: '9' } },
+    ],
+    [
+      'a list from the past is refused, by number and not by letter',
+      listing('10'),
+      { type: 'BOOKMARK', object: end },
+      { state: listing('10'), over: true, behind: '9' },
+    ],
+    [
+      'a change from the past is refused, and the whole is listed again',
+      following('10'),
+      { type: 'MODIFIED', object: object('9') },
+      { state: listing('10'), over: true, behind: '9' },
+    ],
+    [
+      'a bookmark from the past, too',
+      following('10'),
+      { type: 'BOOKMARK', object: object('9') },
+      { state: listing('10'), over: true, behind: '9' },
     ],
     [
       'any other error resumes from where it was',
@@ -68,8 +93,8 @@ describe('an interruption', () => {
   test.each<[string, WatchState, Parameters<typeof onInterruption>[1], WatchState]>([
     ['the server ended a followed watch: resume', following('9'), 'ended', following('9')],
     ['the connection broke: resume', following('9'), 'failed', following('9')],
-    ['the version is too old: list again', following('9'), 'gone', START],
-    ['the kind has gone: list again when it is back', following('9'), 'missing', START],
+    ['the version is too old: list again, and not from before it', following('9'), 'gone', listing('9')],
+    ['the kind has gone: list again when it is back, and not from before', following('9'), 'missing', listing('9')],
     ['the list broke half-way: list again', START, 'failed', START],
     ['the server cannot stream lists: page', START, 'refused', paging],
     ['a refusal later is not about streaming', following('9'), 'refused', following('9')],

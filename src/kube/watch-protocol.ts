@@ -2,7 +2,7 @@
  * The watch protocol as a pure state machine: one wire event in, the next state and at most one store event out.
  * `watcher.ts` is the loop that feeds it bytes.
  */
-import type { KubeObject } from './object.ts';
+import { isAtLeast, type KubeObject } from './object.ts';
 
 export type WireEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
@@ -17,10 +17,13 @@ export type StoreEvent<T> =
   | { readonly type: 'progress'; readonly resourceVersion: string }
   | { readonly type: 'put' | 'delete'; readonly object: T };
 
-/** `listing`: the first events are streaming in. `paging`: the same for servers that cannot stream. `following`: changes. */
+/**
+ * `listing`: the first events are streaming in. `paging`: the same for servers that cannot stream. `following`: changes.
+ * Once something has been seen, nothing older is: a list from before `floor` would bring back what is gone, and hide what we
+ * have written ourselves.
+ */
 export type WatchState =
-  | { readonly phase: 'listing' }
-  | { readonly phase: 'paging' }
+  | { readonly phase: 'listing' | 'paging'; readonly floor: string }
   | { readonly phase: 'following'; readonly resourceVersion: string };
 
 export interface WatchStep<T> {
@@ -28,20 +31,31 @@ export interface WatchStep<T> {
   readonly emit?: StoreEvent<T>;
   /** This connection has nothing more to say. */
   readonly over?: true;
+  /** The server knows only this much of what we have seen already. */
+  readonly behind?: string;
 }
 
-export const START: WatchState = { phase: 'listing' };
+export const START: WatchState = { phase: 'listing', floor: '' };
 const GONE = 410;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
+const seenBy = (state: WatchState): string => (state.phase === 'following' ? state.resourceVersion : state.floor);
+const listAgain = (state: WatchState): WatchState => ({ phase: 'listing', floor: seenBy(state) });
+/** Whether a list of this version may be shown. */
+export const isCurrent = (state: WatchState, resourceVersion: string): boolean =>
+  isAtLeast(resourceVersion, seenBy(state));
+
 export function onEvent<T extends KubeObject>(state: WatchState, event: WireEvent<T>): WatchStep<T> {
-  if (event.type === 'ERROR') return { state: event.object.code === GONE ? START : state, over: true };
+  if (event.type === 'ERROR') return { state: event.object.code === GONE ? listAgain(state) : state, over: true };
   const resourceVersion = event.object.metadata.resourceVersion ?? '';
   const following: WatchState = { phase: 'following', resourceVersion };
+  if (state.phase === 'following' && !isCurrent(state, resourceVersion))
+    return { state: listAgain(state), over: true, behind: resourceVersion };
   if (event.type === 'BOOKMARK') {
     if (state.phase === 'following') return { state: following, emit: { type: 'progress', resourceVersion } };
-    const complete = event.object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
-    return complete ? { state: following, emit: { type: 'synced', resourceVersion } } : { state };
+    if (event.object.metadata.annotations?.[INITIAL_EVENTS_END] !== 'true') return { state };
+    if (!isCurrent(state, resourceVersion)) return { state, over: true, behind: resourceVersion };
+    return { state: following, emit: { type: 'synced', resourceVersion } };
   }
   const emit: StoreEvent<T> = { type: event.type === 'DELETED' ? 'delete' : 'put', object: event.object };
   return { state: state.phase === 'following' ? following : state, emit };
@@ -51,8 +65,8 @@ export type Interruption = 'ended' | 'gone' | 'missing' | 'refused' | 'failed';
 
 /** Where to go on after a connection ended. A half-streamed list is worth nothing; a followed version is. */
 export function onInterruption(state: WatchState, how: Interruption): WatchState {
-  if (how === 'gone' || how === 'missing') return START;
-  if (how === 'refused' && state.phase === 'listing') return { phase: 'paging' };
+  if (how === 'gone' || how === 'missing') return listAgain(state);
+  if (how === 'refused' && state.phase === 'listing') return { ...state, phase: 'paging' };
   return state;
 }
 

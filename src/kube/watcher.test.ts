@@ -43,7 +43,7 @@ async function against(...answers: readonly Answer[]) {
     seen.push('object' in e ? `${e.type} ${e.object.metadata.name}` : e.type);
   };
   const resource = { group: '', version: 'v1', plural: 'things', kind: 'Thing' };
-  void watch({
+  const watching = watch({
     client: new HttpClient(transport),
     resource,
     signal: stop.signal,
@@ -65,7 +65,7 @@ async function against(...answers: readonly Answer[]) {
   const until = async (requests: number): Promise<void> => {
     while (queries.length < requests) await new Promise((resolve) => setTimeout(resolve, 5));
   };
-  return { queries, seen, until, slept, restarts };
+  return { queries, seen, until, slept, restarts, watching };
 }
 
 const list: Answer = (_q, r) => r.end(line('ADDED', object('a', '5')) + END);
@@ -163,4 +163,45 @@ test('the server cannot tell an error from silence: an error in the stream resum
   await until(3);
   expect(queries[2]).toBe('resourceVersion=10');
   expect(restarts).toEqual(['resumed', 'resumed']);
+});
+
+const gone: Answer = (_q, r) => r.writeHead(410).end('{}');
+const oldList: Answer = (_q, r) =>
+  r.end(
+    line('ADDED', object('deleted long ago', '5')) +
+      line('BOOKMARK', object('', '9', { 'k8s.io/initial-events-end': 'true' })),
+  );
+
+test('a list from before what was seen is not taken, and is asked for again with pauses', async () => {
+  const { seen, slept, queries, until } = await against(list, gone, oldList, oldList, list);
+  await until(6);
+  expect(seen.filter((what) => what === 'synced').length).toBe(2);
+  expect(seen.slice(-3)).toEqual(['restart', 'put a', 'synced']);
+  expect(queries.slice(2)).toEqual([...Array(3).fill('sendInitialEvents=true'), 'resourceVersion=10']);
+  expect(slept.slice(0, 3)).toEqual([200, 400, 800]);
+});
+
+test('a page from before what was seen is not taken either', async () => {
+  const page = (version: string): Answer => {
+    const items = [object('a', '5')];
+    return (_q, r) => r.end(JSON.stringify({ metadata: { resourceVersion: version }, items }));
+  };
+  const cannotStream: Answer = (_q, r) => r.writeHead(422).end('{"reason":"Invalid"}');
+  const { seen, until } = await against(cannotStream, page('10'), gone, cannotStream, page('9'), page('11'));
+  await until(7);
+  expect(seen).toEqual([
+    'restart',
+    'restart',
+    'put a',
+    'synced',
+    'restart',
+    ...Array(2).fill(['restart', 'put a']).flat(),
+    'synced',
+  ]);
+});
+
+test('a server that insists on the past, as after a restore, ends the watch: only a process without a past can follow it', async () => {
+  const { watching, seen } = await against(list, gone, ...Array<Answer>(16).fill(oldList));
+  await expect(watching).rejects.toThrow('things: the API server offers version 9, which is older');
+  expect(seen.filter((what) => what === 'synced').length).toBe(1);
 });

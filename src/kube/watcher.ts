@@ -5,6 +5,7 @@ import { ApiError, isGone, isNotFound, isRefusedRequest } from './errors.ts';
 import type { KubeObject, Resource } from './object.ts';
 import {
   type Interruption,
+  isCurrent,
   onEvent,
   onInterruption,
   START,
@@ -36,19 +37,34 @@ const SILENCE_MS = 150_000;
 const RETRY = { firstMs: 400, maxMs: 30_000 };
 /** Somebody installs the definition and waits for us. To ask costs next to nothing. */
 const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
+/** About five minutes. A server that is still behind then has lost its past for good, as after a restore from a backup. */
+const MOST_BEHIND = 16;
 
-/** Runs until the signal. Never rejects: what goes wrong is told to `onError` and tried again. */
+/** The server offers a state from before the one that we have seen. */
+export class Behind extends Error {
+  override readonly name = 'Behind';
+  constructor(plural: string, offered: string) {
+    super(`${plural}: the API server offers version ${offered}, which is older than what it has told before`);
+  }
+}
+
+/**
+ * Runs until the signal. What goes wrong is told to `onError` and tried again. Rejects only when the server insists on the
+ * past: what this process has seen and written is no more, and it has to begin anew.
+ */
 export async function watch<T extends KubeObject>(options: WatchOptions<T>): Promise<void> {
   let state: WatchState = START;
   let failures = 0;
+  let behind = 0;
   let first = true;
   while (!options.signal.aborted) {
     const before: WatchState = state;
     if (!first) options.onRestart?.(before.phase === 'following' ? 'resumed' : 'listed again');
     first = false;
     try {
-      state = before.phase === 'paging' ? await page(options) : await follow(options, before);
+      state = before.phase === 'paging' ? await page(options, before) : await follow(options, before);
       failures = 0;
+      behind = 0;
     } catch (error) {
       if (options.signal.aborted) return;
       const reached = error instanceof Interrupted ? error.state : before;
@@ -58,6 +74,8 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
       state = onInterruption(reached, how);
       if (how === 'missing') options.emit({ type: 'missing' });
       else options.onError(cause);
+      behind = cause instanceof Behind ? behind + 1 : reached.phase === 'following' ? 0 : behind;
+      if (behind >= MOST_BEHIND) throw cause;
       const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
       const retry = how === 'missing' ? RETRY_MISSING : RETRY;
       await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), retry)), options.signal);
@@ -98,6 +116,7 @@ async function follow<T extends KubeObject>(options: WatchOptions<T>, from: Watc
       const step = onEvent(state, wire);
       if (step.emit) options.emit(step.emit);
       state = step.state;
+      if (step.behind !== undefined) throw new Behind(resource.plural, step.behind);
       if (step.over && wire.type === 'ERROR')
         throw new ApiError(`WATCH ${resource.plural}`, wire.object.code ?? 0, wire.object);
     }
@@ -110,13 +129,14 @@ async function follow<T extends KubeObject>(options: WatchOptions<T>, from: Watc
 }
 
 /** The first list of a server that cannot stream it. */
-async function page<T extends KubeObject>(options: WatchOptions<T>): Promise<WatchState> {
+async function page<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {
   options.emit({ type: 'restart' });
   let resourceVersion = '';
   for await (const part of options.client.pages(options.resource, options)) {
     for (const object of part.items) options.emit({ type: 'put', object });
     resourceVersion = part.metadata.resourceVersion ?? '';
   }
+  if (!isCurrent(from, resourceVersion)) throw new Behind(options.resource.plural, resourceVersion);
   options.emit({ type: 'synced', resourceVersion });
   return { phase: 'following', resourceVersion };
 }
