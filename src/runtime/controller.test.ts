@@ -58,9 +58,10 @@ function aController(decide: (observed: Observed) => Plan<{ told?: string }>, ad
     subject: ({ thing }) => thing,
     decide,
   };
+  const told: string[] = [];
   const controller = new Controller(brain, {
     client: server,
-    recorder: { record: () => undefined },
+    recorder: { record: (_resource, _object, { note }) => void told.push(note) },
     resources: new Map<string, Resource>([
       ['Thing', things],
       ['Part', parts],
@@ -72,7 +73,7 @@ function aController(decide: (observed: Observed) => Plan<{ told?: string }>, ad
     signal: stop.signal,
   });
   stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
-  return { server, observed, stores, controller, stop: () => stop.abort() };
+  return { server, observed, stores, controller, told, stop: () => stop.abort() };
 }
 const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
 const aPart = (name: string) => ({
@@ -139,8 +140,8 @@ test('a write that changed nothing does not make an earlier one forgotten', asyn
   stop();
 });
 
-test('what the server refuses is a fact for the next pass, and the status is told all the same', async () => {
-  const { server, observed, stop } = aController(
+test('what the server refuses is a fact for the next pass and an Event, and the status is told all the same', async () => {
+  const { server, observed, told, stop } = aController(
     ({ refusal }) =>
       plan({ steps: [{ do: 'create', object: aPart('part') }], status: { told: refusal ?? 'nothing yet' } }),
     () => {
@@ -149,6 +150,7 @@ test('what the server refuses is a fact for the next pass, and the status is tol
   );
   await server.create(things, aThing());
   await settle(300);
+  expect(told).toContain('refused by the API server: the quota is used up');
   expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'the quota is used up']);
   expect((await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told).toBe('the quota is used up');
   stop();

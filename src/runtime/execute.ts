@@ -1,6 +1,6 @@
 /** Carries out a plan: latch, steps in order, status, Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
-import { isRefusal } from '../kube/errors.ts';
+import { type ApiError, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
@@ -48,7 +48,13 @@ export async function execute<Status extends object>(
   const refusal = await takeAll(plan.steps, options, signal);
   await writeStatus(plan.status);
   for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
-  if (refusal) throw refusal;
+  if (!refusal) return;
+  options.recorder.record(resource, subject, {
+    type: 'Warning',
+    reason: 'Refused',
+    note: `refused by the API server: ${refusal.said}`,
+  });
+  throw refusal;
 }
 
 /** A step that is refused by policy must not keep the status from being told: it is returned, and thrown after that. */
@@ -56,7 +62,7 @@ async function takeAll(
   steps: readonly Step[],
   options: ExecuteOptions,
   signal: AbortSignal,
-): Promise<Error | undefined> {
+): Promise<ApiError | undefined> {
   try {
     for (const step of steps) await take(step, options, signal);
     return undefined;

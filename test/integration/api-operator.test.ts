@@ -179,6 +179,34 @@ test('two clusters that would share the name of a Service do not fight over it',
   await world.condition(namespace, 'db', 'Available', 'True', 'QuorumHealthy');
 });
 
+test('a PriorityClass that does not exist is named in the status and an Event, and the Pod is made once it does', async () => {
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db', { priorityClassName: 'vital' });
+  const refusal = 'no PriorityClass with name vital was found';
+  const said = await eventually('the words of the API server', async () => {
+    const found = await world.admin.get(clusters, { namespace, name: 'db' });
+    const available = found?.status?.conditions?.find((c) => c.type === 'Available');
+    return available?.message.includes(refusal) ? available : undefined;
+  });
+  expect(said.status).toBe('False');
+  const [member] = await world.list(members, namespace);
+  expect(member?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'False', reason: 'PodNotReady' }]);
+  expect(member?.status?.conditions?.[0]?.message).toContain('the API server refuses to make it: ');
+  expect(member?.status?.conditions?.[0]?.message).toContain(refusal);
+  expect(await world.list(pods, namespace)).toEqual([]);
+  await world.admin.transport.json('/apis/scheduling.k8s.io/v1/priorityclasses', {
+    method: 'POST',
+    body: { metadata: { name: 'vital' }, value: 1000 },
+  });
+  await world.condition(namespace, 'db', 'Available', 'True');
+  const events = await world.admin.transport.json<{ items: { note: string; type: string; reason: string }[] }>(
+    `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
+  );
+  expect(events.items).toContainEqual(
+    expect.objectContaining({ type: 'Warning', reason: 'Refused', note: expect.stringContaining(refusal) }),
+  );
+}, 90_000);
+
 describe('images', () => {
   test('from elsewhere are not run, and the status names the administrator’s list', async () => {
     const namespace = await world.namespace();
