@@ -1,15 +1,8 @@
-/** Users and roles on each real version: what locks whom out, and in which words. */
-import { describe, expect, test } from 'vitest';
+/** Users and roles, on each real version and on the model: what locks whom out, and in which words. */
+import { describe, expect } from 'vitest';
 import type { Access } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
-import { pause } from '../support/processes.ts';
+import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type WorldNode } from './etcd-world.ts';
 
-function must<T>(answer: Answer<T>): T {
-  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
-  return answer.value;
-}
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 const as = (user: string, password: string): Access => ({
   cluster: `the cluster, as ${user}`,
   login: () => ({ user, password }),
@@ -23,27 +16,20 @@ const DIFFERENCES = {
   '3.7.3': { authStatusForAnyone: true }, // from 3.7 on whether one must log in can be asked without
 } as const;
 
-describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
-  const it = test.extend<{ lab: EtcdLab }>({
-    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
-    lab: async ({}, use) => {
-      const lab = await startLab();
-      await use(lab);
-      await lab.close();
-    },
-  });
-  const guarded = async (lab: EtcdLab, ...flags: readonly string[]): Promise<Node> => {
-    const node = await lab.seed({ version, flags: ['--bcrypt-cost=4', ...flags] });
-    const { auth } = lab.client;
+describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => {
+  const it = inWorld(start);
+  const guarded = async (world: EtcdWorld, options = {}): Promise<WorldNode> => {
+    const node = await world.seed(options);
+    const { auth } = world.etcd;
     must(await auth.addUser(ask(node), 'root', 'secret'));
     must(await auth.grantRole(ask(node), 'root', 'root'));
     must(await auth.enable(ask(node)));
     return node;
   };
 
-  it('authentication cannot be turned on before somebody could turn it off again', async ({ lab }) => {
-    const node = await lab.seed({ version, flags: ['--bcrypt-cost=4'] });
-    const { auth } = lab.client;
+  it('authentication cannot be turned on before somebody could turn it off again', async ({ world }) => {
+    const node = await world.seed();
+    const { auth } = world.etcd;
     expect(must(await auth.status(ask(node))).enabled).toBe(false);
     expect(kindOf(await auth.authenticate(ask(node), { user: 'root', password: 'x' }))).toBe('authNotEnabled');
     expect(kindOf(await auth.enable(ask(node)))).toBe('rootMissing');
@@ -56,9 +42,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(must(await auth.status(ask(node))).enabled).toBe(false);
   });
 
-  it('without a user, or with a wrong password or token, calls are refused, each in its own way', async ({ lab }) => {
-    const node = await guarded(lab);
-    const { auth, kv, members, maintenance } = lab.client;
+  it('without a user, or with a wrong password or token, calls are refused, each in its own way', async ({ world }) => {
+    const node = await guarded(world);
+    const { auth, kv, members, maintenance } = world.etcd;
     expect({
       put: kindOf(await kv.put(ask(node), 'k', 'v')),
       range: kindOf(await kv.range(ask(node), { key: 'k' })),
@@ -82,9 +68,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     });
   });
 
-  it('what the operator watches over is told to whoever asks, or to whoever logs in', async ({ lab }) => {
-    const node = await guarded(lab);
-    const { members, maintenance } = lab.client;
+  it('what the operator watches over is told to whoever asks, or to whoever logs in', async ({ world }) => {
+    const node = await guarded(world);
+    const { members, maintenance } = world.etcd;
     const open = [
       kindOf(await maintenance.status(ask(node))),
       kindOf(await members.list(ask(node), { linearizable: true })),
@@ -97,9 +83,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     must(await maintenance.alarms(logged));
   });
 
-  it('a role opens its keys and no others', async ({ lab }) => {
-    const node = await guarded(lab);
-    const { auth, kv } = lab.client;
+  it('a role opens its keys and no others', async ({ world }) => {
+    const node = await guarded(world);
+    const { auth, kv } = world.etcd;
     const asRoot = { ...ask(node), access: root };
     must(await auth.addUser(asRoot, 'app', 'pass'));
     must(await auth.addRole(asRoot, 'app'));
@@ -123,17 +109,17 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     ]).toEqual(['alreadyExists', 'alreadyExists', 'notFound', 'notFound', 'other']);
   });
 
-  it('a token that has expired is renewed without the caller noticing', async ({ lab }) => {
-    const node = await guarded(lab, '--auth-token-ttl=1');
+  it('a token that has expired is renewed without the caller noticing', async ({ world }) => {
+    const node = await guarded(world, { tokenSeconds: 1 });
     const asRoot = { ...ask(node), access: root };
-    must(await lab.client.kv.put(asRoot, 'k', 'v'));
-    await pause(2_500); // nobody uses it for longer than it lives
-    must(await lab.client.kv.put(asRoot, 'k', 'v'));
+    must(await world.etcd.kv.put(asRoot, 'k', 'v'));
+    await world.pass(2_500); // nobody uses it for longer than it lives
+    must(await world.etcd.kv.put(asRoot, 'k', 'v'));
   });
 
-  it('a password that was changed locks out at the next log-in, and the new one lets in', async ({ lab }) => {
-    const node = await guarded(lab);
-    const { auth, kv } = lab.client;
+  it('a password that was changed locks out at the next log-in, and the new one lets in', async ({ world }) => {
+    const node = await guarded(world);
+    const { auth, kv } = world.etcd;
     let password = 'secret';
     const access = { cluster: 'changing', login: () => ({ user: 'root', password }) };
     const asRoot = { ...ask(node), access };

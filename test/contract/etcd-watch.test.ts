@@ -1,14 +1,7 @@
-/** Leases and watches, on each real version. */
-import { describe, expect, test } from 'vitest';
-import type { Answer } from '../../src/etcd/errors.ts';
+/** Leases and watches, on each real version and on the model. */
+import { describe, expect } from 'vitest';
 import type { WatchItem } from '../../src/etcd/watch.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, startLab } from '../support/etcd.ts';
-
-function must<T>(answer: Answer<T>): T {
-  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
-  return answer.value;
-}
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+import { ask, IMPLEMENTATIONS, inWorld, kindOf, must } from './etcd-world.ts';
 
 /** Reads until an item of this kind has come; what it read. */
 async function readTo(watch: AsyncIterable<WatchItem>, is: WatchItem['is']): Promise<readonly WatchItem[]> {
@@ -22,21 +15,12 @@ async function readTo(watch: AsyncIterable<WatchItem>, is: WatchItem['is']): Pro
 
 const text = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
-  // The flag lost its prefix in 3.6, and 3.7 no longer knows the old one.
-  const progressFlag = version === '3.5.35' ? 'experimental-watch-progress-notify' : 'watch-progress-notify';
-  const it = test.extend<{ lab: EtcdLab }>({
-    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
-    lab: async ({}, use) => {
-      const lab = await startLab();
-      await use(lab);
-      await lab.close();
-    },
-  });
+describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
+  const it = inWorld(start);
 
-  it('a watch tells what happens to the keys of a prefix, from a revision on', async ({ lab }) => {
-    const node = await lab.seed({ version });
-    const { kv, watches } = lab.client;
+  it('a watch tells what happens to the keys of a prefix, from a revision on', async ({ world }) => {
+    const node = await world.seed();
+    const { kv, watches } = world.etcd;
     const from = must(await kv.put(ask(node), 'a/1', 'first'));
     must(await kv.put(ask(node), 'b/1', 'other'));
     must(await kv.put(ask(node), 'a/1', 'second'));
@@ -52,39 +36,43 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(seen).toEqual(['put first after nothing', 'put second after first', 'delete  after second']);
   });
 
-  it('a watch from a revision that was compacted ends with the first that is left', async ({ lab }) => {
-    const node = await lab.seed({ version });
-    const { kv, watches } = lab.client;
+  it('a watch from a revision that was compacted ends with the first that is left', async ({ world }) => {
+    const node = await world.seed();
+    const { kv, watches } = world.etcd;
     for (const value of ['1', '2', '3']) must(await kv.put(ask(node), 'k', value));
     must(await kv.compact(ask(node), 4n));
     const items = await Array.fromAsync(watches.watch(ask(node), { key: 'k', fromRevision: 2n }));
     expect(items.at(-1)).toEqual({ is: 'compacted', compactRevision: 4n });
   });
 
-  it('a watch that nothing happens on tells how far that is so', async ({ lab }) => {
-    const node = await lab.seed({ version, flags: [`--${progressFlag}-interval=200ms`] });
-    const { kv, watches } = lab.client;
+  it('a watch that nothing happens on tells how far that is so', async ({ world }) => {
+    const node = await world.seed({ progressMs: 200 });
+    const { kv, watches } = world.etcd;
     const revision = must(await kv.put(ask(node), 'other', 'v'));
-    const items = await readTo(watches.watch(ask(node), { key: 'k', progress: true }), 'progress');
-    expect(items.at(-1)).toEqual({ is: 'progress', revision });
+    const watch = watches.watch(ask(node), { key: 'k', progress: true });
+    let last: WatchItem | undefined;
+    void readTo(watch, 'progress').then((items) => {
+      last = items.at(-1);
+    });
+    expect(await world.until('progress', async () => last)).toEqual({ is: 'progress', revision });
   });
 
-  it('a watch ends when its caller gives up, and when its member does', async ({ lab }) => {
-    const node = await lab.seed({ version });
-    const { watches } = lab.client;
+  it('a watch ends when its caller gives up, and when its member does', async ({ world }) => {
+    const node = await world.seed();
+    const { watches } = world.etcd;
     const stop = new AbortController();
     const given = readTo(watches.watch({ ...ask(node), signal: stop.signal }, { key: 'k' }), 'events');
     const broken = readTo(watches.watch(ask(node), { key: 'k' }), 'events').catch((error: unknown) => error);
     await readTo(watches.watch(ask(node), { key: 'k' }), 'created');
     stop.abort();
     await expect(given).rejects.toMatchObject({ error: { kind: 'canceled' } });
-    await node.stop('SIGKILL');
+    await node.stop();
     expect(await broken).toMatchObject({ error: { kind: 'disconnected' } });
   });
 
-  it('a lease holds its keys until it is revoked', async ({ lab }) => {
-    const node = await lab.seed({ version });
-    const { kv, lease } = lab.client;
+  it('a lease holds its keys until it is revoked', async ({ world }) => {
+    const node = await world.seed();
+    const { kv, lease } = world.etcd;
     const { id } = must(await lease.grant(ask(node), 60n));
     must(await kv.put(ask(node), 'k', 'v', { lease: id }));
     expect(must(await lease.keepAlive(ask(node), id))).toEqual({ id, ttlSeconds: 60n });

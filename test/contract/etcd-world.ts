@@ -1,16 +1,21 @@
-/** What the membership suite needs of a world with etcd in it: real processes here, the model in `test/sim/model`. */
-import { rmSync } from 'node:fs';
-import type { Etcd } from '../../src/etcd/client.ts';
+/** What the suites need of a world with etcd in it: real processes here, the model in `test/sim/model`. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import type { Ask, Etcd } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
-import { type EtcdVersion, type Join, startLab } from '../support/etcd.ts';
-import { eventually } from '../support/processes.ts';
+import { ETCD_VERSIONS, type EtcdVersion, initialCluster, type Join, startLab } from '../support/etcd.ts';
+import { eventually, pause } from '../support/processes.ts';
 
 export interface WorldNode {
   readonly name: string;
   readonly endpoint: string;
   readonly peerURL: string;
   start(join: Join): void;
+  /** Starts it without data, and kills it when its log has been made and nothing written to it. */
+  startAndKill(join: Join): Promise<void>;
   /** Resolves when it answers and knows a leader. */
   ready(): Promise<void>;
   stop(): Promise<void>;
@@ -20,39 +25,121 @@ export interface WorldNode {
   ended(): Promise<string>;
 }
 
-/** The part of the client that the model has too. */
-export interface WorldPorts {
-  readonly members: Etcd['members'];
-  readonly maintenance: Pick<Etcd['maintenance'], 'status' | 'moveLeader'>;
-  readonly kv: Pick<Etcd['kv'], 'put' | 'range'>;
+export interface WorldNodeOptions {
+  readonly maxLearners?: number;
+  readonly quotaBytes?: number;
+  readonly tokenSeconds?: number;
+  /** How often a watch on which nothing happens says so. */
+  readonly progressMs?: number;
 }
 
 export interface EtcdWorld {
-  readonly etcd: WorldPorts;
-  readonly node: (name: string, options?: { readonly maxLearners?: number }) => WorldNode;
+  readonly etcd: Etcd;
+  readonly node: (name: string, options?: WorldNodeOptions) => WorldNode;
+  /** Several that were started together and serve. */
+  readonly together: (size: number, options?: WorldNodeOptions) => Promise<[WorldNode, WorldNode, WorldNode]>;
+  /** A cluster of one member that serves. */
+  readonly seed: (options?: WorldNodeOptions) => Promise<WorldNode>;
   /** Asks until there is an answer other than `undefined`. */
   readonly until: <T>(what: string, ask: () => Promise<T | undefined>) => Promise<T>;
+  /** Lets time pass. Only for what is about time: everything else waits until it is so. */
+  readonly pass: (ms: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-export async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
+export interface Implementation {
+  readonly name: string;
+  readonly version: EtcdVersion;
+  readonly start: () => Promise<EtcdWorld>;
+}
+
+export const IMPLEMENTATIONS: readonly Implementation[] = ETCD_VERSIONS.flatMap((version) => [
+  { name: version, version, start: () => realWorld(version) },
+  { name: `${version} in the model`, version, start: () => Promise.resolve(modelWorld(version)) },
+]);
+
+/** Tests that each get a world of their own. */
+export const inWorld = (start: () => Promise<EtcdWorld>) =>
+  test.extend<{ world: EtcdWorld }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    world: async ({}, use) => {
+      const world = await start();
+      await use(world);
+      await world.close();
+    },
+  });
+
+export const ask = ({ endpoint }: Pick<WorldNode, 'endpoint'>, timeoutMs = 5_000): Ask => ({ endpoint, timeoutMs });
+
+export function must<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
+  return answer.value;
+}
+
+export const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+/** `cluster` and `seed` of a world, from the nodes that it makes. */
+function groupsOf(node: EtcdWorld['node']): Pick<EtcdWorld, 'together' | 'seed'> {
+  let count = 0;
+  const together: EtcdWorld['together'] = async (size, options) => {
+    const nodes = Array.from({ length: size }, () => node('abcdefghijklmnop'.charAt(count++), options));
+    for (const each of nodes) each.start({ initialCluster: initialCluster(nodes), state: 'new' });
+    await Promise.all(nodes.map((each) => each.ready()));
+    return nodes as [WorldNode, WorldNode, WorldNode];
+  };
+  return { together, seed: async (options) => (await together(1, options))[0] };
+}
+
+const FIRST_START_MS = 10_000;
+
+/** Resolves when the folder is there, as soon as can be noticed. */
+async function appears(folder: string): Promise<void> {
+  for (const since = performance.now(); !existsSync(folder); )
+    if (performance.now() - since > FIRST_START_MS) throw new Error(`${folder} was not made`);
+    else await new Promise((resolve) => setImmediate(resolve));
+}
+
+function flagsOf(version: EtcdVersion, { maxLearners, quotaBytes, tokenSeconds, progressMs }: WorldNodeOptions) {
+  // The flag lost its prefix in 3.6, and 3.7 no longer knows the old one.
+  const progress = version === '3.5.35' ? 'experimental-watch-progress-notify' : 'watch-progress-notify';
+  return [
+    '--bcrypt-cost=4',
+    ...(maxLearners === undefined ? [] : [`--max-learners=${maxLearners}`]),
+    ...(quotaBytes === undefined ? [] : [`--quota-backend-bytes=${quotaBytes}`]),
+    ...(tokenSeconds === undefined ? [] : [`--auth-token-ttl=${tokenSeconds}`]),
+    ...(progressMs === undefined ? [] : [`--${progress}-interval=${progressMs}ms`]),
+  ];
+}
+
+async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
   const lab = await startLab();
+  const makeNode: EtcdWorld['node'] = (name, options = {}) => {
+    const node = lab.node(name, { version, flags: flagsOf(version, options) });
+    return {
+      name,
+      endpoint: node.endpoint,
+      peerURL: node.peerURL,
+      start: (join_) => node.start(join_),
+      startAndKill: async (join_) => {
+        node.start(join_);
+        await appears(join(node.folder, 'member', 'wal'));
+        await node.stop('SIGKILL');
+      },
+      ready: () => node.ready(),
+      stop: () => node.stop('SIGKILL'),
+      wipe: () => rmSync(node.folder, { recursive: true, force: true }),
+      ended: async () => {
+        await node.process?.ended;
+        return node.process?.log() ?? '';
+      },
+    };
+  };
   return {
     etcd: lab.client,
-    node: (name, { maxLearners } = {}) => {
-      const flags = maxLearners === undefined ? [] : [`--max-learners=${maxLearners}`];
-      const node = lab.node(name, { version, flags });
-      return {
-        ...node,
-        stop: () => node.stop('SIGKILL'),
-        wipe: () => rmSync(node.folder, { recursive: true, force: true }),
-        ended: async () => {
-          await node.process?.ended;
-          return node.process?.log() ?? '';
-        },
-      };
-    },
-    until: (what, ask) => eventually(what, ask),
+    node: makeNode,
+    ...groupsOf(makeNode),
+    until: (what, question) => eventually(what, question),
+    pass: pause,
     close: () => lab.close(),
   };
 }
@@ -61,37 +148,41 @@ const STEP_MS = 100;
 const PATIENCE_MS = 30_000;
 
 /** Time passes only while somebody waits. */
-export function modelWorld(): Promise<EtcdWorld> {
+function modelWorld(version: EtcdVersion): EtcdWorld {
   const model = new ModelEtcd();
-  const until = async <T>(what: string, ask: () => Promise<T | undefined>): Promise<T> => {
+  const etcd = modelPorts(model);
+  const until: EtcdWorld['until'] = async (what, question) => {
     for (let waited = 0; waited <= PATIENCE_MS; waited += STEP_MS) {
-      const answer = await ask();
+      const answer = await question();
       if (answer !== undefined) return answer;
       model.advance(STEP_MS);
     }
     throw new Error(`waited in vain for: ${what}`);
   };
-  const etcd = modelPorts(model);
-  return Promise.resolve({
+  const makeNode: EtcdWorld['node'] = (name, options = {}) => {
+    const node = model.node(name, { ...options, version });
+    const hasLeader = async (): Promise<true | undefined> => {
+      const status = await etcd.status(ask(node));
+      return status.ok && status.value.leader !== 0n ? true : undefined;
+    };
+    return {
+      name,
+      endpoint: node.endpoint,
+      peerURL: node.peerURL,
+      start: (join_) => model.start(node, join_),
+      startAndKill: async (join_) => model.startAndKill(node, join_),
+      ready: async () => void (await until(`${name} has a leader`, hasLeader)),
+      stop: async () => model.stop(node),
+      wipe: () => model.wipe(node),
+      ended: () => until(`${name} ends`, async () => (node.running ? undefined : node.lastWords)),
+    };
+  };
+  return {
     etcd,
+    node: makeNode,
+    ...groupsOf(makeNode),
     until,
-    node: (name, options) => {
-      const node = model.node(name, options);
-      const hasLeader = async (): Promise<true | undefined> => {
-        const status = await etcd.maintenance.status({ endpoint: node.endpoint, timeoutMs: 1_000 });
-        return status.ok && status.value.leader !== 0n ? true : undefined;
-      };
-      return {
-        name,
-        endpoint: node.endpoint,
-        peerURL: node.peerURL,
-        start: (join) => model.start(node, join),
-        ready: async () => void (await until(`${name} has a leader`, hasLeader)),
-        stop: async () => model.stop(node),
-        wipe: () => model.wipe(node),
-        ended: () => until(`${name} ends`, async () => (node.running ? undefined : node.lastWords)),
-      };
-    },
+    pass: async (ms) => model.advance(ms),
     close: async () => {},
-  });
+  };
 }

@@ -1,28 +1,114 @@
-/** The membership of one etcd cluster and its rules for changing it, as etcd 3.6.16 has them. Knows no processes. */
+/** The membership of one etcd cluster and its rules for changing it, as etcd has them. Knows no processes. */
 import { createHash } from 'node:crypto';
 import type { MemberEntry } from '../../../src/etcd/client.ts';
-import type { EtcdError, EtcdErrorKind } from '../../../src/etcd/errors.ts';
+import { Alarms } from './etcd-alarms.ts';
+import { KeyStore } from './etcd-keys.ts';
+import type { Refusal } from './etcd-said.ts';
+import { Users } from './etcd-users.ts';
 
 /** Peers count as healthy when they have been connected for this long. */
 export const HEALTH_MS = 5_000;
 /** A learner is promoted when it has this part of what the leader has. */
 const READY_PART = 0.9;
 
-/** What has been agreed on: the same for all members; each has applied it up to some index. */
-export interface Group {
-  readonly clusterId: bigint;
+/** What a member has that has applied everything that was agreed on. */
+export interface State {
   readonly members: Map<bigint, MemberEntry>;
   readonly removed: Set<bigint>;
+  readonly keys: KeyStore;
+  readonly leases: Map<bigint, bigint>;
+  readonly users: Users;
+  readonly alarms: Alarms;
+  /** The version that all members understand; nothing until they have agreed on one. */
+  version: string | undefined;
+  downgradeTo: string | undefined;
+}
+
+type Entry = (state: State) => unknown;
+
+const newState = (members: readonly MemberEntry[]): State => ({
+  members: new Map(members.map((member) => [member.id, member])),
+  removed: new Set(),
+  keys: new KeyStore(),
+  leases: new Map(),
+  users: new Users(),
+  alarms: new Alarms(),
+  version: undefined,
+  downgradeTo: undefined,
+});
+
+/** One cluster: the log that was agreed on, what became of it, and who leads. Each member has applied it up to some index. */
+export class Group {
+  readonly clusterId: bigint;
   /** Members that have taken part once: their empty disks cannot start anew. */
-  readonly bootstrapped: Set<bigint>;
-  /** Members whose log the present leader has seen. It counts on what they had; a new leader asks first. */
-  readonly seen: Set<bigint>;
-  readonly keys: Map<string, { readonly value: Uint8Array; readonly index: number; readonly revision: bigint }[]>;
-  index: number;
-  revision: bigint;
-  term: bigint;
+  readonly bootstrapped = new Set<bigint>();
+  /** How far the log of each member reaches that the present leader has heard of. It counts on that; a new leader asks first. */
+  readonly matches = new Map<bigint, number>();
+  /** Where the log was cut, each time that those who elected had less of it. */
+  readonly cuts: number[] = [];
+  /** When a lease ends, as the leader reckons; a new leader gives each its whole time again. */
+  readonly leaseEnds = new Map<bigint, number>();
+  readonly #founders: readonly MemberEntry[];
+  readonly #log: Entry[] = [];
+  #state: State;
+  term = 1n;
   leader: bigint | undefined;
   leaderLostAt: number;
+  versionCheckedAt: number;
+
+  constructor(clusterId: bigint, founders: readonly MemberEntry[], now: number) {
+    this.clusterId = clusterId;
+    this.#founders = founders;
+    this.#state = newState(founders);
+    this.leaderLostAt = this.versionCheckedAt = now;
+  }
+
+  get index(): number {
+    return this.#founders.length + this.#log.length;
+  }
+  get state(): State {
+    return this.#state;
+  }
+  get members(): ReadonlyMap<bigint, MemberEntry> {
+    return this.#state.members;
+  }
+  get removed(): ReadonlySet<bigint> {
+    return this.#state.removed;
+  }
+  get revision(): bigint {
+    return this.#state.keys.revision;
+  }
+
+  /** Agrees on a change. It is made again, on another state, for a member that is behind: it must depend on nothing else. */
+  commit<T>(change: (state: State) => T): T {
+    this.#log.push(change);
+    return change(this.#state);
+  }
+
+  /** What a member has that has applied the log up to this index. */
+  stateAt(index: number, from?: Behind): State {
+    if (index >= this.index) return this.#state;
+    const start =
+      from && from.index <= index ? from : { index: this.#founders.length, state: newState(this.#founders) };
+    for (const entry of this.#log.slice(start.index - this.#founders.length, index - this.#founders.length))
+      entry(start.state);
+    return start.state;
+  }
+
+  /** Those who elect have no more than this: what was agreed on with others is lost. */
+  forgetAfter(index: number): void {
+    if (index >= this.index) return;
+    this.cuts.push(Math.max(index, this.#founders.length));
+    this.#log.length = Math.max(0, index - this.#founders.length);
+    this.#state = newState(this.#founders);
+    for (const entry of this.#log) entry(this.#state);
+  }
+}
+
+/** A state that is behind, kept so that the next question does not begin at the first entry. */
+export interface Behind {
+  readonly index: number;
+  readonly state: State;
 }
 
 /** What a member knows about its peers when a change is asked of it. */
@@ -47,43 +133,11 @@ export function clusterIdOf(members: readonly bigint[]): bigint {
   return sha1(data);
 }
 
-export const newGroup = (clusterId: bigint, members: readonly MemberEntry[], now: number): Group => ({
-  clusterId,
-  members: new Map(members.map((member) => [member.id, member])),
-  removed: new Set(),
-  bootstrapped: new Set(),
-  seen: new Set(),
-  keys: new Map(),
-  index: members.length,
-  revision: 1n,
-  term: 1n,
-  leader: undefined,
-  leaderLostAt: now,
-});
-
 export const voters = (group: Group): readonly MemberEntry[] =>
   [...group.members.values()].filter(({ isLearner }) => !isLearner);
 export const quorum = (size: number): number => Math.floor(size / 2) + 1;
-export const inOrder = (group: Group): readonly MemberEntry[] =>
-  [...group.members.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
-
-const WORDS = {
-  notEnoughStarted: 're-configuration failed due to not enough started members',
-  unhealthyCluster: 'unhealthy cluster',
-  peerURLExists: 'Peer URLs already exists',
-  alreadyExists: 'member ID already exist',
-  badPeerURL: 'given member URLs are invalid',
-  tooManyLearners: 'too many learner members in cluster',
-  learnerNotReady: 'can only promote a learner member which is in sync with leader',
-  notLearner: 'can only promote a learner member',
-  notFound: 'member not found',
-  learnerRefused: 'rpc not supported for learner',
-  notLeader: 'not leader',
-  timeout: 'request timed out',
-} as const satisfies Partial<Record<EtcdErrorKind, string>>;
-
-export type Refusal = keyof typeof WORDS;
-export const refusal = (kind: Refusal): EtcdError => ({ kind, message: `etcdserver: ${WORDS[kind]}` });
+export const inOrder = ({ members }: Pick<Group, 'members'>): readonly MemberEntry[] =>
+  [...members.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 const started = (members: readonly MemberEntry[]): number => members.filter(({ name }) => name !== '').length;
 const connected = (group: Group, peers: Peers): number =>

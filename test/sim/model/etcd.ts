@@ -4,84 +4,76 @@
  */
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
-import { clusterIdOf, type Group, inOrder, memberIdOf, newGroup, type Peers, quorum, voters } from './etcd-group.ts';
+import { begin, type ModelJoin } from './etcd-begin.ts';
+import { Group, inOrder, type Peers, quorum, type State, voters } from './etcd-group.ts';
+import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
+import { isRefusal } from './etcd-said.ts';
+import { checkVersion, mayStart, minorOf } from './etcd-version.ts';
 
-export interface ModelJoin {
-  readonly initialCluster: string;
-  readonly state: 'new' | 'existing';
-  readonly token?: string;
-}
-
-/** A data directory: what survives the process. */
-interface Disk {
-  readonly group: Group;
-  readonly id: bigint;
-  applied: number;
-}
-
-export interface ModelNode {
-  readonly name: string;
-  readonly endpoint: string;
-  readonly peerURL: string;
-  readonly maxLearners: number;
-  disk: Disk | undefined;
-  running: boolean;
-  /** Cut off from clients and peers. */
-  isolated: boolean;
-  /** Does not receive its leader's log: a slow learner. */
-  stalled: boolean;
-  startedAt: number;
-  reachableSince: number;
-  lastWords: string;
-}
-
-export interface NodeOptions {
-  readonly maxLearners?: number;
-  /** Where clients and peers find it; by default addresses of its own. */
-  readonly endpoint?: string;
-  readonly peerURL?: string;
-}
+export type { ModelJoin } from './etcd-begin.ts';
+export type { ModelNode, NodeOptions } from './etcd-node.ts';
 
 export const ELECTION_MS = 1_000;
-const DEFAULT_TOKEN = 'etcd-cluster';
-
+export const DEFAULT_VERSION = '3.6.16';
+const REMOVED = 'the member has been permanently removed from the cluster';
 export class ModelEtcd {
   readonly nodes: ModelNode[] = [];
-  readonly #groups = new Map<bigint, Group>();
+  readonly groups = new Map<bigint, Group>();
   now = 0;
+  #count = 0;
+  #waiting = new Set<() => void>();
 
   node(name: string, options: NodeOptions = {}): ModelNode {
-    const address = `10.0.0.${this.nodes.length + 1}`;
-    const { maxLearners = 1, endpoint = `http://${address}:2379`, peerURL = `http://${address}:2380` } = options;
+    const address = `10.${Math.floor(++this.#count / 65_536)}.${Math.floor(this.#count / 256) % 256}.${this.#count % 256}`;
     const node: ModelNode = {
       name,
-      endpoint,
-      peerURL,
-      maxLearners,
+      endpoint: options.endpoint ?? `http://${address}:2379`,
+      peerURL: options.peerURL ?? `http://${address}:2380`,
+      options,
+      maxLearners: options.maxLearners ?? 1,
+      version: options.version ?? DEFAULT_VERSION,
       disk: undefined,
       running: false,
+      serving: false,
       isolated: false,
       stalled: false,
       startedAt: 0,
       reachableSince: 0,
       lastWords: '',
+      tokens: new Map(),
     };
     this.nodes.push(node);
     return node;
   }
 
+  /** The node and its disk are gone for good. */
+  discard(node: ModelNode): void {
+    this.stop(node);
+    node.disk = undefined;
+    this.nodes.splice(this.nodes.indexOf(node), 1);
+  }
+
   /** Starts the process. One that cannot go on has ended when this returns, and `lastWords` says why. */
   start(node: ModelNode, join: ModelJoin): void {
-    node.startedAt = node.reachableSince = this.now;
-    node.lastWords = '';
-    node.running = true;
-    const why = node.disk ? this.#resume(node.disk) : this.#begin(node, join);
+    this.#run(node);
+    const why = flagsOf(node) ?? (node.disk ? this.#resume(node, node.disk) : begin(this, node, join));
     if (why !== undefined) this.#end(node, why);
     this.settle();
   }
 
+  /** Kills it in its very first start, when its log has been made and nothing written to it. */
+  startAndKill(node: ModelNode, join: ModelJoin): void {
+    this.#run(node);
+    if (!node.disk && flagsOf(node) === undefined && begin(this, node, join) === undefined && join.state === 'new') {
+      const { group, id } = node.disk as unknown as Disk;
+      group.bootstrapped.delete(id);
+      node.disk = newDisk(new Group(group.clusterId, [], this.now), id); // of a cluster that nobody is a member of
+    }
+    this.stop(node);
+  }
+
   stop(node: ModelNode): void {
-    node.running = false;
+    node.running = node.serving = false;
     this.settle();
   }
 
@@ -102,20 +94,31 @@ export class ModelEtcd {
 
   /** Lets happen what does not need time: logs are copied, names published, leaders lost and found, the removed end. */
   settle(): void {
-    for (const group of new Set(this.nodes.flatMap(({ disk }) => (disk ? [disk.group] : [])))) {
-      this.#elect(group);
+    for (const [group, live] of this.#alive()) {
+      copyLog(group, live);
+      this.#elect(group, live);
       if (group.leader === undefined) continue;
-      for (const node of this.live(group)) {
-        const { disk } = node;
-        if (!disk) continue;
-        if (!node.stalled) disk.applied = group.index;
-        group.seen.add(disk.id);
-        const entry = group.members.get(disk.id);
-        if (entry?.name === '' && !node.stalled) publish(group, entry, node);
-        if (group.removed.has(disk.id)) this.#end(node, 'the member has been permanently removed from the cluster');
-      }
-      this.#elect(group);
+      for (const node of live) if (node.disk) this.#follow(node, node.disk);
+      checkVersion(group, live, this.now);
+      expireLeases(group, this.now);
+      this.#elect(group, live);
     }
+    if (this.#waiting.size === 0) return;
+    const waiting = Array.from(this.#waiting);
+    for (const wake of waiting) wake();
+  }
+
+  /** Resolves when something may have happened. */
+  change(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
   }
 
   /** Processes of a cluster that can reach each other. */
@@ -124,121 +127,152 @@ export class ModelEtcd {
   }
 
   peers(node: ModelNode, disk: Disk): Peers {
-    const nodeOf = (id: bigint): ModelNode | undefined => this.live(disk.group).find((each) => each.disk?.id === id);
     const { group } = disk;
+    const live = this.live(group);
     return {
       self: disk.id,
       now: this.now,
       activeSince: (id) => {
-        const peer = nodeOf(id);
+        const peer = live.find((each) => each.disk?.id === id);
         return peer && !node.isolated
           ? Math.max(node.startedAt, peer.startedAt, node.reachableSince, peer.reachableSince)
           : undefined;
       },
-      match: (id) => this.nodes.find((each) => each.disk?.group === group && each.disk.id === id)?.disk?.applied ?? 0,
+      match: (id) => group.matches.get(id) ?? 0,
     };
   }
 
   /** Asks a member: the question is answered by `serve` if somebody is there to ask. */
   ask<T>(ask: Ask, serve: (node: ModelNode, disk: Disk) => T | EtcdError): Promise<Answer<T>> {
+    if (ask.signal?.aborted) return Promise.resolve(failed('canceled', 'the caller gave up'));
     this.settle();
     const node = this.nodes.find(({ endpoint }) => endpoint === ask.endpoint);
-    const gone = (kind: 'unreachable' | 'timeout', message: string): Answer<T> => ({
-      ok: false,
-      error: { kind, message },
-    });
-    if (!node?.running || !node.disk) return Promise.resolve(gone('unreachable', 'connect ECONNREFUSED'));
-    if (node.isolated) return Promise.resolve(gone('timeout', 'the operation timed out'));
+    if (!node?.running || !node.disk) return Promise.resolve(failed('unreachable', 'connect ECONNREFUSED'));
+    if (node.isolated || !node.serving) return Promise.resolve(failed('timeout', 'the operation timed out'));
+    const { clusterId } = node.disk.group;
     const answer = serve(node, node.disk);
     this.settle();
-    return Promise.resolve(isError(answer) ? { ok: false, error: answer } : { ok: true, value: answer });
+    if (isRefusal(answer)) return Promise.resolve({ ok: false, error: answer });
+    const meant = ask.access?.clusterId;
+    if (meant !== undefined && meant !== clusterId)
+      return Promise.resolve(failed('wrongCluster', `the answer is from cluster ${clusterId.toString(16)}`));
+    return Promise.resolve({ ok: true, value: answer });
   }
 
-  #begin(node: ModelNode, { initialCluster, state, token = DEFAULT_TOKEN }: ModelJoin): string | undefined {
-    const listed = initialCluster.split(',').map((pair) => pair.split('=') as [string, string]);
-    if (!listed.some(([name, url]) => name === node.name && url === node.peerURL))
-      return `couldn't find local name "${node.name}" in the initial cluster configuration`;
-    return state === 'new' ? this.#bootstrap(node, listed, token) : this.#join(node, listed);
+  #alive(): Map<Group, ModelNode[]> {
+    const alive = new Map<Group, ModelNode[]>();
+    for (const node of this.nodes) {
+      if (!node.disk) continue;
+      rebase(node.disk);
+      const live = alive.get(node.disk.group) ?? [];
+      if (live.length === 0) alive.set(node.disk.group, live);
+      if (node.running && !node.isolated) live.push(node);
+    }
+    return alive;
   }
 
-  /** All of the list at once, and ids from the list and the token alone: an emptied seed comes back as the same cluster. */
-  #bootstrap(node: ModelNode, listed: readonly [string, string][], token: string): string | undefined {
-    const entries = listed.map(([name, url]) => anEntry(memberIdOf([url], token), name, url));
-    const id = memberIdOf([node.peerURL], token);
-    const clusterId = clusterIdOf(entries.map((entry) => entry.id));
-    const known = this.#groups.get(clusterId);
-    const others = known && this.live(known).some((each) => each !== node);
-    if (others && known.bootstrapped.has(id)) return `member ${id.toString(16)} has already been bootstrapped`;
-    const stale = !known || known.bootstrapped.has(id);
-    const group = stale ? newGroup(clusterId, entries, this.now) : known;
-    this.#groups.set(clusterId, group);
-    group.bootstrapped.add(id);
-    node.disk = { group, id, applied: 0 };
-    return undefined;
+  #follow(node: ModelNode, disk: Disk): void {
+    const { group, id } = disk;
+    if (!node.stalled) {
+      if (!node.serving) publish(group, id, node);
+      disk.applied = group.index;
+      node.serving = true;
+    }
+    group.matches.set(id, disk.applied);
+    if (group.removed.has(id)) this.#end(node, REMOVED);
   }
 
-  #join(node: ModelNode, listed: readonly [string, string][]): string | undefined {
-    const urls = listed.map(([, url]) => url);
-    const peer = this.nodes.find(
-      (each) => each !== node && each.running && !each.isolated && each.disk && urls.includes(each.peerURL),
+  #resume(node: ModelNode, disk: Disk): string | undefined {
+    const { group, id } = disk;
+    if (group.removed.has(id) && this.live(group).some((each) => each.disk?.id !== id)) return REMOVED;
+    return mayStart(node.version, stateOf(disk));
+  }
+
+  #elect(group: Group, live: readonly ModelNode[]): void {
+    const size = voters(group).length;
+    const able = live.filter(
+      ({ disk, stalled }) => disk && !stalled && group.members.get(disk.id)?.isLearner === false,
     );
-    if (!peer?.disk) return 'cannot fetch cluster info from peer urls';
-    const { group } = peer.disk;
-    if (group.members.size !== urls.length) return 'error validating peerURLs: member count is unequal';
-    const strange = [...group.members.values()].some(({ peerURLs }) => !peerURLs.some((url) => urls.includes(url)));
-    if (strange) return 'error validating peerURLs: PeerURLs: no match found for existing member';
-    const own = [...group.members.values()].find(({ peerURLs }) => peerURLs.includes(node.peerURL));
-    if (!own) return 'error validating peerURLs: PeerURLs: no match found for existing member';
-    // The leader counts on what this member had: without it, raft stops rather than forget an agreement. A leader that
-    // has not seen it yet notices nothing.
-    if (group.seen.has(own.id)) return 'tocommit is out of range. Was the raft log corrupted, truncated, or lost?';
-    group.bootstrapped.add(own.id);
-    node.disk = { group, id: own.id, applied: 0 };
-    return undefined;
-  }
-
-  #resume({ group, id }: Disk): string | undefined {
-    const told = group.removed.has(id) && this.live(group).some(({ disk }) => disk?.id !== id);
-    return told ? 'the member has been permanently removed from the cluster' : undefined;
-  }
-
-  #elect(group: Group): void {
-    const present = voters(group);
-    const able = this.live(group).filter(({ disk }) => disk && present.some((voter) => voter.id === disk.id));
-    const enough = able.length >= quorum(present.length);
+    const enough = able.length >= quorum(size);
     if (group.leader !== undefined && (!enough || !able.some(({ disk }) => disk?.id === group.leader))) {
       group.leader = undefined;
       group.leaderLostAt = this.now;
     }
     if (group.leader !== undefined || !enough) return;
-    if (present.length > 1 && this.now - group.leaderLostAt < ELECTION_MS) return;
-    const [best] = able.toSorted((a, b) => (b.disk?.applied ?? 0) - (a.disk?.applied ?? 0));
-    group.leader = best?.disk?.id;
-    group.seen.clear();
+    if (size > 1 && this.now - group.leaderLostAt < ELECTION_MS) return;
+    const applied = ({ disk }: ModelNode): number => disk?.applied ?? 0;
+    const [best] = able.toSorted((a, b) => applied(b) - applied(a));
+    if (!best?.disk) return;
+    group.forgetAfter(best.disk.applied); // an emptied leader is let in: then what only it had is gone for all
+    this.lead(group, best.disk.id);
+  }
+
+  lead(group: Group, id: bigint): void {
+    group.leader = id;
+    group.matches.clear();
+    group.leaseEnds.clear();
     group.term++;
   }
 
+  #run(node: ModelNode): void {
+    node.startedAt = node.reachableSince = this.now;
+    node.lastWords = '';
+    node.running = true;
+    node.serving = false;
+    node.tokens.clear();
+  }
+
   #end(node: ModelNode, why: string): void {
-    node.running = false;
+    node.running = node.serving = false;
     node.lastWords = why;
   }
 }
 
-const isError = (value: unknown): value is EtcdError =>
-  typeof value === 'object' && value !== null && 'kind' in value && 'message' in value;
-
-const anEntry = (id: bigint, name: string, url: string): MemberEntry => ({
-  id,
-  name,
-  peerURLs: [url],
-  clientURLs: [],
-  isLearner: false,
+const failed = (kind: EtcdError['kind'], message: string): { ok: false; error: EtcdError } => ({
+  ok: false,
+  error: { kind, message },
 });
 
-function publish(group: Group, entry: MemberEntry, node: ModelNode): void {
-  group.members.set(entry.id, { ...entry, name: node.name, clientURLs: [node.endpoint] });
-  group.index++;
+const flagsOf = ({ version, options }: ModelNode): string | undefined =>
+  options.maxLearners !== undefined && minorOf(version) < 6
+    ? 'flag provided but not defined: -max-learners'
+    : undefined;
+
+/** What was agreed on is with those who agreed, even if it says that they are no longer enough. */
+function copyLog(group: Group, live: readonly ModelNode[]): void {
+  if (!live.some(({ disk }) => disk?.id === group.leader)) return;
+  for (const { disk, serving, stalled } of live) {
+    if (!disk || !serving || stalled) continue;
+    disk.applied = group.index;
+    group.matches.set(disk.id, disk.applied);
+  }
+}
+
+/** A member tells the others its name and its addresses every time it starts. */
+function publish(group: Group, id: bigint, node: ModelNode): void {
+  const entry: Partial<MemberEntry> = { name: node.name, clientURLs: [node.endpoint] };
+  group.commit(({ members }) => {
+    const known = members.get(id);
+    if (known) members.set(id, { ...known, ...entry });
+  });
+}
+
+function expireLeases(group: Group, now: number): void {
+  for (const [id, seconds] of group.state.leases) {
+    const end = group.leaseEnds.get(id);
+    if (end === undefined) group.leaseEnds.set(id, now + Number(seconds) * 1_000);
+    else if (end <= now) group.commit((state) => revoke(state, id));
+  }
+}
+
+/** A lease goes with its keys. */
+export function revoke({ leases, keys }: State, id: bigint): void {
+  leases.delete(id);
+  keys.deleteLeased(id);
 }
 
 /** The list as a member gives it. */
-export const membershipOf = (group: Group) => ({ clusterId: group.clusterId, members: inOrder(group) });
+export const membershipOf = ({ clusterId, members }: Pick<Group, 'clusterId' | 'members'>) => ({
+  clusterId,
+  members: inOrder({ members }),
+});

@@ -1,0 +1,104 @@
+/** The start of a member without data: a new cluster, or a place in one that exists. */
+import type { MemberEntry } from '../../../src/etcd/client.ts';
+import { clusterIdOf, Group, memberIdOf } from './etcd-group.ts';
+import { type ModelNode, newDisk } from './etcd-node.ts';
+import { mayStart } from './etcd-version.ts';
+
+export interface ModelJoin {
+  readonly initialCluster: string;
+  readonly state: 'new' | 'existing';
+  readonly token?: string;
+}
+
+/** Everybody that there is. */
+interface Scene {
+  readonly nodes: readonly ModelNode[];
+  readonly groups: Map<bigint, Group>;
+  readonly now: number;
+}
+
+type Listed = readonly (readonly [name: string, url: string])[];
+
+const DEFAULT_TOKEN = 'etcd-cluster';
+const LOST = 'tocommit is out of range. Was the raft log corrupted, truncated, or lost?';
+const UNMATCHED = 'error validating peerURLs: PeerURLs: no match found for existing member';
+
+/** Why it cannot, or nothing when it has a disk now. */
+export function begin(scene: Scene, node: ModelNode, join: ModelJoin): string | undefined {
+  const { initialCluster, state, token = DEFAULT_TOKEN } = join;
+  const listed = initialCluster.split(',').map((pair) => pair.split('=') as [string, string]);
+  if (!listed.some(([name, url]) => name === node.name && url === node.peerURL))
+    return `couldn't find local name "${node.name}" in the initial cluster configuration`;
+  return state === 'new' ? bootstrap(scene, node, listed, token) : takePlace(scene, node, listed);
+}
+
+/** Those of the list that can be asked, except the one that asks. */
+const peersOf = ({ nodes }: Scene, node: ModelNode, listed: Listed): readonly ModelNode[] =>
+  nodes.filter(
+    (each) =>
+      each !== node && each.running && !each.isolated && each.disk && listed.some(([, url]) => url === each.peerURL),
+  );
+
+/** All of the list at once, and ids from the list and the token alone: an emptied seed comes back as the same cluster. */
+function bootstrap(scene: Scene, node: ModelNode, listed: Listed, token: string): string | undefined {
+  const founders = listed.map(([name, url]) => anEntry(memberIdOf([url], token), name, url));
+  const id = memberIdOf([node.peerURL], token);
+  const clusterId = clusterIdOf(founders.map((entry) => entry.id));
+  const known = peersOf(scene, node, listed).some(
+    ({ disk }) => (disk?.group.members.get(id)?.clientURLs.length ?? 0) > 0,
+  );
+  if (known) return `member ${id.toString(16)} has already been bootstrapped`;
+  const group = theSame(scene, node, listed, clusterId, id) ?? new Group(clusterId, founders, scene.now);
+  if (isMissed(group, id)) return LOST;
+  scene.groups.set(clusterId, group);
+  group.bootstrapped.add(id);
+  node.disk = newDisk(group, id);
+  return undefined;
+}
+
+/** The cluster of that id, as far as it is still there: others of the list that wait, or those that it has grown to. */
+function theSame(
+  { groups, nodes }: Scene,
+  node: ModelNode,
+  listed: Listed,
+  clusterId: bigint,
+  id: bigint,
+): Group | undefined {
+  const group = groups.get(clusterId);
+  if (!group?.bootstrapped.has(id)) return group;
+  const others = nodes.filter((each) => each !== node && each.disk?.group === group);
+  // A seed that nobody answers makes a cluster of its own before anybody can tell it what it was.
+  return others.some(({ running }) => running || listed.length > 1) ? group : undefined;
+}
+
+function takePlace(scene: Scene, node: ModelNode, listed: Listed): string | undefined {
+  const urls = listed.map(([, url]) => url);
+  const [peer] = peersOf(scene, node, listed);
+  if (!peer?.disk) return 'cannot fetch cluster info from peer urls';
+  const { group } = peer.disk;
+  const members = [...group.members.values()];
+  if (members.length !== urls.length) return 'error validating peerURLs: member count is unequal';
+  if (members.some(({ peerURLs }) => !peerURLs.some((url) => urls.includes(url)))) return UNMATCHED;
+  const own = members.find(({ peerURLs }) => peerURLs.includes(node.peerURL));
+  if (!own) return UNMATCHED;
+  const tooOld = mayStart(node.version, group.state);
+  if (tooOld !== undefined) return tooOld;
+  if (isMissed(group, own.id)) return LOST;
+  group.bootstrapped.add(own.id);
+  node.disk = newDisk(group, own.id);
+  return undefined;
+}
+
+/**
+ * The leader counts on what this member had: without it, raft stops rather than forget an agreement. A leader that has not
+ * seen it yet, or that is yet to be elected, notices nothing.
+ */
+const isMissed = (group: Group, id: bigint): boolean => group.leader !== undefined && group.matches.has(id);
+
+const anEntry = (id: bigint, name: string, url: string): MemberEntry => ({
+  id,
+  name,
+  peerURLs: [url],
+  clientURLs: [],
+  isLearner: false,
+});

@@ -1,0 +1,129 @@
+/** Who gets through to a member: what a learner refuses, whoever must log in, and the client's way of doing so. */
+import type { Ask } from '../../../src/etcd/client.ts';
+import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import { type Login, Logins, type Token } from '../../../src/etcd/login.ts';
+import type { ModelEtcd } from './etcd.ts';
+import type { Group, State } from './etcd-group.ts';
+import { type Disk, type ModelNode, stateOf } from './etcd-node.ts';
+import { isRefusal, said } from './etcd-said.ts';
+
+export interface Call {
+  readonly node: ModelNode;
+  readonly disk: Disk;
+  readonly group: Group;
+  /** As this member has it. */
+  readonly state: State;
+  /** Nobody when nobody has to log in. */
+  readonly user: string | undefined;
+}
+
+export interface Needs {
+  /** Whom it is for, when authentication is on. */
+  readonly who: 'anyone' | 'user' | 'root';
+  /** Whether a learner answers it. */
+  readonly learner?: boolean;
+}
+
+const TOKEN_SECONDS = 300;
+const clusterOf = ({ access, endpoint }: Ask): string => access?.cluster ?? endpoint;
+
+export const isLearner = ({ disk, state }: Pick<Call, 'disk' | 'state'>): boolean =>
+  state.members.get(disk.id)?.isLearner ?? false;
+
+/** A change needs a leader, and with it a quorum. */
+export const agreed = <T>({ group }: Call, change: (state: State) => T): T | EtcdError =>
+  group.leader === undefined ? said('timeout') : group.commit(change);
+
+interface Issued {
+  readonly user: string;
+  readonly stamp: number;
+  readonly epoch: number;
+}
+
+export class Gate {
+  readonly model: ModelEtcd;
+  readonly #logins = new Logins();
+  readonly #issued = new Map<string, Issued>();
+
+  constructor(model: ModelEtcd) {
+    this.model = model;
+  }
+
+  async ask<T>(ask: Ask, needs: Needs, serve: (call: Call) => T | EtcdError): Promise<Answer<T>> {
+    for (let attempt = 1; ; attempt++) {
+      const token = await this.#token(ask);
+      if (!token.ok) return token;
+      const answer = await this.model.ask(ask, (node, disk) => {
+        const call = this.enter(node, disk, needs, token.value);
+        return isRefusal(call) ? call : serve(call);
+      });
+      if (answer.ok || attempt > 1 || !this.#loginAgain(ask, token.value, answer.error)) return answer;
+    }
+  }
+
+  authenticate(ask: Ask, login: Login): Promise<Answer<string>> {
+    return this.model.ask(ask, (node, disk) => {
+      const call = this.enter(node, disk, { who: 'anyone' }, undefined);
+      return isRefusal(call) ? call : this.#logIn(call, login);
+    });
+  }
+
+  forget(cluster: string): void {
+    this.#logins.forget(cluster);
+  }
+
+  /** The token of a call that is not asked in this way: a stream. */
+  token(ask: Ask): Promise<Answer<Token>> {
+    return this.#token(ask);
+  }
+
+  enter(node: ModelNode, disk: Disk, { who, learner = false }: Needs, token: Token): Call | EtcdError {
+    const { group } = disk;
+    const state = stateOf(disk);
+    const call: Call = { node, disk, group, state, user: undefined };
+    if (!learner && isLearner(call)) return said('learnerRefused');
+    if (!state.users.enabled) return call;
+    const user = token === undefined ? undefined : this.#userOf(call, token);
+    if (isRefusal(user)) return user;
+    if (who !== 'anyone' && user === undefined) return said('authRequired');
+    if (who === 'root' && !state.users.isRoot(user ?? '')) return said('permissionDenied');
+    return { ...call, user };
+  }
+
+  /** A token lives for a while after it was used last, and only in processes that were there when it was issued. */
+  #userOf({ node, state }: Call, token: string): string | EtcdError {
+    const issued = this.#issued.get(token);
+    const { users } = state;
+    const lives = (node.tokens.get(token) ?? 0) > this.model.now;
+    if (!issued || !lives || issued.epoch !== users.epoch || issued.stamp !== users.stampOf(issued.user))
+      return said('invalidToken');
+    node.tokens.set(token, this.model.now + tokenMs(node));
+    return issued.user;
+  }
+
+  #logIn({ group, state: { users } }: Call, login: Login): string | EtcdError {
+    if (!users.enabled) return said('authNotEnabled');
+    if (!users.accepts(login)) return said('authFailed');
+    if (group.leader === undefined) return said('timeout');
+    const token = `token.${this.#issued.size + 1}`;
+    this.#issued.set(token, { user: login.user, stamp: users.stampOf(login.user) ?? 0, epoch: users.epoch });
+    for (const node of this.model.live(group)) node.tokens.set(token, this.model.now + tokenMs(node));
+    return token;
+  }
+
+  async #token(ask: Ask): Promise<Answer<Token>> {
+    const login = ask.access?.login?.();
+    if (!login) return { ok: true, value: undefined };
+    const got = await this.#logins.token(clusterOf(ask), login, () => this.authenticate(ask, login));
+    return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
+  }
+
+  #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
+    if (!ask.access?.login?.()) return false;
+    const stale = error.kind === 'invalidToken' || (error.kind === 'authRequired' && token === undefined);
+    if (stale) this.#logins.drop(clusterOf(ask), token);
+    return stale;
+  }
+}
+
+const tokenMs = ({ options }: ModelNode): number => (options.tokenSeconds ?? TOKEN_SECONDS) * 1_000;

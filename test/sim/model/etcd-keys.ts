@@ -1,0 +1,171 @@
+/** The keys of a cluster with their history, as every member has them that has applied the same changes. */
+import { crc32 } from 'node:zlib';
+import type { EtcdError } from '../../../src/etcd/errors.ts';
+import {
+  type Bytes,
+  bytes,
+  type Condition,
+  type Keys,
+  type KeyValue,
+  keyRange,
+  type Operation,
+  type OperationAnswer,
+  type RangeAnswer,
+  type RangeOptions,
+} from '../../../src/etcd/kv.ts';
+import { said } from './etcd-said.ts';
+
+export interface Change {
+  readonly type: 'put' | 'delete';
+  readonly kv: KeyValue;
+  readonly previous: KeyValue | undefined;
+}
+
+const NOTHING = new Uint8Array();
+/** What a version of a key takes beside its bytes. */
+const OVERHEAD = 256;
+
+/** Compares as etcd does: byte by byte. */
+const nameOf = (key: Bytes): string => Buffer.from(bytes(key)).toString('latin1');
+export const costOf = (key: Bytes, value: Bytes): number => OVERHEAD + bytes(key).length + bytes(value).length;
+
+/** Whether a key is one of these: from the first up to the end; all from the first with an end of one zero. */
+export function within(keys: Keys): (name: string) => boolean {
+  const { key, rangeEnd } = keyRange(keys);
+  const [first, end] = [nameOf(key), nameOf(rangeEnd)];
+  if (end === '') return (name) => name === first;
+  return end === '\0' ? (name) => name >= first : (name) => name >= first && name < end;
+}
+
+export class KeyStore {
+  revision = 1n;
+  compacted = 0n;
+  /** Of every version that is kept. */
+  bytes = 0;
+  /** What a watch can still be told, in order. */
+  changes: Change[] = [];
+  readonly #history = new Map<string, Change[]>();
+
+  put(key: Bytes, value: Bytes, lease = 0n, at = this.revision + 1n): bigint {
+    const name = nameOf(key);
+    const previous = this.#last(name, at);
+    this.#add(name, {
+      type: 'put',
+      kv: {
+        key: bytes(key),
+        value: bytes(value),
+        createRevision: previous?.createRevision ?? at,
+        modRevision: at,
+        version: (previous?.version ?? 0n) + 1n,
+        lease,
+      },
+      previous,
+    });
+    this.revision = at;
+    return at;
+  }
+
+  /** How many there were. */
+  delete(keys: Keys, at = this.revision + 1n): number {
+    const found = this.#found(within(keys), this.revision > at ? this.revision : at);
+    for (const [name, previous] of found) {
+      const kv = { ...previous, value: NOTHING, createRevision: 0n, modRevision: at, version: 0n, lease: 0n };
+      this.#add(name, { type: 'delete', kv, previous });
+    }
+    if (found.length > 0) this.revision = at;
+    return found.length;
+  }
+
+  /** All that hang on a lease. */
+  deleteLeased(lease: bigint): void {
+    const at = this.revision + 1n;
+    for (const { key } of this.leased(lease)) this.delete({ key }, at);
+  }
+
+  leased(lease: bigint): readonly KeyValue[] {
+    return this.#found(() => true, this.revision).flatMap(([, kv]) => (kv.lease === lease ? [kv] : []));
+  }
+
+  range({ revision = 0n, limit = 0, keysOnly, countOnly, ...keys }: RangeOptions): RangeAnswer | EtcdError {
+    if (revision > this.revision) return said('futureRevision');
+    if (revision > 0n && revision < this.compacted) return said('compacted');
+    const found = this.#found(within(keys), revision > 0n ? revision : this.revision).map(([, kv]) => kv);
+    const kvs = countOnly ? [] : limit > 0 ? found.slice(0, limit) : found;
+    return {
+      revision: this.revision,
+      kvs: keysOnly ? kvs.map((kv) => ({ ...kv, value: NOTHING })) : kvs,
+      count: BigInt(found.length),
+      more: !countOnly && kvs.length < found.length,
+    };
+  }
+
+  /** All in one revision. */
+  run(operations: readonly Operation[]): readonly OperationAnswer[] {
+    const at = this.revision + 1n;
+    return operations.map((op): OperationAnswer => {
+      if (op.do === 'put') this.put(op.key, op.value, op.lease, at);
+      if (op.do === 'delete') return { did: 'delete', deleted: BigInt(this.delete(op, at)) };
+      if (op.do !== 'range') return { did: 'put' };
+      const answer = this.range(op);
+      if ('kind' in answer) throw new Error('a transaction reads at the present revision');
+      return { did: 'range', kvs: answer.kvs, count: answer.count, more: answer.more };
+    });
+  }
+
+  holds({ key, its, is, than }: Condition): boolean {
+    const kv = this.#last(nameOf(key), this.revision);
+    const order =
+      its === 'value'
+        ? Buffer.compare(kv?.value ?? NOTHING, bytes(than as Bytes))
+        : Number((kv?.[its] ?? 0n) - (than as bigint));
+    if (is === '=') return order === 0 && (its !== 'value' || kv !== undefined);
+    return is === '!=' ? order !== 0 : is === '<' ? order < 0 : order > 0;
+  }
+
+  compact(revision: bigint): EtcdError | undefined {
+    if (revision <= this.compacted) return said('compacted');
+    if (revision > this.revision) return said('futureRevision');
+    this.compacted = revision;
+    this.changes = this.changes.filter(({ kv }) => kv.modRevision >= revision);
+    for (const [name, history] of this.#history) {
+      const last = history.findLastIndex(({ kv }) => kv.modRevision <= revision);
+      const gone = last >= 0 && history[last]?.type === 'delete' ? last + 1 : Math.max(last, 0);
+      for (const { kv } of history.splice(0, gone)) this.bytes -= costOf(kv.key, kv.value);
+      if (history.length === 0) this.#history.delete(name);
+    }
+    return undefined;
+  }
+
+  /** Of what is kept up to a revision. */
+  hash(revision = this.revision): number | EtcdError {
+    if (revision > this.revision) return said('futureRevision');
+    if (revision < this.compacted) return said('compacted');
+    let hash = 1;
+    for (const [, history] of [...this.#history].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      for (const { type, kv } of history)
+        if (kv.modRevision <= revision) hash = crc32(kv.value, crc32(kv.key, crc32(`${type} ${kv.modRevision}`, hash)));
+    return hash;
+  }
+
+  #add(name: string, change: Change): void {
+    const history = this.#history.get(name);
+    if (history) history.push(change);
+    else this.#history.set(name, [change]);
+    this.changes.push(change);
+    this.bytes += costOf(change.kv.key, change.kv.value);
+  }
+
+  #last(name: string, revision: bigint): KeyValue | undefined {
+    const change = this.#history.get(name)?.findLast(({ kv }) => kv.modRevision <= revision);
+    return change?.type === 'put' ? change.kv : undefined;
+  }
+
+  #found(matches: (name: string) => boolean, revision: bigint): (readonly [string, KeyValue])[] {
+    const found: (readonly [string, KeyValue])[] = [];
+    for (const name of this.#history.keys()) {
+      const kv = matches(name) ? this.#last(name, revision) : undefined;
+      if (kv) found.push([name, kv]);
+    }
+    return found.sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+}

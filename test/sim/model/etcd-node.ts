@@ -1,0 +1,87 @@
+/** A member's process and its data directory. */
+import type { Behind, Group, State } from './etcd-group.ts';
+
+/** A data directory: what survives the process. */
+export interface Disk {
+  readonly group: Group;
+  readonly id: bigint;
+  applied: number;
+  /** How many of the cuts of the cluster's log this one has heard of. */
+  cuts: number;
+  behind?: Behind;
+  /** The size of the database file: what it needed at most since it was defragmented. */
+  dbSize: number;
+  /** Has other keys than it should. */
+  corrupted: boolean;
+}
+
+export interface NodeOptions {
+  /** Where it is reached; an address of its own without. */
+  readonly endpoint?: string | undefined;
+  readonly peerURL?: string | undefined;
+  readonly version?: string | undefined;
+  readonly maxLearners?: number | undefined;
+  readonly quotaBytes?: number | undefined;
+  readonly tokenSeconds?: number | undefined;
+  /** How often a watch on which nothing happens says so. */
+  readonly progressMs?: number | undefined;
+}
+
+export interface ModelNode {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly peerURL: string;
+  readonly options: NodeOptions;
+  readonly maxLearners: number;
+  version: string;
+  disk: Disk | undefined;
+  running: boolean;
+  /** Has joined in since it was started: before that no client is served. */
+  serving: boolean;
+  /** Cut off from clients and peers. */
+  isolated: boolean;
+  /** Does not receive its leader's log: a slow learner. */
+  stalled: boolean;
+  startedAt: number;
+  reachableSince: number;
+  lastWords: string;
+  /** When each token that it knows ends. A process that restarts knows none. */
+  readonly tokens: Map<string, number>;
+}
+
+/** A database without keys. */
+const EMPTY_BYTES = 16_384;
+const PAGE = 4_096;
+
+/** A log that was cut is cut on every disk, also on one that was elsewhere then. */
+export function rebase(disk: Disk): void {
+  const { cuts } = disk.group;
+  if (disk.cuts === cuts.length) return;
+  disk.applied = Math.min(disk.applied, ...cuts.slice(disk.cuts));
+  disk.cuts = cuts.length;
+  delete disk.behind;
+}
+
+export const stateOf = (disk: Disk): State => {
+  const { group, applied } = disk;
+  const state = group.stateAt(applied, disk.behind);
+  if (state === group.state) delete disk.behind;
+  else disk.behind = { index: applied, state };
+  return state;
+};
+
+/** What the keys take, in whole pages. */
+export const inUse = (disk: Disk): number => EMPTY_BYTES + Math.ceil(stateOf(disk).keys.bytes / PAGE) * PAGE;
+export const sizeOf = (disk: Disk): number => {
+  disk.dbSize = Math.max(disk.dbSize, inUse(disk));
+  return disk.dbSize;
+};
+
+export const newDisk = (group: Group, id: bigint): Disk => ({
+  group,
+  id,
+  applied: 0,
+  cuts: group.cuts.length,
+  dbSize: EMPTY_BYTES + PAGE,
+  corrupted: false,
+});

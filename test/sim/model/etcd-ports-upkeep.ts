@@ -1,0 +1,112 @@
+/** A member of the model about itself, and the work that keeps it in order. */
+import { createHash } from 'node:crypto';
+import type { Ask, MemberStatus } from '../../../src/etcd/client.ts';
+import { type EtcdError, EtcdFailure, failure } from '../../../src/etcd/errors.ts';
+import type { MaintenancePort } from '../../../src/etcd/maintenance.ts';
+import type { SnapshotStream } from '../../../src/etcd/snapshot.ts';
+import { agreed, type Call, type Gate } from './etcd-gate.ts';
+import { voters } from './etcd-group.ts';
+import { inUse, sizeOf } from './etcd-node.ts';
+import { DEFAULT_QUOTA } from './etcd-ports-keys.ts';
+import { isRefusal, said } from './etcd-said.ts';
+import { downgrade, minorOf, storageVersion } from './etcd-version.ts';
+
+const WORKED_ON = { who: 'root' } as const;
+
+function statusOf({ node, disk, group, state }: Call): MemberStatus {
+  const modern = minorOf(node.version) >= 6;
+  const written = storageVersion(node, state);
+  const alarms = state.alarms.all.map(({ memberId, alarm }) => `memberID:${memberId} alarm:${alarm.toUpperCase()} `);
+  return {
+    clusterId: group.clusterId,
+    memberId: disk.id,
+    version: node.version,
+    leader: group.leader ?? 0n,
+    isLearner: state.members.get(disk.id)?.isLearner ?? false,
+    errors: [...(group.leader === undefined ? ['etcdserver: no leader'] : []), ...alarms],
+    revision: state.keys.revision,
+    raftTerm: group.term,
+    raftIndex: BigInt(group.index),
+    raftAppliedIndex: BigInt(disk.applied),
+    dbSize: sizeOf(disk),
+    dbSizeInUse: inUse(disk),
+    ...(modern && { dbSizeQuota: node.options.quotaBytes ?? DEFAULT_QUOTA }),
+    ...(written !== undefined && { storageVersion: written }),
+    ...(modern && state.downgradeTo !== undefined && { downgradeTo: state.downgradeTo }),
+  };
+}
+
+export const upkeepPort = (gate: Gate): MaintenancePort => ({
+  status: (ask) => gate.ask(ask, { who: 'user', learner: true }, statusOf),
+  alarms: (ask) => gate.ask(ask, { who: 'user' }, (call) => agreed(call, ({ alarms }) => alarms.all)),
+  activate: (ask, entry) => gate.ask(ask, WORKED_ON, (call) => agreed(call, ({ alarms }) => alarms.raise(entry))),
+  disarm: (ask, entry) => gate.ask(ask, WORKED_ON, (call) => agreed(call, ({ alarms }) => alarms.disarm(entry))),
+  defragment: (ask) =>
+    gate.ask<void>(ask, WORKED_ON, ({ disk }) => {
+      disk.dbSize = inUse(disk);
+    }),
+  hash: (ask) => gate.ask(ask, WORKED_ON, (call) => hashOf(call, 0n)),
+  hashKV: (ask, revision) =>
+    gate.ask(ask, WORKED_ON, (call) => {
+      const { keys } = call.state;
+      const hash = hashOf(call, revision);
+      if (isRefusal(hash)) return hash;
+      const upTo = revision === 0n ? keys.revision : revision;
+      return {
+        hash,
+        compactRevision: keys.compacted,
+        ...(minorOf(call.node.version) >= 6 && { hashRevision: upTo }),
+        memberId: call.disk.id,
+      };
+    }),
+  snapshot: (ask, { maxBytes = Number.MAX_SAFE_INTEGER } = {}) => snapshot(gate, ask, maxBytes),
+  moveLeader: (ask, to) => gate.ask<void>(ask, WORKED_ON, (call) => moveLeader(gate, call, to)),
+  downgrade: (ask, action, version = '') =>
+    gate.ask(ask, WORKED_ON, ({ node, disk }) => downgrade(node, disk, action, version)),
+});
+
+const hashOf = ({ disk, state: { keys } }: Call, revision: bigint): number | EtcdError => {
+  const hash = keys.hash(revision === 0n ? keys.revision : revision);
+  return isRefusal(hash) || !disk.corrupted ? hash : hash ^ 1;
+};
+
+function moveLeader(gate: Gate, { group, disk }: Call, to: bigint): EtcdError | undefined {
+  if (group.leader === undefined) return said('timeout');
+  if (group.leader !== disk.id) return said('notLeader');
+  if (!voters(group).some((voter) => voter.id === to))
+    return { kind: 'notFound', message: 'etcdserver: bad leader transferee' };
+  if (gate.model.live(group).some((node) => node.disk?.id === to)) {
+    gate.model.lead(group, to);
+    return undefined;
+  }
+  return said('timeout');
+}
+
+/** Pages as large as the database, and their digest: nothing that a real etcd could start from. */
+function snapshot(gate: Gate, ask: Ask, maxBytes: number): SnapshotStream {
+  const stream = {
+    totalBytes: undefined as number | undefined,
+    receivedBytes: 0,
+    storageVersion: undefined as string | undefined,
+    digest: undefined as string | undefined,
+    async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+      const answer = await gate.ask(ask, { who: 'root', learner: true }, ({ node, disk, state }) => ({
+        size: sizeOf(disk),
+        version: storageVersion(node, state),
+      }));
+      if (!answer.ok) throw new EtcdFailure(answer.error);
+      const { size, version } = answer.value;
+      stream.totalBytes = size;
+      stream.storageVersion = version;
+      if (size > maxBytes)
+        throw failure('tooLarge', `the database has ${size} bytes, and at most ${maxBytes} are wanted`);
+      const pages = new Uint8Array(size);
+      const digest = createHash('sha256').update(pages).digest();
+      yield pages;
+      stream.receivedBytes = size;
+      stream.digest = digest.toString('hex');
+      yield digest;
+    },
+  };
+  return stream;
+}

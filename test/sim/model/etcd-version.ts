@@ -1,0 +1,64 @@
+/** Versions of etcd, and the one that a cluster has agreed on: the lowest of its members', looked at every few seconds. */
+import type { EtcdError } from '../../../src/etcd/errors.ts';
+import type { Group, State } from './etcd-group.ts';
+import type { Disk, ModelNode } from './etcd-node.ts';
+import { said } from './etcd-said.ts';
+
+const CHECK_MS = 4_000;
+
+export const minorOf = (version: string): number => Number(version.split('.')[1]);
+const shortOf = (version: string): string => `3.${minorOf(version)}.0`;
+
+/** Why this version cannot go on with data of that cluster. */
+export function mayStart(version: string, { version: agreed, downgradeTo }: State): string | undefined {
+  if (agreed === undefined || minorOf(version) >= minorOf(agreed)) return undefined;
+  if (downgradeTo !== undefined && minorOf(version) === minorOf(downgradeTo)) return undefined;
+  return 'invalid downgrade; server version is lower than determined cluster version';
+}
+
+export function checkVersion(group: Group, live: readonly ModelNode[], now: number): void {
+  const { version: agreed, downgradeTo } = group.state;
+  if (agreed !== undefined && now - group.versionCheckedAt < CHECK_MS) return;
+  group.versionCheckedAt = now;
+  const all = [...group.members.keys()].map((id) => live.find(({ disk }) => disk?.id === id)?.version);
+  const known = all.filter((version) => version !== undefined);
+  // Who has not told its version may have the lowest; only a first agreement is made without it.
+  if (known.length === 0 || (agreed !== undefined && known.length < all.length)) return;
+  const [lowest] = known.map(minorOf).sort((a, b) => a - b);
+  const wanted = `3.${lowest}.0`;
+  if (agreed !== undefined && minorOf(wanted) > minorOf(agreed) && downgradeTo === undefined)
+    group.commit((state) => void (state.version = wanted));
+  if (agreed === undefined) group.commit((state) => void (state.version = wanted));
+  if (downgradeTo !== undefined && known.every((version) => shortOf(version) === downgradeTo))
+    group.commit((state) => {
+      state.version = downgradeTo;
+      state.downgradeTo = undefined;
+    });
+}
+
+/** What the database is written as; before 3.6 nobody can tell. */
+export function storageVersion({ version }: ModelNode, { version: agreed, downgradeTo }: State): string | undefined {
+  return minorOf(version) < 6 ? undefined : (downgradeTo ?? agreed);
+}
+
+export function downgrade(
+  { version }: ModelNode,
+  { group }: Disk,
+  action: 'validate' | 'enable' | 'cancel',
+  target: string,
+): string | EtcdError {
+  const { version: agreed, downgradeTo } = group.state;
+  if (agreed === undefined) return said('busy');
+  const old = minorOf(version) < 6;
+  if (action === 'cancel') {
+    if (downgradeTo === undefined) return old ? said('noDowngrade') : agreed;
+    group.commit((state) => void (state.downgradeTo = undefined));
+    return old ? said('timeout') : agreed;
+  }
+  if (!/^\d+\.\d+(\.\d+)?$/.test(target) || target.split('.')[0] !== '3') return said('badDowngradeVersion');
+  if (minorOf(target) !== minorOf(agreed) - 1) return said('badDowngradeVersion');
+  if (downgradeTo !== undefined) return said('downgradeInProgress');
+  if (action === 'validate') return agreed;
+  group.commit((state) => void (state.downgradeTo = shortOf(target)));
+  return old ? said('timeout') : agreed; // 3.5 carries it out, and its answer never comes
+}
