@@ -34,6 +34,8 @@ const PARTS = {
     },
   ],
   'etcd-3.5': etcd,
+  /** The last one without /readyz; only for the test of what is asked instead. */
+  'etcd-3.5.10': [{ package: 'go.etcd.io/etcd/server/v3', name: 'etcd' }],
   'etcd-3.6': etcd,
   'etcd-3.7': etcd,
   coredns: [{ package: 'github.com/coredns/coredns', name: 'coredns' }],
@@ -58,6 +60,7 @@ const NEEDS_MIB: Readonly<Record<Part, number>> = {
   'local-path-provisioner': 700,
   versitygw: 700,
   'etcd-3.5': 400,
+  'etcd-3.5.10': 400,
   'etcd-3.6': 400,
   'etcd-3.7': 400,
   pause: 100,

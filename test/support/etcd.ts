@@ -7,12 +7,15 @@ import type { Ask } from '../../src/etcd/client.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
-export const ETCD_PARTS = { '3.5.35': 'etcd-3.5', '3.6.16': 'etcd-3.6', '3.7.3': 'etcd-3.7' } as const satisfies Record<
-  string,
-  Part
->;
+export const ETCD_PARTS = {
+  '3.5.10': 'etcd-3.5.10',
+  '3.5.35': 'etcd-3.5',
+  '3.6.16': 'etcd-3.6',
+  '3.7.3': 'etcd-3.7',
+} as const satisfies Record<string, Part>;
 export type EtcdVersion = keyof typeof ETCD_PARTS;
-export const ETCD_VERSIONS = Object.keys(ETCD_PARTS) as readonly EtcdVersion[];
+/** One of each minor: what everything is tested with. */
+export const ETCD_VERSIONS = ['3.5.35', '3.6.16', '3.7.3'] as const satisfies readonly EtcdVersion[];
 
 export interface Join {
   readonly initialCluster: string;
@@ -57,7 +60,6 @@ export interface EtcdLab {
   close(): Promise<void>;
 }
 
-const parts = Object.values(ETCD_PARTS);
 const FLAGS = ['--unsafe-no-fsync', '--heartbeat-interval=50', '--election-timeout=500', '--log-level=warn'];
 
 export const ask = (node: Pick<Node, 'endpoint'>, timeoutMs = 5_000): Ask => ({ endpoint: node.endpoint, timeoutMs });
@@ -65,8 +67,14 @@ export const ask = (node: Pick<Node, 'endpoint'>, timeoutMs = 5_000): Ask => ({ 
 export const initialCluster = (nodes: readonly Pick<Node, 'name' | 'peerURL'>[]): string =>
   nodes.map(({ name, peerURL }) => `${name}=${peerURL}`).join(',');
 
-export async function startLab({ parent = tmpdir() }: { readonly parent?: string } = {}): Promise<EtcdLab> {
-  const binaries = await build(parts);
+export async function startLab({
+  parent = tmpdir(),
+  versions = ETCD_VERSIONS,
+}: {
+  readonly parent?: string;
+  readonly versions?: readonly EtcdVersion[];
+} = {}): Promise<EtcdLab> {
+  const binaries = await build(versions.map((version) => ETCD_PARTS[version]));
   const folder = mkdtempSync(join(parent, 'etcd-lab-'));
   const processes = new Processes(folder);
   const client = new EtcdClient(() => performance.now());
@@ -130,8 +138,9 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     },
     ready: async () => {
       // Over TLS only the test knows the certificates; the port for probes is always plain.
+      const page = making.version === '3.5.10' ? 'metrics' : 'livez'; // which 3.5.10 does not have
       const up = async (): Promise<true | undefined> =>
-        (await fetch(`http://${address}:2381/livez`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
+        (await fetch(`http://${address}:2381/${page}`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
       await eventually(`${name} serves`, up, { seen: () => child?.log().slice(-2000) });
       if (scheme === 'http') await eventually(`${name} has a leader`, () => hasLeader(client, endpoint));
     },

@@ -1,0 +1,58 @@
+/** What the readiness probe of a member's Pod hears from real etcd: of every minor, and of the last one without /readyz. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { memberPod } from '../../src/member/build.ts';
+import { aMember } from '../support/builders.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, type Node, startLab } from '../support/etcd.ts';
+import { eventually } from '../support/processes.ts';
+
+const versions = ['3.5.10', ...ETCD_VERSIONS] as const;
+
+let lab: EtcdLab;
+beforeAll(async () => {
+  lab = await startLab({ versions });
+}, 600_000);
+afterAll(async () => {
+  await lab?.close();
+});
+
+/** As the kubelet asks. */
+async function answer({ address }: Node, path: string): Promise<number> {
+  return (await fetch(`http://${address}:2381${path}`, { signal: AbortSignal.timeout(10_000) })).status;
+}
+
+function probeOf(version: EtcdVersion): string {
+  const options = { imageRepository: 'quay.io/coreos/etcd', state: 'new', votes: true } as const;
+  const probe = memberPod(aMember({ spec: { version } }), options).spec?.containers[0]?.readinessProbe?.httpGet;
+  expect(probe?.port).toBe(2381);
+  return probe?.path ?? '';
+}
+
+/** Writes until the database is full. */
+async function fill(node: Node): Promise<void> {
+  await eventually(`${node.name} is full`, async () => {
+    await lab.client.put(ask(node), 'key', 'x'.repeat(1_000_000));
+    const alarms = await lab.client.maintenance.alarms(ask(node));
+    return alarms.ok && alarms.value.some(({ alarm }) => alarm === 'noSpace') ? true : undefined;
+  });
+}
+
+describe.concurrent.each(versions)('etcd %s', (version) => {
+  test('is ready when it serves, and stays so when its database is full', async () => {
+    const node = await lab.seed({ version, flags: ['--quota-backend-bytes=4194304'] });
+    const path = probeOf(version);
+    expect(await answer(node, path)).toBe(200);
+    await fill(node);
+    expect(await answer(node, '/health')).toBe(503); // it does take notice of the alarm
+    expect(await answer(node, path)).toBe(200);
+    await node.stop();
+  });
+
+  test('is not ready without a quorum', async () => {
+    const [one, other] = await lab.cluster(2, { version });
+    if (!one || !other) throw new Error('no members');
+    expect(await answer(one, probeOf(version))).toBe(200);
+    await other.stop();
+    await eventually('not ready', async () => ((await answer(one, probeOf(version))) === 503 ? true : undefined));
+    await one.stop();
+  });
+});
