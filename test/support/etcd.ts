@@ -13,9 +13,10 @@ export const ETCD_PARTS = {
   '3.6.16': 'etcd-3.6',
   '3.7.3': 'etcd-3.7',
 } as const satisfies Record<string, Part>;
-export type EtcdVersion = keyof typeof ETCD_PARTS;
+type BuiltVersion = keyof typeof ETCD_PARTS;
 /** One of each minor: what everything is tested with. */
-export const ETCD_VERSIONS = ['3.5.35', '3.6.16', '3.7.3'] as const satisfies readonly EtcdVersion[];
+export const ETCD_VERSIONS = ['3.5.35', '3.6.16', '3.7.3'] as const satisfies readonly BuiltVersion[];
+export type EtcdVersion = (typeof ETCD_VERSIONS)[number];
 
 export interface Join {
   readonly initialCluster: string;
@@ -43,7 +44,7 @@ export interface Node {
 }
 
 export interface NodeOptions {
-  readonly version: EtcdVersion;
+  readonly version: BuiltVersion;
   readonly flags?: readonly string[];
   /** Of the URLs; the flags must name the certificates. */
   readonly scheme?: 'http' | 'https';
@@ -72,7 +73,7 @@ export async function startLab({
   versions = ETCD_VERSIONS,
 }: {
   readonly parent?: string;
-  readonly versions?: readonly EtcdVersion[];
+  readonly versions?: readonly BuiltVersion[];
 } = {}): Promise<EtcdLab> {
   const binaries = await build(versions.map((version) => ETCD_PARTS[version]));
   const folder = mkdtempSync(join(parent, 'etcd-lab-'));
