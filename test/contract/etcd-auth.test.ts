@@ -1,6 +1,8 @@
 /** Users and roles, on each real version and on the model: what locks whom out, and in which words. */
 import { describe, expect } from 'vitest';
-import type { Access } from '../../src/etcd/client.ts';
+import type { Access, Ask } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { initialCluster } from '../support/etcd.ts';
 import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type WorldNode } from './etcd-world.ts';
 
 const as = (user: string, password: string): Access => ({
@@ -11,9 +13,9 @@ const root = as('root', 'secret');
 
 /** What differs, and why. */
 const DIFFERENCES = {
-  '3.5.35': { authStatusForAnyone: false },
-  '3.6.16': { authStatusForAnyone: false },
-  '3.7.3': { authStatusForAnyone: true }, // from 3.7 on whether one must log in can be asked without
+  '3.5.35': { older: '3.4.0', authStatusForAnyone: false },
+  '3.6.16': { older: '3.5.0', authStatusForAnyone: false },
+  '3.7.3': { older: '3.6.0', authStatusForAnyone: true }, // from 3.7 on whether one must log in can be asked without
 } as const;
 
 describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => {
@@ -68,19 +70,73 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     });
   });
 
-  it('what the operator watches over is told to whoever asks, or to whoever logs in', async ({ world }) => {
+  it('some calls are for whoever is logged in, and the others for root', async ({ world }) => {
     const node = await guarded(world);
-    const { members, maintenance } = world.etcd;
-    const open = [
-      kindOf(await maintenance.status(ask(node))),
-      kindOf(await members.list(ask(node), { linearizable: true })),
-      kindOf(await maintenance.alarms(ask(node))),
-    ];
-    for (const kind of open) expect(['ok', 'authRequired']).toContain(kind);
-    const logged = { ...ask(node), access: root };
-    must(await maintenance.status(logged));
-    must(await members.list(logged, { linearizable: true }));
-    must(await maintenance.alarms(logged));
+    const { auth, kv, lease, members, maintenance, watches } = world.etcd;
+    const asRoot = { ...ask(node), access: root };
+    must(await auth.addUser(asRoot, 'app', 'pass'));
+    const { memberId } = must(await maintenance.status(asRoot));
+    const alarm = { memberId, alarm: 'noSpace' } as const;
+    const calls: Readonly<Record<string, (at: Ask) => Promise<Answer<unknown>>>> = {
+      status: (at) => maintenance.status(at),
+      list: (at) => members.list(at, { linearizable: true }),
+      'list as heard': (at) => members.list(at, { linearizable: false }),
+      alarms: (at) => maintenance.alarms(at),
+      leases: (at) => lease.list(at),
+      grant: (at) => lease.grant(at, 60n),
+      'own roles': (at) => auth.rolesOf(at, 'app'),
+      activate: (at) => maintenance.activate(at, alarm),
+      disarm: (at) => maintenance.disarm(at, alarm),
+      hash: (at) => maintenance.hash(at),
+      hashKV: (at) => maintenance.hashKV(at, 0n),
+      defragment: (at) => maintenance.defragment(at),
+      compact: (at) => kv.compact(at, 1n),
+      downgrade: (at) => maintenance.downgrade(at, 'validate', DIFFERENCES[version].older),
+      update: (at) => members.update(at, memberId, [node.peerURL]),
+      users: (at) => auth.users(at),
+      roles: (at) => auth.roles(at),
+      'roles of others': (at) => auth.rolesOf(at, 'root'),
+      enable: (at) => auth.enable(at),
+      'about itself': (at) => auth.status(at),
+    };
+    const forUsers = ['status', 'list', 'list as heard', 'alarms', 'leases', 'grant', 'own roles'];
+    const anyone = DIFFERENCES[version].authStatusForAnyone ? ['about itself'] : [];
+    for (const [name, call] of Object.entries(calls)) {
+      const said = [await call(ask(node)), await call({ ...ask(node), access: as('app', 'pass') }), await call(asRoot)];
+      const app = forUsers.includes(name) ? 'ok' : 'permissionDenied';
+      expect([name, ...said.map(kindOf)]).toEqual([
+        name,
+        ...(anyone.includes(name) ? ['ok', 'ok', 'ok'] : ['authRequired', app, 'ok']),
+      ]);
+    }
+    const [refused] = await Array.fromAsync(watches.watch(ask(node), { key: 'k' }));
+    expect(refused).toMatchObject({ is: 'canceled' });
+  });
+
+  it('a learner lets nobody log in, and answers whoever has logged in elsewhere', async ({ world }) => {
+    const node = await guarded(world);
+    const { auth, members, maintenance } = world.etcd;
+    const learner = world.node('l');
+    must(await members.add({ ...ask(node), access: root }, [learner.peerURL], { learner: true }));
+    learner.start({ initialCluster: initialCluster([node, learner]), state: 'existing' });
+    await world.until('the learner has heard that one must log in', async () =>
+      kindOf(await maintenance.status(ask(learner))) === 'authRequired' ? true : undefined,
+    );
+    expect(kindOf(await auth.authenticate(ask(learner), { user: 'root', password: 'secret' }))).toBe('learnerRefused');
+    const access = { ...root, cluster: 'not logged in yet' };
+    expect(kindOf(await maintenance.status({ ...ask(learner), access }))).toBe('authRequired');
+    must(await maintenance.status({ ...ask(node), access }));
+    expect(kindOf(await maintenance.status({ ...ask(learner), access }))).toBe('ok');
+  });
+
+  it('a member that restarts knows no tokens any more, and the caller does not notice', async ({ world }) => {
+    const node = await guarded(world);
+    const asRoot = { ...ask(node), access: root };
+    must(await world.etcd.kv.put(asRoot, 'k', 'v'));
+    await node.stop();
+    node.start({ initialCluster: initialCluster([node]), state: 'new' });
+    await world.until('it serves', async () => kindOf(await world.etcd.status(asRoot)) === 'ok' || undefined);
+    must(await world.etcd.kv.put(asRoot, 'k', 'v'));
   });
 
   it('a role opens its keys and no others', async ({ world }) => {

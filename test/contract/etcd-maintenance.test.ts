@@ -16,6 +16,8 @@ const DIFFERENCES = {
     cancelWithoutOne: 'noDowngrade',
     // It is carried out, and the answer never comes.
     enable: 'timeout',
+    // The alarm that ended last leaves nothing in force, whatever others there are.
+    corruptAfterSpace: 'ok',
   },
   '3.6.16': {
     storageVersion: '3.6.0',
@@ -24,6 +26,7 @@ const DIFFERENCES = {
     older: '3.5.0',
     cancelWithoutOne: 'ok', // there is nothing to cancel, and that is fine
     enable: 'ok',
+    corruptAfterSpace: 'corrupt',
   },
   '3.7.3': {
     storageVersion: '3.7.0',
@@ -32,6 +35,7 @@ const DIFFERENCES = {
     older: '3.6.0',
     cancelWithoutOne: 'ok',
     enable: 'ok',
+    corruptAfterSpace: 'corrupt',
   },
 } as const;
 
@@ -75,6 +79,49 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(await kv.range(ask(node), { key: 'k' }))).toBe('ok');
     must(await maintenance.disarm(ask(node), alarm));
     must(await kv.put(ask(node), 'k', 'v'));
+  });
+
+  it('each alarm stops some calls and no others, for all members', async ({ world }) => {
+    const [a, b] = await world.together(2);
+    const { kv, lease, maintenance, members } = world.etcd;
+    const { memberId } = must(await maintenance.status(ask(a)));
+    must(await kv.put(ask(a), 'k', 'v'));
+    const tried = async (id: bigint) => ({
+      put: kindOf(await kv.put(ask(b), 'k', 'v')),
+      range: kindOf(await kv.range(ask(b), { key: 'k' })),
+      delete: kindOf(await kv.delete(ask(b), { key: 'other' })),
+      write: kindOf(await kv.txn(ask(b), { when: [], do: [{ do: 'put', key: 'k', value: 'v' }] })),
+      read: kindOf(await kv.txn(ask(b), { when: [], do: [{ do: 'range', key: 'k' }] })),
+      compact: kindOf(await kv.compact(ask(b), id)),
+      grant: kindOf(await lease.grant(ask(b), 60n, id)),
+      revoke: kindOf(await lease.revoke(ask(b), 42n)),
+      defragment: kindOf(await maintenance.defragment(ask(b))),
+      hashKV: kindOf(await maintenance.hashKV(ask(b), 0n)),
+      update: kindOf(await members.update(ask(b), memberId, [a.peerURL])),
+    });
+    const well = { range: 'ok', read: 'ok', defragment: 'ok', hashKV: 'ok', update: 'ok' };
+    const noSpace = { memberId, alarm: 'noSpace' } as const;
+    must(await maintenance.activate(ask(a), noSpace));
+    expect(await tried(1n)).toEqual({
+      ...well,
+      put: 'noSpace',
+      delete: 'ok',
+      write: 'noSpace',
+      compact: 'ok',
+      grant: 'noSpace',
+      revoke: 'notFound',
+    });
+    const corrupt = { memberId, alarm: 'corrupt' } as const;
+    must(await maintenance.activate(ask(a), corrupt));
+    const nothing = { put: 'corrupt', delete: 'corrupt', write: 'corrupt', compact: 'corrupt', grant: 'corrupt' };
+    expect(await tried(2n)).toEqual({ ...well, ...nothing, revoke: 'corrupt' });
+    expect(must(await maintenance.alarms(ask(b)))).toHaveLength(2);
+    must(await maintenance.disarm(ask(a), noSpace));
+    expect(must(await maintenance.alarms(ask(b)))).toEqual([corrupt]);
+    expect(kindOf(await kv.put(ask(b), 'k', 'v'))).toBe(differs.corruptAfterSpace);
+    expect(must(await maintenance.disarm(ask(a), { memberId: 42n, alarm: 'corrupt' }))).toEqual([]); // nobody's
+    must(await maintenance.disarm(ask(b), corrupt));
+    must(await kv.put(ask(b), 'k', 'v'));
   });
 
   it('members with the same keys have the same hash', async ({ world }) => {
@@ -172,8 +219,14 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       'downgradeInProgress',
     ]);
     const target = async () => must(await maintenance.status(ask(node))).downgradeTo;
+    const written = (as: string | undefined) =>
+      world.until(`it writes as ${as}`, async () =>
+        must(await maintenance.status(ask(node))).storageVersion === as ? true : undefined,
+      );
     expect(await target()).toBe(version === '3.5.35' ? undefined : differs.older);
+    await written(version === '3.5.35' ? undefined : differs.older);
     expect(kindOf(await maintenance.downgrade(ask(node, 2_000), 'cancel'))).toBe(enable);
     expect(await target()).toBeUndefined();
+    await written(differs.storageVersion);
   });
 });

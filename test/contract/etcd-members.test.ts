@@ -1,60 +1,12 @@
 /** How etcd's membership behaves, on each real version and on the model: what the operator's rules lean on. */
-import { describe, expect, test } from 'vitest';
-import type { MemberEntry } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import { describe, expect } from 'vitest';
 import { atLeader } from '../../src/etcd/failover.ts';
 import { initialCluster } from '../support/etcd.ts';
-import { ask, type EtcdWorld, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
-
-interface Kit extends EtcdWorld {
-  idOf(node: WorldNode): Promise<bigint>;
-  /** By name: etcd lists by id, which is as good as by chance. */
-  list(node: WorldNode): Promise<readonly MemberEntry[]>;
-  /** Peers count as healthy once they have been connected for 5 s; until then changes are refused. */
-  accepted<T>(what: string, change: () => Promise<Answer<T>>): Promise<T>;
-  /** Adds a learner to the seed, starts it, and makes it a voter. */
-  grow(seed: WorldNode, name: string): Promise<WorldNode>;
-}
-
-/** What etcd says now and says otherwise in a moment. */
-const PASSING = ['unhealthyCluster', 'learnerNotReady', 'noLeader', 'timeout'];
-
-function kitOf(world: EtcdWorld): Kit {
-  const { etcd, node, until } = world;
-  const { members, maintenance } = etcd;
-  const accepted = <T>(what: string, change: () => Promise<Answer<T>>): Promise<T> =>
-    until(what, async () => {
-      const answer = await change();
-      return !answer.ok && PASSING.includes(answer.error.kind) ? undefined : must(answer);
-    });
-  return {
-    ...world,
-    accepted,
-    idOf: async (each) => must(await maintenance.status(ask(each))).memberId,
-    list: async (each) => {
-      const { members: listed } = await accepted('the list', () => members.list(ask(each), { linearizable: true }));
-      return listed.toSorted((a, b) => a.name.localeCompare(b.name));
-    },
-    grow: async (seed, name) => {
-      const grown = node(name);
-      const { added } = must(await members.add(ask(seed), [grown.peerURL], { learner: true }));
-      grown.start({ initialCluster: initialCluster([seed, grown]), state: 'existing' });
-      await grown.ready();
-      await accepted(`${name} is promoted`, () => members.promote(ask(seed), added.id));
-      return grown;
-    },
-  };
-}
+import { inKit } from './etcd-kit.ts';
+import { ask, IMPLEMENTATIONS, kindOf, must } from './etcd-world.ts';
 
 describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => {
-  const it = test.extend<{ kit: Kit }>({
-    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
-    kit: async ({}, use) => {
-      const world = await start();
-      await use(kitOf(world));
-      await world.close();
-    },
-  });
+  const it = inKit(start);
 
   it('a seed is a cluster of one voter, and its ids are derived from its URL and the token', async ({ kit }) => {
     const seed = kit.node('a');
@@ -96,7 +48,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
 
   it('a learner answers about itself and serves old reads, and refuses all else', async ({ kit }) => {
     const seed = await kit.seed();
-    const { members, maintenance, kv } = kit.etcd;
+    const { members, maintenance, kv, lease, auth, watches } = kit.etcd;
     must(await kv.put(ask(seed), 'k', 'v'));
     const node = kit.node('b');
     must(await members.add(ask(seed), [node.peerURL], { learner: true }));
@@ -107,14 +59,28 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       const answer = must(await kv.range(ask(node), { key: 'k', serializable: true }));
       return answer.count === 1n || undefined;
     });
-    expect([
-      kindOf(await kv.range(ask(node), { key: 'k' })),
-      kindOf(await kv.put(ask(node), 'k', 'w')),
-      kindOf(await members.list(ask(node), { linearizable: true })),
-      kindOf(await members.list(ask(node), { linearizable: false })),
-      kindOf(await members.add(ask(node), ['http://127.9.9.9:2380'], { learner: true })),
-      kindOf(await members.remove(ask(node), await kit.idOf(seed))),
-    ]).toEqual(Array.from({ length: 6 }, () => 'learnerRefused'));
+    await Array.fromAsync(maintenance.snapshot(ask(node)));
+    const id = await kit.idOf(seed);
+    const refused = [
+      await kv.range(ask(node), { key: 'k' }),
+      await kv.put(ask(node), 'k', 'w'),
+      await kv.compact(ask(node), 1n),
+      await lease.list(ask(node)),
+      await members.list(ask(node), { linearizable: true }),
+      await members.list(ask(node), { linearizable: false }),
+      await members.add(ask(node), ['http://127.9.9.9:2380'], { learner: true }),
+      await members.remove(ask(node), id),
+      await members.promote(ask(node), await kit.idOf(node)),
+      await maintenance.alarms(ask(node)),
+      await maintenance.hashKV(ask(node), 0n),
+      await maintenance.defragment(ask(node)),
+      await maintenance.moveLeader(ask(node), id),
+      await auth.status(ask(node)),
+    ];
+    expect(refused.map(kindOf)).toEqual(refused.map(() => 'learnerRefused'));
+    await expect(watches.watch(ask(node), { key: 'k' }).next()).rejects.toMatchObject({
+      error: { kind: 'learnerRefused' },
+    });
   });
 
   it('a second learner is one too many', async ({ kit }) => {
@@ -195,6 +161,48 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect((await kit.list(a)).map(({ name }) => name).sort()).toEqual(['a', 'b']);
   });
 
+  it('while one of three is down nobody is let in: the newcomer would count as down, too', async ({ kit }) => {
+    const [a, b, c] = await kit.together(3);
+    const { members, kv } = kit.etcd;
+    const add = (learner: boolean) => members.add(ask(a), [`http://127.9.9.${learner ? 1 : 2}:2380`], { learner });
+    const { added } = await kit.accepted('a learner, while all are up', () => add(true));
+    must(await members.remove(ask(a), added.id)); // learners go without a question
+    const id = await kit.idOf(c);
+    await c.stop();
+    await kit.until('the others notice', async () => (await kv.put(ask(a, 1_000), 'k', 'v')).ok || undefined);
+    expect([kindOf(await add(true)), kindOf(await add(false))]).toEqual(['unhealthyCluster', 'unhealthyCluster']);
+    await kit.until('the removal of the dead one', async () => {
+      await members.remove(ask(b), id); // it may be carried out although its answer is late
+      return (await kit.list(b)).length === 2 || undefined;
+    });
+    await kit.until('a new one is let in', async () => (await add(true)).ok || undefined);
+  });
+
+  it('who was removed is not let in again within the same second, and is then', async ({ kit }) => {
+    const seed = await kit.seed();
+    const { members } = kit.etcd;
+    const add = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
+    let said = 'ok';
+    for (let i = 0; i < 10 && said === 'ok'; i++) {
+      must(await members.remove(ask(seed), must(await add()).added.id));
+      const again = await add(); // unless the second was over
+      if (again.ok) must(await members.remove(ask(seed), again.value.added.id));
+      said = kindOf(again);
+      if (again.ok) await kit.pass(1_000);
+    }
+    expect(said).toBe('notFound');
+    await kit.until('the second is over', async () => (await add()).ok || undefined);
+  });
+
+  it('a voter goes only when a quorum of the others has started', async ({ kit }) => {
+    const [a, b] = await kit.together(2);
+    const { members } = kit.etcd;
+    const add = () => members.add(ask(a), ['http://127.9.9.1:2380'], { learner: false });
+    const { added } = await kit.accepted('a third, which does not start', add);
+    expect(kindOf(await members.remove(ask(a), await kit.idOf(b)))).toBe('notEnoughStarted');
+    must(await members.remove(ask(a), added.id));
+  });
+
   it('a removed member ends, and does not come back with its old data', async ({ kit }) => {
     const [a, b] = await kit.together(2);
     const { members } = kit.etcd;
@@ -217,18 +225,8 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await kit.etcd.kv.range(ask(seed), { key: 'k' })).count).toBe(1n);
   });
 
-  /** Three members, the leader first. */
-  const ledBy = async (kit: Kit): Promise<readonly [WorldNode, WorldNode, WorldNode]> => {
-    const nodes = await kit.together(3);
-    const { leader } = must(await kit.etcd.maintenance.status(ask(nodes[0])));
-    const ids = new Map<WorldNode, bigint>();
-    for (const node of nodes) ids.set(node, await kit.idOf(node));
-    const first = (node: WorldNode): number => Number(ids.get(node) !== leader);
-    return nodes.toSorted((x, y) => first(x) - first(y)) as [WorldNode, WorldNode, WorldNode];
-  };
-
   it('a follower that lost its data does not come back under its id', async ({ kit }) => {
-    const nodes = await ledBy(kit);
+    const nodes = await kit.ledBy();
     const [leader, , lost] = nodes;
     must(await kit.etcd.kv.put(ask(leader), 'k', 'v'));
     await lost.stop();
@@ -241,7 +239,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
   });
 
   it('a leader that lost its data does come back, and nobody notices what it has forgotten', async ({ kit }) => {
-    const nodes = await ledBy(kit);
+    const nodes = await kit.ledBy();
     const [lost, next] = nodes;
     const id = await kit.idOf(lost);
     must(await kit.etcd.kv.put(ask(lost), 'k', 'v'));

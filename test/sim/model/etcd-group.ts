@@ -147,18 +147,22 @@ const connected = (group: Group, peers: Peers): number =>
 export function mayAdd(
   group: Group,
   peers: Peers,
-  { peerURLs, learner, maxLearners }: { readonly peerURLs: readonly string[]; learner: boolean; maxLearners: number },
+  { id, peerURLs, isLearner }: MemberEntry,
+  maxLearners: number,
 ): Refusal | undefined {
   const present = voters(group);
   if (peerURLs.length === 0 || peerURLs.some((url) => !/^https?:\/\/[^/]+:\d+$/.test(url))) return 'badPeerURL';
   const alone = present.length === 1;
-  if (!learner && !(alone && started(present) === 1) && started(present) < quorum(present.length + 1))
+  if (!isLearner && !(alone && started(present) === 1) && started(present) < quorum(present.length + 1))
     return 'notEnoughStarted';
   // The newcomer counts as down: those that are connected must be a quorum without it.
   if (!alone && connected(group, peers) < quorum(present.length + 1)) return 'unhealthyCluster';
+  // The second is part of an id: whoever left in this very second cannot come back in it.
+  if (group.removed.has(id)) return 'notFound';
+  if (group.members.has(id)) return 'alreadyExists';
   if (taken(group, peerURLs)) return 'peerURLExists';
   const learners = group.members.size - present.length;
-  return learner && learners >= maxLearners ? 'tooManyLearners' : undefined;
+  return isLearner && learners >= maxLearners ? 'tooManyLearners' : undefined;
 }
 
 export function mayRemove(group: Group, peers: Peers, id: bigint): Refusal | undefined {

@@ -54,8 +54,7 @@ function membersPort(gate: Gate): MembersPort {
       gate.ask(ask, { who: 'root' }, (call) => {
         const id = memberIdOf(peerURLs, 'added', Math.floor(gate.model.now / 1000));
         const added: MemberEntry = { id, name: '', peerURLs, clientURLs: [], isLearner: learner };
-        const { maxLearners } = call.node;
-        const refused = mayAdd(call.group, peersOf(call), { peerURLs, learner, maxLearners });
+        const refused = mayAdd(call.group, peersOf(call), added, call.node.maxLearners);
         const answer = changed(call, refused, ({ members }) => members.set(id, added));
         return isRefusal(answer) ? answer : { ...answer, added };
       }),

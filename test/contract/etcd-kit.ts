@@ -1,0 +1,70 @@
+/** What the suites about members do over and over again. */
+import { test } from 'vitest';
+import type { MemberEntry } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { initialCluster } from '../support/etcd.ts';
+import { ask, type EtcdWorld, must, type WorldNode } from './etcd-world.ts';
+
+export interface Kit extends EtcdWorld {
+  idOf(node: WorldNode): Promise<bigint>;
+  /** By name: etcd lists by id, which is as good as by chance. */
+  list(node: WorldNode): Promise<readonly MemberEntry[]>;
+  /** Peers count as healthy once they have been connected for 5 s; until then changes are refused. */
+  accepted<T>(what: string, change: () => Promise<Answer<T>>): Promise<T>;
+  /** Three members, the leader first. */
+  ledBy(): Promise<[WorldNode, WorldNode, WorldNode]>;
+  /** Adds a learner to the seed, starts it, and makes it a voter. */
+  grow(seed: WorldNode, name: string, others?: readonly WorldNode[]): Promise<WorldNode>;
+}
+
+/** What etcd says now and says otherwise in a moment. */
+const PASSING = ['unhealthyCluster', 'learnerNotReady', 'noLeader', 'timeout'];
+
+function kitOf(world: EtcdWorld): Kit {
+  const { etcd, node, until } = world;
+  const { members, maintenance } = etcd;
+  const idOf = async (each: WorldNode): Promise<bigint> => must(await maintenance.status(ask(each))).memberId;
+  const accepted = <T>(what: string, change: () => Promise<Answer<T>>): Promise<T> =>
+    until(what, async () => {
+      const answer = await change();
+      return !answer.ok && PASSING.includes(answer.error.kind) ? undefined : must(answer);
+    });
+  return {
+    ...world,
+    accepted,
+    idOf,
+    ledBy: async () => {
+      const nodes = await world.together(3);
+      const { leader } = must(await maintenance.status(ask(nodes[0])));
+      const ids = new Map<WorldNode, bigint>();
+      for (const each of nodes) ids.set(each, await idOf(each));
+      const first = (each: WorldNode): number => Number(ids.get(each) !== leader);
+      return nodes.toSorted((x, y) => first(x) - first(y)) as [WorldNode, WorldNode, WorldNode];
+    },
+    list: async (each) => {
+      const { members: listed } = await accepted('the list', () => members.list(ask(each), { linearizable: true }));
+      return listed.toSorted((a, b) => a.name.localeCompare(b.name));
+    },
+    grow: async (seed, name, others = []) => {
+      const grown = node(name);
+      const { added } = await accepted(`${name} is let in`, () =>
+        members.add(ask(seed), [grown.peerURL], { learner: true }),
+      );
+      grown.start({ initialCluster: initialCluster([seed, ...others, grown]), state: 'existing' });
+      await grown.ready();
+      await accepted(`${name} is promoted`, () => members.promote(ask(seed), added.id));
+      return grown;
+    },
+  };
+}
+
+/** Tests that each get a kit of their own. */
+export const inKit = (start: () => Promise<EtcdWorld>) =>
+  test.extend<{ kit: Kit }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    kit: async ({}, use) => {
+      const world = await start();
+      await use(kitOf(world));
+      await world.close();
+    },
+  });

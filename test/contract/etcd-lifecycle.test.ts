@@ -1,0 +1,140 @@
+/** How members begin, end and begin again, on each real version and on the model: which data is let in, and which is lost. */
+import { describe, expect } from 'vitest';
+import { initialCluster } from '../support/etcd.ts';
+import { inKit, type Kit } from './etcd-kit.ts';
+import { ask, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
+
+/** How long a member that will never serve is given to do so. */
+const LONG_MS = 3_000;
+const ATTEMPTS = 10;
+
+describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
+  const it = inKit(start);
+  const alone = (seed: WorldNode, token = 'one') =>
+    ({ initialCluster: initialCluster([seed]), state: 'new', token }) as const;
+
+  it('a seed that was killed in its first start never has a leader, until it is emptied', async ({ kit }) => {
+    const seed = kit.node('a');
+    const isUp = async () => kindOf(await kit.etcd.status(ask(seed, 1_000))) === 'ok';
+    let stuck = false;
+    for (let i = 0; i < ATTEMPTS && !stuck; i++) {
+      seed.wipe();
+      await seed.startAndKill(alone(seed));
+      seed.start(alone(seed));
+      await kit.pass(LONG_MS);
+      stuck = !(await isUp()); // it may have been killed too late
+      await seed.stop();
+    }
+    expect(stuck).toBe(true);
+    seed.wipe();
+    seed.start(alone(seed));
+    await seed.ready();
+  });
+
+  it('a member that is killed in its first start joins at the second', async ({ kit }) => {
+    const seed = await kit.seed();
+    const node = kit.node('n');
+    const { added } = must(await kit.etcd.members.add(ask(seed), [node.peerURL], { learner: true }));
+    const join = { initialCluster: initialCluster([seed, node]), state: 'existing' } as const;
+    await node.startAndKill(join);
+    node.start(join);
+    await node.ready();
+    expect(await kit.idOf(node)).toBe(added.id);
+  });
+
+  it('a member that restarts serves nobody before it has found a quorum', async ({ kit }) => {
+    const nodes = await kit.together(3);
+    const [a, b] = nodes;
+    for (const node of nodes) await node.stop();
+    a.start({ initialCluster: initialCluster(nodes), state: 'existing' });
+    await kit.pass(LONG_MS);
+    expect(kindOf(await kit.etcd.status(ask(a, 500)))).toBe('timeout');
+    b.start({ initialCluster: initialCluster(nodes), state: 'existing' });
+    await a.ready();
+    expect(kindOf(await kit.etcd.status(ask(a)))).toBe('ok');
+  });
+
+  it('a member that has lost its peers goes on to answer about itself', async ({ kit }) => {
+    const [a, b, c] = await kit.together(3);
+    await b.stop();
+    await c.stop();
+    const { maintenance, kv, members } = kit.etcd;
+    await kit.until('it notices', async () =>
+      must(await maintenance.status(ask(a))).leader === 0n ? true : undefined,
+    );
+    expect(must(await maintenance.status(ask(a))).errors.join()).toContain('no leader');
+    expect(kindOf(await kv.range(ask(a), { key: 'k', serializable: true }))).toBe('ok');
+    expect(must(await members.list(ask(a), { linearizable: false })).members).toHaveLength(3);
+    expect(['timeout', 'noLeader']).toContain(kindOf(await members.list(ask(a, 1_000), { linearizable: true })));
+  });
+
+  /** A cluster that has grown from a seed to three. */
+  const grown = async (kit: Kit): Promise<readonly [WorldNode, WorldNode]> => {
+    const seed = kit.node('seed');
+    seed.start(alone(seed));
+    await seed.ready();
+    const second = await kit.grow(seed, 'second');
+    await kit.grow(seed, 'third', [second]);
+    return [seed, second];
+  };
+
+  it('an emptied seed of a grown cluster, begun anew: as a leader it is let in again, as a follower it ends', async ({
+    kit,
+  }) => {
+    const [seed, second] = await grown(kit);
+    const { kv, maintenance } = kit.etcd;
+    const id = await kit.idOf(seed);
+    must(await kv.put(ask(second), 'k', 'v'));
+    await seed.stop();
+    seed.wipe();
+    await kit.accepted('a new leader', () => kv.put(ask(second, 1_000), 'k', 'w'));
+    seed.start(alone(seed));
+    await kit.until('it has the keys', async () => {
+      const answer = await kv.range(ask(seed, 1_000), { key: 'k', serializable: true });
+      return (answer.ok && answer.value.count === 1n) || undefined;
+    });
+    expect(await kit.idOf(seed)).toBe(id);
+    expect(must(await maintenance.status(ask(seed))).leader).not.toBe(id);
+
+    await seed.stop();
+    seed.wipe();
+    seed.start(alone(seed));
+    expect(await seed.ended()).toMatch(/Was the raft log corrupted, truncated, or lost/);
+  });
+
+  it('with another token an emptied member begins another cluster, and the others go on without it', async ({
+    kit,
+  }) => {
+    const [a, b] = await kit.ledBy();
+    const { kv, maintenance } = kit.etcd;
+    const { clusterId } = must(await maintenance.status(ask(a)));
+    await b.stop();
+    b.wipe();
+    b.start(alone(b, 'another'));
+    await b.ready();
+    expect(must(await maintenance.status(ask(b))).clusterId).not.toBe(clusterId);
+    must(await kv.put(ask(b), 'k', 'theirs'));
+    must(await kv.put(ask(a), 'k', 'ours'));
+    const access = { cluster: 'the first', clusterId };
+    expect(kindOf(await maintenance.status({ ...ask(b), access }))).toBe('wrongCluster');
+  });
+
+  it('an emptied leader and one that was behind agree on less than had been agreed on', async ({ kit }) => {
+    const nodes = await kit.ledBy();
+    const [leader, second, behind] = nodes;
+    const { kv } = kit.etcd;
+    must(await kv.put(ask(leader), 'early', 'v'));
+    await behind.stop();
+    must(await kv.put(ask(leader), 'late', 'v'));
+    await second.stop();
+    await leader.stop();
+    leader.wipe();
+    const join = { initialCluster: initialCluster(nodes), state: 'existing' } as const;
+    behind.start(join);
+    await kit.pass(LONG_MS); // whoever joins asks it for the list, and gives up when it does not listen yet
+    leader.start(join);
+    await behind.ready();
+    const has = async (key: string) => must(await kv.range(ask(behind), { key })).count;
+    expect([await has('early'), await has('late')]).toEqual([1n, 0n]);
+  });
+});
