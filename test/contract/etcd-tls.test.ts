@@ -1,4 +1,4 @@
-/** Certificates, on each real version: who is trusted, who is refused, and what happens when they change. */
+/** Certificates, on each real version: who is trusted, who is refused, and what happens when they change. The model has no wire. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
