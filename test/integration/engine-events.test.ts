@@ -19,7 +19,7 @@ import { seen } from '../../src/runtime/plan.ts';
 import { type ControlPlane, compact, startControlPlane } from '../support/control-plane.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Change, recordHistory, stateAfter, untrue } from '../support/history.ts';
-import { removeFolder } from '../support/kubelet.ts';
+import { removeFolder } from '../support/pod-run.ts';
 import { eventually, Processes, pause } from '../support/processes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-events-'));

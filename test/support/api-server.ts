@@ -9,7 +9,7 @@ import { ApiError } from '../../src/kube/errors.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { type KubeObject, pathOf, type Resource } from '../../src/kube/object.ts';
 import { startControlPlane } from './control-plane.ts';
-import { removeFolder } from './kubelet.ts';
+import { removeFolder } from './pod-run.ts';
 import { Processes } from './processes.ts';
 
 /** Ours, as far as the API server cares. */

@@ -21,8 +21,8 @@ export type Fault =
   | { readonly do: 'answer'; readonly code: number; readonly message: string };
 
 export interface Rule {
-  /** Such as `Cluster/MemberAdd`; without it, any call. */
-  readonly method?: string;
+  /** Such as `Cluster/MemberAdd`, or several of them; without it, any call. */
+  readonly method?: string | readonly string[];
   /** Which of the matching calls from now on, counted from 1; without it, every one. */
   readonly nth?: number;
   readonly fault: Fault;
@@ -32,6 +32,30 @@ export interface Rule {
 export interface SeenCall {
   readonly method: string;
   readonly headers: http2.IncomingHttpHeaders;
+  /** Whether the caller still waits. */
+  open: boolean;
+}
+
+/** Faults, and what came by: of one proxy, or of several that count together. */
+export class Rulebook {
+  readonly calls: SeenCall[] = [];
+  readonly #rules = new Set<{ readonly rule: Rule; seen: number }>();
+
+  /** Adds a fault; the returned function takes it away. */
+  add(rule: Rule): () => void {
+    const entry = { rule, seen: 0 };
+    this.#rules.add(entry);
+    return () => void this.#rules.delete(entry);
+  }
+
+  /** What happens to this call. */
+  meet(call: SeenCall): Fault | undefined {
+    this.calls.push(call);
+    const about = ({ method }: Rule): boolean => method === undefined || [method].flat().includes(call.method);
+    const matching = [...this.#rules].filter(({ rule }) => about(rule));
+    for (const each of matching) each.seen++;
+    return matching.find(({ rule, seen }) => rule.nth === undefined || rule.nth === seen)?.rule.fault;
+  }
 }
 
 export interface GrpcProxy {
@@ -53,6 +77,8 @@ export interface ProxyOptions {
   readonly upstream?: http2.SecureClientSessionOptions;
   /** With a certificate, the proxy itself speaks TLS. */
   readonly tls?: http2.SecureServerOptions;
+  /** Its own unless it shares them. */
+  readonly rules?: Rulebook;
 }
 
 const WIDE = { settings: { initialWindowSize: 4 * 1024 ** 2 } };
@@ -61,11 +87,9 @@ const UNAVAILABLE = 14;
 const OWN = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', ':authority', ':scheme'];
 
 export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> {
-  const { tls } = options;
+  const { tls, rules = new Rulebook() } = options;
   const server = tls ? http2.createSecureServer({ ...WIDE, ...tls }) : http2.createServer(WIDE);
   const sessions = new Set<http2.ServerHttp2Session>();
-  const calls: SeenCall[] = [];
-  const rules: { readonly rule: Rule; seen: number }[] = [];
   const upstream = keepUpstream(options);
   server.on('session', (session) => {
     sessions.add(session);
@@ -75,25 +99,21 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
   server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
     stream.on('error', () => {}); // callers go away: that is what this is for
     const method = (headers[':path'] ?? '').replace(/^\/etcdserverpb\./, '');
-    calls.push({ method, headers });
-    const matching = rules.filter(({ rule }) => rule.method === undefined || rule.method === method);
-    for (const each of matching) each.seen++;
-    const hit = matching.find(({ rule, seen }) => rule.nth === undefined || rule.nth === seen);
-    void serve(stream, headers, upstream.session, hit?.rule.fault);
+    const call: SeenCall = { method, headers, open: true };
+    stream.on('close', () => {
+      call.open = false;
+    });
+    void serve(stream, headers, upstream.session, rules.meet(call));
   });
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve));
   const { address, port } = server.address() as AddressInfo;
   return {
     endpoint: `${tls ? 'https' : 'http'}://${address}:${port}`,
-    calls,
+    calls: rules.calls,
     get connections() {
       return sessions.size;
     },
-    add: (rule) => {
-      const entry = { rule, seen: 0 };
-      rules.push(entry);
-      return () => void rules.splice(rules.indexOf(entry), 1);
-    },
+    add: (rule) => rules.add(rule),
     close: async () => {
       for (const session of sessions) session.destroy();
       upstream.close();

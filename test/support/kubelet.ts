@@ -1,172 +1,112 @@
 /**
  * A kubelet in a few lines: each member Pod's own command line runs as a local process on its own 127.x.y.z address.
- * No image, no network, no root; volumes are folders that live as long as their claim.
+ * No image, no network; volumes are folders that live as long as their claim.
  */
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Pod } from '../../src/gen/kube.ts';
 import { isNotFound } from '../../src/kube/errors.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
-import { keyOf, pathOf, type Ref } from '../../src/kube/object.ts';
-import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
+import { keyOf, pathOf } from '../../src/kube/object.ts';
+import { pods } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { type Child, eventually, type Processes, pause } from './processes.ts';
+import { Addresses } from './addresses.ts';
+import type { Rulebook } from './grpc-proxy.ts';
+import { type Host, Hosts } from './hosts.ts';
+import { isEtcd } from './pod-process.ts';
+import { PodRun, quiet, type Running, refOf, type Site } from './pod-run.ts';
+import { type Processes, pause } from './processes.ts';
 
-interface Running {
-  readonly pod: Pod;
-  readonly address: string;
-  child: Child | undefined;
-  ready: boolean;
-  stopping: boolean;
-}
+export class Kubelet {
+  readonly #site: Site;
+  readonly #stop = new AbortController();
+  readonly #running = new Map<string, PodRun>();
+  readonly #fronts = new Map<string, Rulebook>();
+  readonly #waiting = new Map<string, Pod>();
+  #held = false;
 
-export interface Kubelet {
-  /** Stops taking care of Pods; their processes are ended with all others. */
-  stop(): void;
-  /** Where the etcd of a Pod listens. */
-  addressOf(namespace: string, pod: string): string | undefined;
-  /** While held, no Pod is started: as on a cluster without a free node. */
-  hold(held: boolean): void;
-}
-
-const NODE = 'loopback';
-const POLL_MS = 50;
-const RESTART_MS = 300;
-
-export function startKubelet(client: HttpClient, processes: Processes, folder: string, etcd: string): Kubelet {
-  const running = new Map<string, Running>();
-  const stop = new AbortController();
-  const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
-  let addresses = 0;
-  let held = false;
-  const waiting = new Map<string, Pod>();
-
-  const begin = async (pod: Pod): Promise<void> => {
-    const run: Running = { pod, address: `${base}.${++addresses}`, child: undefined, ready: false, stopping: false };
-    running.set(pod.metadata.uid ?? '', run);
-    await bind(client, pod);
-    const data = await dataFolder(client, folder, pod);
-    await patchStatus(client, run);
-    while (!run.stopping && !stop.signal.aborted) {
-      run.child = processes.start(pod.metadata.name ?? 'pod', etcd, rewritten(pod, run.address, data));
-      await Promise.race([run.child.ended, watchReadiness(client, run, stop.signal)]);
-      await run.child.ended;
-      if (run.ready && !run.stopping && !stop.signal.aborted) await setReady(client, run, false);
-      await pause(RESTART_MS);
-    }
-  };
-  const end = async (pod: Pod, gone: boolean): Promise<void> => {
-    const run = running.get(pod.metadata.uid ?? '');
-    if (run && !run.stopping) {
-      run.stopping = true;
-      await run.child?.stop();
-      running.delete(pod.metadata.uid ?? '');
-    }
-    if (!gone) await remove(client, pod);
-  };
-  const onPod = (pod: Pod): void => {
-    const known = running.has(pod.metadata.uid ?? '');
-    if (pod.metadata.deletionTimestamp !== undefined) void end(pod, false).catch(quiet);
-    else if (held) waiting.set(pod.metadata.uid ?? '', pod);
-    else if (!known && pod.spec?.containers[0]?.command?.[0] === 'etcd') void begin(pod).catch(quiet);
-  };
-  void watch({
-    client,
-    resource: pods,
-    signal: stop.signal,
-    emit: (event) => {
-      if (event.type === 'put') onPod(event.object);
-      else if (event.type === 'delete') void end(event.object, true).catch(quiet);
-    },
-    onError: quiet,
-    sleep: (ms) => pause(ms),
-    random: Math.random,
-  });
-  return {
-    stop: () => stop.abort(),
-    addressOf: (namespace, name) =>
-      [...running.values()].find((r) => keyOf(r.pod) === `${namespace}/${name}` && !r.stopping)?.address,
-    hold: (value) => {
-      held = value;
-      const pods_ = [...waiting.values()];
-      waiting.clear();
-      if (!held) for (const pod of pods_) onPod(pod);
-    },
-  };
-}
-
-/** What fails because a test is over, or because a Pod went away in the middle, is nobody's concern. */
-const quiet = (): void => {};
-
-const refOf = (pod: Pod): Ref => ({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' });
-
-/** From here on a delete is graceful: the Pod stays until its process has ended. */
-async function bind(client: HttpClient, pod: Pod): Promise<void> {
-  if (pod.spec?.nodeName) return;
-  const { namespace, name } = refOf(pod);
-  await client.transport.json(`${pathOf(pods, namespace, name)}/binding`, {
-    method: 'POST',
-    body: { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target: { kind: 'Node', name: NODE } },
-  });
-}
-
-/** A claim keeps its folder for as long as it lives; a new claim of the same name starts empty. */
-async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise<string> {
-  const claim = pod.spec?.volumes?.find((v) => v.name === 'data')?.persistentVolumeClaim?.claimName;
-  const { namespace } = refOf(pod);
-  const owner = claim
-    ? await eventually(`the claim ${claim}`, () => client.get(persistentVolumeClaims, { namespace, name: claim }))
-    : pod;
-  const path = join(folder, 'volumes', owner.metadata.uid ?? '');
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  return path;
-}
-
-function rewritten(pod: Pod, address: string, data: string): readonly string[] {
-  const [, ...args] = pod.spec?.containers[0]?.command ?? [];
-  return args.map((arg) =>
-    arg.startsWith('--listen-')
-      ? arg.replace('0.0.0.0', address)
-      : arg.startsWith('--data-dir=')
-        ? arg.replace('/var/lib/etcd', data)
-        : arg,
-  );
-}
-
-async function watchReadiness(client: HttpClient, run: Running, signal: AbortSignal): Promise<void> {
-  let over = false;
-  void run.child?.ended.then(() => {
-    over = true;
-  });
-  while (!over && !signal.aborted && !run.stopping) {
-    const ready = await fetch(`http://${run.address}:2381/readyz`, { signal: AbortSignal.timeout(1000) }).then(
-      (answer) => answer.ok,
-      () => false,
-    );
-    if (ready !== run.ready && !run.stopping) await setReady(client, run, ready);
-    await pause(POLL_MS);
+  constructor(client: HttpClient, processes: Processes, folder: string, etcd: string) {
+    const addresses = new Addresses();
+    const hosts = new Hosts(folder, addresses);
+    this.#site = { client, processes, folder, etcd, addresses, hosts, signal: this.#stop.signal };
+    void watch({
+      client,
+      resource: pods,
+      signal: this.#stop.signal,
+      emit: (event) => {
+        if (event.type === 'put') this.#onPod(event.object);
+        else if (event.type === 'delete') void this.#end(event.object, true).catch(quiet);
+      },
+      onError: quiet,
+      sleep: (ms) => pause(ms),
+      random: Math.random,
+    });
   }
-}
 
-const setReady = (client: HttpClient, run: Running, ready: boolean): Promise<void> => {
-  run.ready = ready;
-  return patchStatus(client, run);
-};
+  /** Stops taking care of Pods; their processes are ended with all others. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#site.addresses.close();
+    await Promise.all([...this.#running.values()].map((run) => run.closeFront()));
+  }
 
-async function patchStatus(client: HttpClient, run: Running): Promise<void> {
-  const status = run.ready ? 'True' : 'False';
-  const now = new Date().toISOString();
-  const condition = (type: string, value: string) => ({ type, status: value, lastTransitionTime: now });
-  const body = {
-    status: {
-      phase: 'Running',
-      podIP: run.address,
-      podIPs: [{ ip: run.address }],
-      startTime: now,
-      conditions: [condition('PodScheduled', 'True'), condition('ContainersReady', status), condition('Ready', status)],
-    },
-  };
-  await client.patch(pods, refOf(run.pod), body, { subresource: 'status' });
+  /** Where the etcd of a Pod listens. */
+  addressOf(namespace: string, pod: string): string | undefined {
+    return this.#find(namespace, pod)?.address;
+  }
+
+  /** What runs, or is to be started again. */
+  running(namespace: string): readonly Running[] {
+    const here = [...this.#running.values()].filter(({ pod }) => pod.metadata.namespace === namespace);
+    return here.filter((run) => !run.stopping && run.address !== '');
+  }
+
+  /** While held, no Pod is started: as on a cluster without a free node. */
+  hold(held: boolean): void {
+    this.#held = held;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    if (!held) for (const pod of waiting) this.#onPod(pod);
+  }
+
+  /** These hosts will come: their names can be looked up from now on. */
+  async expect(hosts: readonly Host[]): Promise<void> {
+    for (const host of hosts) await this.#site.hosts.addressOf(host);
+  }
+
+  /** From now on, whoever dials the address in the status of a Pod here reaches its etcd through a proxy with these rules. */
+  front(namespace: string, rules: Rulebook): void {
+    this.#fronts.set(namespace, rules);
+  }
+
+  /** As when a disk is lost: the process dies, and starts again with an empty folder. */
+  async loseData(namespace: string, pod: string): Promise<void> {
+    const run = this.#find(namespace, pod);
+    if (!run) throw new Error(`no Pod ${namespace}/${pod} runs here`);
+    await run.loseData();
+  }
+
+  #find(namespace: string, name: string): PodRun | undefined {
+    return [...this.#running.values()].find((r) => keyOf(r.pod) === `${namespace}/${name}` && !r.stopping);
+  }
+
+  #onPod(pod: Pod): void {
+    const { uid = '', namespace = '', deletionTimestamp } = pod.metadata;
+    if (deletionTimestamp !== undefined) void this.#end(pod, false).catch(quiet);
+    else if (this.#running.has(uid) || !isEtcd(pod)) return;
+    else if (this.#held) this.#waiting.set(uid, pod);
+    else {
+      const run = new PodRun(this.#site, pod, this.#fronts.get(namespace));
+      this.#running.set(uid, run);
+      void run.begin().catch(quiet);
+    }
+  }
+
+  async #end(pod: Pod, gone: boolean): Promise<void> {
+    const { uid = '' } = pod.metadata;
+    this.#waiting.delete(uid);
+    await this.#running.get(uid)?.end();
+    this.#running.delete(uid);
+    if (!gone) await remove(this.#site.client, pod);
+  }
 }
 
 async function remove(client: HttpClient, pod: Pod): Promise<void> {
@@ -176,5 +116,3 @@ async function remove(client: HttpClient, pod: Pod): Promise<void> {
     if (!isNotFound(error)) throw error;
   });
 }
-
-export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });

@@ -14,7 +14,8 @@ import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
 import { bundle } from '../../tools/image/bundle.ts';
 import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
-import { type Kubelet, removeFolder, startKubelet } from './kubelet.ts';
+import { Kubelet } from './kubelet.ts';
+import { removeFolder } from './pod-run.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
 export const clusters: Resource<EtcdCluster> = etcdClusters;
@@ -61,7 +62,7 @@ async function assemble(
     folder,
     definitions,
   );
-  const kubelet = startKubelet(admin, processes, folder, etcdBinary);
+  const kubelet = new Kubelet(admin, processes, folder, etcdBinary);
   const etcd = new EtcdClient(() => performance.now());
   // As in the image: one file, which starts in a third of the time.
   const program = join(folder, 'manager.mjs');
@@ -100,7 +101,7 @@ async function assemble(
       condition: (namespace, name, ...wanted) => condition(admin, { namespace, name }, timeoutMs, ...wanted),
     }),
     stop: async () => {
-      kubelet.stop();
+      await kubelet.stop();
       etcd.close();
       await processes.stopAll();
       await Promise.all(proxies.map((proxy) => proxy.close()));

@@ -1,0 +1,44 @@
+/** Loopback addresses, each with all its ports free. A block of them is ours for as long as we listen in it, so worlds never meet. */
+import { createServer, type Server } from 'node:net';
+
+const GUARD = 254;
+const GUARD_PORT = 2379;
+const TRIES = 100;
+
+export class Addresses {
+  readonly #guards: Server[] = [];
+  #block: Promise<string> | undefined;
+  #last = 0;
+
+  async next(): Promise<string> {
+    if (this.#last + 1 >= GUARD) {
+      this.#block = undefined;
+      this.#last = 0;
+    }
+    this.#block ??= this.#claim();
+    const host = ++this.#last;
+    return `${await this.#block}.${host}`;
+  }
+
+  close(): void {
+    for (const guard of this.#guards) guard.close();
+  }
+
+  async #claim(): Promise<string> {
+    for (let tried = 0; tried < TRIES; tried++) {
+      const block = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
+      const guard = await listenAt(`${block}.${GUARD}`);
+      if (!guard) continue;
+      this.#guards.push(guard);
+      return block;
+    }
+    throw new Error('no block of loopback addresses is free');
+  }
+}
+
+const listenAt = (host: string): Promise<Server | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer().unref();
+    server.once('error', () => resolve(undefined));
+    server.listen(GUARD_PORT, host, () => resolve(server));
+  });

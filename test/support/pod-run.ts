@@ -1,0 +1,196 @@
+/** One Pod on its (only) node: its process, started again whenever it ends, and what is reported about it. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContainerState, Pod } from '../../src/gen/kube.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
+import { pathOf, type Ref } from '../../src/kube/object.ts';
+import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
+import type { Addresses } from './addresses.ts';
+import { type GrpcProxy, type Rulebook, startGrpcProxy } from './grpc-proxy.ts';
+import type { Host, Hosts } from './hosts.ts';
+import { argumentsOf, environment, podStatus, type Reported, readinessURL } from './pod-process.ts';
+import { type Child, eventually, type Processes, pause } from './processes.ts';
+
+/** One Pod's process. */
+export interface Running {
+  readonly pod: Pod;
+  /** Where etcd listens. */
+  readonly address: string;
+  readonly data: string;
+  readonly child: Child | undefined;
+  readonly ready: boolean;
+}
+
+const NODE = 'loopback';
+const STARTING_POLL_MS = 50;
+const READY_POLL_MS = 500;
+const RESTART_MS = 300;
+
+export interface Site {
+  readonly client: HttpClient;
+  readonly processes: Processes;
+  readonly folder: string;
+  readonly etcd: string;
+  readonly addresses: Addresses;
+  readonly hosts: Hosts;
+  readonly signal: AbortSignal;
+}
+
+/** What fails because a test is over, or because a Pod went away in the middle, is nobody's concern. */
+export const quiet = (): void => {};
+
+export const refOf = (pod: Pod): Ref => ({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' });
+const now = (): string => new Date().toISOString();
+
+export class PodRun implements Running {
+  readonly #site: Site;
+  readonly #rules: Rulebook | undefined;
+  readonly #host: Host;
+  readonly pod: Pod;
+  address = '';
+  data = '';
+  child: Child | undefined;
+  stopping = false;
+  #front: GrpcProxy | undefined;
+  #lost = false;
+  #ending: Promise<void> | undefined;
+  #reported: Reported = { podIP: '', startedAt: now(), ready: false, readySince: now(), restarts: 0, state: {} };
+
+  constructor(site: Site, pod: Pod, rules: Rulebook | undefined) {
+    this.#site = site;
+    this.pod = pod;
+    this.#rules = rules;
+    const { hostname = '', subdomain = '' } = pod.spec ?? {};
+    this.#host = { name: hostname, service: subdomain, namespace: refOf(pod).namespace };
+  }
+
+  get ready(): boolean {
+    return this.#reported.ready;
+  }
+
+  /** Until the Pod goes: its process is started again whenever it ends. */
+  async begin(): Promise<void> {
+    const { client, addresses, hosts, signal } = this.#site;
+    await bind(client, this.pod);
+    this.data = await dataFolder(client, this.#site.folder, this.pod);
+    this.address = await hosts.addressOf(this.#host);
+    const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
+    this.#reported = { ...this.#reported, podIP };
+    while (!this.stopping && !signal.aborted) {
+      await this.#start(podIP);
+      await this.child?.ended;
+      await this.#ended();
+      await pause(RESTART_MS);
+      if (this.#lost) emptyFolder(this.data);
+      this.#lost = false;
+    }
+  }
+
+  /** Resolves when its process has ended, whoever asked first. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    this.stopping = true;
+    await this.child?.stop();
+    await this.closeFront();
+    if (!claimOf(this.pod) && this.data) removeFolder(this.data);
+  }
+
+  async closeFront(): Promise<void> {
+    await this.#front?.close();
+  }
+
+  async loseData(): Promise<void> {
+    this.#lost = true;
+    await this.child?.stop('SIGKILL');
+  }
+
+  async #openFront(host: string, rules: Rulebook): Promise<string> {
+    this.#front = await startGrpcProxy({ target: `http://${this.address}:2379`, host, port: 2379, rules });
+    return host;
+  }
+
+  async #start(podIP: string): Promise<void> {
+    const { client, processes, hosts, etcd } = this.#site;
+    const pod = (await client.get(pods, refOf(this.pod))) ?? this.pod;
+    if (this.stopping) return;
+    const args = argumentsOf(pod, { address: this.address, data: this.data, podIP });
+    const [command, words] = hosts.around(this.#host, etcd, args);
+    const child = processes.start(refOf(pod).name, command, words, { ...process.env, ...environment(pod, podIP) });
+    this.child = child;
+    await this.#report({ state: { running: { startedAt: now() } } });
+    void this.#watchReadiness(child);
+  }
+
+  async #ended(): Promise<void> {
+    if (this.stopping || this.#site.signal.aborted) return;
+    const exitCode = (await this.child?.ended) ?? 137;
+    const terminated = { terminated: { exitCode, reason: 'Error', finishedAt: now() } } satisfies ContainerState;
+    await this.#report({
+      ready: false,
+      restarts: this.#reported.restarts + 1,
+      state: { waiting: { reason: 'CrashLoopBackOff' } },
+      lastState: terminated,
+    });
+  }
+
+  async #watchReadiness(child: Child): Promise<void> {
+    let over = false;
+    void child.ended.then(() => {
+      over = true;
+    });
+    const done = (): boolean => over || this.stopping || this.#site.signal.aborted;
+    while (!done()) {
+      const url = readinessURL(this.pod, this.address);
+      const ready = await fetch(url, { signal: AbortSignal.timeout(1000) }).then(
+        (answer) => answer.ok,
+        () => false,
+      );
+      if (ready !== this.ready && !done()) await this.#report({ ready }).catch(quiet);
+      await pause(ready ? READY_POLL_MS : STARTING_POLL_MS);
+    }
+  }
+
+  async #report(change: Partial<Reported>): Promise<void> {
+    const before = this.#reported;
+    const readySince = (change.ready ?? before.ready) === before.ready ? before.readySince : now();
+    this.#reported = { ...before, ...change, readySince };
+    const body = { status: podStatus(this.pod, this.#reported) };
+    await this.#site.client.patch(pods, refOf(this.pod), body, { subresource: 'status' });
+  }
+}
+
+/** From here on a delete is graceful: the Pod stays until its process has ended. */
+async function bind(client: HttpClient, pod: Pod): Promise<void> {
+  if (pod.spec?.nodeName) return;
+  const { namespace, name } = refOf(pod);
+  await client.transport.json(`${pathOf(pods, namespace, name)}/binding`, {
+    method: 'POST',
+    body: { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target: { kind: 'Node', name: NODE } },
+  });
+}
+
+const claimOf = (pod: Pod): string | undefined =>
+  pod.spec?.volumes?.find((v) => v.name === 'data')?.persistentVolumeClaim?.claimName;
+
+/** A claim keeps its folder for as long as it lives; a new claim of the same name starts empty, and so does every Pod without one. */
+async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise<string> {
+  const name = claimOf(pod);
+  const { namespace } = refOf(pod);
+  const owner = name
+    ? await eventually(`the claim ${name}`, () => client.get(persistentVolumeClaims, { namespace, name }))
+    : pod;
+  const path = join(folder, 'volumes', owner.metadata.uid ?? '');
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+
+function emptyFolder(folder: string): void {
+  removeFolder(folder);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+}
