@@ -13,6 +13,7 @@ export default defineConfig({
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'integration', include: [testFiles.integration], testTimeout: 60_000, hookTimeout: 120_000 } },
+      { test: { name: 'sweep', include: [testFiles.sweep], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], ...e2e } },
       {
         test: {

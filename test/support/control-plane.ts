@@ -138,18 +138,25 @@ export async function installCrds(admin: HttpClient, definitions: readonly Custo
   }
 }
 
-async function grantRights(admin: HttpClient): Promise<void> {
-  const base = '/apis/rbac.authorization.k8s.io/v1';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
+
+/** The operator may keep its Lease in this namespace. */
+export async function grantLease(admin: HttpClient, namespace: string): Promise<void> {
   const metadata = { name: 'etcd-operator' };
-  await admin.transport.json(`${base}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });
-  const own = `${base}/namespaces/default`;
-  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
+  const own = `${RBAC}/namespaces/${namespace}`;
   await admin.transport.json(`${own}/roles`, { method: 'POST', body: { metadata, rules: leaderElectionRbac } });
   await admin.transport.json(`${own}/rolebindings`, {
     method: 'POST',
     body: { metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name }, subjects },
   });
-  await admin.transport.json(`${base}/clusterrolebindings`, {
+}
+
+async function grantRights(admin: HttpClient): Promise<void> {
+  const metadata = { name: 'etcd-operator' };
+  await admin.transport.json(`${RBAC}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });
+  await grantLease(admin, 'default');
+  await admin.transport.json(`${RBAC}/clusterrolebindings`, {
     method: 'POST',
     body: {
       metadata,

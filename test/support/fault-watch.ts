@@ -14,6 +14,8 @@ export type WatchFault =
   | { readonly is: 'lossy'; readonly types: readonly string[] }
   /** What happened to an object within the time is told as its last state only. */
   | { readonly is: 'coalesced'; readonly ms: number }
+  /** From the first change on, nothing is told for so long; then it says that the version is too old. */
+  | { readonly is: 'lost'; readonly ms: number }
   /** Ends without a word after so long. */
   | { readonly is: 'cut'; readonly afterMs: number }
   /** Says that the version is too old. */
@@ -36,6 +38,9 @@ export async function* watchPipe(
       return;
     case 'coalesced':
       yield* coalesced(jsonLines<Wire>(bytes), fault.ms, signal);
+      return;
+    case 'lost':
+      yield* lost(jsonLines<Wire>(bytes), fault.ms);
       return;
     case 'cut':
       yield* cut(jsonLines<Wire>(bytes), fault.afterMs);
@@ -101,4 +106,13 @@ async function* cut(events: AsyncIterable<Wire>, afterMs: number): AsyncGenerato
     if (next === undefined || next.done) return;
     yield line(next.value);
   }
+}
+
+async function* lost(events: AsyncIterable<Wire>, ms: number): AsyncGenerator<Uint8Array> {
+  for await (const event of events) {
+    if (event.type === 'BOOKMARK') yield line(event);
+    else break;
+  }
+  await pause(ms);
+  yield line(GONE);
 }

@@ -32,13 +32,15 @@ export interface Rule {
 export interface SeenCall {
   readonly method: string;
   readonly headers: http2.IncomingHttpHeaders;
-  /** Whether the caller still waits. */
+  /** When the caller has its answer, or does not wait any more. */
+  readonly over: Promise<void>;
   open: boolean;
 }
 
 /** Faults, and what came by: of one proxy, or of several that count together. */
 export class Rulebook {
   readonly calls: SeenCall[] = [];
+  readonly #listeners: ((call: SeenCall) => void)[] = [];
   readonly #rules = new Set<{ readonly rule: Rule; seen: number }>();
 
   /** Adds a fault; the returned function takes it away. */
@@ -48,9 +50,15 @@ export class Rulebook {
     return () => void this.#rules.delete(entry);
   }
 
+  /** Called with every call as it arrives. */
+  onCall(listener: (call: SeenCall) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** What happens to this call. */
   meet(call: SeenCall): Fault | undefined {
     this.calls.push(call);
+    for (const listener of this.#listeners) listener(call);
     const about = ({ method }: Rule): boolean => method === undefined || [method].flat().includes(call.method);
     const matching = [...this.#rules].filter(({ rule }) => about(rule));
     for (const each of matching) each.seen++;
@@ -99,8 +107,9 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
   server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
     stream.on('error', () => {}); // callers go away: that is what this is for
     const method = (headers[':path'] ?? '').replace(/^\/etcdserverpb\./, '');
-    const call: SeenCall = { method, headers, open: true };
-    stream.on('close', () => {
+    const over = new Promise<void>((resolve) => stream.once('close', resolve));
+    const call: SeenCall = { method, headers, open: true, over };
+    void over.then(() => {
       call.open = false;
     });
     void serve(stream, headers, upstream.session, rules.meet(call));

@@ -12,7 +12,7 @@ import { Addresses } from './addresses.ts';
 import type { Rulebook } from './grpc-proxy.ts';
 import { type Host, Hosts } from './hosts.ts';
 import { isEtcd } from './pod-process.ts';
-import { PodRun, quiet, type Running, refOf, type Site } from './pod-run.ts';
+import { PodRun, quiet, type Running, refOf, removeFolder, type Site } from './pod-run.ts';
 import { type Processes, pause } from './processes.ts';
 
 export class Kubelet {
@@ -21,6 +21,7 @@ export class Kubelet {
   readonly #running = new Map<string, PodRun>();
   readonly #fronts = new Map<string, Rulebook>();
   readonly #waiting = new Map<string, Pod>();
+  readonly #abandoned = new Set<string>();
   #held = false;
 
   constructor(client: HttpClient, processes: Processes, folder: string, etcd: string) {
@@ -84,6 +85,17 @@ export class Kubelet {
     await run.loseData();
   }
 
+  /** A test is over with this namespace: its processes end, its folders go, and nothing is started there any more. */
+  async abandon(namespace: string): Promise<void> {
+    this.#abandoned.add(namespace);
+    const here = [...this.#running.values()].filter(({ pod }) => pod.metadata.namespace === namespace);
+    await Promise.all(here.map((run) => run.end('SIGKILL')));
+    for (const run of here) {
+      this.#running.delete(run.pod.metadata.uid ?? '');
+      if (run.data !== '') removeFolder(run.data);
+    }
+  }
+
   #find(namespace: string, name: string): PodRun | undefined {
     return [...this.#running.values()].find((r) => keyOf(r.pod) === `${namespace}/${name}` && !r.stopping);
   }
@@ -91,7 +103,7 @@ export class Kubelet {
   #onPod(pod: Pod): void {
     const { uid = '', namespace = '', deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined) void this.#end(pod, false).catch(quiet);
-    else if (this.#running.has(uid) || !isEtcd(pod)) return;
+    else if (this.#running.has(uid) || this.#abandoned.has(namespace) || !isEtcd(pod)) return;
     else if (this.#held) this.#waiting.set(uid, pod);
     else {
       const run = new PodRun(this.#site, pod, this.#fronts.get(namespace));

@@ -18,6 +18,8 @@ export interface Running {
   readonly address: string;
   readonly data: string;
   readonly child: Child | undefined;
+  /** Its process runs, whether it serves or not. */
+  readonly alive: boolean;
   readonly ready: boolean;
 }
 
@@ -50,6 +52,7 @@ export class PodRun implements Running {
   address = '';
   data = '';
   child: Child | undefined;
+  alive = false;
   stopping = false;
   #front: GrpcProxy | undefined;
   #lost = false;
@@ -87,14 +90,14 @@ export class PodRun implements Running {
   }
 
   /** Resolves when its process has ended, whoever asked first. */
-  end(): Promise<void> {
-    this.#ending ??= this.#end();
+  end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    this.#ending ??= this.#end(signal);
     return this.#ending;
   }
 
-  async #end(): Promise<void> {
+  async #end(signal: NodeJS.Signals): Promise<void> {
     this.stopping = true;
-    await this.child?.stop();
+    await this.child?.stop(signal);
     await this.closeFront();
     if (!claimOf(this.pod) && this.data) removeFolder(this.data);
   }
@@ -121,6 +124,10 @@ export class PodRun implements Running {
     const [command, words] = hosts.around(this.#host, etcd, args);
     const child = processes.start(refOf(pod).name, command, words, { ...process.env, ...environment(pod, podIP) });
     this.child = child;
+    this.alive = true;
+    void child.ended.then(() => {
+      this.alive = false;
+    });
     await this.#report({ state: { running: { startedAt: now() } } });
     void this.#watchReadiness(child);
   }

@@ -7,7 +7,7 @@ import { logsDir } from '../paths.ts';
 import { Failure, say, step, UsageFailure } from '../terminal.ts';
 import { type Level, levels, parseArguments, type TestRequest } from '../test/arguments.ts';
 import { withTestCluster } from '../test/cluster.ts';
-import { filesOf, requiredLevels } from '../test/levels.ts';
+import { filesOf, namedOnly, requiredLevels } from '../test/levels.ts';
 import { staticChecks } from '../test/static.ts';
 import { add, nothing, oneFailed, onePassed, tallyLine } from '../test/tally.ts';
 import { type Outcome, runVitest, TestsFailed } from '../test/vitest.ts';
@@ -37,7 +37,8 @@ function namedLevel(level: Level, request: TestRequest): Stage {
 }
 
 function everything(request: TestRequest): readonly Stage[] {
-  const present = levels.filter((level) => filesOf(level).length > 0 || requiredLevels.includes(level));
+  const usual = levels.filter((level) => !namedOnly.includes(level));
+  const present = usual.filter((level) => filesOf(level).length > 0 || requiredLevels.includes(level));
   const checks = staticChecks.map(({ name, check }) => ({
     name,
     run: () =>
@@ -54,6 +55,10 @@ const preparations: Partial<Record<Level, () => Promise<void>>> = {
   contract: async () => {
     const { build } = await import('../../local/binaries.ts');
     await build(['etcd-3.5', 'etcd-3.6', 'etcd-3.7']);
+  },
+  sweep: async () => {
+    const { build } = await import('../../local/binaries.ts');
+    await build(['kubernetes', 'etcd-3.6']);
   },
   integration: async () => {
     const { build } = await import('../../local/binaries.ts');

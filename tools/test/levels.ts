@@ -9,9 +9,13 @@ export const testFiles: Readonly<Record<Level, string>> = {
   contract: 'test/contract/**/*.test.ts',
   integration: 'test/integration/**/*.test.ts',
   e2e: 'test/e2e/**/*.test.ts',
+  sweep: 'test/sweep/**/*.test.ts',
 };
 
 /** These can never be empty: a run in which they vanished has not tested anything. */
 export const requiredLevels: readonly Level[] = ['unit', 'integration', 'e2e'];
+
+/** More than an hour: it runs only when it is named. A slice of it is among the integration tests. */
+export const namedOnly: readonly Level[] = ['sweep'];
 
 export const filesOf = (level: Level): readonly string[] => globSync(testFiles[level], { cwd: root });

@@ -1,0 +1,86 @@
+/** The state of a cluster's objects without what differs between two runs that went equally well. Pure. */
+import { memberName } from '../../src/api/names.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+
+/** No run comes near this many members of one cluster. */
+export const MOST_NAMES = 30;
+
+/** Of the server, of the clock, and who happens to lead. */
+const VOLATILE: readonly string[] = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'observedGeneration',
+  'creationTimestamp',
+  'managedFields',
+  'lastTransitionTime',
+  'progressDeadline',
+  'startTime',
+  'startedAt',
+  'finishedAt',
+  'since',
+  'clusterIP',
+  'clusterIPs',
+  'podIP',
+  'podIPs',
+  'nodeName',
+  'databaseSize',
+  'membersNamed',
+  'leader',
+  'containerStatuses',
+];
+const ROLES_THAT_CHANGE: Readonly<Record<string, string>> = { leader: 'voter', follower: 'voter' };
+const ID = /\b[0-9a-f]{16}\b/g;
+const UID = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+export function canonical(objects: readonly KubeObject[], cluster: KubeObject, namespace: string): readonly string[] {
+  const rename = renamer(objects, cluster);
+  const texts = objects.map((object) => {
+    const text = rename(JSON.stringify(object)).replaceAll(namespace, '<namespace>');
+    return JSON.stringify(stripped(JSON.parse(text.replace(UID, '<uid>').replace(ID, '<id>'))), undefined, 1);
+  });
+  return texts.sort();
+}
+
+/** Members by age: the first of those that are still there, the second, … A name that is gone is just that. */
+function renamer(objects: readonly KubeObject[], cluster: KubeObject): (text: string) => string {
+  const { name = '', uid = '' } = cluster.metadata;
+  const present = new Set(objects.filter((o) => o.kind === 'EtcdMember').map((o) => o.metadata.name));
+  const named = Array.from({ length: MOST_NAMES }, (_, i) => memberName(name, uid, i + 1));
+  const alive = named.filter((each) => present.has(each));
+  return (text) =>
+    named.reduce((now, each) => {
+      const place = alive.indexOf(each);
+      return now.replaceAll(each, place < 0 ? '<former>' : `<member ${place + 1}>`);
+    }, text);
+}
+
+function stripped(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(stripped).sort((a, b) => sortKey(a).localeCompare(sortKey(b)));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value)
+    .filter(([key]) => !VOLATILE.includes(key))
+    .map(
+      ([key, inner]) => [key, key === 'role' ? (ROLES_THAT_CHANGE[String(inner)] ?? inner) : stripped(inner)] as const,
+    );
+  return Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b)));
+}
+
+/** Lists of named things have no order; lists of words (a command) keep theirs. */
+const sortKey = (value: unknown): string => {
+  const { name, type } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  return typeof name === 'string' ? name : typeof type === 'string' ? type : '';
+};
+
+/** What is in one and not in the other, in few lines. */
+export function difference(expected: readonly string[], seen: readonly string[]): string {
+  const lines = (texts: readonly string[]): readonly string[] =>
+    texts.flatMap((text) => {
+      const { kind, metadata } = JSON.parse(text) as KubeObject;
+      return text.split('\n').map((line) => `${kind} ${metadata.name}: ${line.trim()}`);
+    });
+  const [before, after] = [lines(expected), lines(seen)];
+  const missing = before.filter((line) => !after.includes(line)).map((line) => `- ${line}`);
+  const added = after.filter((line) => !before.includes(line)).map((line) => `+ ${line}`);
+  return [...missing, ...added].slice(0, 40).join('\n');
+}

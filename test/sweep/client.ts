@@ -1,0 +1,59 @@
+/** A user of the cluster: writes all the time, remembers what was acknowledged, and looks for it at the end. */
+import type { Running } from '../support/pod-run.ts';
+import { eventually, pause } from '../support/processes.ts';
+import type { Rig } from './rig.ts';
+
+const EVERY_MS = 100;
+
+export class Client {
+  readonly #rig: Rig;
+  readonly #acknowledged: string[] = [];
+  #stopped = false;
+  #done: Promise<void> = Promise.resolve();
+
+  constructor(rig: Rig) {
+    this.#rig = rig;
+    this.#done = this.#write();
+  }
+
+  async #write(): Promise<void> {
+    for (let n = 0; !this.#stopped; n++) {
+      const asked = this.#ready()[n % Math.max(1, this.#ready().length)];
+      const key = `written-${n}`;
+      if (asked) {
+        const { etcd } = this.#rig.world;
+        const answer = await etcd.put({ endpoint: `http://${asked.address}:2379`, timeoutMs: 1_000 }, key, key);
+        if (answer.ok) this.#acknowledged.push(key);
+      }
+      await pause(EVERY_MS);
+    }
+  }
+
+  #ready(): readonly Running[] {
+    return this.#rig.world.kubelet.running(this.#rig.namespace).filter((run) => run.ready);
+  }
+
+  /** How many writes were acknowledged, and which of them are gone. A cluster without members has nobody to ask. */
+  async end(): Promise<{ readonly acknowledged: number; readonly lost: readonly string[] }> {
+    this.#stopped = true;
+    await this.#done;
+    const lost = this.#ready().length === 0 ? [] : await this.#missing();
+    return { acknowledged: this.#acknowledged.length, lost };
+  }
+
+  async #missing(): Promise<readonly string[]> {
+    const found = await Promise.all(this.#acknowledged.map((key) => this.#read(key)));
+    return this.#acknowledged.filter((key, i) => found[i] !== key);
+  }
+
+  #read(key: string): Promise<string> {
+    return eventually(`an answer about ${key}`, async () => {
+      const [asked] = this.#ready();
+      const answer = await this.#rig.world.etcd.get(
+        { endpoint: `http://${asked?.address}:2379`, timeoutMs: 2_000 },
+        key,
+      );
+      return answer.ok ? (answer.value ?? '') : undefined;
+    });
+  }
+}

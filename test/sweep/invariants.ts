@@ -1,0 +1,149 @@
+/**
+ * What must hold at every moment of every run, whatever is done to the operator. Looked at whenever an object changes, around
+ * every change of membership, and every third of a second.
+ */
+import type { EtcdMember } from '../../src/api/etcd-member.ts';
+import { hexId, volumeClaimName } from '../../src/api/names.ts';
+import type { Membership } from '../../src/etcd/client.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { SeenCall } from '../support/grpc-proxy.ts';
+import type { Running } from '../support/pod-run.ts';
+import { pause } from '../support/processes.ts';
+import { MEMBERSHIP, type Rig } from './rig.ts';
+
+const SAMPLE_MS = 333;
+const ASK_MS = 1_000;
+
+export class Invariants {
+  readonly #rig: Rig;
+  readonly #violations = new Set<string>();
+  readonly #clusterIDs = new Set<string>();
+  /** Which member a folder belongs to. */
+  readonly #owners = new Map<string, string>();
+  readonly #unsubscribe: () => void;
+  readonly #checks = new Set<Promise<void>>();
+  /** A user asked for members to stop: what is gone then is not the operator's doing. */
+  #stopping: boolean;
+  #list: Membership | undefined;
+  #over = false;
+
+  constructor(rig: Rig, { stopping }: { readonly stopping: boolean }) {
+    this.#rig = rig;
+    this.#stopping = stopping;
+    this.#unsubscribe = rig.ledger.onChange(rig.namespace, (kind, before, after) =>
+      this.#onChange(kind, before, after),
+    );
+    rig.rpcs.onCall((call) => this.#onCall(call));
+    this.#check(this.#sampling());
+  }
+
+  /** What did not hold. */
+  async end(): Promise<readonly string[]> {
+    this.#over = true;
+    this.#unsubscribe();
+    await Promise.all(this.#checks);
+    return [...this.#violations];
+  }
+
+  #check(check: Promise<void>): void {
+    this.#checks.add(check);
+    void check.finally(() => this.#checks.delete(check));
+  }
+
+  #onChange(kind: string, before: KubeObject | undefined, after: KubeObject | undefined): void {
+    const seeds = this.#rig.members.filter(({ spec }) => spec.bootstrap === true);
+    if (seeds.length > 1) this.#violations.add(`I2: ${seeds.length} members claim the bootstrap`);
+    const going = after?.metadata.deletionTimestamp !== undefined && before?.metadata.deletionTimestamp === undefined;
+    const gone = after === undefined && before !== undefined && before.metadata.deletionTimestamp === undefined;
+    if (this.#stopping || !(going || gone)) return;
+    const name = (after ?? before)?.metadata.name ?? '';
+    if (kind === 'PersistentVolumeClaim') this.#check(this.#volumeGoes(name));
+    if (kind === 'Pod') this.#podGoes(name);
+  }
+
+  async #volumeGoes(claim: string): Promise<void> {
+    const list = (await this.#ask()) ?? this.#list;
+    const listed = list?.members.find(({ name }) => volumeClaimName(name) === claim);
+    if (listed) this.#violations.add(`I6: ${claim} is deleted while etcd counts its member ${hexId(listed.id)}`);
+  }
+
+  #podGoes(name: string): void {
+    const voters = votersOf(this.#list);
+    const left = this.#reachable(voters).filter((each) => each !== name);
+    if (voters.includes(name) && left.length < quorum(voters.length))
+      this.#violations.add(`I4: Pod ${name} is deleted, and ${left.length} of ${voters.length} voters are left`);
+  }
+
+  #onCall(call: SeenCall): void {
+    if (!MEMBERSHIP.includes(call.method)) return;
+    const others = this.#rig.membershipCalls().filter((other) => other !== call && other.open);
+    if (others.length > 0) this.#violations.add(`I3: ${call.method} while ${others[0]?.method} is under way`);
+    const before = votersOf(this.#list);
+    this.#check(
+      call.over.then(async () => {
+        const after = votersOf(await this.#ask());
+        const left = this.#reachable(after);
+        if (before.length > 0 && after.length > 0 && left.length < quorum(before.length))
+          this.#violations.add(
+            `I4: after ${call.method} ${left.length} of formerly ${before.length} voters are reachable`,
+          );
+      }),
+    );
+  }
+
+  async #sampling(): Promise<void> {
+    while (!this.#over) {
+      await Promise.all(this.#running().map((run) => this.#sample(run)));
+      await this.#ask();
+      await pause(SAMPLE_MS);
+    }
+  }
+
+  async #sample(run: Running): Promise<void> {
+    const status = await this.#rig.world.etcd.status(askOf(run));
+    if (!status.ok || status.value.memberId === 0n) return;
+    this.#clusterIDs.add(hexId(status.value.clusterId));
+    if (this.#clusterIDs.size > 1)
+      this.#violations.add(`I1: members answered for ${[...this.#clusterIDs].join(' and ')}`);
+    const id = hexId(status.value.memberId);
+    const owner = this.#owners.get(run.data) ?? id;
+    if (owner !== id) this.#violations.add(`I5: the data of member ${owner} is used by ${id}`);
+    this.#owners.set(run.data, id);
+  }
+
+  /** Who belongs to the cluster, as a member that answers last heard. */
+  async #ask(): Promise<Membership | undefined> {
+    for (const run of this.#running()) {
+      const answer = await this.#rig.world.etcd.memberList({ ...askOf(run), linearizable: false });
+      if (!answer.ok) continue;
+      this.#list = answer.value;
+      return answer.value;
+    }
+    return undefined;
+  }
+
+  #running(): readonly Running[] {
+    return this.#rig.world.kubelet.running(this.#rig.namespace).filter((run) => run.alive);
+  }
+
+  #reachable(voters: readonly string[]): readonly string[] {
+    return this.#running().flatMap(({ pod }) => voters.filter((name) => name === pod.metadata.name));
+  }
+
+  /** At rest, etcd and Kubernetes agree about who belongs to the cluster. */
+  async atRest(): Promise<void> {
+    const members = this.#rig.members;
+    if (members.every(({ spec }) => (spec as { readonly dormant?: boolean }).dormant === true)) return;
+    const listed = ((await this.#ask())?.members ?? []).map(
+      (m) => `${m.name} ${hexId(m.id)} ${m.isLearner ? '' : 'votes'}`,
+    );
+    const known = members.map((m: EtcdMember) => `${m.metadata.name} ${m.status?.memberID} votes`);
+    if (listed.sort().join() !== known.sort().join())
+      this.#violations.add(`I7: etcd lists ${listed.join(', ')}; Kubernetes has ${known.join(', ')}`);
+  }
+}
+
+const quorum = (voters: number): number => Math.floor(voters / 2) + 1;
+const votersOf = (list: Membership | undefined): readonly string[] =>
+  (list?.members ?? []).filter(({ isLearner }) => !isLearner).map(({ name }) => name);
+const askOf = (run: Running) => ({ endpoint: `http://${run.address}:2379`, timeoutMs: ASK_MS });

@@ -1,0 +1,126 @@
+/** One namespace with an operator of its own, whose every way out leads through faults: to the API server and to each member. */
+import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
+import type { EtcdMember } from '../../src/api/etcd-member.ts';
+import { headlessServiceName, LEASE_NAME, memberName } from '../../src/api/names.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { grantLease } from '../support/control-plane.ts';
+import type { FaultProxy, Passed } from '../support/fault-proxy.ts';
+import { Rulebook, type SeenCall } from '../support/grpc-proxy.ts';
+import { type Child, eventually } from '../support/processes.ts';
+import { clusters, members, type World } from '../support/world.ts';
+import { canonical, MOST_NAMES } from './canonical.ts';
+import type { Ledger } from './ledger.ts';
+
+/** Calls that change who belongs to an etcd cluster, or who leads it. */
+export const MEMBERSHIP: readonly string[] = [
+  'Cluster/MemberAdd',
+  'Cluster/MemberRemove',
+  'Cluster/MemberPromote',
+  'Cluster/MemberUpdate',
+  'Maintenance/MoveLeader',
+];
+export const CLUSTER = 'db';
+
+export class Rig {
+  readonly world: World;
+  readonly ledger: Ledger;
+  readonly namespace: string;
+  readonly proxy: FaultProxy;
+  /** Of all members together. */
+  readonly rpcs: Rulebook;
+  readonly #start: () => Child;
+  readonly #operators: Child[] = [];
+  /** The cluster as it was made; it keeps its uid when it is gone. */
+  made: EtcdCluster | undefined;
+
+  private constructor(world: World, ledger: Ledger, namespace: string, proxy: FaultProxy, start: () => Child) {
+    this.world = world;
+    this.ledger = ledger;
+    this.namespace = namespace;
+    this.proxy = proxy;
+    this.#start = start;
+    this.rpcs = new Rulebook();
+    world.kubelet.front(namespace, this.rpcs);
+  }
+
+  static async build(world: World, ledger: Ledger): Promise<Rig> {
+    const namespace = await world.namespace();
+    await grantLease(world.admin, namespace);
+    const proxy = await world.faultProxy();
+    const flags = [`--watch-namespace=${namespace}`, '--leader-elect', `--namespace=${namespace}`];
+    return new Rig(world, ledger, namespace, proxy, () => world.startOperator(...proxy.flags, ...flags));
+  }
+
+  get operator(): Child {
+    const last = this.#operators.at(-1);
+    if (!last) throw new Error('no operator was started yet');
+    return last;
+  }
+
+  /** Resolves when the operator holds the Lease. */
+  async start(): Promise<void> {
+    this.#operators.push(this.#start());
+    await eventually('an operator that holds the Lease', () => this.#holder(), { seen: () => this.log() });
+  }
+
+  /** It dies without a word. Its Lease is given up for it: how long a successor waits is not what is looked at here. */
+  async kill(): Promise<void> {
+    await this.operator.stop('SIGKILL');
+    if ((await this.#holder()) === undefined) return;
+    await this.world.admin.patch(leases, this.#lease, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
+  }
+
+  get #lease() {
+    return { namespace: this.namespace, name: LEASE_NAME };
+  }
+
+  async #holder(): Promise<string | undefined> {
+    return (await this.world.admin.get(leases, this.#lease))?.spec?.holderIdentity || undefined;
+  }
+
+  async createCluster(spec: Partial<EtcdClusterSpec>): Promise<void> {
+    this.made = await this.world.createCluster(this.namespace, CLUSTER, { storage: { size: '1Gi' }, ...spec });
+    const service = headlessServiceName(CLUSTER);
+    const names = Array.from({ length: MOST_NAMES }, (_, i) =>
+      memberName(CLUSTER, this.made?.metadata.uid ?? '', i + 1),
+    );
+    await this.world.kubelet.expect(names.map((name) => ({ name, service, namespace: this.namespace })));
+  }
+
+  async edit(spec: Partial<EtcdClusterSpec>): Promise<void> {
+    await this.world.admin.patch(clusters, { namespace: this.namespace, name: CLUSTER }, { spec });
+  }
+
+  get cluster(): EtcdCluster | undefined {
+    return this.ledger.ofKind(clusters, this.namespace)[0];
+  }
+
+  get members(): readonly EtcdMember[] {
+    return this.ledger.ofKind(members, this.namespace);
+  }
+
+  state(): readonly string[] {
+    if (!this.made) return [];
+    return canonical(this.ledger.objects(this.namespace), this.made, this.namespace);
+  }
+
+  writes(): readonly Passed[] {
+    return this.proxy.calls.filter((call) => call.write);
+  }
+
+  membershipCalls(): readonly SeenCall[] {
+    return this.rpcs.calls.filter(({ method }) => MEMBERSHIP.includes(method));
+  }
+
+  /** What the operators said, one after the other. */
+  log(): string {
+    return this.#operators.map((operator) => operator.log()).join('=== killed; its successor:\n');
+  }
+
+  /** Ends everything of this rig, so that the next one has the machine. */
+  async stop(): Promise<void> {
+    await this.operator.stop('SIGKILL');
+    await this.proxy.close();
+    await this.world.kubelet.abandon(this.namespace);
+  }
+}

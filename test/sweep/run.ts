@@ -1,0 +1,149 @@
+/** Runs workloads: undisturbed, to learn what they do and where they end; and with one fault, to see that they end there all the same. */
+import { eventually, pause } from '../support/processes.ts';
+import type { World } from '../support/world.ts';
+import { difference } from './canonical.ts';
+import { Client } from './client.ts';
+import { Invariants } from './invariants.ts';
+import type { Counts, Ledger } from './ledger.ts';
+import type { Plan, Recorded } from './plans.ts';
+import { Rig } from './rig.ts';
+import type { Workload } from './workloads.ts';
+
+export interface Reference extends Recorded {
+  readonly state: readonly string[];
+  readonly counts: Counts;
+  readonly tookMs: number;
+}
+
+export interface Verdict {
+  readonly plan: string;
+  /** Nothing: all was well. */
+  readonly wrong: readonly string[];
+  /** Whether the fault happened at all. */
+  readonly hit: boolean;
+  /** From the successor's Lease to the end state. */
+  readonly recoveredMs: number | undefined;
+  readonly log: string;
+}
+
+const QUIET_MS = 3_000;
+const AFTERWARDS_MS = 300;
+/** A call that hangs is given up after 30 seconds. */
+const PATIENCE_MS = 90_000;
+export const RECOVERY_MS = 10_000;
+
+export async function recordReference(world: World, ledger: Ledger, workload: Workload): Promise<Reference> {
+  const rig = await Rig.build(world, ledger);
+  try {
+    const stage = await prepare(rig, workload);
+    const [writes, rpcs] = [rig.writes().length, rig.membershipCalls().length];
+    const started = performance.now();
+    await workload.act(rig);
+    await eventually(`${workload.name} in peace`, () => workload.done(rig) || undefined, {
+      timeoutMs: PATIENCE_MS,
+      seen: () => [rig.cluster?.status, rig.log().slice(-4_000)],
+    });
+    const tookMs = performance.now() - started;
+    await quiet(rig);
+    const wrong = await stage.end();
+    if (wrong.length > 0) throw new Error(`${workload.name} went wrong without any fault: ${wrong.join('; ')}`);
+    return {
+      writes: rig
+        .writes()
+        .slice(writes)
+        .map(({ verb, resource }) => `${verb} ${resource}`),
+      rpcs: rig
+        .membershipCalls()
+        .slice(rpcs)
+        .map(({ method }) => method),
+      state: rig.state(),
+      counts: ledger.counts(rig.namespace),
+      tookMs,
+    };
+  } finally {
+    await rig.stop();
+  }
+}
+
+export async function runPlan(world: World, ledger: Ledger, plan: Plan, reference: Reference): Promise<Verdict> {
+  const rig = await Rig.build(world, ledger);
+  const wrong: string[] = [];
+  let hit = (): boolean => false;
+  let recoveredMs: number | undefined;
+  try {
+    const stage = await prepare(rig, plan.workload);
+    const successor = Promise.withResolvers<number>();
+    hit = await plan.arrange(rig, async () => {
+      await rig.kill();
+      rig.start().then(() => successor.resolve(performance.now()), successor.reject);
+    });
+    await plan.workload.act(rig);
+    const first = await reach(rig, plan, reference, hit);
+    await pause(AFTERWARDS_MS + plan.lagMs); // the last write of all can be the one that kills
+    const held = plan.kills && hit() ? await successor.promise : undefined;
+    const last = await reach(rig, plan, reference, hit);
+    if (held !== undefined) recoveredMs = (first > held ? first : last) - held;
+    wrong.push(
+      ...(await quiet(rig)),
+      ...(await stage.end()),
+      ...compareCounts(reference.counts, ledger.counts(rig.namespace)),
+    );
+  } catch (error) {
+    wrong.push(error instanceof Error ? error.message : String(error));
+  } finally {
+    await rig.stop();
+  }
+  return { plan: plan.name, wrong, hit: hit(), recoveredMs, log: rig.log() };
+}
+
+interface Stage {
+  /** What did not hold. */
+  end(): Promise<readonly string[]>;
+}
+
+async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
+  await rig.start();
+  await workload.prepare?.(rig);
+  if (workload.prepare) await quiet(rig);
+  rig.ledger.turn(rig.namespace);
+  const invariants = new Invariants(rig, { stopping: workload.stopping === true });
+  const client = new Client(rig);
+  return {
+    end: async () => {
+      await invariants.atRest();
+      const { lost } = await client.end();
+      const violated = await invariants.end();
+      return lost.length > 0
+        ? [...violated, `I8: ${lost.length} acknowledged writes are gone: ${lost[0]}, …`]
+        : violated;
+    },
+  };
+}
+
+/** Resolves, with the time, when the cluster is where it would be without the fault. */
+async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => boolean): Promise<number> {
+  const same = (): true | undefined =>
+    plan.workload.done(rig) && difference(reference.state, rig.state()) === '' ? true : undefined;
+  const deadline = PATIENCE_MS + 20 * plan.lagMs;
+  await eventually(`the end of ${plan.name}`, same, { timeoutMs: deadline, everyMs: 100 }).catch(() => {
+    const seen = `${hit() ? '' : 'the fault did not happen; '}what is different:`;
+    throw new Error(`it did not end where it should: ${seen}\n${difference(reference.state, rig.state())}`);
+  });
+  return performance.now();
+}
+
+/** At rest the operator writes nothing. */
+async function quiet(rig: Rig): Promise<readonly string[]> {
+  const busy = (): readonly string[] => rig.writes().map((c) => `${c.verb} ${c.resource} ${c.name} ${c.code}`);
+  await pause(500); // an answer may be on its way
+  const before = busy().length;
+  await pause(QUIET_MS);
+  const since = busy().slice(before);
+  return since.length === 0 ? [] : [`I9: at rest it still writes: ${since.slice(0, 5).join(', ')}`];
+}
+
+function compareCounts(expected: Counts, seen: Counts): readonly string[] {
+  const names = [...new Set([...Object.keys(expected), ...Object.keys(seen)])].sort();
+  const different = names.filter((name) => (expected[name] ?? 0) !== (seen[name] ?? 0));
+  return different.map((name) => `${name}: ${seen[name] ?? 0}, without the fault ${expected[name] ?? 0}`);
+}

@@ -1,0 +1,60 @@
+/** Every fault at every point of everything that a user does. `PLAN=<name>,… ./dev test sweep` repeats single plans. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerPlans, gapPlans, killPlans, latePlans } from './plans.ts';
+import { Sweep } from './sweep.ts';
+import { WORKLOADS } from './workloads.ts';
+
+const asked = process.env['PLAN']?.split(',').map((name) => name.trim());
+const HOURS = 2 * 3_600_000;
+
+let sweep: Sweep;
+beforeAll(async () => {
+  sweep = await Sweep.start();
+});
+afterAll(async () => {
+  await sweep?.stop();
+});
+
+async function expectWell(names: readonly string[]): Promise<void> {
+  const outcome = await sweep.run(names);
+  process.stderr.write(`${outcome.summary}\n`);
+  expect(outcome.failures.join('\n\n')).toBe('');
+  expect(outcome.missed.length, outcome.missed.join(', ')).toBeLessThanOrEqual(names.length / 2);
+}
+
+if (asked)
+  test.concurrent.each(asked)('%s ends where it would have ended in peace', (name) => expectWell([name]), HOURS);
+
+describe.concurrent.each(asked ? [] : WORKLOADS)('while $sentence,', (workload) => {
+  test(
+    'the operator is killed before and after each of its writes and changes of membership, and its successor finishes',
+    async () => {
+      await expectWell(killPlans(workload, await sweep.reference(workload)));
+    },
+    HOURS,
+  );
+
+  test(
+    'one kind of object is seen 2, 8 or 30 seconds late, and nothing is done twice',
+    async () => {
+      await expectWell(latePlans(workload));
+    },
+    HOURS,
+  );
+
+  test(
+    'changes of one kind are told as one, or are lost until the watch begins anew, and nothing is missed',
+    async () => {
+      await expectWell(gapPlans(workload));
+    },
+    HOURS,
+  );
+
+  test(
+    'each write is refused, put off, failed or left hanging once, and is made all the same',
+    async () => {
+      await expectWell(answerPlans(workload, await sweep.reference(workload)));
+    },
+    HOURS,
+  );
+});

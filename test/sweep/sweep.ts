@@ -1,0 +1,111 @@
+/** Many plans side by side in one world, and what came out of them in words. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { logsDir } from '../../tools/paths.ts';
+import { startWorld, type World } from '../support/world.ts';
+import { Ledger } from './ledger.ts';
+import { planCalled } from './plans.ts';
+import { RECOVERY_MS, type Reference, recordReference, runPlan, type Verdict } from './run.ts';
+import type { Workload } from './workloads.ts';
+
+/** A rig waits most of the time: for elections, for etcd's own five seconds, for quiet. */
+const RIGS_PER_CORE = 3;
+
+export class Sweep {
+  readonly #world: World;
+  readonly #ledger: Ledger;
+  readonly #references = new Map<string, Promise<Reference>>();
+  readonly #atOnce: number;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  private constructor(world: World, ledger: Ledger) {
+    this.#world = world;
+    this.#ledger = ledger;
+    this.#atOnce = RIGS_PER_CORE * availableParallelism();
+  }
+
+  static async start(): Promise<Sweep> {
+    const world = await startWorld();
+    return new Sweep(world, await new Ledger(world.admin).synced());
+  }
+
+  async stop(): Promise<void> {
+    this.#ledger.stop();
+    await this.#world.stop();
+  }
+
+  reference(workload: Workload): Promise<Reference> {
+    const known = this.#references.get(workload.name);
+    const made = known ?? this.#inTurn(() => recordReference(this.#world, this.#ledger, workload));
+    this.#references.set(workload.name, made);
+    return made;
+  }
+
+  /** Runs them as the machine allows. */
+  async run(names: readonly string[]): Promise<Outcome> {
+    const workloads = new Set(names.map((name) => planCalled(name).workload));
+    await Promise.all([...workloads].map((workload) => this.reference(workload)));
+    const verdicts = await Promise.all(names.map((name) => this.#inTurn(() => this.#one(name))));
+    return new Outcome(verdicts);
+  }
+
+  async #one(name: string): Promise<Verdict> {
+    const plan = planCalled(name);
+    return runPlan(this.#world, this.#ledger, plan, await this.reference(plan.workload));
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running++;
+    try {
+      return await work();
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+}
+
+const isLate = ({ wrong, recoveredMs = 0 }: Verdict): boolean => wrong.length === 0 && recoveredMs > RECOVERY_MS;
+
+export class Outcome {
+  readonly verdicts: readonly Verdict[];
+
+  constructor(verdicts: readonly Verdict[]) {
+    this.verdicts = verdicts;
+  }
+
+  /** One paragraph for each plan that did not end well, with the command that repeats it. */
+  get failures(): readonly string[] {
+    return this.verdicts.flatMap((verdict) => {
+      const late = isLate(verdict) ? [`it recovered only after ${Math.round(verdict.recoveredMs ?? 0)} ms`] : [];
+      const wrong = [...verdict.wrong, ...late];
+      return wrong.length === 0
+        ? []
+        : [`PLAN=${verdict.plan} ./dev test sweep\n  ${wrong.join('\n  ')}${keep(verdict)}`];
+    });
+  }
+
+  /** Plans whose fault never happened prove nothing. */
+  get missed(): readonly string[] {
+    return this.verdicts.filter(({ hit }) => !hit).map(({ plan }) => plan);
+  }
+
+  get summary(): string {
+    const times = this.verdicts.flatMap(({ recoveredMs }) => recoveredMs ?? []).sort((a, b) => a - b);
+    const at = (share: number): string =>
+      `${((times[Math.floor((times.length - 1) * share)] ?? 0) / 1000).toFixed(1)} s`;
+    const recovery = times.length === 0 ? '' : `; recovery ${at(0.5)} at the median, ${at(1)} at most`;
+    return `${this.verdicts.length} plans, ${this.missed.length} whose fault did not happen${recovery}`;
+  }
+}
+
+function keep({ plan, log }: Verdict): string {
+  const folder = join(logsDir, 'sweep');
+  const file = join(folder, `${plan.replace('/', '.')}.log`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, log);
+  return `\n  the operator's log is in ${file}`;
+}
