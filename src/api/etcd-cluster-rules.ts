@@ -29,6 +29,7 @@ const quotaMessage = {
   message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
   messageExpression:
     "'options.quotaBackendBytes is %d, more than storage.size %s: the volume would be full before etcd notices. Leave 640Mi of the volume to the log, or leave the quota out'.format([self.options.quotaBackendBytes, string(self.storage.size)])",
+  fieldPath: '.options.quotaBackendBytes',
 };
 /** One for creation and one for edits: the API server cannot estimate what a quantity in an optional old object costs. */
 const quotaRules: readonly CelRule[] = [
@@ -68,6 +69,7 @@ export const specRules: readonly CelRule[] = [
   unlessUnchanged(['spread', 'affinity'], {
     rule: "!has(self.spread) || self.spread != 'Required' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
     message: 'spread Required and affinity.podAntiAffinity contradict each other: remove one of them',
+    fieldPath: '.spread',
   }),
   {
     rule: '!has(self.image) || !has(self.image.digest) || !has(oldSelf.image) || !has(oldSelf.image.digest) || self.version == oldSelf.version || self.image.digest != oldSelf.image.digest',

@@ -43,14 +43,17 @@ export const DefragRuleSchema = Type.Object(
       {
         rule: '!(has(self.all) && self.all) || !(has(self.freeSpaceAbove) || has(self.quotaUsageAbove) || has(self.minReclaim))',
         message: 'rule.all takes every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
+        fieldPath: '.all',
       },
       {
         rule: '!has(self.minReclaim) || has(self.quotaUsageAbove)',
         message: 'rule.minReclaim only works together with quotaUsageAbove: add that, or use freeSpaceAbove',
+        fieldPath: '.minReclaim',
       },
       {
         rule: '!has(self.minReclaim) || !has(self.freeSpaceAbove) || !isQuantity(string(self.minReclaim)) || !isQuantity(string(self.freeSpaceAbove)) || !quantity(string(self.minReclaim)).isGreaterThan(quantity(string(self.freeSpaceAbove)))',
         message: 'rule.minReclaim is larger than freeSpaceAbove and would never count: make it smaller',
+        fieldPath: '.minReclaim',
       },
     ),
   },

@@ -127,16 +127,19 @@ export const OptionsSchema = Type.Object(
         message: 'options.autoCompactionRetention must be a number of revisions when autoCompactionMode is revision',
         messageExpression:
           "'options.autoCompactionRetention is ' + self.autoCompactionRetention + ': with autoCompactionMode revision it must be a number of revisions, such as 10000'",
+        fieldPath: '.autoCompactionRetention',
       }),
       unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
         rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MOST_HOURS}.0`,
         message: `options.autoCompactionRetention is more than ${MOST_HOURS} hours, and etcd counts no further`,
         messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': etcd counts no further than ${MOST_HOURS} hours, and would take another time or not start. Write such as 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
+        fieldPath: '.autoCompactionRetention',
       }),
       {
         rule: `${election} >= 5 * ${heartbeat}`,
         message: `options.electionTimeoutMilliseconds (etcd: ${DEFAULT_ELECTION_MS}) must be at least five times heartbeatIntervalMilliseconds (etcd: ${DEFAULT_HEARTBEAT_MS})`,
         messageExpression: `'options.electionTimeoutMilliseconds is %d: it must be at least %d, five times heartbeatIntervalMilliseconds'.format([${election}, 5 * ${heartbeat}])`,
+        fieldPath: '.electionTimeoutMilliseconds',
       },
     ),
   },

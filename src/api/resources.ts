@@ -73,17 +73,20 @@ export const ResourcesSchema = Type.Object(
         rule: `!has(self.requests) || !has(self.limits) || self.requests.all(k, ${stoodInBoth} || !(k in self.limits) || !${amount('self.requests')}.isGreaterThan(${amount('self.limits')}))`,
         optionalOldSelf: true,
         message: 'resources.requests asks for more than resources.limits allows: raise the limit or lower the request',
+        fieldPath: '.requests',
       },
       {
         rule: `!has(self.requests) || self.requests.all(k, ${stoodInBoth} || !${whole} || (${limited} && ${amount('self.requests')}.compareTo(${amount('self.limits')}) == 0))`,
         optionalOldSelf: true,
         message:
           'resources.requests of hugepages or of a resource with a domain must equal its limit: set both to the same',
+        fieldPath: '.requests',
       },
       {
         rule: `${hugepagesHaveCompany('self')} || (oldSelf.hasValue() && !(${hugepagesHaveCompany('oldSelf.value()')}))`,
         optionalOldSelf: true,
         message: 'resources with hugepages also need cpu or memory: add one of them',
+        fieldPath: '.limits',
       },
     ),
   },

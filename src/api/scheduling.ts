@@ -12,10 +12,12 @@ const keys = () => Type.Array(labelKey(), { maxItems: 16, ...atomic });
 const keysNeedSelector = (field: string) => ({
   rule: `!has(self.${field}) || size(self.${field}) == 0 || has(self.labelSelector)`,
   message: `${field} only works together with labelSelector: add one, or remove ${field}`,
+  fieldPath: `.${field}`,
 });
 const keysOnce = (field: string) => ({
   rule: `!has(self.${field}) || !has(self.labelSelector) || self.${field}.all(k, !(${selectsKey('self.labelSelector', 'k')}))`,
   message: `a key cannot be in both ${field} and labelSelector: remove it from one of them`,
+  fieldPath: `.${field}`,
 });
 
 const PodAffinityTermSchema = Type.Object(
@@ -30,6 +32,7 @@ const PodAffinityTermSchema = Type.Object(
   cel(keysNeedSelector('matchLabelKeys'), keysNeedSelector('mismatchLabelKeys'), keysOnce('matchLabelKeys'), {
     rule: '!has(self.matchLabelKeys) || !has(self.mismatchLabelKeys) || self.matchLabelKeys.all(k, !(k in self.mismatchLabelKeys))',
     message: 'a key cannot be in both matchLabelKeys and mismatchLabelKeys: remove it from one of them',
+    fieldPath: '.mismatchLabelKeys',
   }),
 );
 
@@ -84,6 +87,7 @@ const TopologySpreadConstraintSchema = Type.Object(
     {
       rule: "!has(self.minDomains) || self.whenUnsatisfiable == 'DoNotSchedule'",
       message: 'minDomains only works with whenUnsatisfiable: DoNotSchedule: change that, or remove minDomains',
+      fieldPath: '.minDomains',
     },
     keysNeedSelector('matchLabelKeys'),
     keysOnce('matchLabelKeys'),
@@ -119,10 +123,12 @@ const TolerationSchema = Type.Object(
     {
       rule: "!has(self.value) || self.value == '' || !has(self.operator) || self.operator == 'Equal'",
       message: 'a toleration with operator: Exists must have no value: remove it, or use operator: Equal',
+      fieldPath: '.value',
     },
     {
       rule: "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
       message: 'tolerationSeconds only works with effect: NoExecute: set that effect, or remove tolerationSeconds',
+      fieldPath: '.tolerationSeconds',
     },
   ),
 );

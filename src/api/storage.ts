@@ -71,6 +71,7 @@ export const StorageSchema = Type.Object(
     ...cel({
       rule: 'has(self.storageClassName) == has(oldSelf.storageClassName)',
       message: 'storage.storageClassName cannot be added or removed: volumes keep their class',
+      fieldPath: '.storageClassName',
     }),
   },
 );

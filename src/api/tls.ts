@@ -48,6 +48,7 @@ const ClientTlsSchema = Type.Object(
         rule: '!(has(self.operatorClientSecretRef) && has(self.certManager))',
         message:
           'tls.client.operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+        fieldPath: '.operatorClientSecretRef',
       },
     ),
   },
@@ -106,10 +107,12 @@ export const BootstrapSchema = Type.Object(
             {
               rule: "!has(self.source.s3) || (has(self.source.s3.key) && self.source.s3.key != '')",
               message: 'bootstrap.restore.source.s3.key is empty: name the object to restore from',
+              fieldPath: '.source.s3.key',
             },
             {
               rule: "!has(self.source.pvc) || (has(self.source.pvc.subPath) && self.source.pvc.subPath != '')",
               message: 'bootstrap.restore.source.pvc.subPath is empty: name the file to restore from',
+              fieldPath: '.source.pvc.subPath',
             },
           ),
         },

@@ -13,6 +13,7 @@ import { eventually } from '../support/processes.ts';
 const clusters: Resource<Written> = etcdClusters;
 const members: Resource<Written> = etcdMembers;
 const OPERATOR = 'system:serviceaccount:etcd-system:etcd-operator';
+const from = (repository: string) => ({ version: '3.6.16', image: { repository } });
 const spec = {
   clusterName: 'db',
   version: '3.6.16',
@@ -26,17 +27,39 @@ let namespace: string;
 let kubectl: string;
 let count = 0;
 
-const member = async (annotations: Readonly<Record<string, string>> = {}): Promise<string> => {
+interface Policy {
+  readonly kind: string;
+  readonly spec: {
+    readonly matchConstraints: { readonly resourceRules: readonly { readonly resources: readonly string[] }[] };
+    readonly validations: readonly { readonly expression: string; readonly messageExpression: string }[];
+  };
+}
+const policies: Policy[] = [];
+/** What was said to each request that a policy is about; nothing when it was let through. */
+const answers: { readonly resource: string; readonly refusal: string | undefined }[] = [];
+
+const member = async (
+  annotations: Readonly<Record<string, string>> = {},
+  finalizers: readonly string[] = [],
+): Promise<string> => {
   const object = written(members, namespace, `db-${++count}`, spec);
-  await api.create(members, { ...object, metadata: { ...object.metadata, annotations } });
+  await api.create(members, { ...object, metadata: { ...object.metadata, annotations, finalizers } });
   return object.metadata.name ?? '';
 };
+/** What the API server says to a cluster that names an image, or has named one. */
+async function refusalOfImage(asked: Promise<unknown>): Promise<string | undefined> {
+  const refusal = await refusalOf(asked);
+  answers.push({ resource: 'etcdclusters', refusal });
+  return refusal;
+}
 /** What kubectl says when this user deletes the member. */
 async function deleted(name: string, user: string, ...groups: readonly string[]): Promise<string> {
   const who = [`--as=${user}`, ...['system:authenticated', ...groups].map((group) => `--as-group=${group}`)];
   const args = ['--kubeconfig', api.kubeconfig, '-n', namespace, 'delete', 'etcdmembers', name, '--wait=false'];
   const { stdout, stderr } = await run(kubectl, [...args, ...who], { allowFailure: true });
-  return stdout + stderr;
+  const said = stdout + stderr;
+  answers.push({ resource: 'etcdmembers', refusal: said.includes(' deleted') ? undefined : said });
+  return said;
 }
 
 beforeAll(async () => {
@@ -44,6 +67,7 @@ beforeAll(async () => {
   kubectl = join(bin.kubernetes, 'kubectl');
   api = await startApi();
   namespace = await api.namespace();
+  await api.create(clusters, written(clusters, namespace, 'older', from('older.example.com/etcd')));
   const values = [
     'etcdImage.allowedRepositories={mirror.example.com/*}',
     'memberDeletionProtection.additionalAllowedUsers={trusted}',
@@ -60,7 +84,8 @@ beforeAll(async () => {
   ];
   const { stdout } = await run(join(bin.helm, 'helm'), [...args, ...sets]);
   for (const document of parseAllDocuments(stdout)) {
-    const object = document.toJS() as { readonly kind: string };
+    const object = document.toJS() as Policy;
+    if (object.kind === 'ValidatingAdmissionPolicy') policies.push(object);
     const plural =
       object.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings';
     await api.admin.transport.json(`/apis/admissionregistration.k8s.io/v1/${plural}`, { method: 'POST', body: object });
@@ -76,10 +101,7 @@ beforeAll(async () => {
     method: 'POST',
     body: everything,
   });
-  const probe = written(clusters, namespace, 'probe', {
-    version: '3.6.16',
-    image: { repository: 'x.example.com/etcd' },
-  });
+  const probe = written(clusters, namespace, 'probe', from('x.example.com/etcd'));
   await eventually('the image policy', async () => (await refusalOf(api.create(clusters, probe, true))) ?? undefined);
   const name = await member();
   await eventually('the deletion policy', async () =>
@@ -122,6 +144,11 @@ describe('deleting an EtcdMember', () => {
   ])('is allowed to %s', async (_who, user, groups) => {
     expect(await deleted(await member(), user, ...groups)).toContain('deleted');
   });
+  test('is nothing new when the deletion is under way already', async () => {
+    const name = await member({}, ['example.com/held']);
+    expect(await deleted(name, OPERATOR)).toContain('deleted');
+    expect(await deleted(name, 'alice')).toContain('deleted');
+  });
   test('is allowed to a person who has said on the object that it is meant', async () => {
     expect(await deleted(await member({ [ALLOW_DELETION_ANNOTATION]: 'true' }), 'alice')).toContain('deleted');
   });
@@ -142,13 +169,36 @@ describe('an image repository', () => {
       'is not on the list of the administrator',
     ],
   ])('%s', async (_what, repository, refused) => {
-    const object = written(clusters, namespace, `image-${++count}`, { version: '3.6.16', image: { repository } });
-    const said = await refusalOf(api.create(clusters, object, true));
+    const object = written(clusters, namespace, `image-${++count}`, from(repository));
+    const said = await refusalOfImage(api.create(clusters, object, true));
     if (refused === undefined) expect(said).toBeUndefined();
     else expect(said).toContain(refused);
+  });
+  test('that was named before the list was narrowed does not keep a cluster from being edited elsewhere', async () => {
+    const older = await api.admin.get(clusters, { namespace, name: 'older' });
+    if (!older) throw new Error('the cluster is gone');
+    const edited = (change: object) => api.replace(clusters, { ...older, spec: { ...older.spec, ...change } }, true);
+    expect(await refusalOfImage(edited({ replicas: 5 }))).toBeUndefined();
+    expect(await refusalOfImage(edited(from('other.example.com/etcd')))).toContain('is not on the list');
   });
   test('that is not named is nobody’s business', async () => {
     const object = written(clusters, namespace, `image-${++count}`, { version: '3.6.16' });
     expect(await refusalOf(api.create(clusters, object, true))).toBeUndefined();
   });
+});
+
+test('no policy is without a request that it refuses in its own words, and one that it lets through', () => {
+  const all = policies.flatMap(({ spec: { matchConstraints, validations } }) =>
+    validations.map(({ messageExpression }) => ({
+      resource: matchConstraints.resourceRules[0]?.resources[0],
+      sentence: (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),
+    })),
+  );
+  expect(all).toHaveLength(2);
+  for (const { resource, sentence } of all) {
+    const asked = answers.filter((answer) => answer.resource === resource);
+    expect(sentence).not.toEqual([]);
+    expect(asked.map(({ refusal }) => refusal)).toContain(undefined);
+    expect(asked.some(({ refusal }) => sentence.every((part) => refusal?.includes(part)))).toBe(true);
+  }
 });

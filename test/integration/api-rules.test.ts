@@ -1,4 +1,4 @@
-/** What the API server accepts and refuses, and in which words: every rule, once each way. */
+/** What the API server accepts and refuses, and in which words: every rule at every place where it stands, each way. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,13 +16,16 @@ import {
 import type { Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
+import { type Bound, boundsAt, brokenAt } from './api/bounds.ts';
 import * as cluster from './api/cluster-rows.ts';
 import { largest } from './api/largest.ts';
 import * as option from './api/option-rows.ts';
 import * as other from './api/other-rows.ts';
 import * as placement from './api/placement-rows.ts';
+import { type Cause, causesIn, isAt, nameOf, occurrences, type Place, placesOf } from './api/places.ts';
 import * as pod from './api/pod-rows.ts';
 import type { EditRow, Row } from './api/row.ts';
+import * as selector from './api/selector-rows.ts';
 import * as versions from './api/version-rows.ts';
 
 let api: Api;
@@ -44,32 +47,48 @@ const kinds = {
 };
 
 let rows = 0;
-/** Everything that the API server has said in this run, each with the kind that it names. */
-const heard: string[] = [];
-function expectAnswer(said: string | undefined, expected: string | undefined): void {
-  if (said !== undefined) heard.push(said);
+/** Something that was written in this run, and what the API server has against it. */
+interface Asked {
+  readonly kind: string;
+  readonly before?: object;
+  readonly after: object;
+  /** Absent when it is accepted. */
+  readonly causes: readonly Cause[] | undefined;
+}
+const answers: Asked[] = [];
+function expectAnswer(asked: Omit<Asked, 'causes'>, said: string | undefined, expected: string | undefined): void {
+  answers.push({ ...asked, causes: said === undefined ? undefined : causesIn(said) });
   if (expected === undefined) expect(said).toBeUndefined();
   else expect(said ?? 'accepted').toContain(expected);
 }
 
-const creates = (kind: keyof typeof kinds, table: readonly Row[], always: object = {}): void =>
-  test.concurrent.each(table.map((row) => [...row] as [string, object, string?]))(
-    '%s',
-    async (_what, spec, refused) => {
-      const object = written(kinds[kind], namespace, `row-${++rows}`, { ...always, ...spec });
-      expectAnswer(await refusalOf(api.create(kinds[kind], object, true)), refused);
-    },
+async function expectCreated(resource: Resource<Written>, object: Written, refused: string | undefined): Promise<void> {
+  const said = await refusalOf(api.create(resource, object, true));
+  expectAnswer({ kind: resource.kind, after: object }, said, refused);
+}
+
+/** All specs of the tables by kind, those that are accepted first: what bounds are tried on. */
+const specs = new Map<string, readonly object[]>();
+
+function creates(kind: keyof typeof kinds, table: readonly Row[], always: object = {}): void {
+  const all = [...table].sort(([, , a], [, , b]) => Number(a !== undefined) - Number(b !== undefined));
+  const known = specs.get(kinds[kind].kind) ?? [];
+  specs.set(kinds[kind].kind, [...known, ...all.map(([, spec]) => ({ spec: { ...always, ...spec } }))]);
+  test.concurrent.each(table.map((row) => [...row] as [string, object, string?]))('%s', async (_what, spec, refused) =>
+    expectCreated(kinds[kind], written(kinds[kind], namespace, `row-${++rows}`, { ...always, ...spec }), refused),
   );
+}
 
 const edits = (kind: keyof typeof kinds, table: readonly EditRow[], always: object = {}): void =>
   test.concurrent.each(table.map((row) => [...row] as [string, object, object, string?, object?]))(
     '%s',
     async (_what, before, after, refused, status) => {
-      const object = written(kinds[kind], namespace, `row-${++rows}`, { ...always, ...before });
-      let made = await api.create(kinds[kind], object);
-      if (status) made = await api.replaceStatus(kinds[kind], { ...made, status: { ...status } });
+      const resource = kinds[kind];
+      let made = await api.create(resource, written(resource, namespace, `row-${++rows}`, { ...always, ...before }));
+      if (status) made = await api.replaceStatus(resource, { ...made, status: { ...status } });
       const edited = { ...made, spec: { ...always, ...after } };
-      expectAnswer(await refusalOf(api.replace(kinds[kind], edited, true)), refused);
+      const said = await refusalOf(api.replace(resource, edited, true));
+      expectAnswer({ kind: resource.kind, before: made, after: edited }, said, refused);
     },
   );
 
@@ -116,8 +135,7 @@ describe('the name of a cluster', () => {
   test.concurrent.each(cluster.names.map((row) => [...row] as [string, string, string?]))(
     '%s',
     async (_what, name, refused) => {
-      const object = written(kinds.clusters, namespace, name, version);
-      expectAnswer(await refusalOf(api.create(kinds.clusters, object, true)), refused);
+      await expectCreated(kinds.clusters, written(kinds.clusters, namespace, name, version), refused);
     },
   );
 });
@@ -132,12 +150,13 @@ describe('the name of other kinds', () => {
     ['a policy that could not be a label', 'policies', 'a'.repeat(64), { schedule: '0 3 * * *' }, 'at most 63'],
   ])('%s', async (_what, kind, name, spec, refused) => {
     const object = written(kinds[kind], namespace, name, { clusterRef: { name: 'db' }, ...spec });
-    expectAnswer(await refusalOf(api.create(kinds[kind], object, true)), refused);
+    await expectCreated(kinds[kind], object, refused);
   });
 });
 describe('an EtcdCluster', () => creates('clusters', cluster.specs, version));
 describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', pod.specs, version));
 describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));
+describe('an EtcdCluster, as far as it selects Pods and nodes', () => creates('clusters', selector.specs, version));
 describe('where an EtcdCluster is restored from', () => creates('clusters', other.sources, version));
 describe('the options of etcd', () => creates('clusters', option.specs, version));
 describe('an edit of an EtcdCluster', () => edits('clusters', cluster.edits, version));
@@ -151,13 +170,25 @@ describe('an edit of an EtcdDefrag', () => edits('defrags', other.defragEdits));
 describe('an EtcdDefragPolicy', () => creates('policies', other.policies));
 describe('an edit of an EtcdDefragPolicy', () => edits('policies', other.policyEdits));
 
-/** The rules of a schema and of all that is in it. */
-function rulesIn(schema: unknown): readonly CelRule[] {
-  if (typeof schema !== 'object' || schema === null) return [];
-  const own =
-    (schema as { readonly 'x-kubernetes-validations'?: readonly CelRule[] })['x-kubernetes-validations'] ?? [];
-  return [...own, ...Object.values(schema).flatMap(rulesIn)];
-}
+const places: readonly (Place & { readonly kind: string })[] = allKinds.flatMap((kind) =>
+  placesOf(kind).map((place) => ({ ...place, kind: kind.names.kind })),
+);
+
+describe('one beyond each bound, pattern, enum and required field is refused at its place', () => {
+  const bounds = places.flatMap((place) => boundsAt(place).map((bound) => [place.kind, bound] as const));
+  test.concurrent.each(bounds.map(([kind, bound]) => [kind, nameOf(bound.path), bound.keyword, bound] as const))(
+    '%s %s: %s',
+    async (kind, name, _keyword, bound: Bound) => {
+      const resource = Object.values(kinds).find((one) => one.kind === kind) as Resource<Written>;
+      const broken = brokenAt(specs.get(kind) ?? [], bound);
+      if (!broken) throw new Error(`no row has ${name}`);
+      const object = { ...written(resource, namespace, 'beyond', {}), ...broken.object };
+      const causes = causesIn((await refusalOf(api.create(resource, object, true))) ?? 'accepted');
+      const said = causes.filter(({ field }) => field === broken.field).map(({ text }) => text);
+      expect(said.join()).toContain(bound.says);
+    },
+  );
+});
 
 /** What a rule's sentence has in it whatever the values are. */
 function constants({ message, messageExpression }: CelRule): readonly string[] {
@@ -168,15 +199,42 @@ function constants({ message, messageExpression }: CelRule): readonly string[] {
   return parts.filter((part) => part.length > 10 && !part.includes('^'));
 }
 
-test('no rule is without a row that it refuses', () => {
-  const all = allKinds.flatMap((kind) =>
-    [...(kind.rules ?? []), ...rulesIn(kind.spec)].map((rule) => [kind.names.kind, rule] as const),
+/** A rule that compares with an old object always is about edits; any other is about what is created, at least. */
+const isAboutEdits = ({ rule, optionalOldSelf }: CelRule): boolean => rule.includes('oldSelf') && !optionalOldSelf;
+
+describe('no rule', () => {
+  const rules = places.flatMap(({ kind, path, schema }) =>
+    (schema['x-kubernetes-validations'] ?? []).map((rule) => {
+      const where = [...path, ...(rule.fieldPath?.slice(1).split('.') ?? [])];
+      return { kind, rule, where, called: `${kind} ${nameOf(where)}: ${rule.message}` };
+    }),
   );
-  expect(rows).toBeGreaterThanOrEqual(150);
-  expect(all.length).toBeGreaterThan(80);
-  const unheard = all.filter(([kind, rule]) => {
-    const parts = [`${kind}.etcd-operator`, ...constants(rule)];
-    return !heard.some((said) => parts.every((part) => said.includes(part)));
+  type Standing = (typeof rules)[number];
+  const without = (isRow: (standing: Standing, answer: Asked) => boolean | undefined): readonly string[] =>
+    rules
+      .filter((standing) => {
+        const edited = isAboutEdits(standing.rule);
+        const asked = answers.filter((a) => a.kind === standing.kind && (a.before !== undefined) === edited);
+        return !asked.some((answer) => isRow(standing, answer));
+      })
+      .map(({ called }) => called);
+
+  test('is without a row that it refuses, at each of its places and in its own words', () => {
+    expect(rows).toBeGreaterThanOrEqual(150);
+    expect(rules.length).toBeGreaterThan(120);
+    expect(rules.filter(({ rule }) => constants(rule).length === 0)).toEqual([]);
+    const unheard = without(({ rule, where }, { causes }) =>
+      causes?.some(({ field, text }) => isAt(field, where) && constants(rule).every((part) => text.includes(part))),
+    );
+    expect(unheard).toEqual([]);
   });
-  expect(unheard.map(([kind, rule]) => `${kind}: ${rule.message}`)).toEqual([]);
+
+  test('is without a row that has the field, and is accepted', () => {
+    const has = (object: object | undefined, { where }: Standing): boolean => occurrences(object, where).length > 0;
+    const untried = without(
+      (standing, { before, after, causes }) =>
+        causes === undefined && has(after, standing) && (before === undefined || has(before, standing)),
+    );
+    expect(untried).toEqual([]);
+  });
 });

@@ -4,6 +4,7 @@ import { type EditRow, type Row, ref } from './row.ts';
 const server = { client: { serverSecretRef: ref('s') } };
 const peer = { peer: { secretRef: ref('p') } };
 const issuer = { name: 'ca' };
+const clusterIssuer = { name: 'ca', kind: 'ClusterIssuer' };
 const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: ref('c') };
 const restore = (source: object) => ({ bootstrap: { restore: { source } } });
 const auth = { auth: { enabled: true, rootCredentialsSecretRef: ref('root') } };
@@ -67,8 +68,8 @@ export const specs: readonly Row[] = [
     'certificates from cert-manager',
     {
       tls: {
-        client: { certManager: { serverIssuerRef: issuer } },
-        peer: { certManager: { issuerRef: { name: 'ca', kind: 'ClusterIssuer' } } },
+        client: { certManager: { serverIssuerRef: clusterIssuer, operatorClientIssuerRef: clusterIssuer } },
+        peer: { certManager: { issuerRef: clusterIssuer } },
       },
     },
   ],
@@ -209,6 +210,12 @@ export const edits: readonly EditRow[] = [
     'storage.size cannot shrink from 2Gi to 1Gi',
   ],
   ['another medium', {}, { storage: { medium: 'Memory' } }, 'storage.medium cannot change'],
+  ['more memory', { storage: { size: '1Gi', medium: 'Memory' } }, { storage: { size: '2Gi', medium: 'Memory' } }],
+  [
+    'a larger volume of the same class',
+    { storage: { size: '1Gi', storageClassName: 'a' } },
+    { storage: { size: '2Gi', storageClassName: 'a' } },
+  ],
   [
     'a class is added',
     {},
@@ -259,6 +266,17 @@ export const edits: readonly EditRow[] = [
     'a larger volume and its quota',
     { storage: { size: '1Gi' } },
     { storage: { size: '4Gi' }, options: { quotaBackendBytes: 3221225472 } },
+  ],
+  [
+    'a quota up to the volume',
+    { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934591 } },
+    { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934592 } },
+  ],
+  [
+    'a quota of one byte more than the volume',
+    { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934592 } },
+    { storage: { size: '8Gi' }, options: { quotaBackendBytes: 8589934593 } },
+    'options.quotaBackendBytes is 8589934593, more than storage.size 8Gi',
   ],
   [
     'a quota above the volume',

@@ -1,4 +1,5 @@
 /** The other kinds. */
+import { template } from './baseline-clusters.ts';
 import { type EditRow, type Row, ref } from './row.ts';
 
 const s3 = (fields: object = {}) => ({
@@ -128,10 +129,11 @@ export const policies: readonly Row[] = [
       concurrencyPolicy: 'Allow',
       startingDeadlineSeconds: 60,
       historyLimit: 3,
-      rule: { all: true },
+      rule: { quotaUsageAbove: '80%', minReclaim: '64Mi', freeSpaceAbove: '1Gi' },
       ttlSecondsAfterFinished: 60,
     }),
   ],
+  ['of every member', policy({ rule: { all: true } })],
   ['of no cluster', policy({ clusterRef: {} }), 'clusterRef names nothing'],
   ['never', policy({ schedule: '' }), 'spec.schedule'],
   ['with another policy', policy({ concurrencyPolicy: 'Replace' }), 'spec.concurrencyPolicy'],
@@ -176,6 +178,20 @@ export const members: readonly Row[] = [
     'as the operator makes one',
     member({ bootstrap: true, options: { snapshotCount: 1 }, tls: { peerAutoTLS: true }, dormant: true }),
   ],
+  [
+    'with everything',
+    member({
+      ...template,
+      replicas: 1,
+      options: { autoCompactionMode: 'revision', logLevel: 'info' },
+      resources: { claims: [ref('x')] },
+      spread: 'None',
+      tolerations: [{ operator: 'Exists', effect: 'NoExecute' }],
+      podSecurityContext: { fsGroupChangePolicy: 'Always' },
+      restore: { source: s3() },
+    }),
+  ],
+  ['that begins with a file', member({ restore: { source: pvc() } })],
   [
     'with what an older rule let pass',
     member({ additionalMetadata: { labels: { 'a b': 'c' } }, storage: { size: '0', medium: '' } }),

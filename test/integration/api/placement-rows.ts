@@ -2,19 +2,8 @@
 import type { EditRow, Row } from './row.ts';
 
 const labels = (matchLabels: object) => ({ matchLabels });
-const expressions = (...matchExpressions: object[]) => ({ matchExpressions });
-const podTerm = (term: object) => ({
-  affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', ...term }] } },
-});
-const nodeTerm = (...matchExpressions: object[]) => ({
-  affinity: {
-    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
-  },
-});
-const nodeField = (field: object) => ({
-  affinity: {
-    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [field] }] } },
-  },
+const nodes = (nodeSelectorTerms: readonly object[]) => ({
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
 });
 const weighted = (weight: number) => ({
   affinity: {
@@ -32,7 +21,10 @@ export const specs: readonly Row[] = [
   ['spread', { spread: 'Required' }],
   ['no spread', { spread: 'None' }],
   ['another spread', { spread: 'Sometimes' }, 'spec.spread'],
-  ['spread and node affinity', { spread: 'Required', ...nodeTerm({ key: 'a', operator: 'Exists' }) }],
+  [
+    'spread and node affinity',
+    { spread: 'Required', ...nodes([{ matchExpressions: [{ key: 'a', operator: 'Exists' }] }]) },
+  ],
   [
     'spread and anti-affinity',
     { spread: 'Required', ...weighted(1) },
@@ -42,78 +34,12 @@ export const specs: readonly Row[] = [
   ['no spread and anti-affinity', { spread: 'None', ...weighted(100) }],
   ['no weight', weighted(0), 'weight'],
   ['too much weight', weighted(101), 'weight'],
-  ['a Pod affinity', podTerm({ labelSelector: labels({ a: 'b' }), namespaces: ['x'], namespaceSelector: {} })],
-  ['a Pod affinity without a topology', podTerm({ topologyKey: '' }), 'topologyKey'],
-  ['a namespace that cannot be one', podTerm({ namespaces: ['X'] }), 'namespaces[0]'],
-  ['a selector with values', podTerm({ labelSelector: expressions({ key: 'a', operator: 'In', values: ['b'] }) })],
-  [
-    'In without values',
-    podTerm({ labelSelector: expressions({ key: 'a', operator: 'In' }) }),
-    'operator In of key a needs at least one value',
-  ],
-  [
-    'Exists with values',
-    podTerm({ labelSelector: expressions({ key: 'a', operator: 'Exists', values: ['b'] }) }),
-    'operator Exists of key a must have no values',
-  ],
-  ['an operator that is none', podTerm({ labelSelector: expressions({ key: 'a', operator: 'Like' }) }), 'operator'],
-  [
-    'a selector with a bad key',
-    podTerm({ labelSelector: labels({ 'a b': 'c' }) }),
-    'matchLabels has a key that cannot be a label',
-  ],
-  ['a selector with a bad value', podTerm({ labelSelector: labels({ a: 'b c' }) }), 'matchLabels.a'],
-  ['keys to match', podTerm({ labelSelector: labels({ a: 'b' }), matchLabelKeys: ['c'], mismatchLabelKeys: ['d'] })],
-  [
-    'keys to match without a selector',
-    podTerm({ matchLabelKeys: ['c'] }),
-    'matchLabelKeys only works together with labelSelector',
-  ],
-  [
-    'keys not to match without a selector',
-    podTerm({ mismatchLabelKeys: ['c'] }),
-    'mismatchLabelKeys only works together with labelSelector',
-  ],
-  [
-    'a key to match that the selector has',
-    podTerm({ labelSelector: labels({ a: 'b' }), matchLabelKeys: ['a'] }),
-    'a key cannot be in both matchLabelKeys and labelSelector',
-  ],
-  [
-    'a key to match and not to match',
-    podTerm({ labelSelector: labels({ a: 'b' }), matchLabelKeys: ['c'], mismatchLabelKeys: ['c'] }),
-    'a key cannot be in both matchLabelKeys and mismatchLabelKeys',
-  ],
-  [
-    'a node affinity',
-    nodeTerm({ key: 'a', operator: 'In', values: ['b'] }, { key: 'n', operator: 'Gt', values: ['5'] }),
-  ],
-  ['node: In without values', nodeTerm({ key: 'a', operator: 'In' }), 'operator In of key a needs at least one value'],
-  [
-    'node: Gt with two values',
-    nodeTerm({ key: 'a', operator: 'Gt', values: ['1', '2'] }),
-    'operator Gt of key a needs exactly one value',
-  ],
-  [
-    'node: Exists with a value',
-    nodeTerm({ key: 'a', operator: 'Exists', values: ['1'] }),
-    'operator Exists of key a must have no values',
-  ],
-  [
-    'no node terms',
-    { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } } },
-    'nodeSelectorTerms',
-  ],
-  ['a node by name', nodeField({ key: 'metadata.name', operator: 'In', values: ['node-1'] })],
-  [
-    'a node by another field',
-    nodeField({ key: 'spec.podCIDR', operator: 'In', values: ['node-1'] }),
-    'matchFields[0].key',
-  ],
+  ['no node terms', nodes([]), 'nodeSelectorTerms'],
   [
     'zones',
     spread({
       labelSelector: labels({ a: 'b' }),
+      matchLabelKeys: ['c'],
       minDomains: 3,
       nodeAffinityPolicy: 'Honor',
       nodeTaintsPolicy: 'Ignore',
@@ -175,6 +101,11 @@ export const specs: readonly Row[] = [
     'a toleration for a while of what does not evict',
     tolerates({ key: 'a', effect: 'NoSchedule', tolerationSeconds: 30 }),
     'tolerationSeconds only works with effect: NoExecute',
+  ],
+  [
+    'a toleration for longer than can be counted',
+    tolerates({ key: 'a', effect: 'NoExecute', tolerationSeconds: Number.MAX_SAFE_INTEGER + 1 }),
+    'spec.tolerations[0].tolerationSeconds',
   ],
   ['an effect that is none', tolerates({ key: 'a', effect: 'Evict' }), 'effect'],
   ['a node selector', { nodeSelector: { 'kubernetes.io/arch': 'amd64' } }],
