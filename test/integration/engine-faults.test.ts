@@ -1,9 +1,10 @@
 /** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compact } from '../support/control-plane.ts';
-import type { Fault, Match, Passed } from '../support/fault-proxy.ts';
-import { type Child, eventually, pause } from '../support/processes.ts';
-import { members, startWorld, type World } from '../support/world.ts';
+import type { Fault, Match } from '../support/fault-proxy.ts';
+import { eventually, pause } from '../support/processes.ts';
+import { alive, named, scenery, writes } from '../support/scene.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -13,64 +14,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-type Proxy = Awaited<ReturnType<World['faultProxy']>>;
-
-/** An operator of its own namespace behind a proxy of its own, so that many of them can be in trouble at once. */
-interface Scene {
-  readonly namespace: string;
-  readonly proxy: Proxy;
-  operator: Child;
-  start(): void;
-}
-
-const scenes = new Set<Scene>();
-afterEach(async (context) => {
-  if (context.task.result?.state === 'fail')
-    for (const { operator } of scenes) process.stderr.write(operator.log().split('\n').slice(-40).join('\n'));
-});
-afterAll(async () => {
-  await Promise.all([...scenes].map(({ operator }) => operator.stop('SIGKILL')));
-});
-
-async function aScene(arrange: (proxy: Proxy, scene: () => Scene) => void = () => undefined): Promise<Scene> {
-  const namespace = await world.namespace();
-  const proxy = await world.faultProxy();
-  const start = (): Child => world.startOperator(...proxy.flags, `--watch-namespace=${namespace}`);
-  let scene: Scene | undefined;
-  arrange(proxy, () => scene as Scene);
-  scene = {
-    namespace,
-    proxy,
-    operator: start(),
-    start() {
-      this.operator = start();
-    },
-  };
-  scenes.add(scene);
-  return scene;
-}
-
-async function ends(scene: Scene): Promise<void> {
-  await scene.operator.stop('SIGKILL');
-  scenes.delete(scene);
-}
-
-const writes = ({ proxy }: Scene): readonly Passed[] => proxy.calls.filter((call) => call.write);
-const named = (calls: readonly Passed[]): readonly string[] => calls.map((c) => `${c.verb} ${c.resource} ${c.code}`);
-
-/** The cluster is there, it has one seed, and the process that made it is the one that was started. */
-async function expectOneSeed(scene: Scene): Promise<void> {
-  await world.patiently(80_000).condition(scene.namespace, 'db', 'Available', 'True');
-  const seeds = (await world.list(members, scene.namespace)).filter((member) => member.spec.bootstrap);
-  expect(seeds.map((seed) => seed.metadata.name).length).toBe(1);
-  const made = scene.proxy.calls.filter((c) => c.verb === 'create' && c.resource === 'etcdmembers' && c.code === 201);
-  expect(made.length).toBeLessThanOrEqual(1);
-}
-
-async function alive({ operator }: Scene): Promise<void> {
-  const ended = await Promise.race([operator.ended.then(() => true), pause(1).then(() => false)]);
-  expect(ended, operator.log().slice(-2_000)).toBe(false);
-}
+const { aScene, ends, expectOneSeed } = scenery(() => world);
 
 /** Several at a time: each waits for others most of the time. */
 async function each<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {

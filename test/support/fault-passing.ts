@@ -126,7 +126,10 @@ export class Passing {
     const { outgoing } = this.#options;
     this.#head(answer);
     const bytes: AsyncIterable<Uint8Array> = answer.body;
-    for await (const chunk of how ? watchPipe(bytes, how, this.#gone.signal) : bytes) outgoing.write(chunk);
+    for await (const chunk of how
+      ? watchPipe(bytes, how, this.#gone.signal, this.#passed.path.includes('sendInitialEvents'))
+      : bytes)
+      outgoing.write(chunk);
     outgoing.end();
   }
 

@@ -1,8 +1,11 @@
 /** Bends what a watch tells: late, with gaps, several changes as one, or broken off. */
 import { jsonLines } from '../../src/kube/json-lines.ts';
+import { pathOf, type Resource } from '../../src/kube/object.ts';
+import type { Transport } from '../../src/kube/transport.ts';
+import { START, watchQuery } from '../../src/kube/watch-protocol.ts';
 import { pause } from './processes.ts';
 
-interface Wire {
+export interface Wire {
   readonly type: string;
   readonly object: { readonly metadata?: { readonly namespace?: string; readonly name?: string } };
 }
@@ -19,15 +22,33 @@ export type WatchFault =
   /** Ends without a word after so long. */
   | { readonly is: 'cut'; readonly afterMs: number }
   /** Says that the version is too old. */
-  | { readonly is: 'gone' };
+  | { readonly is: 'gone' }
+  /** As a server whose clock stands still: whoever goes on is told to list, the list is this one, and nothing follows it. */
+  | { readonly is: 'past'; readonly list: readonly Wire[] };
 
 const line = (event: unknown): Uint8Array => Buffer.from(`${JSON.stringify(event)}\n`);
 const GONE = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'made up' } };
+
+/** What a list of the kind would stream now: to be replayed as the past. */
+export async function recordList(
+  transport: Transport,
+  resource: Resource,
+  namespace: string,
+): Promise<readonly Wire[]> {
+  const list: Wire[] = [];
+  const call = { query: watchQuery(START, 60), signal: AbortSignal.timeout(30_000) };
+  for await (const event of transport.lines<Wire>(pathOf(resource, namespace), call)) {
+    list.push(event);
+    if (event.type === 'BOOKMARK') break;
+  }
+  return list;
+}
 
 export async function* watchPipe(
   bytes: AsyncIterable<Uint8Array>,
   fault: WatchFault,
   signal: AbortSignal,
+  listing: boolean,
 ): AsyncGenerator<Uint8Array> {
   switch (fault.is) {
     case 'late':
@@ -47,6 +68,10 @@ export async function* watchPipe(
       return;
     case 'gone':
       yield line(GONE);
+      return;
+    case 'past':
+      for (const event of listing ? fault.list : [GONE]) yield line(event);
+      if (listing) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       return;
   }
 }
