@@ -66,7 +66,7 @@ export const StorageSchema = Type.Object(
     ),
   },
   {
-    default: {},
+    default: { size: DEFAULT_SIZE, medium: '' },
     description: 'Where each member keeps its data.',
     ...cel({
       rule: 'has(self.storageClassName) == has(oldSelf.storageClassName)',

@@ -22,6 +22,12 @@ const nodeTerm = {
   matchExpressions: many(32, (i) => ({ key: `e-${i}`, operator: 'In', values: many(4, () => 'v'.repeat(63)) })),
 };
 
+const amounts = {
+  memory: '1Gi',
+  'ephemeral-storage': '1Gi',
+  ...Object.fromEntries(many(4, (i) => [`vendor.com/r${i}`, 1])),
+};
+
 export const largest = {
   affinity: {
     nodeAffinity: {
@@ -46,14 +52,6 @@ export const largest = {
   },
   extraArgs: many(32, (i) => `--flag-${i}=${'x'.repeat(490)}`),
   imagePullSecrets: many(64, (i) => ({ name: `${'s'.repeat(240)}${i}` })),
-  resources: {
-    requests: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '1Gi' },
-    limits: {
-      cpu: '2',
-      memory: '2Gi',
-      'ephemeral-storage': '2Gi',
-      ...Object.fromEntries(many(4, (i) => [`vendor.com/r${i}`, 1])),
-    },
-  },
+  resources: { requests: { cpu: '1', ...amounts }, limits: { cpu: '2', ...amounts } },
   options: { autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(18), quotaBackendBytes: 1 },
 };
