@@ -1,104 +1,90 @@
 /**
  * Who set which field. Server-side apply sets what it names and removes what it named before and names no more, unless
- * somebody else has set it as well. Lists are taken whole: the operator owns the ones it applies entirely.
+ * somebody else has set it as well. An item of a list goes with its last owner, whatever else is in it.
  */
-import { isObject, type Json } from './kube-json.ts';
+import { type Json, same } from './kube-json.ts';
+import { type Leaf, leavesOf, withLeaf } from './kube-lists.ts';
 
-type Path = string;
+type Owners = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The leaves of an object, without what names it and what the server sets. */
-function leaves(value: unknown, path: readonly string[] = []): Map<Path, unknown> {
-  if (!isObject(value) || (Object.keys(value).length === 0 && path.length > 0))
-    return new Map([[path.join('\u0000'), value]]);
-  const found = new Map<Path, unknown>();
-  for (const [key, inner] of Object.entries(value)) {
-    if (path.length === 0 && (key === 'apiVersion' || key === 'kind' || key === 'status')) continue;
-    if (
-      path.length === 1 &&
-      path[0] === 'metadata' &&
-      !['labels', 'annotations', 'finalizers', 'ownerReferences'].includes(key)
-    )
-      continue;
-    for (const [at, leaf] of leaves(inner, [...path, key])) found.set(at, leaf);
-  }
-  return found;
+interface Write {
+  readonly manager: string;
+  readonly before: Json;
+  readonly after: Json;
 }
 
+/** Plain writes are many and apply is rare: who owns what is worked out when it is asked for, or when many have come together. */
+const MOST_WAITING = 8;
+
 export class Ownership {
+  readonly #kind: string;
+  readonly #waiting: readonly Write[];
   /** Fields set by create and patch, and those set by apply: the same name in both is two owners. */
-  readonly #updated: ReadonlyMap<string, ReadonlySet<Path>>;
-  readonly #applied: ReadonlyMap<string, ReadonlySet<Path>>;
+  readonly #updated: Owners;
+  readonly #applied: Owners;
 
-  constructor(
-    creator: string,
-    object: Json,
-    from?: {
-      readonly updated: ReadonlyMap<string, ReadonlySet<Path>>;
-      readonly applied: ReadonlyMap<string, ReadonlySet<Path>>;
-    },
-  ) {
-    this.#updated = from?.updated ?? new Map([[creator, new Set(leaves(object).keys())]]);
-    this.#applied = from?.applied ?? new Map();
-  }
-
-  applied(manager: string): ReadonlySet<Path> {
-    return this.#applied.get(manager) ?? new Set();
-  }
-
-  othersOwn(path: Path, manager: string): boolean {
-    for (const paths of this.#updated.values()) if (paths.has(path)) return true;
-    for (const [other, paths] of this.#applied) if (other !== manager && paths.has(path)) return true;
-    return false;
+  constructor(kind: string, waiting: readonly Write[] = [], updated: Owners = new Map(), applied: Owners = new Map()) {
+    this.#kind = kind;
+    this.#waiting = waiting;
+    this.#updated = updated;
+    this.#applied = applied;
   }
 
   /** After a plain write: what it changed is its writer's, and nobody else's any more. */
   updated(manager: string, before: Json, after: Json): Ownership {
-    const [was, is] = [leaves(before), leaves(after)];
-    const changed = new Set(
-      [...is].filter(([at, v]) => JSON.stringify(was.get(at)) !== JSON.stringify(v)).map(([at]) => at),
-    );
-    const without = (all: ReadonlyMap<string, ReadonlySet<Path>>) =>
-      new Map([...all].map(([who, paths]) => [who, new Set([...paths].filter((p) => is.has(p) && !changed.has(p)))]));
-    const updated = without(this.#updated);
-    updated.set(manager, new Set([...(updated.get(manager) ?? []), ...changed]));
-    return new Ownership(manager, after, { updated, applied: without(this.#applied) });
+    const all = new Ownership(this.#kind, [...this.#waiting, { manager, before, after }], this.#updated, this.#applied);
+    return all.#waiting.length > MOST_WAITING ? all.#settled() : all;
   }
 
-  /** After a forced apply: what it names is its own; whoever had set another value there has lost it. */
-  appliedBy(manager: string, before: Json, after: Json, named: ReadonlySet<Path>): Ownership {
-    const [was, is] = [leaves(before), leaves(after)];
-    const lost = (p: Path): boolean =>
-      !is.has(p) || (named.has(p) && JSON.stringify(was.get(p)) !== JSON.stringify(is.get(p)));
-    const without = (all: ReadonlyMap<string, ReadonlySet<Path>>) =>
-      new Map([...all].map(([who, paths]) => [who, new Set([...paths].filter((p) => !lost(p)))]));
-    return new Ownership(manager, after, {
-      updated: without(this.#updated),
-      applied: without(this.#applied).set(manager, new Set(named)),
-    });
+  /** A forced apply: the object after it, and whose its fields are then. Whoever had set another value has lost it. */
+  apply(manager: string, object: Json, fields: Json): { readonly after: Json; readonly owned: Ownership } {
+    const { updated, applied } = this.#settled().#owners;
+    const was = leavesOf(this.#kind, object);
+    const wanted = leavesOf(this.#kind, fields);
+    const others = [...updated.values(), ...[...applied].filter(([who]) => who !== manager).map(([, paths]) => paths)];
+    let after: unknown = object;
+    for (const path of applied.get(manager) ?? []) {
+      const leaf = was.get(path);
+      if (leaf && !wanted.has(path) && !others.some((paths) => owns(paths, path)))
+        after = withLeaf(after, leaf.way, undefined, true);
+    }
+    for (const { way, value } of wanted.values()) after = withLeaf(after, way, value, false);
+    const is = leavesOf(this.#kind, after as Json);
+    const lost = (path: string): boolean =>
+      !is.has(path) || (wanted.has(path) && !sameLeaf(was.get(path), is.get(path)));
+    const owned = without(applied, lost).set(manager, new Set(wanted.keys()));
+    return { after: after as Json, owned: new Ownership(this.#kind, [], without(updated, lost), owned) };
+  }
+
+  get #owners(): { readonly updated: Owners; readonly applied: Owners } {
+    return { updated: this.#updated, applied: this.#applied };
+  }
+
+  #settled(): Ownership {
+    let [updated, applied] = [this.#updated, this.#applied];
+    for (const { manager, before, after } of this.#waiting) {
+      const [was, is] = [leavesOf(this.#kind, before), leavesOf(this.#kind, after)];
+      const changed = new Set(
+        [...is.keys()].filter((path) => !was.has(path) || !sameLeaf(was.get(path), is.get(path))),
+      );
+      const lost = (path: string): boolean => !is.has(path) || changed.has(path);
+      const mine = without(updated, lost);
+      updated = mine.set(manager, new Set([...(mine.get(manager) ?? []), ...changed]));
+      applied = without(applied, lost);
+    }
+    return new Ownership(this.#kind, [], updated, applied);
   }
 }
 
-export function applyFields(
-  object: Json,
-  fields: Json,
-  ownership: Ownership,
-  manager: string,
-): { readonly after: Json; readonly owned: Ownership } {
-  const after = structuredClone(object) as Record<string, unknown>;
-  const wanted = leaves(fields);
-  for (const path of ownership.applied(manager))
-    if (!wanted.has(path) && !ownership.othersOwn(path, manager)) setAt(after, path.split('\u0000'), undefined);
-  for (const [path, value] of wanted) setAt(after, path.split('\u0000'), structuredClone(value));
-  return { after, owned: ownership.appliedBy(manager, object, after, new Set(wanted.keys())) };
+/** Whoever owns a part of an item keeps the item. */
+function owns(paths: ReadonlySet<string>, path: string): boolean {
+  if (paths.has(path) || !path.endsWith('}]')) return paths.has(path);
+  const inside = `${path.slice(0, -1)},`;
+  for (const each of paths) if (each.startsWith(inside)) return true;
+  return false;
 }
 
-function setAt(object: Record<string, unknown>, [key = '', ...rest]: readonly string[], value: unknown): void {
-  if (rest.length === 0) {
-    if (value === undefined) delete object[key];
-    else object[key] = value;
-    return;
-  }
-  const inner = isObject(object[key]) ? { ...object[key] } : {};
-  object[key] = inner;
-  setAt(inner, rest, value);
-}
+const sameLeaf = (a: Leaf | undefined, b: Leaf | undefined): boolean => same(a?.value, b?.value);
+
+const without = (owners: Owners, lost: (path: string) => boolean): Map<string, ReadonlySet<string>> =>
+  new Map([...owners].map(([who, paths]) => [who, new Set([...paths].filter((path) => !lost(path)))]));

@@ -1,8 +1,26 @@
-/** JSON as the API server treats it. */
+/** JSON as the API server keeps it: what is stored is frozen and shared, never copied and never changed. */
 export type Json = { readonly [key: string]: unknown };
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What `frozen` has made: it is taken as it is. */
+const known = new WeakSet<object>();
+
+/** A copy that cannot be changed, without keys that have no value. Parts that are such already are shared. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || known.has(value)) return value;
+  const copy = Array.isArray(value) ? value.map(frozen) : copyOf(value as unknown as Json);
+  Object.freeze(copy);
+  known.add(copy);
+  return copy as T;
+}
+
+function copyOf(value: Json): Json {
+  const copy: Record<string, unknown> = {};
+  for (const key in value) if (value[key] !== undefined) copy[key] = frozen(value[key]);
+  return copy;
+}
 
 /** RFC 7396: null removes, objects are merged, everything else replaces. */
 export function mergeInto(target: unknown, patch: unknown): unknown {
@@ -16,16 +34,10 @@ export function mergeInto(target: unknown, patch: unknown): unknown {
 
 /** The same but for the order of keys and for keys without a value. */
 export function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .filter((key) => value[key] !== undefined)
-      .map((key) => [key, sorted(value[key])]),
-  );
+  if (a === b) return true;
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((each, i) => same(each, b[i]));
+  if (!isObject(a) || !isObject(b)) return false;
+  for (const key in a) if (!same(a[key], b[key])) return false;
+  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
+  return true;
 }

@@ -18,13 +18,19 @@ interface Change {
 }
 
 export interface WatchFrom {
-  readonly initial: readonly Json[] | undefined;
-  readonly since: string | undefined;
+  readonly initial: readonly KubeObject[] | undefined;
+  /** Whether it is told now and then how far it is, when nothing happens to it. */
+  readonly bookmarks: boolean;
+  /** The version after which it begins. */
+  readonly since: string;
   readonly signal: AbortSignal;
 }
 
 /** Versions start high enough that comparing them as text alone would be found out. */
 const FIRST_VERSION = 98;
+
+/** A world that lives for long must not grow without end; nobody is that far behind. */
+const MOST_CHANGES = 10_000;
 
 export class ChangeLog {
   #changes: Change[] = [];
@@ -46,6 +52,7 @@ export class ChangeLog {
     this.#version++;
     const change = { object: object as unknown as KubeObject, before: before as unknown as KubeObject | undefined };
     this.#changes.push({ version: this.#version, plural, type, ...change });
+    if (this.#changes.length > 2 * MOST_CHANGES) this.#forgetBefore(this.#version - MOST_CHANGES);
     this.wake();
   }
 
@@ -65,9 +72,20 @@ export class ChangeLog {
 
   /** Forgets the past: who wants to resume from there is told that it is gone. */
   compact(): void {
-    this.#forgotten = this.#version;
-    this.#changes = this.#changes.filter((c) => c.version > this.#forgotten);
+    this.#forgetBefore(this.#version);
   }
+
+  #forgetBefore(version: number): void {
+    this.#forgotten = version;
+    this.#changes = this.#changes.slice(this.#after(version));
+  }
+
+  /** Tells everybody who wants to know how far it is, as a server does every minute. */
+  sendBookmarks(): void {
+    this.#marks++;
+    this.wake();
+  }
+  #marks = 0;
 
   /** Ends every watch that is open now, as a server does after its timeout. */
   endWatches(): void {
@@ -87,11 +105,10 @@ export class ChangeLog {
     from: WatchFrom,
   ): AsyncGenerator<WireEvent<T>> {
     const epoch = this.#epoch;
-    let at = from.since === undefined ? this.#version : Number(from.since);
+    let [at, marks] = [Number(from.since), this.#marks];
     if (from.initial) {
       for (const object of from.initial) yield { type: 'ADDED', object: object as unknown as T };
-      yield bookmark<T>(resource, this.#version, true);
-      at = Math.min(this.#version, at);
+      yield bookmark<T>(resource, at, true);
     }
     for (;;) {
       if (from.signal.aborted) throw new ApiError('WATCH', 0, { reason: 'Aborted', message: 'aborted' });
@@ -103,7 +120,9 @@ export class ChangeLog {
       const limit = this.#lag.get(resource.plural) ?? this.#version;
       const change = this.#changes[this.#after(at)];
       if (!change || change.version > limit) {
-        await this.#more(from.signal);
+        if (from.bookmarks && marks !== this.#marks) yield bookmark<T>(resource, Math.max(at, limit), false);
+        else await this.#more(from.signal);
+        marks = this.#marks;
         continue;
       }
       at = change.version;
@@ -121,11 +140,6 @@ export class ChangeLog {
       else low = middle + 1;
     }
     return low;
-  }
-
-  /** A bookmark for everybody who follows a kind: what a server sends when nothing happens. */
-  bookmark<T extends KubeObject>(resource: Resource<T>): WireEvent<T> {
-    return bookmark(resource, this.#lag.get(resource.plural) ?? this.#version, false);
   }
 
   #more(signal: AbortSignal): Promise<void> {
@@ -156,5 +170,5 @@ function told<T extends KubeObject>(
   const was = before !== undefined && labelsMatch(before, selector);
   const is = type !== 'DELETED' && labelsMatch(object, selector);
   if (!was && !is) return undefined;
-  return { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: structuredClone(object) as unknown as T };
+  return { type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: object as unknown as T };
 }
