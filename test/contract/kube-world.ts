@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '../../src/kube/client.ts';
+import { ApiError } from '../../src/kube/errors.ts';
+import { pathOf, type Ref } from '../../src/kube/object.ts';
+import { pods } from '../../src/kube/resources.ts';
 import { ModelApiServer } from '../sim/model/kube.ts';
 import { compact, startControlPlane } from '../support/control-plane.ts';
 import { Processes } from '../support/processes.ts';
@@ -13,6 +16,12 @@ export interface KubeWorld {
   namespace(): Promise<string>;
   /** Gives the garbage collector its turn; a real one needs no asking. */
   collectGarbage(): Promise<void>;
+  /** Gives the disruption controller its turn; a real one needs no asking. */
+  countDisruptions(): Promise<void>;
+  /** The process of a Pod that is to go has ended: what its kubelet says then. */
+  finishPod(ref: Ref): Promise<void>;
+  /** Nothing has happened for a while: whoever follows is told so. A real server does it before it ends a watch. */
+  idle(): Promise<void>;
   /** A version from which nobody can follow any more. */
   ancientVersion(): Promise<string>;
   close(): Promise<void>;
@@ -27,6 +36,9 @@ export async function modelWorld(): Promise<KubeWorld> {
     collectGarbage: async () => {
       await client.collectGarbage();
     },
+    countDisruptions: async () => void client.countDisruptions(),
+    finishPod: async (ref) => client.finishPod(pods, ref),
+    idle: async () => client.log.sendBookmarks(),
     ancientVersion: () => {
       client.log.compact();
       return Promise.resolve('1');
@@ -53,6 +65,12 @@ export async function realWorld(): Promise<KubeWorld> {
         return name;
       },
       collectGarbage: () => Promise.resolve(),
+      countDisruptions: () => Promise.resolve(),
+      finishPod: async (ref) => {
+        const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+        await admin.transport.json(pathOf(pods, ref.namespace, ref.name), { method: 'DELETE', body });
+      },
+      idle: () => Promise.resolve(),
       ancientVersion: async () => {
         await apiServer.kill(); // it remembers more than its etcd does
         await compact(apiServer.etcdUrl);
@@ -68,4 +86,15 @@ export async function realWorld(): Promise<KubeWorld> {
     await close();
     throw error;
   }
+}
+
+/** What was said to a call that must not succeed. */
+export async function refusal(call: Promise<unknown>): Promise<ApiError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('was accepted');
 }

@@ -2,34 +2,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API_VERSION, etcdMembers } from '../../src/api/names.ts';
 import { listAll } from '../../src/kube/client.ts';
-import { ApiError } from '../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
 import type { StoreEvent, WireEvent } from '../../src/kube/watch-protocol.ts';
 import { watch } from '../../src/kube/watcher.ts';
 import { eventually } from '../support/processes.ts';
-import { type KubeWorld, modelWorld, realWorld } from './kube-world.ts';
+import { type KubeWorld, modelWorld, realWorld, refusal } from './kube-world.ts';
 
 type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 type Member = KubeObject & { readonly spec: object; readonly status?: Readonly<Record<string, unknown>> };
+const MINUTE_MS = 60_000;
 const configMaps: Resource<ConfigMap> = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap' };
 const members: Resource<Member> = etcdMembers;
 
 const status = (code: number, reason: string) => expect.objectContaining({ code, reason });
-async function refusal(call: Promise<unknown>): Promise<ApiError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
-  throw new Error('was accepted');
-}
-
 describe.each([
   ['the model', modelWorld],
   ['a real API server', realWorld],
-])('%s', (_name, start) => {
+])('%s', (server, start) => {
   let world: KubeWorld;
   let namespace: string;
   beforeAll(async () => {
@@ -192,6 +182,26 @@ describe.each([
     expect(await world.client.get(configMaps, ref(kept.metadata.name ?? ''))).toBeDefined();
   });
 
+  test('of two owners the one that is gone is forgotten, and one of the same name is somebody else', async () => {
+    const [owner, other] = [await aConfigMap(aName()), await aConfigMap(aName())];
+    const by = ({ metadata }: ConfigMap) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name: metadata.name ?? '',
+      uid: metadata.uid ?? '',
+    });
+    const both = await aConfigMap(aName(), { ownerReferences: [by(owner), by(other)] });
+    const one = await aConfigMap(aName(), { ownerReferences: [by(owner)] });
+    await world.client.delete(configMaps, ref(owner.metadata.name ?? ''), { uid: uidOf(owner) });
+    await aConfigMap(owner.metadata.name ?? '');
+    await eventually('the collection', async () => {
+      await world.collectGarbage();
+      const left = await world.client.get(configMaps, ref(both.metadata.name ?? ''));
+      const gone = (await world.client.get(configMaps, ref(one.metadata.name ?? ''))) === undefined;
+      return gone && left?.metadata.ownerReferences?.length === 1 ? true : undefined;
+    });
+  });
+
   describe('the status', () => {
     test('is not taken with the object, has a door of its own, and leaves the rest alone', async () => {
       const made = await aMember(aName());
@@ -268,6 +278,7 @@ describe.each([
       query: Record<string, string>,
       number: number,
       act: () => Promise<unknown> = async () => undefined,
+      patienceMs = 3_000,
     ) {
       const stop = new AbortController();
       const seen: string[] = [];
@@ -285,7 +296,7 @@ describe.each([
       };
       const reading = read();
       await act();
-      await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 3_000))]);
+      await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
       stop.abort();
       await reading.catch(() => undefined);
       return seen;
@@ -332,6 +343,17 @@ describe.each([
       const seen = await told({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 2);
       expect(seen.map((s) => s.split(' ')[0])).toEqual(['ADDED', 'DELETED']);
     });
+
+    // A real server does so once a minute.
+    test.runIf(server === 'the model' || process.env['DEV_TEST_ALL'])(
+      'on which nothing happens tells how far that is so',
+      { timeout: 2 * MINUTE_MS },
+      async () => {
+        const made = await aConfigMap(aName());
+        const query = { resourceVersion: versionOf(made), labelSelector: 'watched=nobody' };
+        expect(await told(query, 1, () => world.idle(), 1.5 * MINUTE_MS)).toEqual(['BOOKMARK ']);
+      },
+    );
 
     test('from a version that is too old says that it is gone', async () => {
       expect(await told({ resourceVersion: await world.ancientVersion() }, 1)).toEqual(['ERROR 410']);

@@ -32,6 +32,12 @@ export interface ApiServer {
   start(): Promise<void>;
 }
 
+const CONTROLLERS = [
+  'garbage-collector-controller',
+  'namespace-controller',
+  'disruption-controller',
+  'persistentvolumeclaim-protection-controller', // lets a claim go once no Pod uses it
+];
 const ADMIN = 'admin-token';
 const OPERATOR = 'operator-token';
 
@@ -119,8 +125,7 @@ async function startControllerManager(
 ): Promise<void> {
   processes.start('kube-controller-manager', binary, [
     `--kubeconfig=${kubeconfig}`,
-    // The last one lets a claim go once no Pod uses it.
-    '--controllers=garbage-collector-controller,namespace-controller,persistentvolumeclaim-protection-controller',
+    `--controllers=${CONTROLLERS.join(',')}`,
     '--leader-elect=false',
     '--bind-address=127.0.0.1',
     `--secure-port=${await freePort()}`,

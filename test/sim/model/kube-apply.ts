@@ -1,6 +1,6 @@
 /**
  * Who set which field. Server-side apply sets what it names and removes what it named before and names no more, unless
- * somebody else has set it as well. An item of a list goes with its last owner, whatever else is in it.
+ * somebody else has set it as well. An item of a list goes with whoever put it there, whatever else is in it.
  */
 import { type Json, same } from './kube-json.ts';
 import { type Leaf, leavesOf, withLeaf } from './kube-lists.ts';
@@ -45,7 +45,7 @@ export class Ownership {
     let after: unknown = object;
     for (const path of applied.get(manager) ?? []) {
       const leaf = was.get(path);
-      if (leaf && !wanted.has(path) && !others.some((paths) => owns(paths, path)))
+      if (leaf && !wanted.has(path) && !others.some((paths) => paths.has(path)))
         after = withLeaf(after, leaf.way, undefined, true);
     }
     for (const { way, value } of wanted.values()) after = withLeaf(after, way, value, false);
@@ -74,14 +74,6 @@ export class Ownership {
     }
     return new Ownership(this.#kind, [], updated, applied);
   }
-}
-
-/** Whoever owns a part of an item keeps the item. */
-function owns(paths: ReadonlySet<string>, path: string): boolean {
-  if (paths.has(path) || !path.endsWith('}]')) return paths.has(path);
-  const inside = `${path.slice(0, -1)},`;
-  for (const each of paths) if (each.startsWith(inside)) return true;
-  return false;
 }
 
 const sameLeaf = (a: Leaf | undefined, b: Leaf | undefined): boolean => same(a?.value, b?.value);

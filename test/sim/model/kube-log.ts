@@ -120,9 +120,10 @@ export class ChangeLog {
       const limit = this.#lag.get(resource.plural) ?? this.#version;
       const change = this.#changes[this.#after(at)];
       if (!change || change.version > limit) {
-        if (from.bookmarks && marks !== this.#marks) yield bookmark<T>(resource, Math.max(at, limit), false);
-        else await this.#more(from.signal);
+        const due = from.bookmarks && marks !== this.#marks;
         marks = this.#marks;
+        if (due) yield bookmark<T>(resource, Math.max(at, limit), false);
+        else await this.#more(from.signal);
         continue;
       }
       at = change.version;

@@ -1,0 +1,253 @@
+/** What an API server does for the kinds that we use, asked of a real one and of the model: lists with keys, budgets, scale. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API_VERSION, etcdClusters } from '../../src/api/names.ts';
+import type { Pod, Service } from '../../src/gen/kube.ts';
+import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
+import { podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
+import { eventually } from '../support/processes.ts';
+import { type KubeWorld, modelWorld, realWorld, refusal } from './kube-world.ts';
+
+type Cluster = KubeObject & { readonly spec: { readonly replicas: number } & Readonly<Record<string, unknown>> };
+const clusters: Resource<Cluster> = etcdClusters;
+
+describe.each([
+  ['the model', modelWorld],
+  ['a real API server', realWorld],
+])('%s', (_name, start) => {
+  let world: KubeWorld;
+  let namespace: string;
+  beforeAll(async () => {
+    world = await start();
+    namespace = await world.namespace();
+  });
+  afterAll(async () => {
+    await world?.close();
+  });
+  let count = 0;
+  const aName = (): string => `thing-${++count}`;
+  const refTo = ({ metadata }: KubeObject): Ref => ({ namespace, name: metadata.name ?? '' });
+  const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
+
+  const aPod = (labels: Readonly<Record<string, string>> = {}, more: object = {}) =>
+    world.client.create(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: aName(), namespace, labels },
+      spec: { nodeName: 'node', containers: [{ name: 'etcd', image: 'i', ...more }] },
+    });
+
+  describe('server-side apply', () => {
+    const aService = () =>
+      world.client.create(services, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: aName(), namespace },
+        spec: { selector: { theirs: '1' }, ports: [{ name: 'theirs', port: 1, targetPort: 1, protocol: 'TCP' }] },
+      });
+    const apply = (service: Service, spec: object) =>
+      world.client.apply(services, refTo(service as KubeObject), uidOf(service as KubeObject), { spec });
+    const portsOf = ({ spec }: Service) => spec?.ports?.map(({ port, targetPort }) => `${port}:${targetPort}`).sort();
+
+    test('merges the ports of a Service by number, and takes back only its own', async () => {
+      const service = await aService();
+      const ours = { name: 'ours', port: 2, targetPort: 2, protocol: 'TCP' };
+      const also = { name: 'also', port: 3, targetPort: 3, protocol: 'TCP' };
+      expect(portsOf(await apply(service, { ports: [ours, also] }))).toEqual(['1:1', '2:2', '3:3']);
+      expect(portsOf(await apply(service, { ports: [{ ...ours, targetPort: 9 }] }))).toEqual(['1:1', '2:9']);
+      expect(portsOf(await apply(service, { ports: [] }))).toEqual(['1:1']);
+    });
+
+    test('takes back an item of its own, also when somebody else has changed a part of it', async () => {
+      const service = await aService();
+      const ours = { name: 'ours', port: 2, targetPort: 2, protocol: 'TCP' };
+      const applied = await apply(service, { ports: [ours] });
+      const changed = applied.spec?.ports?.map((port) => (port.port === 2 ? { ...port, targetPort: 7 } : port));
+      await world.client.patch(services, refTo(service), { spec: { ports: changed } });
+      expect(portsOf(await apply(service, { ports: [] }))).toEqual(['1:1']);
+    });
+
+    test('takes a selector as one', async () => {
+      const service = await aService();
+      expect((await apply(service, { selector: { ours: '1' } })).spec?.selector).toEqual({ ours: '1' });
+    });
+
+    test('merges finalizers as a set, and owners by their uid', async () => {
+      const theirs = ['example.com/theirs'];
+      const owner = await aService();
+      const ownerOf = ({ metadata }: KubeObject) => ({
+        apiVersion: 'v1',
+        kind: 'Service',
+        name: metadata.name ?? '',
+        uid: uidOf({ metadata }),
+      });
+      const service = await aService();
+      const at = refTo(service);
+      const other = await aService();
+      await world.client.patch(services, at, { metadata: { finalizers: theirs, ownerReferences: [ownerOf(other)] } });
+      const set = (metadata: object) => world.client.apply(services, at, uidOf(service), { metadata });
+      const both = await set({ finalizers: ['example.com/ours'], ownerReferences: [ownerOf(owner)] });
+      expect(both.metadata.finalizers?.toSorted()).toEqual(['example.com/ours', ...theirs]);
+      expect(both.metadata.ownerReferences).toHaveLength(2);
+      const after = await set({});
+      expect(after.metadata.finalizers).toEqual(theirs);
+      expect(after.metadata.ownerReferences).toEqual([ownerOf(other)]);
+      await world.client.patch(services, at, { metadata: { finalizers: [] } });
+    });
+
+    test('merges containers by name', async () => {
+      const pod = await aPod();
+      const set = (containers: readonly object[]) =>
+        world.client.apply(pods, refTo(pod), uidOf(pod), { spec: { containers } });
+      const after = await set([{ name: 'etcd', image: 'j' }]);
+      expect(after.spec?.containers.map(({ name, image }) => `${name} ${image}`)).toEqual(['etcd j']);
+    });
+  });
+
+  test('a name that is used again is another object', async () => {
+    const first = await aPod();
+    const made = { ...first, metadata: { name: first.metadata.name ?? '', namespace } };
+    await world.client.delete(pods, refTo(first), { uid: uidOf(first) });
+    await world.finishPod(refTo(first));
+    const second = await world.client.create(pods, made);
+    expect(uidOf(second)).not.toBe(uidOf(first));
+    expect((await refusal(world.client.delete(pods, refTo(first), { uid: uidOf(first) }))).code).toBe(409);
+  });
+
+  describe('the number of replicas', () => {
+    const aCluster = () =>
+      world.client.create(clusters, {
+        apiVersion: API_VERSION,
+        kind: 'EtcdCluster',
+        metadata: { name: aName(), namespace, finalizers: ['example.com/a'] },
+        spec: { replicas: 1, version: '3.6.16', storage: { size: '1Gi' } },
+      });
+
+    test('has a door of its own, and is a new generation', async () => {
+      const cluster = await aCluster();
+      await world.client.scale(clusters, refTo(cluster), 3);
+      const after = await world.client.get(clusters, refTo(cluster));
+      expect([after?.spec.replicas, after?.metadata.generation]).toEqual([3, 2]);
+      expect((await refusal(world.client.scale(clusters, { namespace, name: 'nobody' }, 3))).code).toBe(404);
+    });
+
+    test('a deletion that has to wait is a new generation, too', async () => {
+      const cluster = await aCluster();
+      const left = await world.client.delete(clusters, refTo(cluster), { uid: uidOf(cluster) });
+      expect(left?.metadata.generation).toBe(2);
+      await world.client.patch(clusters, refTo(cluster), { metadata: { finalizers: [] } });
+    });
+  });
+
+  describe('a budget', () => {
+    const aBudget = (group: string, spec: object) =>
+      world.client.create(podDisruptionBudgets, {
+        apiVersion: 'policy/v1',
+        kind: 'PodDisruptionBudget',
+        metadata: { name: aName(), namespace },
+        spec: { selector: { matchLabels: { group } }, ...spec },
+      });
+    const ready = (pod: KubeObject, is: boolean) =>
+      world.client.patch(
+        pods,
+        refTo(pod),
+        { status: { phase: 'Running', conditions: [{ type: 'Ready', status: is ? 'True' : 'False' }] } },
+        { subresource: 'status' },
+      );
+    /** Pods that run, as many of them ready as are asked for. */
+    const running = async (group: string, all: number, well = all): Promise<readonly (Pod & KubeObject)[]> => {
+      const made = await Promise.all(Array.from({ length: all }, () => aPod({ group })));
+      for (const [i, pod] of made.entries()) await ready(pod, i < well);
+      return made;
+    };
+    const says = (budget: KubeObject, expected: object) =>
+      eventually(`a budget that says ${JSON.stringify(expected)}`, async () => {
+        await world.countDisruptions();
+        const { status } = (await world.client.get(podDisruptionBudgets, refTo(budget))) ?? {};
+        return Object.entries(expected).every(([key, value]) => status?.[key as keyof typeof status] === value)
+          ? status
+          : undefined;
+      });
+    const evict = (pod: KubeObject) => world.client.evict(refTo(pod), { uid: uidOf(pod) });
+    const isGoing = async (pod: KubeObject) =>
+      (await world.client.get(pods, refTo(pod)))?.metadata.deletionTimestamp !== undefined;
+
+    test('counts Pods that are ready and not on their way out, and lets go as many as it can spare', async () => {
+      const group = aName();
+      const [a, b, c] = await running(group, 3);
+      const budget = await aBudget(group, { minAvailable: 2 });
+      if (!a || !b || !c) throw new Error('three were made');
+      await says(budget, { expectedPods: 3, currentHealthy: 3, desiredHealthy: 2, disruptionsAllowed: 1 });
+      await evict(a);
+      expect(await isGoing(a)).toBe(true);
+      expect(await refusal(evict(b))).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+      expect(await isGoing(b)).toBe(false);
+      await says(budget, { expectedPods: 3, currentHealthy: 2, disruptionsAllowed: 0 });
+      await evict(a); // it goes already: nothing more is disrupted
+      await world.finishPod(refTo(a));
+      await says(budget, { expectedPods: 2, currentHealthy: 2, disruptionsAllowed: 0 });
+      expect((await refusal(evict(c))).code).toBe(429);
+    });
+
+    test('that nobody has looked at yet, or that was changed since, refuses', async () => {
+      const group = aName();
+      const [pod] = await running(group, 2);
+      if (!pod) throw new Error('two were made');
+      const budget = await aBudget(group, { minAvailable: 2 });
+      expect((await refusal(evict(pod))).code).toBe(429);
+      await says(budget, { disruptionsAllowed: 0, currentHealthy: 2 });
+      await world.client.patch(podDisruptionBudgets, refTo(budget), { spec: { minAvailable: 1 } });
+      await says(budget, { disruptionsAllowed: 1, observedGeneration: 2 });
+      await evict(pod);
+    });
+
+    test('lets a broken Pod go while the others are enough, and not when they are not', async () => {
+      const group = aName();
+      const made = await running(group, 3, 2);
+      const broken = made[2];
+      const budget = await aBudget(group, { minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
+      if (!broken || !made[0] || !made[1]) throw new Error('three were made');
+      await says(budget, { currentHealthy: 2, disruptionsAllowed: 0 });
+      expect((await refusal(evict(made[0]))).code).toBe(429);
+      await evict(broken);
+      expect(await isGoing(broken)).toBe(true);
+      await ready(made[1], false);
+      await says(budget, { currentHealthy: 1 });
+      expect((await refusal(evict(made[1]))).code).toBe(429);
+    });
+
+    test('with the other policy lets a broken Pod go always', async () => {
+      const group = aName();
+      const [broken] = await running(group, 1, 0);
+      const budget = await aBudget(group, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+      if (!broken) throw new Error('one was made');
+      await says(budget, { currentHealthy: 0, disruptionsAllowed: 0 });
+      await evict(broken);
+      expect(await isGoing(broken)).toBe(true);
+    });
+
+    test('that would need to know how many Pods there are to be allows none, when nobody says so', async () => {
+      const group = aName();
+      const [pod] = await running(group, 3);
+      const budget = await aBudget(group, { maxUnavailable: 1 });
+      if (!pod) throw new Error('three were made');
+      await says(budget, { disruptionsAllowed: 0 });
+      expect((await refusal(evict(pod))).code).toBe(429);
+    });
+
+    test('stands in nobody’s way who does not run yet, or whom it does not select; and two of them are one too many', async () => {
+      const group = aName();
+      await aBudget(group, { minAvailable: 1 });
+      const waiting = await aPod({ group });
+      await evict(waiting);
+      expect(await isGoing(waiting)).toBe(true);
+      const [other] = await running(aName(), 1);
+      if (!other) throw new Error('one was made');
+      await evict(other);
+      expect(await isGoing(other)).toBe(true);
+      await aBudget(group, { minAvailable: 1 });
+      const [twice] = await running(group, 1);
+      if (!twice) throw new Error('one was made');
+      expect((await refusal(evict(twice))).code).toBe(500);
+    });
+  });
+});
