@@ -13,7 +13,7 @@ export const testFiles: Readonly<Record<Level, string>> = {
 };
 
 /** These can never be empty: a run in which they vanished has not tested anything. */
-export const requiredLevels: readonly Level[] = ['unit', 'integration', 'e2e'];
+export const requiredLevels: readonly Level[] = ['unit', 'sim', 'integration', 'e2e'];
 
 /** More than an hour: it runs only when it is named. A slice of it is among the integration tests. */
 export const namedOnly: readonly Level[] = ['sweep'];

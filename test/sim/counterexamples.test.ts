@@ -1,0 +1,26 @@
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { run } from './run.ts';
+import type { Script } from './script.ts';
+
+/** What once broke: a sentence about why, and the script that showed it. */
+interface Counterexample {
+  readonly why: string;
+  readonly script: Script;
+}
+
+const files = globSync('counterexamples/*.json', { cwd: import.meta.dirname }).sort();
+
+test.each(files)('%s does not break any more', async (file) => {
+  const { script, why } = JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8')) as Counterexample;
+  expect(why, `${basename(file)} says why it is kept`).not.toBe('');
+  const { broken, story } = await run(script, true);
+  expect(broken, story.join('\n')).toBeUndefined();
+});
+
+test('the same script gives the same story', async () => {
+  const [file = ''] = files;
+  const { script } = JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8')) as Counterexample;
+  expect((await run(script, true)).story).toEqual((await run(script, true)).story);
+});

@@ -1,0 +1,69 @@
+/** Carries out the actions of a script. What cannot happen in this world at this moment does not, and is not counted. */
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import type { Scene } from '../invariants.ts';
+import type { Action, ActionKind } from '../script.ts';
+import { groupOf, intactVoters, needed } from '../world/facts.ts';
+import { machineDeeds, recover } from './machines.ts';
+import { objectDeeds, removeForeign } from './objects.ts';
+import { killOperator, processDeeds } from './processes.ts';
+import type { Deeds, Stage } from './stage.ts';
+
+const DEEDS: Deeds<ActionKind> = { ...processDeeds, ...objectDeeds, ...machineDeeds };
+
+export class Faults {
+  readonly #stage: Stage;
+
+  constructor(scene: Scene, spec: EtcdCluster['spec']) {
+    this.#stage = { scene, world: scene.world, spec, killAfterSteps: undefined, crashes: new Map() };
+  }
+
+  apply(action: Action): void {
+    const { ground } = this.#stage.world;
+    const deed = DEEDS[action.do] as (stage: Stage, action: Action) => boolean;
+    ground.tell(() => `*** ${JSON.stringify(action)}`);
+    if (deed(this.#stage, action)) ground.count(action.do === 'crash' ? `crash: ${action.how}` : action.do);
+    else ground.tell(() => '*** which cannot happen now');
+    this.#judgeDisks();
+  }
+
+  /** Whether so many disks are gone that what was on them may be gone, too. */
+  #judgeDisks(): void {
+    const { world, scene } = this.#stage;
+    const group = groupOf(world);
+    if (group && intactVoters(world, group) < needed(group)) scene.dataExcused = true;
+  }
+
+  /** What is due at every step: deaths, and processes that die again as soon as they start. */
+  everyStep(): void {
+    const { world, crashes } = this.#stage;
+    if (this.#stage.killAfterSteps !== undefined && --this.#stage.killAfterSteps <= 0) {
+      this.#stage.killAfterSteps = undefined;
+      killOperator(this.#stage);
+    }
+    for (const [uid, crash] of crashes) {
+      const run = world.kubelet.runs.get(uid);
+      if (run?.state !== 'running') continue;
+      world.kubelet.kill(run, crash.how);
+      if (--crash.left <= 0) crashes.delete(uid);
+    }
+  }
+
+  /** Everything that can be over is over. What was destroyed stays destroyed. */
+  heal(): void {
+    const { world, crashes } = this.#stage;
+    const { nodes, watches, etcd } = world;
+    world.apiNetwork.heal();
+    world.etcdNetwork.heal();
+    watches.heldUntil.clear();
+    watches.mergeUntil = 0;
+    crashes.clear();
+    for (const node of nodes.all) recover(world, node);
+    for (const node of etcd.nodes) {
+      node.stalled = false;
+      if (node.isolated) etcd.isolate(node, false);
+    }
+    removeForeign(world);
+    this.#stage.killAfterSteps = undefined;
+    if (!world.operators.some(({ dead }) => !dead)) world.startOperator();
+  }
+}

@@ -1,0 +1,119 @@
+/** What befalls processes, disks, nodes and the network between members. */
+
+import type { NodeState } from '../world/nodes.ts';
+import type { Ending, Run } from '../world/pod-run.ts';
+import type { World } from '../world/world.ts';
+import { chosen, type Deeds, running } from './stage.ts';
+
+const KILLED: Ending = { exitCode: 137, reason: 'Error', message: '' };
+const OOM: Ending = { exitCode: 137, reason: 'OOMKilled', message: '' };
+
+export function recover({ nodes, kubelet }: World, node: NodeState): void {
+  if (node.state === 'up' || node.state === 'gone') return;
+  const was = node.state;
+  nodes.recover(node);
+  if (was === 'cutOff') kubelet.isolate(node.name, false);
+  kubelet.resume(node.name);
+}
+
+/** One node stays: a world without any proves nothing. */
+function breakNode(world: World, n: number, how: 'off' | 'cutOff'): NodeState | undefined {
+  const { nodes, kubelet } = world;
+  const up = nodes.all.filter(({ state }) => state === 'up');
+  const node = up.length < 2 ? undefined : chosen(up, n);
+  if (!node) return undefined;
+  if (how === 'cutOff') kubelet.isolate(node.name, true);
+  else kubelet.powerOff(node.name);
+  nodes.fail(node, how);
+  return node;
+}
+
+function breakForAWhile(world: World, n: number, how: 'off' | 'cutOff', ms: number): boolean {
+  const node = breakNode(world, n, how);
+  if (node) world.ground.timeline.after(ms, () => recover(world, node));
+  return node !== undefined;
+}
+
+/** The process dies, and with it what is done to its data directory. */
+function breakVolume(world: World, n: number, how: (run: Run) => void): boolean {
+  const run = chosen(
+    running(world).filter(({ volume }) => volume.disk),
+    n,
+  );
+  if (!run) return false;
+  world.kubelet.kill(run, KILLED);
+  how(run);
+  return true;
+}
+
+type Kinds =
+  | 'crash'
+  | 'endPod'
+  | 'wipe'
+  | 'damage'
+  | 'fill'
+  | 'loseVolume'
+  | 'nodeOff'
+  | 'nodeCutOff'
+  | 'nodeGone'
+  | 'nodeOutOfService'
+  | 'isolate'
+  | 'slowLearner';
+
+export const machineDeeds: Deeds<Kinds> = {
+  crash: ({ world, crashes }, { n, how, times }) => {
+    const run = chosen(running(world), n);
+    if (run) crashes.set(run.uid, { how: how === 'oom' ? OOM : KILLED, left: times });
+    return run !== undefined;
+  },
+  endPod: ({ world }, { n, phase }) => {
+    const run = chosen(running(world), n);
+    if (run) world.kubelet.end(run, phase);
+    return run !== undefined;
+  },
+  wipe: ({ world }, { n }) =>
+    breakVolume(world, n, ({ volume }) => {
+      volume.disk = undefined;
+    }),
+  damage: ({ world }, { n }) =>
+    breakVolume(world, n, ({ volume }) => {
+      volume.trouble = 'damaged';
+    }),
+  fill: ({ world }, { n }) =>
+    breakVolume(world, n, ({ volume }) => {
+      volume.trouble = 'full';
+    }),
+  loseVolume: ({ world }, { n }) =>
+    running(world).some(({ volume }) => volume.claim !== undefined) &&
+    breakVolume(world, n, ({ volume }) => world.volumes.lose(volume)),
+  nodeOff: ({ world }, { n, ms }) => breakForAWhile(world, n, 'off', ms),
+  nodeCutOff: ({ world }, { n, ms }) => breakForAWhile(world, n, 'cutOff', ms),
+  nodeGone: ({ world }, { n }) => {
+    const node = breakNode(world, n, 'off');
+    if (node) world.nodes.remove(node);
+    return node !== undefined;
+  },
+  nodeOutOfService: ({ world }, { n }) => {
+    const node = breakNode(world, n, 'off');
+    if (node) world.nodes.declareOutOfService(node);
+    return node !== undefined;
+  },
+  isolate: ({ world }, { n, ms }) => {
+    const process = chosen(running(world), n)?.process;
+    if (!process) return false;
+    world.etcd.isolate(process, true);
+    world.ground.timeline.after(ms, () => world.etcd.isolate(process, false));
+    return true;
+  },
+  slowLearner: ({ world }, { ms }) => {
+    const learner = world.etcd.nodes.find(
+      ({ running: runs, disk }) => runs && disk?.group.members.get(disk.id)?.isLearner,
+    );
+    if (!learner) return false;
+    learner.stalled = true;
+    world.ground.timeline.after(ms, () => {
+      learner.stalled = false;
+    });
+    return true;
+  },
+};

@@ -1,0 +1,124 @@
+/** What people do to objects: edit and delete them, and take names that the operator wants. */
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import {
+  budgetName,
+  clientServiceName,
+  etcdClusters,
+  etcdMembers,
+  headlessServiceName,
+  memberName,
+  volumeClaimName,
+} from '../../../src/api/names.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
+import { groupOf, isDeleting, membersOf } from '../world/facts.ts';
+import { NAMESPACE, refTo } from '../world/ground.ts';
+import type { Run } from '../world/pod-run.ts';
+import { CLUSTER, type World } from '../world/world.ts';
+import { chosen, type Deeds, runs, type Stage } from './stage.ts';
+
+const clusters: Resource<EtcdCluster> = etcdClusters;
+
+function remove({ scene, world }: Stage, resource: Resource, object: KubeObject | undefined): boolean {
+  if (!object || isDeleting(object)) return false;
+  const { uid = '' } = object.metadata;
+  scene.deletedByPerson.add(uid);
+  if (resource.kind === 'EtcdMember' && groupOf(world)?.members.size === 1) scene.dataExcused = true;
+  world.ground.write((api) => api.delete(resource, refTo(object), { uid }));
+  return true;
+}
+
+const podOf = (world: World, run: Run | undefined): KubeObject | undefined => {
+  const pod = run && world.ground.find(pods, run.name);
+  return pod?.metadata.uid === run?.uid ? pod : undefined;
+};
+
+function edit({ scene, world }: Stage, spec: Partial<EtcdCluster['spec']>): boolean {
+  const { cluster, ground } = world;
+  if (!cluster || isDeleting(cluster)) return false;
+  scene.edited ||= 'options' in spec;
+  ground.patch(clusters, refTo(cluster), { spec });
+  return true;
+}
+
+const FOREIGN: readonly Resource[] = [services, podDisruptionBudgets, pods, persistentVolumeClaims];
+
+/** The name that the operator wants, or is going to want next. */
+function wantedName(world: World, what: string): readonly [Resource, string] {
+  const { metadata, status } = world.cluster ?? { metadata: {}, status: {} };
+  const next = memberName(CLUSTER, metadata.uid ?? '', (status?.membersNamed ?? 0) + 1);
+  switch (what) {
+    case 'headless':
+      return [services, headlessServiceName(CLUSTER)];
+    case 'client':
+      return [services, clientServiceName(CLUSTER)];
+    case 'budget':
+      return [podDisruptionBudgets, budgetName(CLUSTER)];
+    case 'pod':
+      return [pods, next];
+    default:
+      return [persistentVolumeClaims, volumeClaimName(next)];
+  }
+}
+
+function makeForeign({ ground }: World, resource: Resource, name: string): boolean {
+  if (ground.find(resource, name)) return false;
+  const { kind } = resource;
+  const metadata = { name, namespace: NAMESPACE, labels: { foreign: 'true' } };
+  const apiVersion = kind === 'PodDisruptionBudget' ? 'policy/v1' : 'v1';
+  ground.write((api) => api.create(resource, { apiVersion, kind, metadata }));
+  return true;
+}
+
+/** Somebody else's objects go away again. */
+export function removeForeign({ ground }: World): void {
+  for (const resource of FOREIGN)
+    for (const object of ground.api.peek(resource))
+      if (object.metadata.labels?.['foreign'] === 'true')
+        ground.write((api) => api.delete(resource, refTo(object), { uid: object.metadata.uid ?? '' }));
+}
+
+type Kinds =
+  | 'deletePod'
+  | 'deleteAllPods'
+  | 'evictPod'
+  | 'deleteMember'
+  | 'deleteClaim'
+  | 'deleteService'
+  | 'deleteBudget'
+  | 'foreign'
+  | 'scale'
+  | 'edit'
+  | 'deleteCluster'
+  | 'createAgain';
+
+export const objectDeeds: Deeds<Kinds> = {
+  deletePod: (stage, { n }) => remove(stage, pods, podOf(stage.world, chosen(runs(stage.world), n))),
+  deleteAllPods: (stage) =>
+    runs(stage.world)
+      .map((run) => remove(stage, pods, podOf(stage.world, run)))
+      .includes(true),
+  evictPod: ({ world }, { n }) => {
+    const pod = podOf(world, chosen(runs(world), n));
+    if (pod) world.ground.write((api) => api.evict(refTo(pod), { uid: pod.metadata.uid ?? '' }));
+    return pod !== undefined;
+  },
+  deleteMember: (stage, { n }) => remove(stage, etcdMembers, chosen(membersOf(stage.world), n)),
+  deleteClaim: (stage, { n }) =>
+    remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
+  deleteService: (stage, { which }) =>
+    remove(stage, services, stage.world.ground.find(services, wantedName(stage.world, which)[1])),
+  deleteBudget: (stage) =>
+    remove(stage, podDisruptionBudgets, stage.world.ground.find(podDisruptionBudgets, budgetName(CLUSTER))),
+  foreign: ({ world }, { what }) => makeForeign(world, ...wantedName(world, what)),
+  scale: (stage, { replicas }) => edit(stage, { replicas }),
+  edit: (stage, { quota }) => edit(stage, { options: { quotaBackendBytes: quota * 1024 * 1024 } }),
+  deleteCluster: (stage) => remove(stage, clusters, stage.world.cluster),
+  createAgain: ({ world, scene, spec }) => {
+    if (world.cluster) return false;
+    scene.servedAt = undefined;
+    scene.edited = false;
+    world.createCluster(spec);
+    return true;
+  },
+};

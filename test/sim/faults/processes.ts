@@ -1,0 +1,67 @@
+/** What befalls the operator and its connections. */
+import type { Deeds, Stage } from './stage.ts';
+
+export function killOperator({ world }: Stage): void {
+  const victim = world.operators.find(({ dead }) => !dead);
+  if (!victim) return;
+  world.ground.tell(() => `*** ${victim.name} is killed`);
+  victim.kill();
+  world.ground.count('operator killed');
+  world.ground.soon(500, 5_000, () => void world.startOperator());
+}
+
+/** It stands still; a second replica takes over when the lease runs out; the first goes on where it was. */
+function freezeOperator({ world, scene }: Stage, ms: number): boolean {
+  const { ground, actingOperator: victim } = world;
+  if (!victim) return false;
+  victim.freeze();
+  scene.history.late(ms);
+  const other = world.startOperator();
+  ground.timeline.after(ms, () => {
+    if (victim.dead) return;
+    if (victim.thaw()) return other.kill();
+    ground.count('operators overlapped');
+    ground.soon(0, 2_000, () => victim.kill()); // it notices that the lease is lost
+  });
+  return true;
+}
+
+type Kinds =
+  | 'killOperator'
+  | 'freezeOperator'
+  | 'holdWatch'
+  | 'mergeWatch'
+  | 'breakWatches'
+  | 'apiTrouble'
+  | 'etcdTrouble';
+
+export const processDeeds: Deeds<Kinds> = {
+  killOperator: (stage, { steps }) => {
+    stage.killAfterSteps ??= steps;
+    return true;
+  },
+  freezeOperator: (stage, { ms }) => freezeOperator(stage, ms),
+  holdWatch: ({ world, scene }, { kind, ms }) => {
+    world.watches.heldUntil.set(kind, world.ground.timeline.now + ms);
+    scene.history.late(ms);
+    return true;
+  },
+  mergeWatch: ({ world }, { ms }) => {
+    world.watches.mergeUntil = world.ground.timeline.now + ms;
+    return true;
+  },
+  breakWatches: ({ world }, { how }) => {
+    const open = [...world.watches.open];
+    for (const stream of open) stream.end(how);
+    return open.length > 0;
+  },
+  apiTrouble: ({ world, scene }, { kind, ms, percent }) => {
+    world.apiNetwork.trouble(kind, ms, percent / 100);
+    scene.history.late(ms + 30_000);
+    return true;
+  },
+  etcdTrouble: ({ world }, { kind, ms, percent }) => {
+    world.etcdNetwork.trouble(kind, ms, percent / 100);
+    return true;
+  },
+};

@@ -1,0 +1,266 @@
+/**
+ * What must never be so, whatever happens. Each is a function that answers with a sentence when it is broken. Faults may
+ * break a cluster; an invariant is about what the operator did or said.
+ */
+import { findCondition } from '../../src/api/conditions.ts';
+import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
+import { type Group, quorum, voters } from './model/etcd-group.ts';
+import {
+  groupOf,
+  hasQuorum,
+  isDeleting,
+  isReachable,
+  membersOf,
+  needed,
+  reachableVoters,
+  volumeOf,
+} from './world/facts.ts';
+import type { History } from './world/history.ts';
+import type { MembershipCall, Write } from './world/operator-ports.ts';
+import { CLUSTER, type World } from './world/world.ts';
+
+export interface Scene {
+  readonly world: World;
+  readonly history: History;
+  /** Since when clients could reach the cluster: from here on it holds what somebody counts on. */
+  servedAt: number | undefined;
+  /** Faults took so many disks that nobody can be blamed for what was on them. */
+  dataExcused: boolean;
+  /** The spec was edited in more than its replicas. */
+  edited: boolean;
+  /** Claims and members that a person deleted. */
+  readonly deletedByPerson: Set<string>;
+  /** Membership calls that have left and are not answered. */
+  readonly inFlight: Set<MembershipCall>;
+}
+
+type Broken = string | undefined;
+export type Always = (scene: Scene) => Broken;
+export type OnWrite = (scene: Scene, write: Write, result?: KubeObject) => Broken;
+export type OnChange = (scene: Scene, call: MembershipCall, answer?: Answer<unknown>) => Broken;
+
+const isGoing = ({ world }: Scene): boolean => !world.cluster || isDeleting(world.cluster);
+const isParking = ({ world }: Scene): boolean =>
+  world.cluster?.spec.replicas === 0 || world.cluster?.status?.observed?.replicas === 0;
+
+/** I1: all members that ever answered for a cluster have one cluster id. */
+export const oneClusterId: Always = ({ world }) => {
+  const latched = world.cluster?.status?.clusterID;
+  const group = groupOf(world);
+  return latched === undefined || !group || hexId(group.clusterId) === latched
+    ? undefined
+    : `the members answer for ${hexId(group.clusterId)}, but the status says ${latched}`;
+};
+
+/** I2: once clients could reach a cluster, it is never begun a second time: that would be an empty one in its place. */
+export const oneBootstrap: Always = ({ world, servedAt }) => {
+  const uid = world.cluster?.metadata.uid;
+  if (uid === undefined || servedAt === undefined) return undefined;
+  const again = world.kubelet.bootstraps.some(({ token, at }) => token.endsWith(uid) && at > servedAt);
+  return again ? 'the cluster was begun a second time' : undefined;
+};
+
+/** I2: never two objects claim to begin the cluster. */
+export const oneSeed: Always = ({ world }) => {
+  const seeds = membersOf(world).filter((m) => m.spec.bootstrap === true && !isDeleting(m));
+  return seeds.length > 1 ? `two seeds: ${seeds.map((m) => m.metadata.name).join(', ')}` : undefined;
+};
+
+/** I3: never more than one membership change of an operator is on its way. */
+export const oneChangeAtATime: OnChange = (scene, call) => {
+  const others = [...scene.inFlight].filter((other) => other.by === call.by && other !== call);
+  return others.length > 0 ? `${call.method} left while ${others[0]?.method} was on its way` : undefined;
+};
+
+/** I4: a membership change by the operator leaves a quorum of voters that can be reached, or could be lately. */
+export const quorumAfterChange: OnChange = ({ world, history }, call, answer) => {
+  const group = groupOf(world);
+  if (!answer?.ok || !group || !['add', 'promote', 'remove'].includes(call.method)) return undefined;
+  const alive = voters(group).filter(
+    ({ id }) => isReachable(world, group, id) || history.wasReachableLately(id),
+  ).length;
+  return alive >= needed(group)
+    ? undefined
+    : `after ${call.method}, ${alive} of ${voters(group).length} voters can be reached`;
+};
+
+/** I4: a Pod that the operator deletes is not one that the quorum needs, unless the quorum was lost before. */
+export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world } = scene;
+  if ((verb !== 'delete' && verb !== 'evict') || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene))
+    return undefined;
+  const group = groupOf(world);
+  const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
+  const id = run?.process?.disk?.id;
+  if (!group || id === undefined || !hasQuorum(world, group) || !isReachable(world, group, id)) return undefined;
+  if (group.members.get(id)?.isLearner !== false) return undefined;
+  const left = reachableVoters(world, group) - 1;
+  return left >= needed(group)
+    ? undefined
+    : `Pod ${ref.name} is deleted, and ${left} of ${voters(group).length} voters are left`;
+};
+
+/** At most one disruption at a time: no voter is taken away while another one is not serving, unless that one goes itself. */
+export const oneDisruption: OnChange = ({ world, history }, call) => {
+  const group = groupOf(world);
+  if (!group || call.method !== 'remove') return undefined;
+  const [id] = call.args as readonly [bigint];
+  if (group.members.get(id)?.isLearner !== false) return undefined;
+  const rest = voters(group).filter((v) => v.id !== id);
+  const alive = rest.filter((v) => history.wasReachableLately(v.id)).length;
+  return rest.length === 0 || alive >= quorum(rest.length)
+    ? undefined
+    : `a voter is removed while ${alive} of the other ${rest.length} serve`;
+};
+
+/** I5: a data directory is never used under another member id. */
+export const oneIdPerVolume: Always = ({ world }) => {
+  const ids = idsOf(world);
+  for (const { uid, disk } of world.volumes.all) {
+    if (!disk) continue;
+    const known = ids.get(uid);
+    if (known !== undefined && known !== disk.id)
+      return `volume ${uid} was member ${hexId(known)} and is ${hexId(disk.id)}`;
+    ids.set(uid, disk.id);
+  }
+  return undefined;
+};
+const remembered = new WeakMap<World, Map<string, bigint>>();
+const idsOf = (world: World): Map<string, bigint> => {
+  const ids = remembered.get(world) ?? new Map<string, bigint>();
+  remembered.set(world, ids);
+  return ids;
+};
+
+/** I6: no volume goes while its member is in the list, unless the cluster goes or a person took it. */
+export const noVolumeOfAMember: Always = (scene) => {
+  const { world } = scene;
+  const group = groupOf(world);
+  // Before there is an id, nothing was ever kept for anybody.
+  if (!group || isGoing(scene) || world.cluster?.status?.clusterID === undefined) return undefined;
+  for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
+    const { uid = '', name = '' } = claim.metadata;
+    if (!isDeleting(claim) || scene.deletedByPerson.has(uid) || isOnlyMemberTaken(scene, group, claim)) continue;
+    const id = world.volumes.of(uid)?.disk?.id;
+    if (id !== undefined && group.members.has(id)) return `claim ${name} is deleted, and etcd still counts its member`;
+  }
+  return undefined;
+};
+
+/** A person deleted the only member: there is nobody to remove it from, and nothing to wait for. */
+const isOnlyMemberTaken = ({ deletedByPerson }: Scene, group: Group, { metadata }: KubeObject): boolean =>
+  voters(group).length === 1 && (metadata.ownerReferences ?? []).some(({ uid }) => deletedByPerson.has(uid));
+
+/** Never the last good copy: the operator removes no member when no other voter has the data. */
+export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
+  const group = groupOf(world);
+  if (!answer?.ok || !group || call.method !== 'remove') return undefined;
+  const copies = voters(group).filter(({ id }) => volumeOf(world, group, id) !== undefined);
+  return copies.length > 0 ? undefined : 'the last copy of the data was removed';
+};
+
+/** I8: what was acknowledged is still there, as long as faults took fewer than a quorum of the disks. */
+export const acknowledgedWritesSurvive: Always = (scene) => {
+  if (scene.dataExcused || isGoing(scene)) return undefined;
+  const group = groupOf(scene.world);
+  if (group?.leader === undefined) return undefined;
+  const last = scene.world.writer.acknowledged.at(-1);
+  if (!last || !belongs(scene, last.group)) return undefined;
+  const cut = last.group.cuts.slice(last.cuts).some((index) => index < last.index);
+  return last.group === group && !cut ? undefined : `${last.key} was acknowledged and is lost`;
+};
+const belongs = ({ world }: Scene, group: Group): boolean =>
+  world.kubelet.bootstraps.some((b) => b.group === group && b.token.endsWith(world.cluster?.metadata.uid ?? '?'));
+
+/** The client Service's label is only on members that vote, or did lately. */
+export const labelOnVotersOnly: OnWrite = ({ world, history }, write, result) => {
+  if (write.resource.kind !== 'Pod' || result?.metadata.labels?.[ROLE_LABEL] !== ROLE_VOTER) return undefined;
+  if (write.verb === 'delete' || write.verb === 'evict') return undefined;
+  const group = groupOf(world);
+  const name = result.metadata.name;
+  const entry = group && [...group.members.values()].find((m) => m.name === name);
+  if (entry && !entry.isLearner) return undefined;
+  return history.lately((m) => m.voters > 0) && !entry ? undefined : `Pod ${name} is labelled as a voter and is none`;
+};
+
+const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['status'] | undefined =>
+  write.verb === 'status' && write.resource.kind === 'EtcdCluster'
+    ? (result as EtcdCluster | undefined)?.status
+    : undefined;
+
+/** The status claims Available only when a quorum was there at some moment that the pass can have seen. */
+export const availableIsTrue: OnWrite = ({ history }, write, result) => {
+  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
+  return said?.status !== 'True' || history.lately(({ quorum: so }) => so)
+    ? undefined
+    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs} ms`;
+};
+
+/** readyMembers are voters that were ready. */
+export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
+  const said = statusIn(write, result)?.readyMembers ?? 0;
+  return history.lately(({ ready }) => ready >= said) || said === 0
+    ? undefined
+    : `readyMembers is ${said}, and there were never so many`;
+};
+
+/** The leader that is told is or was one. */
+export const leaderIsOrWas: OnWrite = ({ world, history }, write, result) => {
+  const status = statusIn(write, result);
+  const id = status?.members?.find(({ name }) => name === status.leader)?.id;
+  if (id === undefined || history.everLed(BigInt(`0x${id}`))) return undefined;
+  return groupOf(world) ? `${status?.leader} (${id}) is told as the leader and never was` : undefined;
+};
+
+/** Reconciled only when there were as many members as asked; whether they are well is Degraded's to say. */
+export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => {
+  const cluster = statusIn(write, result) && (result as EtcdCluster);
+  const said = findCondition(cluster?.status?.conditions, 'Progressing');
+  const current = said?.observedGeneration === world.cluster?.metadata.generation;
+  if (!cluster || said?.reason !== 'Reconciled' || !current) return undefined;
+  const { replicas = 3 } = cluster.spec;
+  const so = history.lately((m) =>
+    replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,
+  );
+  return so ? undefined : `Reconciled, although there were not ${replicas} members lately`;
+};
+
+/** Nothing is written, and no membership changed, by a process that does not hold the lease. */
+export const onlyTheHolderActs: OnChange = ({ world }, call) =>
+  world.lease.mayWrite(call.by) ? undefined : `${call.by.name} sends ${call.method} without the lease`;
+
+/** Nothing of somebody else's is changed or deleted. */
+export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) => {
+  if (verb === 'create' || resource.kind === 'Event') return undefined;
+  const object = world.ground.find(resource, ref.name, ref.namespace);
+  return object?.metadata.labels?.['foreign'] === 'true'
+    ? `${verb} of ${resource.kind} ${ref.name}, which is somebody else's`
+    : undefined;
+};
+
+export const ALWAYS = {
+  oneClusterId,
+  oneBootstrap,
+  oneSeed,
+  oneIdPerVolume,
+  noVolumeOfAMember,
+  acknowledgedWritesSurvive,
+};
+export const BEFORE_WRITE = { quorumAfterPodDeletion, foreignIsLeftAlone };
+export const AFTER_WRITE = {
+  labelOnVotersOnly,
+  availableIsTrue,
+  readyMembersAreReady,
+  leaderIsOrWas,
+  reconciledIsTrue,
+};
+export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };
+export const AFTER_CHANGE = { quorumAfterChange, notTheLastCopy };
+
+/** Pods of the cluster that carry its label. */
+export const podsOf = (world: World) =>
+  world.ground.api.peek(pods).filter(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === CLUSTER);

@@ -1,0 +1,99 @@
+/** How a world must look when nothing befalls it any more: as the spec asks, or in a state that has a name and is true. */
+import { type Condition, findCondition } from '../../src/api/conditions.ts';
+import { hexId } from '../../src/api/names.ts';
+import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
+import type { Scene } from './invariants.ts';
+import { voters } from './model/etcd-group.ts';
+import { groupOf, hasQuorum, intactVoters, isDeleting, membersOf, needed, readyVoters } from './world/facts.ts';
+import type { World } from './world/world.ts';
+
+type Wrong = string | undefined;
+const UNNAMED = Symbol('no named end');
+type Unnamed = typeof UNNAMED;
+/** By then a deadline that has passed is told. */
+const TOLD_MS = 10_000;
+
+/** Why the world is not at rest yet; nothing when it is. */
+export function unrest({ world, edited }: Scene): Wrong {
+  const { cluster } = world;
+  if (!cluster) return leftovers(world);
+  if (isDeleting(cluster)) return 'the cluster is still being deleted';
+  const leaving = membersOf(world).filter(isDeleting);
+  const said = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
+  if (said('Available') === undefined) return 'nothing is said about the cluster';
+  const { progressDeadline } = cluster.status ?? {};
+  if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - TOLD_MS)
+    return 'a deadline is still to pass';
+  const named = namedEnd(world, said);
+  if (named !== UNNAMED) return named;
+  if (leaving.length > 0) return `${leaving.map((m) => m.metadata.name).join(', ')} cannot go`;
+  return cluster.spec.replicas === 0 ? notParked(world, said) : notAsAsked(world, edited, said);
+}
+
+/** States that end the operator's work and ask for a person: each must be true. */
+function namedEnd(world: World, said: (type: string) => Condition | undefined): Wrong | Unnamed {
+  const group = groupOf(world);
+  const available = said('Available');
+  if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
+  if (available?.status === 'False' && (available.reason === 'AllMembersLost' || available.reason === 'QuorumLost')) {
+    if (!group) return `${available.reason}, and the cluster was never begun`;
+    return intactVoters(world, group) < needed(group)
+      ? undefined
+      : `${available.reason}, although the data of a quorum is there`;
+  }
+  const late = ['DeadlineExceeded', 'BootstrapFailed'].includes(said('Progressing')?.reason ?? '');
+  if (late && group && intactVoters(world, group) < needed(group)) return undefined;
+  if (said('Degraded')?.reason === 'RepairsExhausted') return undefined;
+  return UNNAMED;
+}
+
+function notAsAsked(world: World, edited: boolean, said: (type: string) => Condition | undefined): Wrong {
+  const { cluster } = world;
+  const group = groupOf(world);
+  const replicas = cluster?.spec.replicas ?? 3;
+  if (!group) return `the cluster was never begun (${said('Available')?.reason}: ${said('Available')?.message})`;
+  if (!hasQuorum(world, group))
+    return `there is no quorum (${said('Available')?.reason}: ${said('Available')?.message})`;
+  if (said('Available')?.status !== 'True')
+    return `a quorum serves, and the status says ${said('Available')?.reason}: ${said('Available')?.message}`;
+  if (voters(group).length !== replicas || group.members.size !== replicas)
+    return `etcd has ${voters(group).length} voters of ${group.members.size} members instead of ${replicas} (${said('Progressing')?.message})`;
+  const ids = membersOf(world)
+    .map((m) => m.status?.memberID ?? 'none')
+    .toSorted();
+  const real = [...group.members.keys()].map(hexId).toSorted();
+  if (ids.join() !== real.join()) return `the members are ${ids.join()}, but etcd has ${real.join()}`;
+  if (readyVoters(world, group) !== replicas) return `${readyVoters(world, group)} of ${replicas} are ready`;
+  if (cluster?.status?.readyMembers !== replicas) return `readyMembers is ${cluster?.status?.readyMembers}`;
+  if (cluster.status.leader !== group.members.get(group.leader ?? 0n)?.name)
+    return `${cluster.status.leader} does not lead`;
+  if (world.writer.backends().length !== replicas)
+    return `clients reach ${world.writer.backends().length} of ${replicas} members`;
+  const progress = said('Progressing');
+  // An edit that this build cannot apply is told, late or not.
+  const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : [])];
+  return ends.includes(progress?.reason ?? '')
+    ? undefined
+    : `Progressing says ${progress?.reason}: ${progress?.message}`;
+}
+
+function notParked(world: World, said: (type: string) => Condition | undefined): Wrong {
+  const group = groupOf(world);
+  if (world.ground.api.peek(pods).length > 0)
+    return `${world.ground.api.peek(pods).length} Pods are left of a parked cluster`;
+  if (said('Available')?.status === 'True') return 'a parked cluster is told to be available';
+  if (group && voters(group).length > 0 && membersOf(world).length !== group.members.size)
+    return 'a parked cluster has lost members';
+  return undefined;
+}
+
+function leftovers(world: World): Wrong {
+  const kinds = [
+    membersOf(world),
+    world.ground.api.peek(pods),
+    world.ground.api.peek(services),
+    world.ground.api.peek(persistentVolumeClaims),
+  ];
+  const left = kinds.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  return left.length === 0 ? undefined : `the cluster is gone, and there are still ${left.join(', ')}`;
+}

@@ -1,0 +1,167 @@
+/** Runs a script: what it says befalls a world, the invariants are looked at after every step, and in the end there is peace. */
+import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { Faults } from './faults/faults.ts';
+import { AFTER_CHANGE, AFTER_WRITE, ALWAYS, BEFORE_CHANGE, BEFORE_WRITE, type Scene } from './invariants.ts';
+import { unrest } from './rest.ts';
+import type { Script } from './script.ts';
+import { groupOf } from './world/facts.ts';
+import { History } from './world/history.ts';
+import type { MembershipCall, Onlooker, Write } from './world/operator-ports.ts';
+import { World } from './world/world.ts';
+
+export interface Outcome {
+  readonly steps: number;
+  readonly virtualMs: number;
+  readonly tally: ReadonlyMap<string, number>;
+  /** What was broken, and when. */
+  readonly broken: string | undefined;
+  readonly story: readonly string[];
+}
+
+/** Repairs wait for a node that may come back, and Kubernetes for five minutes between two starts of a container. */
+const PATIENCE_MS = 60 * 60_000;
+/** As long as nothing is written for this long, nothing more is to be expected soon. */
+const LULL_MS = 20_000;
+const LOOK_MS = 5_000;
+/** What an operator does this long after something happened may be because of it. */
+const PROVOKED_MS = 60_000;
+const QUIET_MS = 10 * 60_000;
+
+class Broken extends Error {}
+
+/** Looks at everything that operators do, and remembers when they last did something. */
+class Judge implements Onlooker {
+  readonly scene: Scene;
+  lastActAt = 0;
+  lastAct = '';
+  /** Something that an operator did although nobody else had done anything for a while. */
+  unprovoked: { readonly what: string; readonly at: number } | undefined;
+  broken: string | undefined;
+
+  constructor(world: World) {
+    const history = new History(world);
+    this.scene = {
+      world,
+      history,
+      servedAt: undefined,
+      dataExcused: false,
+      edited: false,
+      deletedByPerson: new Set(),
+      inFlight: new Set(),
+    };
+  }
+
+  before(write: Write): void {
+    this.#act(`${write.verb} ${write.resource.kind} ${write.ref.name}`);
+    for (const [name, check] of Object.entries(BEFORE_WRITE)) this.#say(name, check(this.scene, write));
+  }
+  after(write: Write, result: KubeObject | undefined): void {
+    this.scene.history.record();
+    for (const [name, check] of Object.entries(AFTER_WRITE)) this.#say(name, check(this.scene, write, result));
+  }
+  changes(call: MembershipCall): void {
+    this.scene.inFlight.add(call);
+    for (const [name, check] of Object.entries(BEFORE_CHANGE)) this.#say(name, check(this.scene, call));
+  }
+  changed(call: MembershipCall, answer: Answer<unknown>): void {
+    this.#act(`etcd ${call.method}`);
+    for (const [name, check] of Object.entries(AFTER_CHANGE)) this.#say(name, check(this.scene, call, answer));
+  }
+  answered(call: MembershipCall): void {
+    this.scene.inFlight.delete(call);
+  }
+
+  always(): void {
+    this.scene.history.record();
+    const { world } = this.scene;
+    if (world.writer.isServed(groupOf(world))) this.scene.servedAt ??= world.ground.timeline.now;
+    for (const [name, check] of Object.entries(ALWAYS)) this.#say(name, check(this.scene));
+    if (this.broken !== undefined) throw new Broken(this.broken);
+  }
+
+  #act(what: string): void {
+    this.lastActAt = this.scene.world.ground.timeline.now;
+    this.lastAct = what;
+    if (this.lastActAt - this.scene.world.ground.changedAt > PROVOKED_MS)
+      this.unprovoked = { what, at: this.lastActAt };
+  }
+  #say(name: string, sentence: string | undefined): void {
+    if (sentence !== undefined) this.broken ??= `${name}: ${sentence}`;
+  }
+}
+
+export async function run(script: Script, tellStory = false): Promise<Outcome> {
+  const { seed, nodes, localVolumes } = script;
+  let judge: Judge | undefined;
+  const world = new World({ seed, nodes, localVolumes, tellStory }, (self) => {
+    judge = new Judge(self);
+    return judge;
+  });
+  if (!judge) throw new Error('a world without a judge');
+  let broken: string | undefined;
+  try {
+    await live(world, judge, script);
+  } catch (error) {
+    if (!(error instanceof Broken)) throw error;
+    broken = error.message;
+  } finally {
+    for (const operator of world.operators) operator.kill();
+  }
+  const { timeline, tally, story = [] } = world.ground;
+  if (broken !== undefined) world.ground.tell(() => `BROKEN ${broken}`);
+  return { steps: timeline.steps, virtualMs: timeline.now, tally, broken, story };
+}
+
+async function live(world: World, judge: Judge, script: Script): Promise<void> {
+  const { timeline } = world.ground;
+  const spec = specOf(script);
+  const faults = new Faults(judge.scene, spec);
+  const step = async (until: number): Promise<boolean> => {
+    if (!(await world.step(until))) return false;
+    faults.everyStep();
+    judge.always();
+    return true;
+  };
+  world.createCluster(spec);
+  for (const action of script.actions) {
+    const at = timeline.now + action.after;
+    while (await step(at));
+    timeline.now = at;
+    faults.apply(action);
+    judge.always();
+  }
+  faults.heal();
+  judge.always();
+  world.ground.tell(() => '*** nothing more befalls this world');
+  await peace(world, judge, step);
+}
+
+/** It comes to rest in time, and then stays still. */
+async function peace(world: World, judge: Judge, step: (until: number) => Promise<boolean>): Promise<void> {
+  const { timeline } = world.ground;
+  const deadline = timeline.now + PATIENCE_MS;
+  judge.lastActAt = timeline.now; // who has just been left in peace may still be about to act
+  const isLull = (): boolean => timeline.now - judge.lastActAt >= LULL_MS;
+  for (let wrong: string | undefined = 'nobody has looked'; wrong !== undefined; ) {
+    if (timeline.now >= deadline) throw new Broken(`converges: ${wrong}`);
+    const until = timeline.now + LOOK_MS;
+    if (!(await step(until))) timeline.now = until;
+    wrong = isLull() ? unrest(judge.scene) : `${judge.lastAct} just now`;
+  }
+  world.ground.tell(() => '*** at rest');
+  world.writer.rest();
+  const since = timeline.now;
+  while (await step(since + QUIET_MS));
+  const { unprovoked } = judge;
+  if (unprovoked && unprovoked.at > since) throw new Broken(`staysStill: ${unprovoked.what} although nothing happened`);
+  const wrong = unrest(judge.scene);
+  if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
+}
+
+const specOf = ({ replicas, version, medium }: Script): EtcdCluster['spec'] => ({
+  replicas,
+  version,
+  storage: { size: '1Gi', medium },
+});

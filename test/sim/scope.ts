@@ -1,0 +1,56 @@
+/** What befalls worlds in this build: everything that it is meant to survive. */
+import type { Scope } from './script.ts';
+
+export const SCOPE: Scope = {
+  replicas: [1],
+  media: [''],
+  actions: [
+    'killOperator',
+    'freezeOperator',
+    'holdWatch',
+    'mergeWatch',
+    'breakWatches',
+    'apiTrouble',
+    'etcdTrouble',
+    'deletePod',
+    'deleteAllPods',
+    'evictPod',
+    'crash',
+    'endPod',
+    'damage',
+    'fill',
+    'loseVolume',
+    'nodeOff',
+    'nodeCutOff',
+    'nodeGone',
+    'nodeOutOfService',
+    'isolate',
+    'deleteMember',
+    'deleteClaim',
+    'deleteService',
+    'deleteBudget',
+    'foreign',
+    'edit',
+    'deleteCluster',
+    'createAgain',
+  ],
+};
+
+/** What must really have happened, counted where it takes effect: a kind that never did was not tested. */
+export const MUST_HAPPEN: readonly string[] = [
+  ...SCOPE.actions.filter((kind) => kind !== 'crash'),
+  'crash: killed',
+  'crash: oom',
+  'operator killed',
+  'operators overlapped',
+  'watch: merged',
+  'api: conflict',
+  'api: tooManyRequests',
+  'api: serverError',
+  'api: lostRequest',
+  'api: lostAnswer',
+  'api: slow',
+  'etcd: lostRequest',
+  'etcd: lostAnswer',
+  'etcd: disconnected',
+];

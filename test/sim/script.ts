@@ -1,0 +1,99 @@
+/** What befalls a world: a list of actions, each some time after the one before. Plain data, so that it can be kept and shrunk. */
+import fc from 'fast-check';
+
+const KINDS = [
+  'etcdclusters',
+  'etcdmembers',
+  'pods',
+  'services',
+  'persistentvolumeclaims',
+  'poddisruptionbudgets',
+] as const;
+
+/** Each kind of action with what it needs to know. `n` chooses among those that there are. */
+const ACTIONS = {
+  killOperator: { steps: fc.nat(60) },
+  freezeOperator: { ms: fc.integer({ min: 1_000, max: 40_000 }) },
+  holdWatch: { kind: fc.constantFrom(...KINDS), ms: fc.integer({ min: 500, max: 30_000 }) },
+  mergeWatch: { ms: fc.integer({ min: 1_000, max: 20_000 }) },
+  breakWatches: { how: fc.constantFrom('ended' as const, 'gone' as const) },
+  apiTrouble: {
+    kind: fc.constantFrom('conflict', 'tooManyRequests', 'serverError', 'lostRequest', 'lostAnswer', 'slow'),
+    ms: fc.integer({ min: 500, max: 20_000 }),
+    percent: fc.integer({ min: 10, max: 100 }),
+  },
+  etcdTrouble: {
+    kind: fc.constantFrom('lostRequest', 'lostAnswer', 'disconnected'),
+    ms: fc.integer({ min: 500, max: 20_000 }),
+    percent: fc.integer({ min: 10, max: 100 }),
+  },
+  deletePod: { n: fc.nat(20) },
+  deleteAllPods: {},
+  evictPod: { n: fc.nat(20) },
+  crash: { n: fc.nat(20), how: fc.constantFrom('killed', 'oom'), times: fc.integer({ min: 1, max: 8 }) },
+  endPod: { n: fc.nat(20), phase: fc.constantFrom('Failed', 'Succeeded') },
+  wipe: { n: fc.nat(20) },
+  damage: { n: fc.nat(20) },
+  fill: { n: fc.nat(20) },
+  loseVolume: { n: fc.nat(20) },
+  nodeOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
+  nodeCutOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
+  nodeGone: { n: fc.nat(20) },
+  nodeOutOfService: { n: fc.nat(20) },
+  isolate: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
+  slowLearner: { ms: fc.integer({ min: 1_000, max: 60_000 }) },
+  deleteMember: { n: fc.nat(20) },
+  deleteClaim: { n: fc.nat(20) },
+  deleteService: { which: fc.constantFrom('headless', 'client') },
+  deleteBudget: {},
+  foreign: { what: fc.constantFrom('headless', 'client', 'budget', 'pod', 'claim') },
+  scale: { replicas: fc.constantFrom(0, 1, 1, 2, 3, 3, 3, 4, 5) },
+  edit: { quota: fc.integer({ min: 100, max: 300 }) },
+  deleteCluster: {},
+  createAgain: {},
+} satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
+
+export type ActionKind = keyof typeof ACTIONS;
+type Values<R> = { readonly [K in keyof R]: R[K] extends fc.Arbitrary<infer T> ? T : never };
+export type Action = {
+  readonly [K in ActionKind]: { readonly do: K; readonly after: number } & Values<(typeof ACTIONS)[K]>;
+}[ActionKind];
+
+export interface Script {
+  readonly seed: number;
+  readonly replicas: number;
+  readonly version: string;
+  readonly medium: '' | 'Memory';
+  readonly localVolumes: boolean;
+  readonly nodes: number;
+  readonly actions: readonly Action[];
+}
+
+/** What scripts are made of. A kind that stands twice in a list happens twice as often. */
+export interface Scope {
+  readonly replicas: readonly number[];
+  readonly media: readonly Script['medium'][];
+  readonly actions: readonly ActionKind[];
+}
+
+const anAction = (kinds: readonly ActionKind[]): fc.Arbitrary<Action> =>
+  fc.oneof(
+    ...kinds.map((kind) =>
+      fc.record({
+        do: fc.constant(kind),
+        after: fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(60_000)),
+        ...ACTIONS[kind],
+      }),
+    ),
+  ) as fc.Arbitrary<Action>;
+
+export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Script> =>
+  fc.record({
+    seed: fc.nat(),
+    replicas: fc.constantFrom(...replicas),
+    version: fc.constantFrom('3.6.16', '3.5.33'),
+    medium: fc.constantFrom(...media),
+    localVolumes: fc.boolean(),
+    nodes: fc.integer({ min: 3, max: 5 }),
+    actions: fc.array(anAction(actions), { minLength: 1, maxLength: 12 }),
+  });

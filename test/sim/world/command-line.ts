@@ -1,0 +1,91 @@
+/** What a kubelet makes of a container: the command with its variables, and what etcd makes of the flags. */
+import type { Container, Pod } from '../../../src/gen/kube.ts';
+
+export interface EtcdFlags {
+  readonly name: string;
+  readonly peerURL: string;
+  readonly initialCluster: string;
+  readonly state: 'new' | 'existing';
+  readonly token: string;
+  readonly maxLearners: number | undefined;
+  readonly dataDir: string;
+}
+
+/** Or what etcd says before it exits with code 2. */
+export type Parsed = EtcdFlags | { readonly refused: string };
+
+/** Variables are looked up anew at every start of the container, as a kubelet does. */
+function environment(pod: Pod, { env = [] }: Container): ReadonlyMap<string, string> {
+  return new Map(
+    env.map(({ name, value, valueFrom }) => {
+      const path = valueFrom?.fieldRef?.fieldPath ?? '';
+      const annotation = /^metadata\.annotations\['(.+)'\]$/.exec(path)?.[1];
+      if (annotation !== undefined) return [name, pod.metadata.annotations?.[annotation] ?? ''];
+      if (path !== '') throw new Error(`the model of the kubelet does not know the field ${path}`);
+      return [name, value ?? ''];
+    }),
+  );
+}
+
+function commandOf(pod: Pod, container: Container): readonly string[] {
+  const variables = environment(pod, container);
+  const expand = (text: string): string =>
+    text.replace(/\$\(([A-Za-z0-9_]+)\)/g, (whole, name: string) => variables.get(name) ?? whole);
+  return [...(container.command ?? []), ...(container.args ?? [])].map(expand);
+}
+
+const KNOWN = [
+  'name',
+  'data-dir',
+  'listen-peer-urls',
+  'listen-client-urls',
+  'advertise-client-urls',
+  'initial-advertise-peer-urls',
+  'initial-cluster',
+  'initial-cluster-token',
+  'initial-cluster-state',
+  'listen-metrics-urls',
+  'quota-backend-bytes',
+  'auto-compaction-mode',
+  'auto-compaction-retention',
+  'snapshot-count',
+  'max-learners',
+  'feature-gates',
+  'corrupt-check-time',
+  'experimental-initial-corrupt-check',
+  'experimental-compact-hash-check-enabled',
+];
+const FROM_3_6 = ['max-learners', 'feature-gates', 'corrupt-check-time'];
+const UNTIL_3_6 = ['experimental-initial-corrupt-check', 'experimental-compact-hash-check-enabled'];
+
+const isKnown = (flag: string, minor: number): boolean =>
+  KNOWN.includes(flag) && !(minor < 6 && FROM_3_6.includes(flag)) && !(minor > 6 && UNTIL_3_6.includes(flag));
+
+export const versionOf = (pod: Pod): string =>
+  /:v(\d+\.\d+\.\d+)/.exec(pod.spec?.containers[0]?.image ?? '')?.[1] ?? '';
+
+export function parseCommand(pod: Pod): Parsed {
+  const container = pod.spec?.containers[0];
+  const [program, ...args] = container ? commandOf(pod, container) : [];
+  if (program !== 'etcd') return { refused: `exec: "${program}": executable file not found in $PATH` };
+  const minor = Number(versionOf(pod).split('.')[1]);
+  const flags = new Map<string, string>();
+  for (const arg of args) {
+    const [, flag = '', value = ''] = /^--([a-z-]+)=(.*)$/.exec(arg) ?? [];
+    if (!isKnown(flag, minor)) return { refused: `flag provided but not defined: ${arg}` };
+    flags.set(flag, value);
+  }
+  const state = flags.get('initial-cluster-state');
+  if (state !== 'new' && state !== 'existing')
+    return { refused: `invalid value "${state}" for -initial-cluster-state` };
+  const needed = (flag: string): string => flags.get(flag) ?? '';
+  return {
+    state,
+    name: needed('name'),
+    peerURL: needed('initial-advertise-peer-urls'),
+    initialCluster: needed('initial-cluster'),
+    token: needed('initial-cluster-token'),
+    dataDir: needed('data-dir'),
+    maxLearners: flags.has('max-learners') ? Number(flags.get('max-learners')) : undefined,
+  };
+}

@@ -1,0 +1,58 @@
+/** What is really so, as nobody in the world can know it. */
+import type { EtcdMember } from '../../../src/api/etcd-member.ts';
+import { etcdMembers } from '../../../src/api/names.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import { persistentVolumeClaims } from '../../../src/kube/resources.ts';
+import { type Group, quorum, voters } from '../model/etcd-group.ts';
+import type { Run } from './pod-run.ts';
+import type { Volume } from './volumes.ts';
+import type { World } from './world.ts';
+
+const members: Resource<EtcdMember> = etcdMembers;
+export const membersOf = (world: World): readonly EtcdMember[] => world.ground.api.peek(members);
+export const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+
+/** The etcd cluster of the present EtcdCluster: the one that was begun last with its token. */
+export function groupOf(world: World): Group | undefined {
+  const uid = world.cluster?.metadata.uid;
+  return uid === undefined ? undefined : world.kubelet.bootstraps.findLast(({ token }) => token.endsWith(uid))?.group;
+}
+
+export const runsOf = (world: World, group: Group): readonly Run[] =>
+  [...world.kubelet.runs.values()].filter(({ process }) => process?.disk?.group === group);
+
+export const isReachable = (world: World, group: Group, id: bigint): boolean =>
+  world.etcd.nodes.some(
+    ({ running, isolated, disk }) => running && !isolated && disk?.group === group && disk.id === id,
+  );
+
+export const reachableVoters = (world: World, group: Group): number =>
+  voters(group).filter(({ id }) => isReachable(world, group, id)).length;
+
+export const needed = (group: Group): number => quorum(voters(group).length);
+
+export const hasQuorum = (world: World, group: Group): boolean =>
+  group.leader !== undefined && reachableVoters(world, group) >= needed(group);
+
+/** The data directory of a member, if there is one that etcd can start from, or could if its node came back. */
+export const volumeOf = (world: World, group: Group, id: bigint): Volume | undefined =>
+  world.volumes.all.find(({ disk, destroyed }) => !destroyed && disk?.group === group && disk.id === id);
+
+function canServe(world: World, { trouble, node, claim }: Volume): boolean {
+  const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
+  const going = object !== undefined && isDeleting(object); // it goes with the Pod that uses it
+  return trouble === 'none' && !going && world.nodes.get(node)?.state !== 'gone';
+}
+
+/** Voters whose data could still be used. */
+export const intactVoters = (world: World, group: Group): number =>
+  voters(group).filter(({ id }) => {
+    const volume = volumeOf(world, group, id);
+    return volume !== undefined && canServe(world, volume);
+  }).length;
+
+export const readyVoters = (world: World, group: Group): number =>
+  runsOf(world, group).filter(({ ready, process }) => {
+    const id = process?.disk?.id;
+    return ready && id !== undefined && group.members.get(id)?.isLearner === false;
+  }).length;

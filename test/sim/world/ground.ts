@@ -1,0 +1,69 @@
+/** What every part of a world stands on: time, chance, the API server, and a place to write down what happened. */
+import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
+import { pods } from '../../../src/kube/resources.ts';
+import { ModelApiServer } from '../model/kube.ts';
+import { Random } from './random.ts';
+import { Timeline } from './timeline.ts';
+
+export const NAMESPACE = 'ns';
+
+export class Ground {
+  readonly timeline = new Timeline();
+  readonly random: Random;
+  readonly api: ModelApiServer;
+  /** How often each kind of fault really happened. */
+  readonly tally = new Map<string, number>();
+  /** When somebody other than an operator last changed something. */
+  changedAt = 0;
+  /** The story of this world, for people; kept only when somebody will read it. */
+  readonly story: string[] | undefined;
+
+  constructor(seed: number, tellStory: boolean) {
+    this.random = new Random(seed);
+    this.story = tellStory ? [] : undefined;
+    this.api = new ModelApiServer({ now: () => this.timeline.date });
+  }
+
+  count(kind: string): void {
+    this.tally.set(kind, (this.tally.get(kind) ?? 0) + 1);
+  }
+
+  tell(what: () => string): void {
+    this.story?.push(`${(this.timeline.now / 1000).toFixed(3).padStart(9)} s  ${what()}`);
+  }
+
+  /** Later, at a moment that chance chooses. */
+  soon(lowMs: number, highMs: number, what: () => void): void {
+    this.timeline.after(this.random.between(lowMs, highMs), what);
+  }
+
+  find<T extends KubeObject>(resource: Resource<T>, name: string, namespace = NAMESPACE): T | undefined {
+    return this.api
+      .peek(resource)
+      .find(({ metadata }) => metadata.name === name && (metadata.namespace ?? '') === namespace);
+  }
+
+  /** A write by somebody who is not the operator: done at once; what is refused is simply not done. */
+  write(what: (api: ModelApiServer) => Promise<unknown>): void {
+    this.changedAt = this.timeline.now;
+    what(this.api).catch(() => undefined);
+  }
+
+  /** What a kubelet, or somebody in its place, does when the process of a Pod has ended. */
+  finishPod(name: string): void {
+    this.changedAt = this.timeline.now;
+    this.api.finishPod(pods, { namespace: NAMESPACE, name });
+  }
+
+  patch(resource: Resource, ref: Ref, body: Readonly<Record<string, unknown>>): void {
+    this.write((api) => api.patch(resource, ref, body));
+  }
+  patchStatus(resource: Resource, ref: Ref, status: Readonly<Record<string, unknown>>): void {
+    this.write((api) => api.patch(resource, ref, { status }, { subresource: 'status' }));
+  }
+}
+
+export const refTo = ({ metadata }: KubeObject): Ref => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});

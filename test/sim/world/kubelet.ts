@@ -1,0 +1,264 @@
+/** The kubelets of all nodes: they run the etcd of each Pod from the Pod's own command line, and say how it is. */
+import type { Pod } from '../../../src/gen/kube.ts';
+import { pods } from '../../../src/kube/resources.ts';
+import type { ModelEtcd } from '../model/etcd.ts';
+import type { Group } from '../model/etcd-group.ts';
+import { parseCommand, versionOf } from './command-line.ts';
+import { type Ground, NAMESPACE } from './ground.ts';
+import type { Nodes } from './nodes.ts';
+import { containerStatus, type Ending, isHealthy, type Run } from './pod-run.ts';
+import type { Volumes } from './volumes.ts';
+
+/** A cluster was begun on an empty data directory. */
+export interface Bootstrap {
+  readonly member: string;
+  readonly token: string;
+  readonly group: Group;
+  readonly at: number;
+}
+
+const FIRST_BACKOFF_MS = 10_000;
+const MAX_BACKOFF_MS = 300_000;
+const FORGIVEN_MS = 600_000;
+
+export class Kubelet {
+  readonly runs = new Map<string, Run>();
+  readonly bootstraps: Bootstrap[] = [];
+  readonly #ground: Ground;
+  readonly #etcd: ModelEtcd;
+  readonly #nodes: Nodes;
+  readonly #volumes: Volumes;
+  #addresses = 0;
+
+  constructor(ground: Ground, etcd: ModelEtcd, nodes: Nodes, volumes: Volumes) {
+    this.#ground = ground;
+    this.#etcd = etcd;
+    this.#nodes = nodes;
+    this.#volumes = volumes;
+  }
+
+  #pod(run: Run): Pod | undefined {
+    const pod = this.#ground.find(pods, run.name);
+    return pod?.metadata.uid === run.uid ? pod : undefined;
+  }
+
+  sync(): void {
+    const present = new Set<string>();
+    for (const pod of this.#ground.api.peek(pods)) {
+      const { uid = '' } = pod.metadata;
+      present.add(uid);
+      const run = this.runs.get(uid);
+      if (!run) this.#adopt(pod);
+      else if (pod.metadata.deletionTimestamp) this.#stop(run);
+    }
+    for (const run of this.runs.values()) {
+      if (!present.has(run.uid)) this.#forget(run);
+      else if (this.#nodes.isUp(run.node)) this.#look(run);
+    }
+  }
+
+  #adopt(pod: Pod): void {
+    const { uid = '', name = '', deletionTimestamp } = pod.metadata;
+    const node = pod.spec?.nodeName;
+    const over = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
+    if (node === undefined || !this.#nodes.isUp(node) || over) {
+      // Nobody runs it: it goes as soon as it is deleted.
+      if (deletionTimestamp && (over || node === undefined)) this.#ground.finishPod(name);
+      return;
+    }
+    const claim = this.#volumes.claimOf(pod);
+    const claimed = pod.spec?.volumes?.some((v) => v.persistentVolumeClaim);
+    const volume = claimed ? this.#volumes.of(claim?.metadata.uid) : this.#volumes.memory(uid);
+    if (!volume) return;
+    const n = ++this.#addresses;
+    const run: Run = {
+      uid,
+      name,
+      node,
+      ip: `10.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`,
+      volume,
+      process: undefined,
+      state: 'starting',
+      ready: false,
+      restarts: 0,
+      failures: 0,
+      startedAt: 0,
+      lastEnd: undefined,
+      probing: false,
+    };
+    this.runs.set(uid, run);
+    this.#ground.soon(50, 1_500, () => this.#start(run));
+  }
+
+  #start(run: Run): void {
+    const pod = this.#pod(run);
+    if (!pod || (run.state !== 'starting' && run.state !== 'ended')) return;
+    if (!this.#nodes.isUp(run.node)) return;
+    if (run.lastEnd) run.restarts++;
+    run.state = 'running';
+    run.startedAt = this.#ground.timeline.now;
+    const failed = this.#exec(run, pod);
+    this.#report(run);
+    if (failed) this.#exit(run, failed);
+  }
+
+  #exec(run: Run, pod: Pod): Ending | undefined {
+    const { volume } = run;
+    const flags = parseCommand(pod);
+    if ('refused' in flags) return { exitCode: 2, reason: 'Error', message: flags.refused };
+    if (volume.destroyed)
+      return { exitCode: 1, reason: 'Error', message: 'cannot access data directory: input/output error' };
+    if (volume.trouble === 'full')
+      return { exitCode: 1, reason: 'Error', message: 'write /var/lib/etcd/member/wal: no space left on device' };
+    if (volume.trouble === 'damaged' && volume.disk)
+      return { exitCode: 2, reason: 'Error', message: 'panic: wal: crc mismatch' };
+    const { peerURL, maxLearners, name } = flags;
+    this.#drop(run);
+    const process = this.#etcd.node(name, {
+      endpoint: `http://${run.ip}:2379`,
+      peerURL,
+      version: versionOf(pod),
+      ...(maxLearners !== undefined && { maxLearners }),
+    });
+    run.process = process;
+    process.disk = volume.disk;
+    const begins = volume.disk === undefined && flags.state === 'new';
+    this.#etcd.start(process, flags);
+    volume.disk = process.disk;
+    this.#ground.tell(() => `etcd ${name} starts (${flags.state})${process.running ? '' : `: ${process.lastWords}`}`);
+    if (begins && process.disk)
+      this.bootstraps.push({
+        member: name,
+        token: flags.token,
+        group: process.disk.group,
+        at: this.#ground.timeline.now,
+      });
+    return process.running ? undefined : { exitCode: 1, reason: 'Error', message: process.lastWords };
+  }
+
+  /** The container has ended; it is started again, later each time. */
+  #exit(run: Run, ending: Ending): void {
+    const { timeline, random } = this.#ground;
+    if (run.state !== 'running') return;
+    run.state = 'ended';
+    run.ready = false;
+    const startedAt = new Date(timeline.date - (timeline.now - run.startedAt)).toISOString();
+    run.lastEnd = { ...ending, startedAt, finishedAt: timeline.time };
+    if (timeline.now - run.startedAt > FORGIVEN_MS) run.failures = 0;
+    const pause = run.failures === 0 ? random.between(100, 1_000) : FIRST_BACKOFF_MS * 2 ** (run.failures - 1);
+    run.failures++;
+    this.#ground.tell(() => `etcd ${run.name} ended: ${ending.reason} ${ending.message}`);
+    this.#report(run);
+    timeline.after(Math.min(pause, MAX_BACKOFF_MS), () => this.#start(run));
+  }
+
+  /** What a kubelet sees when it looks: a process that has ended, and whether the probe succeeds. */
+  #look(run: Run): void {
+    const { process } = run;
+    if (run.state !== 'running' || !process) return;
+    if (!process.running) return this.#exit(run, { exitCode: 1, reason: 'Error', message: process.lastWords });
+    const healthy = isHealthy(process);
+    if (healthy === run.ready || run.probing) return;
+    run.probing = true;
+    this.#ground.soon(healthy ? 0 : 2_000, healthy ? 1_000 : 3_000, () => {
+      run.probing = false;
+      if (run.state !== 'running' || !run.process || isHealthy(run.process) !== healthy || !this.#nodes.isUp(run.node))
+        return;
+      run.ready = healthy;
+      this.#report(run);
+    });
+  }
+
+  #stop(run: Run): void {
+    if (run.state === 'stopping' || !this.#nodes.isUp(run.node)) return;
+    run.state = 'stopping';
+    this.#ground.soon(10, 2_000, () => {
+      if (!this.#nodes.isUp(run.node)) return void (run.state = 'ended');
+      this.#drop(run);
+      this.#ground.finishPod(run.name);
+    });
+  }
+
+  /** The object is gone: so is the process, and what was in memory. */
+  #forget(run: Run): void {
+    if (!this.#nodes.isUp(run.node) && this.#nodes.get(run.node)?.state !== 'gone') return;
+    this.#drop(run);
+    if (run.volume.claim === undefined) this.#volumes.destroy(run.volume);
+    this.runs.delete(run.uid);
+  }
+
+  #drop(run: Run): void {
+    const { process } = run;
+    if (!process) return;
+    run.process = undefined;
+    this.#etcd.stop(process);
+    this.#etcd.nodes.splice(this.#etcd.nodes.indexOf(process), 1);
+  }
+
+  /** The process ends, as by a signal or by its own fault. */
+  kill(run: Run, ending: Ending): void {
+    this.#drop(run);
+    this.#exit(run, ending);
+  }
+
+  /** The whole Pod is over, as a node that shuts down leaves it. */
+  end(run: Run, phase: 'Failed' | 'Succeeded'): void {
+    this.#drop(run);
+    run.state = 'over';
+    run.ready = false;
+    if (run.volume.claim === undefined) this.#volumes.destroy(run.volume);
+    this.#report(run, phase);
+  }
+
+  /** The node has no power: nothing is told to anybody. */
+  powerOff(node: string): void {
+    for (const run of this.runs.values())
+      if (run.node === node) {
+        this.#drop(run);
+        if (run.volume.claim === undefined && run.volume.disk) run.volume.disk = undefined; // memory forgets
+        if (run.state === 'running') run.state = 'ended';
+        run.ready = false;
+      }
+  }
+
+  /** Cut off from everybody, or reachable again. */
+  isolate(node: string, isolated: boolean): void {
+    for (const run of this.runs.values())
+      if (run.node === node && run.process) this.#etcd.isolate(run.process, isolated);
+  }
+
+  /** After a node came back: what it finds is reported, and what should run is started. */
+  resume(node: string): void {
+    for (const run of this.runs.values()) {
+      if (run.node !== node || run.state === 'over') continue;
+      if (run.state === 'ended' || run.state === 'starting') {
+        run.lastEnd ??= {
+          exitCode: 255,
+          reason: 'Unknown',
+          message: '',
+          startedAt: this.#ground.timeline.time,
+          finishedAt: this.#ground.timeline.time,
+        };
+        this.#ground.soon(500, 5_000, () => this.#start(run));
+      }
+      this.#report(run);
+    }
+  }
+
+  #report(run: Run, phase: string = 'Running'): void {
+    if (!this.#nodes.isUp(run.node) || !this.#pod(run)) return;
+    const { ready, ip } = run;
+    const condition = (type: string, so: boolean) => ({ type, status: so ? 'True' : 'False' });
+    this.#ground.patchStatus(
+      pods,
+      { namespace: NAMESPACE, name: run.name },
+      {
+        phase,
+        podIP: ip,
+        startTime: this.#pod(run)?.status?.startTime ?? this.#ground.timeline.time,
+        conditions: [condition('PodScheduled', true), condition('Ready', ready), condition('ContainersReady', ready)],
+        containerStatuses: [containerStatus(run)],
+      },
+    );
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * The way between an operator and the servers: every request travels, is carried out, and its answer travels back, each at
+ * its own moment. In between the process may die, and the request is carried out or not. Troubles answer for the servers.
+ */
+import type { Random } from './random.ts';
+import type { Timeline } from './timeline.ts';
+
+export type ApiTrouble = 'conflict' | 'tooManyRequests' | 'serverError' | 'lostRequest' | 'lostAnswer' | 'slow';
+export type EtcdTrouble = 'lostRequest' | 'lostAnswer' | 'disconnected';
+
+interface Trouble<Kind> {
+  readonly kind: Kind;
+  readonly until: number;
+  readonly probability: number;
+}
+
+export interface Exchange<T, Kind> {
+  /** The process that asks; nothing reaches it when it is dead. */
+  readonly asker: { readonly dead: boolean };
+  readonly signal: AbortSignal | undefined;
+  readonly carryOut: () => Promise<T>;
+  /** What becomes of a request that meets trouble; the default is that it is carried out as if there were none. */
+  readonly spoiled: (kind: Kind) => T | Error;
+  readonly aborted: () => T | Error;
+  /** How long the asker waits for an answer that never comes. */
+  readonly patienceMs: number;
+}
+
+/** One kind of server, seen from the operators. */
+export class Network<Kind extends string> {
+  readonly #timeline: Timeline;
+  readonly #random: Random;
+  readonly #latencyMs: number;
+  /** Told whenever a trouble has really hit a request. */
+  readonly #hit: (kind: Kind) => void;
+  #troubles: Trouble<Kind>[] = [];
+
+  constructor(timeline: Timeline, random: Random, latencyMs: number, hit: (kind: Kind) => void) {
+    this.#timeline = timeline;
+    this.#random = random;
+    this.#latencyMs = latencyMs;
+    this.#hit = hit;
+  }
+
+  trouble(kind: Kind, ms: number, probability: number): void {
+    this.#troubles.push({ kind, until: this.#timeline.now + ms, probability });
+  }
+  heal(): void {
+    this.#troubles = [];
+  }
+
+  exchange<T>(exchange: Exchange<T, Kind>): Promise<T> {
+    const { asker, signal } = exchange;
+    if (asker.dead) return new Promise(() => {});
+    return new Promise<T>((resolve, reject) => {
+      const answer = (outcome: T | Error): void => {
+        signal?.removeEventListener('abort', abort);
+        if (asker.dead) return;
+        if (outcome instanceof Error) reject(outcome);
+        else resolve(outcome);
+      };
+      const abort = (): void => answer(exchange.aborted());
+      if (signal?.aborted) return abort();
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#timeline.after(this.#latency(), () => this.#arrive(exchange, answer));
+    });
+  }
+
+  #arrive<T>(exchange: Exchange<T, Kind>, answer: (outcome: T | Error) => void): void {
+    const { asker, patienceMs } = exchange;
+    if (asker.dead && this.#random.chance(0.5)) return; // it was still in the process's own buffers
+    const kind = this.#meets();
+    const later = (ms: number, outcome: T | Error): void => {
+      this.#timeline.after(ms, () => answer(outcome), asker);
+    };
+    if (kind !== undefined && kind !== 'lostAnswer' && kind !== 'slow') {
+      this.#hit(kind);
+      return later(kind === 'lostRequest' ? patienceMs : this.#latency(), exchange.spoiled(kind));
+    }
+    exchange.carryOut().then(
+      (value) => {
+        if (kind === undefined) return later(this.#latency(), value);
+        this.#hit(kind);
+        if (kind === 'slow') return later(this.#random.between(200, 4_000), value);
+        return later(patienceMs, exchange.spoiled(kind));
+      },
+      (error: unknown) => later(this.#latency(), error as Error),
+    );
+  }
+
+  #latency(): number {
+    return this.#random.between(1, this.#latencyMs);
+  }
+
+  #meets(): Kind | undefined {
+    if (this.#troubles.length === 0) return undefined;
+    this.#troubles = this.#troubles.filter(({ until }) => until > this.#timeline.now);
+    return this.#troubles.find(({ probability }) => this.#random.chance(probability))?.kind;
+  }
+}

@@ -1,0 +1,218 @@
+/** How an operator process reaches the API server and etcd: over networks with delays and troubles, behind its lease. */
+import type { Ask, Etcd } from '../../../src/etcd/client.ts';
+import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { Client, WatchCall } from '../../../src/kube/client.ts';
+import { ApiError, noAnswer } from '../../../src/kube/errors.ts';
+import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
+import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
+import type { Ground } from './ground.ts';
+import type { LeaseModel } from './lease.ts';
+import type { ApiTrouble, EtcdTrouble, Network } from './network.ts';
+import type { OperatorProcess } from './operator.ts';
+import { WatchStream } from './watch-stream.ts';
+
+export interface Write {
+  readonly by: OperatorProcess;
+  readonly verb: 'create' | 'apply' | 'patch' | 'status' | 'delete' | 'evict' | 'scale';
+  readonly resource: Resource;
+  readonly ref: Ref;
+  readonly body?: unknown;
+}
+
+export interface MembershipCall {
+  readonly by: OperatorProcess;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly ask: Ask;
+}
+
+/** Somebody who looks at everything that operators do. */
+export interface Onlooker {
+  /** It is about to be carried out; then it has been. */
+  before(write: Write): void;
+  after(write: Write, result: KubeObject | undefined): void;
+  changes(call: MembershipCall): void;
+  changed(call: MembershipCall, answer: Answer<unknown>): void;
+  /** The operator has its answer. */
+  answered(call: MembershipCall): void;
+}
+
+export interface WatchTroubles {
+  /** Until when events of a kind are kept back. */
+  readonly heldUntil: Map<string, number>;
+  mergeUntil: number;
+  readonly open: Set<WatchStream<KubeObject>>;
+}
+
+/** The operator's own limit for a request. */
+const API_PATIENCE_MS = 10_000;
+
+const SPOILED: Readonly<Record<ApiTrouble, (name: string) => Error>> = {
+  conflict: (name) => new ApiError(name, 409, { reason: 'Conflict', message: 'the object has been modified' }),
+  tooManyRequests: (name) =>
+    new ApiError(name, 429, { reason: 'TooManyRequests', message: 'please try again later' }, { retryAfterMs: 1_000 }),
+  serverError: (name) => new ApiError(name, 500, { reason: 'InternalError', message: 'etcdserver: leader changed' }),
+  lostRequest: (name) => noAnswer(name, 'Timeout', 'no answer'),
+  lostAnswer: (name) => noAnswer(name, 'Timeout', 'no answer'),
+  slow: (name) => noAnswer(name, 'Timeout', 'no answer'),
+};
+
+export interface ApiSurroundings {
+  readonly ground: Ground;
+  readonly lease: LeaseModel;
+  readonly network: Network<ApiTrouble>;
+  readonly watches: WatchTroubles;
+  readonly onlooker: Onlooker;
+}
+
+export function apiFor(self: OperatorProcess, around: ApiSurroundings): Client {
+  const { ground, lease, network, onlooker } = around;
+  const { api } = ground;
+  const exchange = <T>(name: string, signal: AbortSignal | undefined, carryOut: () => Promise<T>): Promise<T> =>
+    network.exchange<T>({
+      asker: self,
+      signal,
+      carryOut,
+      spoiled: (kind) => SPOILED[kind](name),
+      aborted: () => noAnswer(name, 'Aborted', 'aborted'),
+      patienceMs: API_PATIENCE_MS,
+    });
+  const write = <T extends KubeObject | undefined | void>(
+    what: Omit<Write, 'by'>,
+    signal: AbortSignal | undefined,
+    carryOut: () => Promise<T>,
+  ): Promise<T> => {
+    const { verb, resource, ref } = what;
+    const name = `${verb} ${resource.plural}/${ref.name}`;
+    if (self.dead) return new Promise(() => {});
+    if (!lease.mayWrite(self)) return Promise.reject(noAnswer(name, 'NotLeading', 'the lease is not held'));
+    const whole: Write = { ...what, by: self };
+    return exchange(name, signal, async () => {
+      onlooker.before(whole);
+      const result = await carryOut();
+      ground.tell(() => `${self.name} → ${name}`);
+      onlooker.after(whole, result as KubeObject | undefined);
+      return result;
+    });
+  };
+  return {
+    get: (resource, ref, signal) => exchange(`get ${ref.name}`, signal, () => api.get(resource, ref)),
+    pages: (resource, selection) => api.pages(resource, selection),
+    create: (resource, object, signal) => {
+      const { namespace = '', name = '' } = object.metadata;
+      return write({ verb: 'create', resource, ref: { namespace, name }, body: object }, signal, () =>
+        api.create(resource, object),
+      );
+    },
+    apply: (resource, ref, uid, fields, signal) =>
+      write({ verb: 'apply', resource, ref, body: fields }, signal, () => api.apply(resource, ref, uid, fields)),
+    patch: (resource, ref, body, options = {}) =>
+      write({ verb: options.subresource ?? 'patch', resource, ref, body }, options.signal, () =>
+        api.patch(resource, ref, body, options.subresource ? { subresource: options.subresource } : {}),
+      ),
+    delete: (resource, ref, preconditions, signal) =>
+      write({ verb: 'delete', resource, ref }, signal, () => api.delete(resource, ref, preconditions)),
+    evict: (ref, preconditions, signal) =>
+      write({ verb: 'evict', resource: PODS, ref }, signal, () => api.evict(ref, preconditions)),
+    scale: (resource, ref, replicas, signal) =>
+      write({ verb: 'scale', resource, ref }, signal, () => api.scale(resource, ref, replicas)),
+    watch: (resource, call) => watchFor(self, around, resource, call),
+  };
+}
+
+const PODS: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
+
+function watchFor<T extends KubeObject>(
+  self: OperatorProcess,
+  { ground, watches }: ApiSurroundings,
+  resource: Resource<T>,
+  call: WatchCall,
+): AsyncIterable<WireEvent<T>> {
+  const { timeline, random } = ground;
+  const arrive = (): void => {
+    const held = (watches.heldUntil.get(resource.plural) ?? 0) - timeline.now;
+    if (held > 0) return schedule(held);
+    const merge = watches.mergeUntil > timeline.now;
+    if (stream.deliver(merge ? 100 : random.between(1, 3), merge)) schedule(random.between(1, 20));
+  };
+  const schedule = (ms = random.between(1, 30)): void => {
+    timeline.after(ms, arrive, self);
+  };
+  const connection = new AbortController();
+  const close = (): void => connection.abort();
+  call.signal.addEventListener('abort', close, { once: true });
+  const stream = new WatchStream<T>(
+    ground.api.watch(resource, { ...call, signal: connection.signal }),
+    () => schedule(),
+    {
+      merged: () => ground.count('watch: merged'),
+      over: () => {
+        watches.open.delete(stream);
+        call.signal.removeEventListener('abort', close);
+        close();
+      },
+    },
+  );
+  watches.open.add(stream);
+  return stream;
+}
+
+const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader'];
+
+/** The ports of the model, each call on its way through the network. */
+export function etcdFor(
+  self: OperatorProcess,
+  ports: Readonly<Record<string, object>>,
+  around: { readonly network: Network<EtcdTrouble>; readonly onlooker: Onlooker; readonly ground: Ground },
+): Etcd {
+  const { network, onlooker, ground } = around;
+  type Method = (ask: Ask, ...args: readonly unknown[]) => Promise<Answer<unknown>>;
+  const over = (method: string, call: Method): Method => {
+    const changing = MEMBERSHIP.includes(method);
+    return (ask, ...args) => {
+      const change: MembershipCall = { by: self, method, args, ask };
+      if (changing && !self.dead) onlooker.changes(change);
+      const answered = network.exchange<Answer<unknown>>({
+        asker: self,
+        signal: ask.signal,
+        carryOut: async () => {
+          const answer = await call(ask, ...args);
+          if (changing) {
+            ground.tell(() => `${self.name} → etcd ${method} ${args.map(shown).join(' ')}: ${outcome(answer)}`);
+            onlooker.changed(change, answer);
+          }
+          // A member that is cut off, or has no leader, says nothing for as long as one waits.
+          if (!answer.ok && answer.error.kind === 'timeout')
+            await new Promise<void>((resolve) => ground.timeline.after(ask.timeoutMs, resolve, self));
+          return answer;
+        },
+        spoiled: (kind) => failed(kind === 'disconnected' ? 'disconnected' : 'timeout', 'no answer'),
+        aborted: () => failed('canceled', 'the caller gave up'),
+        patienceMs: ask.timeoutMs,
+      });
+      return changing ? answered.finally(() => onlooker.answered(change)) : answered;
+    };
+  };
+  const wrapped = Object.fromEntries(
+    Object.entries(ports).map(([subject, methods]) => [
+      subject,
+      Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, over(name, method as Method)])),
+    ]),
+  ) as unknown as Etcd;
+  const nothing = (): void => undefined;
+  return {
+    ...wrapped,
+    status: (ask) => wrapped.maintenance.status(ask),
+    memberList: (ask) => wrapped.members.list(ask, ask),
+    put: (ask, key, value) => wrapped.kv.put(ask, key, value),
+    get: () => Promise.reject(new Error('nobody reads keys in this world')),
+    retain: nothing,
+    reset: nothing,
+    forget: nothing,
+  };
+}
+
+const failed = (kind: EtcdError['kind'], message: string): Answer<never> => ({ ok: false, error: { kind, message } });
+const shown = (value: unknown): string =>
+  typeof value === 'bigint' ? value.toString(16) : Array.isArray(value) ? value.join() : '';
+const outcome = (answer: Answer<unknown>): string => (answer.ok ? 'done' : answer.error.message);

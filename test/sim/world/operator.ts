@@ -1,0 +1,102 @@
+/** One operator process: the real caches and controllers, between servers that answer when they like. */
+
+import { type Parts, type Process, startControllers, startStores } from '../../../src/bin/controllers.ts';
+import { parseFlags } from '../../../src/bin/flags.ts';
+import type { Etcd } from '../../../src/etcd/client.ts';
+import type { Client } from '../../../src/kube/client.ts';
+import { sleep } from '../../../src/runtime/clock.ts';
+import { createLogger, type Logger } from '../../../src/runtime/log.ts';
+import { whenSynced } from '../../../src/runtime/manager.ts';
+import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts';
+import { Pulse } from '../../../src/runtime/pulse.ts';
+import type { Ground } from './ground.ts';
+import type { LeaseModel } from './lease.ts';
+
+const FLAGS = parseFlags([], {});
+/** One registry for all: nobody reads it, and a new one for each process would only cost time. */
+const METRICS: Metrics = { ...createMetrics(), gauges: () => undefined };
+const SILENT = createLogger('silent');
+const RETRY_MS = 2_000;
+
+export interface Surroundings {
+  readonly ground: Ground;
+  readonly lease: LeaseModel;
+  readonly client: (self: OperatorProcess) => Client;
+  readonly etcd: (self: OperatorProcess) => Etcd;
+}
+
+export class OperatorProcess {
+  readonly name: string;
+  dead = false;
+  acting = false;
+  readonly #around: Surroundings;
+  readonly #ended = new AbortController();
+
+  constructor(name: string, around: Surroundings) {
+    this.name = name;
+    this.#around = around;
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { ground, lease, client, etcd } = this.#around;
+    const { signal } = this.#ended;
+    const clock = ground.timeline.clockOf(this, ground.random);
+    const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
+    const log = ground.story ? storyteller(ground, this.name) : SILENT;
+    const pulse = new Pulse(clock);
+    const self: Process = { flags: FLAGS, clock, log, metrics: METRICS, identity: this.name, signal, pulse, parts };
+    const port = client(this);
+    const stores = startStores(port, self);
+    try {
+      await whenSynced(parts.stores, clock, signal);
+      while (!lease.take(this)) {
+        await sleep(clock, RETRY_MS, signal);
+        signal.throwIfAborted();
+      }
+    } catch (error) {
+      if (this.dead) return; // killed while it was starting
+      throw error;
+    }
+    ground.tell(() => `${this.name} acts`);
+    this.acting = true;
+    startControllers(port, etcd(this), stores, self, signal);
+  }
+
+  /** From one moment to the next: nothing that it was about to do happens, unless it is on its way already. */
+  kill(): void {
+    if (this.dead) return;
+    this.dead = true;
+    this.acting = false;
+    this.#around.lease.silent(this);
+    this.#ended.abort();
+  }
+
+  /** Stopped like a process whose machine hangs: it will go on where it was. */
+  freeze(): void {
+    this.#around.lease.silent(this);
+    this.#around.ground.timeline.stop(this);
+  }
+  /** False when another one may act by now: then it ends by itself, after what it does before it notices. */
+  thaw(): boolean {
+    this.#around.ground.timeline.resume(this);
+    return this.#around.lease.speaks(this);
+  }
+}
+
+/** What the operator logs becomes a part of the story. */
+function storyteller(ground: Ground, name: string): Logger {
+  const line = (fields: unknown, text?: string): void => {
+    const { rule, why, steps, error, key } = fields as Readonly<Record<string, unknown>>;
+    const said = [
+      key,
+      rule,
+      why,
+      error,
+      Array.isArray(steps) && steps.length > 0 ? `→ ${steps.join(', ')}` : undefined,
+    ];
+    ground.tell(() => `${name}: ${said.filter(Boolean).join(' | ') || text}`);
+  };
+  const quiet = (): void => undefined;
+  return { info: line, warn: line, error: line, debug: quiet } as unknown as Logger;
+}

@@ -1,0 +1,56 @@
+/** A Pod on its node, and how its container looks from outside. */
+import type { ContainerStatus } from '../../../src/gen/kube.ts';
+import type { ModelNode } from '../model/etcd.ts';
+import type { Volume } from './volumes.ts';
+
+export interface Ending {
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A Pod on its node. */
+export interface Run {
+  readonly uid: string;
+  readonly name: string;
+  readonly node: string;
+  readonly ip: string;
+  readonly volume: Volume;
+  process: ModelNode | undefined;
+  state: 'starting' | 'running' | 'ended' | 'stopping' | 'over';
+  ready: boolean;
+  restarts: number;
+  /** In a row, for the back-off. */
+  failures: number;
+  startedAt: number;
+  lastEnd: (Ending & { readonly startedAt: string; readonly finishedAt: string }) | undefined;
+  probing: boolean;
+}
+
+export function containerStatus(run: Run): ContainerStatus {
+  const { lastEnd, restarts, ready } = run;
+  const waits =
+    lastEnd && run.failures > 1
+      ? { waiting: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' } }
+      : undefined;
+  const ended = lastEnd && { terminated: lastEnd };
+  const state =
+    run.state === 'running' ? { running: {} } : (waits ?? ended ?? { waiting: { reason: 'ContainerCreating' } });
+  return {
+    name: 'etcd',
+    image: '',
+    imageID: '',
+    ready,
+    restartCount: restarts,
+    state,
+    ...(lastEnd && { lastState: { terminated: lastEnd } }),
+  };
+}
+
+/** What /readyz says: a leader is known, the member votes, and nobody has found the data to be corrupt. */
+export function isHealthy({ serving, isolated, disk }: ModelNode): boolean {
+  if (!serving || isolated || !disk) return false;
+  const { leader, members, state } = disk.group;
+  const corrupt = state.alarms.all.some(({ alarm }) => alarm === 'corrupt');
+  return leader !== undefined && members.get(disk.id)?.isLearner === false && !corrupt;
+}

@@ -1,0 +1,91 @@
+/** One watch connection as an operator sees it: events arrive late, in order, one or several at a time; it may break. */
+import type { KubeObject } from '../../../src/kube/object.ts';
+import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
+
+type Ending = 'ended' | 'gone' | Error;
+
+export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEvent<T>> {
+  readonly #arrived: WireEvent<T>[] = [];
+  #pending: WireEvent<T>[] = [];
+  #ending: Ending | undefined;
+  #wake: (() => void) | undefined;
+  /** Asks for a moment at which more may arrive. */
+  readonly #schedule: () => void;
+  /** Told when changes were merged into a later one of the same object, and when it is over. */
+  readonly #told: { readonly merged: () => void; readonly over: () => void };
+
+  constructor(
+    source: AsyncIterable<WireEvent<T>>,
+    schedule: () => void,
+    told: { readonly merged: () => void; readonly over: () => void },
+  ) {
+    this.#schedule = schedule;
+    this.#told = told;
+    void this.#pump(source);
+  }
+
+  async #pump(source: AsyncIterable<WireEvent<T>>): Promise<void> {
+    try {
+      for await (const event of source) {
+        this.#pending.push(event);
+        if (this.#pending.length === 1) this.#schedule();
+      }
+      this.end('ended');
+    } catch (error) {
+      this.end(error as Error);
+    }
+  }
+
+  /** Some of what is on its way arrives; true when there is more. */
+  deliver(count: number, merge: boolean): boolean {
+    if (merge) this.#merge();
+    // A first list arrives as a whole: half of one is worth nothing to anybody.
+    const listed = this.#pending.findIndex((e) => e.type === 'BOOKMARK') + 1;
+    this.#arrived.push(...this.#pending.splice(0, Math.max(count, listed)));
+    this.#resume();
+    return this.#pending.length > 0;
+  }
+
+  /** The connection is over, and what was on its way is lost with it. */
+  end(how: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = how;
+    this.#pending = [];
+    this.#told.over();
+    this.#resume();
+  }
+
+  /** A later state of the same object takes the place of an earlier one. */
+  #merge(): void {
+    const last = new Map<string, number>();
+    for (const [i, { type, object }] of this.#pending.entries())
+      if (type === 'MODIFIED' || type === 'ADDED') last.set(object.metadata.uid ?? '', i);
+    const kept = this.#pending.filter(
+      ({ type, object }, i) => type !== 'MODIFIED' || last.get(object.metadata.uid ?? '') === i,
+    );
+    if (kept.length < this.#pending.length) this.#told.merged();
+    this.#pending = kept;
+  }
+
+  #resume(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<WireEvent<T>> {
+    for (;;) {
+      const event = this.#arrived.shift();
+      if (event) {
+        yield event;
+        continue;
+      }
+      if (this.#ending === 'gone') yield { type: 'ERROR', object: { code: 410, message: 'too old resource version' } };
+      if (this.#ending instanceof Error) throw this.#ending;
+      if (this.#ending !== undefined) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/** A world: nodes, kubelets, volumes, etcd, the garbage collector, a client, and operators that come and go. */
+
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import { etcdClusters } from '../../../src/api/names.ts';
+import type { Etcd } from '../../../src/etcd/client.ts';
+import type { Resource } from '../../../src/kube/object.ts';
+import { ModelEtcd } from '../model/etcd.ts';
+import { modelPorts } from '../model/etcd-ports.ts';
+import { Ground, NAMESPACE } from './ground.ts';
+import { Kubelet } from './kubelet.ts';
+import { LeaseModel } from './lease.ts';
+import { type ApiTrouble, type EtcdTrouble, Network } from './network.ts';
+import { Nodes } from './nodes.ts';
+import { OperatorProcess } from './operator.ts';
+import { apiFor, etcdFor, type Onlooker, type WatchTroubles } from './operator-ports.ts';
+import { Scheduler } from './scheduler.ts';
+import { Volumes } from './volumes.ts';
+import { Writer } from './writer.ts';
+
+export const CLUSTER = 'db';
+const clusters: Resource<EtcdCluster> = etcdClusters;
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly nodes: number;
+  /** Volumes are on one node each. */
+  readonly localVolumes: boolean;
+  readonly tellStory: boolean;
+}
+
+export class World {
+  readonly ground: Ground;
+  readonly etcd = new ModelEtcd();
+  readonly ports: Etcd;
+  readonly nodes: Nodes;
+  readonly volumes: Volumes;
+  readonly kubelet: Kubelet;
+  readonly writer: Writer;
+  readonly lease: LeaseModel;
+  readonly apiNetwork: Network<ApiTrouble>;
+  readonly etcdNetwork: Network<EtcdTrouble>;
+  readonly watches: WatchTroubles = { heldUntil: new Map(), mergeUntil: 0, open: new Set() };
+  readonly operators: OperatorProcess[] = [];
+  readonly #scheduler: Scheduler;
+  readonly #onlooker: Onlooker;
+  #seenVersion = '';
+  #collecting = false;
+  #ticking = false;
+  #started = 0;
+
+  constructor(options: WorldOptions, onlooker: (world: World) => Onlooker) {
+    this.ground = new Ground(options.seed, options.tellStory);
+    const { ground } = this;
+    this.ports = modelPorts(this.etcd);
+    this.nodes = new Nodes(ground, options.nodes);
+    this.volumes = new Volumes(ground, options.localVolumes);
+    this.kubelet = new Kubelet(ground, this.etcd, this.nodes, this.volumes);
+    this.writer = new Writer(ground, CLUSTER, this.ports, this.kubelet);
+    this.lease = new LeaseModel(ground.timeline);
+    this.apiNetwork = new Network(ground.timeline, ground.random, 20, (kind) => ground.count(`api: ${kind}`));
+    this.etcdNetwork = new Network(ground.timeline, ground.random, 5, (kind) => ground.count(`etcd: ${kind}`));
+    this.#scheduler = new Scheduler(ground, this.nodes, this.volumes);
+    this.#onlooker = onlooker(this);
+    this.startOperator();
+  }
+
+  get cluster(): EtcdCluster | undefined {
+    return this.ground.find(clusters, CLUSTER);
+  }
+
+  createCluster(spec: EtcdCluster['spec']): void {
+    const metadata = { name: CLUSTER, namespace: NAMESPACE };
+    const cluster = {
+      apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
+      kind: 'EtcdCluster',
+      metadata,
+      spec,
+    } as EtcdCluster;
+    this.ground.write((api) => api.create(clusters, cluster));
+  }
+
+  get actingOperator(): OperatorProcess | undefined {
+    return this.operators.find((operator) => this.lease.mayWrite(operator));
+  }
+
+  startOperator(): OperatorProcess {
+    const operator = new OperatorProcess(`operator-${++this.#started}`, {
+      ground: this.ground,
+      lease: this.lease,
+      client: (self) =>
+        apiFor(self, {
+          ground: this.ground,
+          lease: this.lease,
+          network: this.apiNetwork,
+          watches: this.watches,
+          onlooker: this.#onlooker,
+        }),
+      etcd: (self) =>
+        etcdFor(self, this.ports as unknown as Readonly<Record<string, object>>, {
+          network: this.etcdNetwork,
+          onlooker: this.#onlooker,
+          ground: this.ground,
+        }),
+    });
+    this.operators.push(operator);
+    return operator;
+  }
+
+  /** One thing happens, and everybody who is concerned by it has noticed when this resolves. False: nothing until then. */
+  async step(until?: number): Promise<boolean> {
+    const { timeline } = this.ground;
+    if (!timeline.step(until)) return false;
+    this.etcd.now = timeline.now;
+    await drained();
+    this.etcd.settle();
+    this.#sync();
+    return true;
+  }
+
+  #sync(): void {
+    const { version } = this.ground.api;
+    if (version !== this.#seenVersion) {
+      this.#scheduler.sync();
+      this.volumes.sync();
+      this.#seenVersion = this.ground.api.version;
+      this.#collectLater();
+    }
+    this.kubelet.sync();
+    this.#tickLater();
+  }
+
+  #collectLater(): void {
+    if (this.#collecting) return;
+    this.#collecting = true;
+    this.ground.soon(50, 3_000, () => {
+      this.#collecting = false;
+      void this.ground.api.collectGarbage().then((some) => {
+        if (some) this.ground.changedAt = this.ground.timeline.now;
+      });
+    });
+  }
+
+  /** Elections take time, and nothing else may happen meanwhile. */
+  #tickLater(): void {
+    const leaderless = this.etcd.nodes.some(({ running, disk }) => running && disk && disk.group.leader === undefined);
+    if (!leaderless || this.#ticking) return;
+    this.#ticking = true;
+    this.ground.timeline.after(1_050, () => {
+      this.#ticking = false;
+    });
+  }
+}
+
+const drained = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
