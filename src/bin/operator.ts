@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LEASE_NAME } from '../api/names.ts';
 import { EtcdClient } from '../etcd/client.ts';
+import { guarded } from '../etcd/guarded.ts';
 import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
@@ -44,7 +45,8 @@ async function lead(client: HttpClient, stores: Stores, process: Process): Promi
   const stopActing = new AbortController();
   const acting = AbortSignal.any([signal, stopActing.signal]);
   const etcd = connectEtcd(metrics);
-  const stopControllers = startControllers(lease ? client.guardedBy(lease) : client, etcd, stores, process, acting);
+  const ports = lease ? ([client.guardedBy(lease), guarded(etcd, lease.open)] as const) : ([client, etcd] as const);
+  const stopControllers = startControllers(...ports, stores, process, acting);
   const end = await (lease?.keep(signal) ?? untilAborted(signal));
   stopActing.abort();
   await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);

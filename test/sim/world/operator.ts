@@ -3,6 +3,7 @@
 import { type Parts, type Process, startControllers, startStores } from '../../../src/bin/controllers.ts';
 import { parseFlags } from '../../../src/bin/flags.ts';
 import type { Etcd } from '../../../src/etcd/client.ts';
+import { guarded } from '../../../src/etcd/guarded.ts';
 import type { Client } from '../../../src/kube/client.ts';
 import { sleep } from '../../../src/runtime/clock.ts';
 import { createLogger, type Logger } from '../../../src/runtime/log.ts';
@@ -60,7 +61,13 @@ export class OperatorProcess {
     }
     ground.tell(() => `${this.name} acts`);
     this.acting = true;
-    startControllers(port, etcd(this), stores, self, signal);
+    startControllers(
+      port,
+      guarded(etcd(this), () => lease.mayWrite(this)),
+      stores,
+      self,
+      signal,
+    );
   }
 
   /** From one moment to the next: nothing that it was about to do happens, unless it is on its way already. */

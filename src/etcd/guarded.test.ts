@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { ModelEtcd } from '../../test/sim/model/etcd.ts';
+import { modelPorts } from '../../test/sim/model/etcd-ports.ts';
+import { guarded } from './guarded.ts';
+
+function aGuardedMember() {
+  const model = new ModelEtcd();
+  const node = model.node('a');
+  model.start(node, { initialCluster: `a=${node.peerURL}`, state: 'new' });
+  const lease = { held: true };
+  return {
+    etcd: guarded(modelPorts(model), () => lease.held),
+    lease,
+    ask: { endpoint: node.endpoint, timeoutMs: 1_000 },
+  };
+}
+
+test('who has lost the lease changes nothing in etcd, and may still look', async () => {
+  const { etcd, lease, ask } = aGuardedMember();
+  lease.held = false;
+  const refused = await etcd.members.add(ask, ['http://b:2380'], { learner: true });
+  expect(refused.ok ? 'done' : refused.error.message).toMatch('does not hold the lease');
+  const seen = await etcd.members.list(ask, { linearizable: true });
+  expect(seen.ok && seen.value.members.length).toBe(1);
+});
+
+test('who holds the lease changes what it likes', async () => {
+  const { etcd, ask } = aGuardedMember();
+  expect((await etcd.members.add(ask, ['http://b:2380'], { learner: true })).ok).toBe(true);
+});
+
+test('the lease is looked at when the call leaves, not when the port was taken', async () => {
+  const { etcd, lease, ask } = aGuardedMember();
+  const { members } = etcd;
+  lease.held = false;
+  expect((await members.add(ask, ['http://b:2380'], { learner: true })).ok).toBe(false);
+});

@@ -1,0 +1,37 @@
+/** The same etcd, with changes only while this process may act: one that has slept wakes up with an old view of the world. */
+import type { Etcd } from './client.ts';
+import type { Answer } from './errors.ts';
+
+const REFUSED: Answer<never> = {
+  ok: false,
+  error: { kind: 'canceled', message: 'not sent: this process does not hold the lease, so another one may be acting' },
+};
+
+/** Every call that changes members, alarms, users or data. A new one belongs into this list. */
+const CHANGES: Readonly<Record<string, readonly string[]>> = {
+  members: ['add', 'promote', 'remove', 'update'],
+  maintenance: ['activate', 'disarm', 'defragment', 'moveLeader', 'downgrade'],
+  auth: ['enable', 'disable', 'addUser', 'deleteUser', 'changePassword', 'grantRole', 'addRole', 'grantPermission'],
+};
+
+type Call = (...args: readonly unknown[]) => unknown;
+
+/** The lease is looked at when a call leaves, not when somebody takes hold of the port. */
+export function guarded(etcd: Etcd, mayChange: () => boolean): Etcd {
+  const only = (port: object, changes: readonly string[]): object =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const call = Reflect.get(target, name) as Call;
+        if (!changes.includes(String(name))) return call;
+        return (...args: readonly unknown[]) => (mayChange() ? call.call(target, ...args) : Promise.resolve(REFUSED));
+      },
+    });
+  return new Proxy(etcd, {
+    get: (target, subject) => {
+      const port = Reflect.get(target, subject) as Call | object;
+      const changes = CHANGES[String(subject)];
+      if (typeof port === 'function') return port.bind(target) as unknown;
+      return changes ? only(port, changes) : port;
+    },
+  });
+}
