@@ -66,3 +66,7 @@ export const changedConditions = (
     const old = findCondition(before, c.type);
     return old?.status !== c.status || old.reason !== c.reason;
   });
+
+/** Whether two lists of conditions come to the same and differ in words at most. */
+export const onlyWords = (before: readonly Condition[] | undefined, after: readonly Condition[] | undefined): boolean =>
+  before?.length === after?.length && changedConditions(before, after).length === 0;

@@ -90,6 +90,19 @@ export const EtcdClusterStatusSchema = Type.Object({
         'Which set of defaults the cluster was created with, recorded once. Absent: those of the earlier operator.',
     }),
   ),
+  repair: Type.Optional(
+    Type.Object(
+      {
+        count: Type.Integer({
+          format: 'int32',
+          description: 'Replacements in a row that did not help: each of a member that was itself new.',
+        }),
+        last: Type.String({ format: 'date-time', description: 'When the last one began.' }),
+        generation: Type.Integer({ format: 'int64', description: 'An edit of the spec since then ends the counting.' }),
+      },
+      { description: 'Members that the operator replaced because they would not have come back.' },
+    ),
+  ),
   observed: Type.Optional(TargetSchema),
   progressDeadline: Type.Optional(
     Type.String({ format: 'date-time', description: 'When the change under way counts as late.' }),

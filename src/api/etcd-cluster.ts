@@ -6,7 +6,7 @@ import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { type EtcdClusterStatus, EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
-import { StorageSchema } from './storage.ts';
+import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { AuthSchema, BootstrapSchema, TlsSchema } from './tls.ts';
 
@@ -34,6 +34,7 @@ export const EtcdClusterSpecSchema = Type.Object(
         description: 'After how long an unfinished change is reported as late. The operator goes on trying.',
       }),
     ),
+    deletionPolicy: Type.Optional(DeletionPolicySchema),
     tls: Type.Optional(TlsSchema),
     auth: Type.Optional(AuthSchema),
     bootstrap: Type.Optional(BootstrapSchema),

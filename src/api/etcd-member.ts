@@ -6,7 +6,7 @@ import type { Kind } from './crd.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
 import { SnapshotLocationSchema } from './snapshot-location.ts';
-import { StorageTargetSchema } from './storage.ts';
+import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { localReference } from './text.ts';
 
@@ -25,6 +25,14 @@ const memberFields = {
   bootstrap: Type.Optional(Type.Boolean({ description: 'This member is the one that a cluster begins with.' })),
   initialCluster: Type.String({ description: 'The members at the time when this one was made, as name=peerURL,…' }),
   clusterToken: Type.String({ description: 'The initial cluster token.' }),
+  deletionPolicy: Type.Optional(DeletionPolicySchema),
+  maxLearners: Type.Optional(
+    Type.Integer({
+      format: 'int32',
+      minimum: 1,
+      description: 'How many learners etcd may have at once, from 3.6 on; the same for all members. Absent: one.',
+    }),
+  ),
   dormant: Type.Optional(Type.Boolean({ description: 'Parked: it keeps its volume and its id, and has no Pod.' })),
   replicas: Type.Optional(
     Type.Integer({ format: 'int32', default: 1, minimum: 1, maximum: 1, description: 'For the scale subresource.' }),
@@ -76,8 +84,29 @@ export interface EtcdMember {
   readonly status?: EtcdMemberStatus;
 }
 
-/** Reasons of a member's Ready condition that another controller acts on. */
-export const DATA_LOST = 'DataLost';
+/**
+ * Evidence that a member will not come back by itself: reasons of its Ready condition, on which the cluster acts. Each has
+ * outlasted its own time of grace when it is said.
+ */
+export const EVIDENCE = {
+  /** The claim of its volume is gone, or the memory that held its data. */
+  dataLost: 'DataLost',
+  /** etcd starts, and finds its data directory empty, damaged or not its own. */
+  dataInvalid: 'DataInvalid',
+  /** What the claim stands for is gone. */
+  volumeLost: 'VolumeLost',
+  /** No room is left on the volume, and etcd cannot start. */
+  volumeFull: 'VolumeFull',
+  /** Its node is gone, and its volume was there; or nobody has heard of the node for long. */
+  nodeLost: 'NodeLost',
+  /** etcd ends again and again, for no reason that we know. */
+  crashLooping: 'CrashLooping',
+  /** etcd ends, because the cluster has removed this member. */
+  removed: 'MemberRemoved',
+} as const;
+export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
+/** Of these, the data is gone for good; the others may still have it. */
+export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.dataInvalid, EVIDENCE.volumeLost];
 
 export const etcdMemberKind: Kind = {
   names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember', shortNames: ['etcdm'] },

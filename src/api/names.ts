@@ -30,6 +30,11 @@ export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 export const HEADLESS_SERVICE_ANNOTATION = `${GROUP}/headless-service-name`;
 export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;
 export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
+/** On the Pod of a seed, and read by its etcd at every start: whether an empty data directory may begin a cluster. */
+export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
+/** On a volume that outlived its member: why, and since when. */
+export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
+export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
 /** Selects everything that any cluster's members are made of. */

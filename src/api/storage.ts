@@ -85,3 +85,9 @@ export const StorageTargetSchema = Type.Object({
 
 export type Storage = DeepReadonly<Static<typeof StorageSchema>>;
 export type StorageTarget = DeepReadonly<Static<typeof StorageTargetSchema>>;
+
+export const DeletionPolicySchema = Type.Enum(['Delete', 'Retain'], {
+  type: 'string',
+  description:
+    'What becomes of the volumes when the cluster is deleted. Absent or Delete: they go with it. Retain: they stay, with the label etcd-operator.cozystack.io/quarantine; those of members that were replaced or removed stay for a week.',
+});

@@ -9,11 +9,11 @@ import { clusterBrain, clusterResource, wireCluster } from '../cluster/controlle
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
 import type { Etcd } from '../etcd/client.ts';
-import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
-import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
+import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -70,6 +70,7 @@ export interface Stores {
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly budgets: Store<PodDisruptionBudget>;
+  readonly nodes: Store<Node>;
 }
 
 export function startStores(client: Client, process: Process): Stores {
@@ -92,8 +93,9 @@ export function startStores(client: Client, process: Process): Stores {
     defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
     services: cached(new Store(services, namespaces), MANAGED_SELECTOR),
     pods: cached(new Store(pods, namespaces), MANAGED_SELECTOR),
-    volumes: cached(new Store(persistentVolumeClaims, namespaces), MANAGED_SELECTOR),
+    volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL]), MANAGED_SELECTOR),
     budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
+    nodes: cached(new Store(nodes, [])),
   };
   parts.stores = Object.values(stores) as AnyStore[];
   return stores;
@@ -133,7 +135,7 @@ export function startControllers(
   const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
   const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: parts.stores, signal };
   const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
-  const ports = { client, etcd, now, images, ...stores };
+  const ports = { client, etcd, now, images, nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000, ...stores };
   parts.controllers = [
     started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue)),
     started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue)),

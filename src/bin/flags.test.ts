@@ -20,6 +20,7 @@ test('without flags the defaults of earlier operators hold', () => {
     operatorImage: '',
     etcdImageRepository: 'quay.io/coreos/etcd',
     etcdImageAllowed: [],
+    nodeLostAfterSeconds: 600,
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,

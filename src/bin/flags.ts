@@ -9,6 +9,7 @@ export interface Flags {
   readonly operatorImage: string;
   readonly etcdImageRepository: string;
   readonly etcdImageAllowed: readonly string[];
+  readonly nodeLostAfterSeconds: number;
   readonly watchNamespaces: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly namespace: string | undefined;
@@ -31,6 +32,11 @@ const bool = (value: string): boolean => {
   if (['true', '1', 't', 'TRUE', 'True'].includes(value)) return true;
   if (['false', '0', 'f', 'FALSE', 'False'].includes(value)) return false;
   throw new Usage(`--leader-elect is true or false, not ${JSON.stringify(value)}`, 2);
+};
+
+const seconds = (value: string): number => {
+  if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
+  throw new Usage(`--node-lost-after is a number of seconds, not ${JSON.stringify(value)}`, 2);
 };
 
 /** Go programs take one dash as well as two. */
@@ -61,6 +67,12 @@ function command(output: string[]): Command {
       '--etcd-image-allowed <list>',
       'further repositories that an EtcdCluster may name, comma separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
     )
+    .addOption(
+      new Option(
+        '--node-lost-after <seconds>',
+        'replace a member when nobody has heard of its node for so long; env NODE_LOST_AFTER',
+      ).argParser(seconds),
+    )
     .option('--watch-namespace <list>', 'namespaces to watch, comma separated; empty is all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'how to reach the API server from outside of a Pod')
     .option('--namespace <name>', 'the namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
@@ -89,6 +101,8 @@ export function parseFlags(args: readonly string[], env: Env): Flags {
     operatorImage: image,
     etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',
     etcdImageAllowed: list(options['etcdImageAllowed'] ?? env['ETCD_IMAGE_ALLOWED'] ?? ''),
+    nodeLostAfterSeconds:
+      program.opts<{ nodeLostAfter?: number }>().nodeLostAfter ?? seconds(env['NODE_LOST_AFTER'] || '600'),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

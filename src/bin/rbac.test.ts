@@ -5,7 +5,9 @@ test('the operator has exactly these rights', () => {
   const lines = rbac.map((r) => `${r.apiGroups?.join()}/${r.resources?.join()}: ${r.verbs.join(' ')}`);
   expect(lines).toMatchInlineSnapshot(`
     [
-      "/persistentvolumeclaims: create get list watch",
+      "/nodes: get list watch",
+      "/persistentvolumeclaims: create delete get list patch watch",
+      "/persistentvolumes: get",
       "/pods: create delete get list patch watch",
       "/services: create get list patch watch",
       "etcd-operator.cozystack.io/etcdclusters: get list watch",

@@ -7,39 +7,23 @@ import { isAllowed } from '../api/security.ts';
 import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
 import { sameJson } from '../lib/merge-patch.ts';
 import { sameQuantity } from '../lib/quantity.ts';
-import { isFormed, isStaying, type MemberView, type Observed, wanted } from './observed.ts';
-
-/** What this build can run. Growth, shrinking and parking come with their own rules. */
-const SUPPORTED_REPLICAS = 1;
+import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 
 /** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
 export function notYet(o: Observed): readonly NotYet[] {
   const { tls, auth, bootstrap } = o.cluster.spec;
   const { annotations = {} } = o.cluster.metadata;
-  const { replicas } = wanted(o);
   const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
   const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
   const recreate = 'Create the cluster without it, or wait for a later version of the operator';
   return [
-    ...say(
-      replicas !== SUPPORTED_REPLICAS,
-      'Replicas',
-      `replicas ${replicas}`,
-      `Set replicas to ${SUPPORTED_REPLICAS}`,
-    ),
     ...say(tls?.client !== undefined || tls?.peer !== undefined, 'TLS', 'tls', recreate),
     ...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate),
     ...say(auth?.enabled === true, 'Auth', 'auth.enabled', recreate),
     ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),
   ];
 }
-
-/** How many members there are to be, as far as this build can bring it about. */
-export const desired = (o: Observed): number =>
-  isFormed(o) && wanted(o).replicas !== SUPPORTED_REPLICAS
-    ? Math.max(1, o.members.filter(isStaying).length)
-    : wanted(o).replicas;
 
 /** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
 export function forbiddenImage(o: Observed): string | undefined {

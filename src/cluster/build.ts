@@ -1,9 +1,10 @@
 /** The objects that a cluster is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
+import { defaultsOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import type { OwnerReference } from '../api/meta.ts';
+import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
 import {
   API_VERSION,
   budgetName,
@@ -19,9 +20,10 @@ import {
   ROLE_LABEL,
   ROLE_VOTER,
 } from '../api/names.ts';
+import type { AdditionalMetadata } from '../api/resources.ts';
 import type { PodDisruptionBudget, Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
 import { mergePatch, sameJson } from '../lib/merge-patch.ts';
-import { identity } from './observed.ts';
+import { type EtcdMemberEntry, identity } from './observed.ts';
 
 const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
   {
@@ -131,10 +133,36 @@ export const budgetPatch = (
   return spec && { spec };
 };
 
-/** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
-export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
+type Entries = Readonly<Record<string, string | null>>;
+
+/** What makes the labels and annotations of an object those that are asked for; keys that were asked for before are taken away. */
+export function metadataPatch(
+  object: { readonly metadata: ObjectMeta },
+  before: AdditionalMetadata | undefined,
+  wanted: AdditionalMetadata | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  const [was, is] = [metadataWith(before, {}), metadataWith(wanted, {})];
+  const differing = (has: Entries = {}, old: Entries = {}, want: Entries = {}): Entries => ({
+    ...Object.fromEntries(Object.keys(old).flatMap((k) => (k in has && !(k in want) ? [[k, null]] : []))),
+    ...Object.fromEntries(Object.entries(want).filter(([k, v]) => has[k] !== v)),
+  });
+  const own = Object.keys(clusterLabels(''));
+  const keep = (labels: Entries): Entries =>
+    Object.fromEntries(Object.entries(labels).filter(([k]) => !own.includes(k)));
+  const labels = keep(differing(object.metadata.labels, was.labels, is.labels));
+  const annotations = differing(object.metadata.annotations, was.annotations, is.annotations);
+  if (Object.keys(labels).length + Object.keys(annotations).length === 0) return undefined;
+  return { metadata: { labels, annotations } };
+}
+
+/** How many learners may join at once: enough for a growth from one member to nine. The same for all members, for ever. */
+const MAX_LEARNERS = 8;
+
+/** What every member of a cluster is made of, but for how it comes to the cluster. */
+function member(cluster: EtcdCluster, name: string, target: Target, token: string, initialCluster: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const { replicas: _, ...template } = target;
+  const { deletionPolicy } = cluster.spec;
   return {
     apiVersion: API_VERSION,
     kind: 'EtcdMember',
@@ -148,9 +176,37 @@ export function seedMember(cluster: EtcdCluster, name: string, target: Target, t
     spec: {
       ...template,
       clusterName,
-      bootstrap: true,
-      initialCluster: `${name}=${peerURL(name, clusterName, namespace)}`,
+      initialCluster,
       clusterToken: token,
+      // Members of a cluster that an earlier operator made run without it, and all must agree.
+      ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
+      ...(deletionPolicy !== undefined && { deletionPolicy }),
     },
   };
 }
+
+/** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
+export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
+  const { name: clusterName, namespace } = identity(cluster);
+  const seed = member(cluster, name, target, token, `${name}=${peerURL(name, clusterName, namespace)}`);
+  return { ...seed, spec: { ...seed.spec, bootstrap: true } };
+}
+
+/** A member that joins those on etcd's list; it is on the list itself. */
+export const joiningMember = (
+  cluster: EtcdCluster,
+  name: string,
+  target: Target,
+  entries: readonly EtcdMemberEntry[],
+): EtcdMember => member(cluster, name, target, cluster.status?.clusterToken ?? '', joinList(entries));
+
+/** A member that has not started has no name yet, but the URL that it was added with begins with it. */
+export const nameIn = (entry: EtcdMemberEntry): string =>
+  entry.name || (/^https?:\/\/([^.:/]+)/.exec(entry.peerURLs[0] ?? '')?.[1] ?? '');
+
+/** In the form of --initial-cluster. The URLs are etcd's own: members that were taken over may live under other names. */
+export const joinList = (entries: readonly EtcdMemberEntry[]): string =>
+  entries
+    .flatMap((entry) => entry.peerURLs.map((url) => `${nameIn(entry)}=${url}`))
+    .sort()
+    .join(',');

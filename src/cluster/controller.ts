@@ -6,9 +6,11 @@ import { controllerOf } from '../api/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import type { Brain } from '../runtime/controller.ts';
+import { carryOut } from './call.ts';
 import { decide } from './decide.ts';
 import { type ClusterPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
+import { isMinor } from './status.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 
@@ -18,6 +20,8 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.cluster,
   decide,
+  call: (call, signal) => carryOut(ports.etcd, call, signal),
+  isMinor,
   forget: (key) => ports.etcd.forget(key),
 });
 

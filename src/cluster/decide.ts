@@ -1,20 +1,35 @@
 /** What to do next for one EtcdCluster. Order is policy: the first rule that answers wins. */
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
-import { firstAnswer, type NamedRule, type Plan } from '../runtime/plan.ts';
+import { type NamedRule, type Plan, planOf } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
 import { repairBudget } from './rules/budget.ts';
-import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken } from './rules/lifecycle.ts';
-import { anotherCluster, recordVoters, steady, waitForMembers } from './rules/running.ts';
-import { repairServices } from './rules/services.ts';
+import {
+  addLearner,
+  completePending,
+  promote,
+  rebuildJoining,
+  refreshJoinList,
+  startNext,
+  waitForJoining,
+} from './rules/grow.ts';
+import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
+import { neverBegun, park, wake } from './rules/park.ts';
+import { clearAlarm, replaceLost } from './rules/repair.ts';
+import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
+import { relabel, repairServices } from './rules/services.ts';
+import { forget, removeLeaving, removeStranger, shrink } from './rules/shrink.ts';
 import { noticesOf, statusOf, wakeAt } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a cluster that goes
   { name: 'heldBack', rule: heldBack }, // before anything is made: never less than what was asked for
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
+  { name: 'relabel', rule: relabel }, // before the target is replaced: it knows which labels were there
   { name: 'adoptTarget', rule: adoptTarget }, // before anything is made from an outdated target
+  { name: 'tellPolicy', rule: tellPolicy }, // before anything can be deleted by it
   { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could make a member
+  { name: 'neverBegun', rule: neverBegun },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
@@ -23,21 +38,28 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'anotherCluster', rule: anotherCluster }, // before anything that etcd says is believed
   { name: 'recordVoters', rule: recordVoters },
   { name: 'repairBudget', rule: repairBudget }, // follows from who votes
+  { name: 'park', rule: park }, // before any rule that changes the membership
+  { name: 'wake', rule: wake },
+  { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
+  { name: 'completePending', rule: completePending }, // half-done by an earlier operator
+  { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is
+  { name: 'forget', rule: forget },
+  { name: 'removeStranger', rule: removeStranger },
+  { name: 'replaceLost', rule: replaceLost }, // before growth: it only makes room
+  { name: 'shrink', rule: shrink }, // before growth and promotion: a learner is cheaper to take out than a voter
+  { name: 'rebuildJoining', rule: rebuildJoining },
+  { name: 'refreshJoinList', rule: refreshJoinList },
+  { name: 'startNext', rule: startNext }, // after all that could still change the list that it starts with
+  { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd takes nobody for a while
+  { name: 'promote', rule: promote },
+  { name: 'waitForJoining', rule: waitForJoining },
+  { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },
 ];
 
-export function decide(o: Observed): Plan<EtcdClusterStatus> {
-  const { name, answer } = firstAnswer(RULES, o);
-  const status = statusOf(o, name, answer);
-  const wakeAfter = wakeAt(o, answer);
-  return {
-    rule: name,
-    why: answer.why,
-    ...(answer.latch && { latch: answer.latch }),
-    steps: answer.steps ?? [],
-    status,
-    notices: [...(answer.notice ? [answer.notice] : []), ...noticesOf(o, status)],
-    ...(wakeAfter !== undefined && { wakeAfter }),
-  };
-}
+export const decide = (o: Observed): Plan<EtcdClusterStatus> =>
+  planOf(RULES, o, (rule, answer) => {
+    const status = statusOf(o, rule, answer);
+    return { status, notices: noticesOf(o, status), wakeAfter: wakeAt(o, answer) };
+  });

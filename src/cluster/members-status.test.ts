@@ -53,21 +53,23 @@ const report: SelfReport = {
   version: '3.6.16',
   alarms: [],
   databaseBytes: 60 * MI,
+  term: 2,
+  applied: 10,
 };
 const follower = { ...report, leader: 'other' };
 
 function entryAfter(before: MemberEntry, ready: boolean, self?: SelfReport): MemberEntry | undefined {
   const object = aMember({ status: { memberID: MEMBER_ID } });
-  const member: MemberView = { object, pod: { is: 'present', ready }, self };
+  const member: MemberView = { object, pod: { is: 'present', ready, maxLearners: 8 }, self };
   const cluster = aCluster({ status: { ...FORMED, members: [before] } });
-  const o: Partial<Observed> = { now: NOW, cluster, members: [member] };
+  const o: Partial<Observed> = { now: NOW, cluster, members: [member], etcd: { is: 'notAsked' } };
   return membersStatus(o as Observed, LATER).members?.[0];
 }
 
 test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([
-  ['one late answer takes nothing back', entryAfter(said, true), { ...said, role: 'unknown' }],
-  ['a Pod that is not ready has no figures', entryAfter(said, false), { ...bare, role: 'unknown' }],
-  ['the role is back after a silence', entryAfter({ ...said, role: 'unknown' }, true, report), { since: BEFORE }],
+  ['one late answer takes nothing back', entryAfter(said, true), said],
+  ['a Pod that is not ready has no figures', entryAfter(said, false), { ...bare, role: 'unknown', since: LATER }],
+  ['the role is known again', entryAfter({ ...said, role: 'unknown' }, true, report), { role: 'leader', since: LATER }],
   ['another role is new', entryAfter(said, true, follower), { role: 'follower', since: LATER }],
 ])('a member: %s', (what, entry, expected) => {
   if (what.startsWith('the role') || what.startsWith('another')) expect(entry).toMatchObject(expected);

@@ -1,7 +1,17 @@
 /** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
 import type { EtcdClusterStatus, MemberEntry } from '../api/etcd-cluster-status.ts';
 import { isUpdated } from './asked.ts';
-import { isReadyVoter, isVoter, type MemberView, type Observed, type SelfReport, wanted } from './observed.ts';
+import { quorumOf, votersOf } from './gate.ts';
+import {
+  entriesOf,
+  isReadyVoter,
+  isVoter,
+  type MemberView,
+  nameOf,
+  type Observed,
+  type SelfReport,
+  wanted,
+} from './observed.ts';
 
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;
@@ -29,10 +39,13 @@ const parseMebibytes = (text: string | number | undefined): number | undefined =
 /** etcd's own default, for members that were made without a quota. */
 const ETCD_QUOTA = 2 * 1024 * MI;
 
-function roleOf(self: SelfReport | undefined): MemberEntry['role'] {
-  if (!self) return 'unknown';
-  if (self.isLearner) return 'learner';
-  return self.leader === self.id ? 'leader' : 'follower';
+/** An answer that is late says nothing against a member whose Pod is ready; that another leads now does. */
+function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string | undefined): MemberEntry['role'] {
+  const { self } = m;
+  if (self?.isLearner) return 'learner';
+  if (self) return self.leader === self.id ? 'leader' : 'follower';
+  if (!before || m.pod.is === 'absent' || !m.pod.ready) return 'unknown';
+  return before.role === 'leader' && leader !== undefined && leader !== before.id ? 'follower' : before.role;
 }
 
 function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefined): Partial<MemberEntry> {
@@ -58,12 +71,13 @@ function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<Me
   };
 }
 
-/** A time without an answer is no change of role. */
-const sameRole = (a: MemberEntry['role'], b: MemberEntry['role']): boolean =>
-  a === b || a === 'unknown' || b === 'unknown';
-
-function entryOf(m: MemberView, before: MemberEntry | undefined, now: string): MemberEntry {
-  const role = roleOf(m.self);
+function statusOf(
+  m: MemberView,
+  before: MemberEntry | undefined,
+  leader: string | undefined,
+  now: string,
+): MemberEntry {
+  const role = roleOf(m, before, leader);
   const id = m.self?.id ?? m.object.status?.memberID;
   const version = m.object.status?.version;
   return {
@@ -72,7 +86,7 @@ function entryOf(m: MemberView, before: MemberEntry | undefined, now: string): M
     role,
     ...(version !== undefined && { version }),
     ...(m.self ? figures(m, m.self, before) : lastFigures(m, before)),
-    since: before && sameRole(before.role, role) ? (before.since ?? now) : now,
+    since: before?.role === role ? (before.since ?? now) : now,
   };
 }
 
@@ -83,26 +97,29 @@ const lowest = (versions: readonly string[]): string | undefined =>
     return (x[0] ?? 0) - (y[0] ?? 0) || (x[1] ?? 0) - (y[1] ?? 0) || (x[2] ?? 0) - (y[2] ?? 0);
   })[0];
 
-/** How many votes a decision needs. */
-export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1;
+/** As etcd says, or else as it last said. */
+export const voterCount = (o: Observed): number =>
+  entriesOf(o) ? votersOf(o).length : o.members.filter((m) => isVoter(m)).length;
+
+/** One that was cut off believes in an old leader for a while; the later term is right. */
+const newestLeader = (o: Observed): string | undefined =>
+  o.members
+    .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
+    .sort((a, b) => b.term - a.term)[0]?.leader;
 
 export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
 
 /** Absent parts are those that nobody could tell in this pass. */
 export function membersStatus(o: Observed, now: string): MembersStatus {
   const before = o.cluster.status?.members ?? [];
+  const leaderId = newestLeader(o);
   const members = o.members.map((m) => {
-    const name = m.object.metadata.name;
-    return entryOf(
-      m,
-      before.find((b) => b.name === name),
-      now,
-    );
+    const known = before.find((b) => b.name === nameOf(m));
+    return statusOf(m, known, leaderId, now);
   });
-  const leaderId = o.members.find((m) => m.self?.leader !== undefined)?.self?.leader;
-  const leader = members.find((m) => m.id !== undefined && m.id === leaderId)?.name;
+  const leader = members.find((m) => (leaderId === undefined ? m.role === 'leader' : m.id === leaderId))?.name;
   const version = lowest(members.flatMap((m) => m.version ?? []));
-  const voters = o.members.filter(isVoter).length;
+  const voters = voterCount(o);
   const [needed, healthy] = [quorumOf(voters), o.members.filter(isReadyVoter).length];
   return {
     ...(members.length > 0 && { members }),

@@ -1,16 +1,26 @@
 /** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { budgetName, CLIENT_PORT, CLUSTER_LABEL, clientServiceName, headlessServiceName, hexId } from '../api/names.ts';
+import {
+  budgetName,
+  CLUSTER_LABEL,
+  clientServiceName,
+  headlessServiceName,
+  hexId,
+  QUARANTINE_LABEL,
+} from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
-import { isPodReady } from '../api/pod.ts';
+import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import { type EtcdPort, endpointOf, type MemberStatus } from '../etcd/client.ts';
-import type { Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { EtcdPort, MemberStatus } from '../etcd/client.ts';
+import type { MaintenancePort } from '../etcd/maintenance.ts';
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
+import type { ChangePorts } from './call.ts';
+import { endpointsOf } from './changes.ts';
 import {
   type EtcdView,
   identity,
@@ -24,17 +34,20 @@ import {
 
 export interface ClusterPorts {
   readonly client: Client;
-  readonly etcd: EtcdPort;
+  readonly etcd: EtcdPort & ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV'> };
   readonly now: () => number;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
   readonly services: Store<Service>;
   readonly pods: Store<Pod>;
   readonly budgets: Store<PodDisruptionBudget>;
+  readonly volumes: Store<PersistentVolumeClaim>;
   readonly images: ImagePolicy;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
+/** Reads the whole database of a member. */
+const HASH_TIMEOUT_MS = 10_000;
 
 export async function observe(
   ports: ClusterPorts,
@@ -48,16 +61,31 @@ export async function observe(
   const found = memberViews(ports, cluster);
   const reachable = speaksPlainly(cluster) ? found : [];
   ports.etcd.retain(key, reachable.flatMap(endpointsOf));
-  const [headless, client, budget, etcd, members] = await Promise.all([
+  const [headless, client, budget, list, answered] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
     heldBudget(ports, cluster, signal),
     askEtcd(ports.etcd, key, reachable, signal),
     speaksPlainly(cluster) ? askEach(ports.etcd, key, cluster, found, signal) : found,
   ]);
+  const members = await withHashes(ports.etcd, key, answered, signal);
+  const etcd = list.is === 'answers' ? { ...list, alarms: alarmsOf(members) } : list;
+  const quarantined = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)].filter(
+    (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
+  );
   const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
-  const { images } = ports;
-  return { now: ports.now(), refusal, cluster, services: { headless, client }, budget, seed, members, etcd, images };
+  return {
+    now: ports.now(),
+    refusal,
+    cluster,
+    services: { headless, client },
+    budget,
+    seed,
+    members: members.map(({ object, pod, self }) => ({ object, pod, self })),
+    etcd,
+    quarantined,
+    images: ports.images,
+  };
 }
 
 /** Members behind TLS are not asked until we can: a failed handshake would be told as a member that does not answer. */
@@ -77,13 +105,23 @@ function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly Member
 /** Only a Pod that this very member controls: another one of the same name could be anything. */
 function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
-  const { podIP, startTime } = pod.status ?? {};
+  const { podIP, startTime, containerStatuses } = pod.status ?? {};
+  const running = containerStatuses?.find((c) => c.name === 'etcd')?.state?.running?.startedAt;
   return {
     is: 'present',
     ready: isPodReady(pod),
-    ...(podIP !== undefined && { ip: podIP }),
+    ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
     ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
+    ...(running !== undefined && { runningSince: Date.parse(running) }),
+    maxLearners: maxLearnersOf(pod),
   };
+}
+
+/** Of a member that was made without the flag, and of versions before 3.6: one. */
+function maxLearnersOf(pod: Pod): number {
+  const command = pod.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
+  const stated = command.find((arg) => arg.startsWith('--max-learners='))?.split('=')[1];
+  return stated === undefined ? 1 : Number(stated);
 }
 
 /** The cache holds only what carries our label: before a name counts as free, the server is asked. */
@@ -111,6 +149,9 @@ async function heldBudget(
   return holding(look ? await ports.client.get(podDisruptionBudgets, ref, signal) : cached, uid);
 }
 
+/** A member with everything that it said. */
+type Told = MemberView & { readonly told?: MemberStatus };
+
 /** Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed. */
 function askEach(
   etcd: EtcdPort,
@@ -118,14 +159,14 @@ function askEach(
   cluster: EtcdCluster,
   members: readonly MemberView[],
   signal: AbortSignal,
-): Promise<readonly MemberView[]> {
+): Promise<readonly Told[]> {
   const ours = cluster.status?.clusterID;
-  const ask = async (m: MemberView): Promise<MemberView> => {
+  const ask = async (m: MemberView): Promise<Told> => {
     const [endpoint] = endpointsOf(m);
-    if (ours === undefined || m.pod.is === 'absent' || !m.pod.ready || endpoint === undefined) return m;
+    if (ours === undefined || endpoint === undefined) return m;
     const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } });
     if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
-    return { ...m, self: selfReport(answer.value) };
+    return { ...m, self: selfReport(answer.value), told: answer.value };
   };
   return Promise.all(members.map(ask));
 }
@@ -136,19 +177,49 @@ const selfReport = (s: MemberStatus): SelfReport => ({
   leader: s.leader === 0n ? undefined : hexId(s.leader),
   isLearner: s.isLearner,
   version: s.version,
-  alarms: alarmsOf(s.errors, s.memberId),
+  alarms: alarmsIn(s).flatMap(({ id, alarm }) => (id === hexId(s.memberId) ? [alarm] : [])),
   databaseBytes: s.dbSize,
+  term: Number(s.raftTerm),
+  applied: Number(s.raftAppliedIndex),
 });
 
 /** Every member tells the alarms of all, in the text form of the message. */
-const alarmsOf = (errors: readonly string[], id: bigint): readonly string[] =>
-  errors.flatMap((text) => {
+const alarmsIn = (s: MemberStatus): readonly { readonly id: string; readonly alarm: string }[] =>
+  s.errors.flatMap((text) => {
     const found = /memberID:(\d+)\s+alarm:(\w+)/.exec(text);
-    return found && found[1] === String(id) && found[2] ? [found[2]] : [];
+    return found?.[1] && found[2] ? [{ id: hexId(BigInt(found[1])), alarm: found[2] }] : [];
   });
 
-const endpointsOf = ({ pod }: MemberView): readonly string[] =>
-  pod.is === 'present' && pod.ip !== undefined ? [endpointOf(pod.ip, CLIENT_PORT)] : [];
+const alarmsOf = (members: readonly Told[]): readonly { readonly id: string; readonly alarm: string }[] => {
+  const all = members.flatMap(({ told }) => (told ? alarmsIn(told) : []));
+  return all.filter((a, i) => all.findIndex((b) => a.id === b.id && a.alarm === b.alarm) === i);
+};
+
+/** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */
+async function withHashes(
+  etcd: { readonly maintenance: Pick<MaintenancePort, 'hashKV'> },
+  key: string,
+  members: readonly Told[],
+  signal: AbortSignal,
+): Promise<readonly Told[]> {
+  const told = members.flatMap((m) => m.told ?? []);
+  if (!told.some((s) => alarmsIn(s).some(({ alarm }) => alarm === 'CORRUPT'))) return members;
+  const revision = told.reduce((least, s) => (s.revision < least ? s.revision : least), told[0]?.revision ?? 0n);
+  return Promise.all(
+    members.map(async (m) => {
+      const [endpoint] = endpointsOf(m);
+      if (!m.self || endpoint === undefined) return m;
+      const ask = { endpoint, timeoutMs: HASH_TIMEOUT_MS, signal, access: { cluster: key } };
+      const answer = await etcd.maintenance.hashKV(ask, revision);
+      if (!answer.ok) return m;
+      return { ...m, self: { ...m.self, hash: `${answer.value.compactRevision}:${answer.value.hash}` } };
+    }),
+  );
+}
+
+/** Who is likely to answer, and to answer for all. */
+const promise = ({ object, pod }: MemberView): number =>
+  (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
 
 /** Voters first; the first member that agrees with a quorum speaks for all. */
 async function askEtcd(
@@ -157,9 +228,7 @@ async function askEtcd(
   members: readonly MemberView[],
   signal: AbortSignal,
 ): Promise<EtcdView> {
-  const order = [...members].sort(
-    (a, b) => Number(b.object.status?.isVoter === true) - Number(a.object.status?.isVoter === true),
-  );
+  const order = [...members].sort((a, b) => promise(b) - promise(a));
   let view: EtcdView = { is: 'notAsked' };
   for (const endpoint of order.flatMap(endpointsOf)) {
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } };
@@ -169,7 +238,12 @@ async function askEtcd(
       continue;
     }
     const { clusterId, members: entries } = answer.value;
-    return { is: 'answers', clusterID: hexId(clusterId), members: entries.map((e) => ({ ...e, id: hexId(e.id) })) };
+    return {
+      is: 'answers',
+      clusterID: hexId(clusterId),
+      members: entries.map(({ id, name, peerURLs, isLearner }) => ({ id: hexId(id), name, peerURLs, isLearner })),
+      alarms: [],
+    };
   }
   return view;
 }

@@ -3,16 +3,25 @@ import { findCondition } from '../api/conditions.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
-import { DATA_LOST, type EtcdMember } from '../api/etcd-member.ts';
+import { type EtcdMember, EVIDENCE, NO_DATA } from '../api/etcd-member.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, peerURL } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import type { PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
 export type PodView =
   | { readonly is: 'absent' }
-  | { readonly is: 'present'; readonly ip?: string; readonly ready: boolean; readonly startedAt?: number };
+  | {
+      readonly is: 'present';
+      readonly ip?: string;
+      readonly ready: boolean;
+      readonly startedAt?: number;
+      /** Since when the present process of etcd runs. */
+      readonly runningSince?: number;
+      /** How many learners its etcd lets the cluster have. */
+      readonly maxLearners: number;
+    };
 
 /** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */
 export interface SelfReport {
@@ -23,6 +32,11 @@ export interface SelfReport {
   readonly version: string;
   readonly alarms: readonly string[];
   readonly databaseBytes: number;
+  readonly term: number;
+  /** How much of the log it has carried out. */
+  readonly applied: number;
+  /** Of all keys at one revision; asked only where somebody says that data is corrupt. Equal texts mean equal data. */
+  readonly hash?: string;
 }
 
 export interface MemberView {
@@ -34,6 +48,7 @@ export interface MemberView {
 
 export interface EtcdMemberEntry {
   readonly id: string;
+  /** Empty until the member has started. */
   readonly name: string;
   readonly peerURLs: readonly string[];
   readonly isLearner: boolean;
@@ -43,12 +58,18 @@ export interface EtcdMemberEntry {
 export type EtcdView =
   | { readonly is: 'notAsked' }
   | { readonly is: 'silent'; readonly why: string }
-  | { readonly is: 'answers'; readonly clusterID: string; readonly members: readonly EtcdMemberEntry[] };
+  | {
+      readonly is: 'answers';
+      readonly clusterID: string;
+      readonly members: readonly EtcdMemberEntry[];
+      /** Alarms of all members that there ever were. */
+      readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
+    };
 
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** What the API server said when it refused a step of the last pass. */
+  /** What the API server or etcd said when it refused a step of the last pass. */
   readonly refusal: string | undefined;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };
@@ -59,6 +80,8 @@ export interface Observed {
   /** Controlled by this cluster, by name; those being deleted included. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;
+  /** Volumes that outlived their members. */
+  readonly quarantined: readonly PersistentVolumeClaim[];
   /** Which repositories the administrator allows. */
   readonly images: ImagePolicy;
 }
@@ -81,17 +104,45 @@ export const seedName = (cluster: EtcdCluster): string => {
 
 export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
 export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
+export const desired = (o: Observed): number => wanted(o).replicas;
 
+export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
 export const isStaying = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
+export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === true;
 export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isStaying(m);
 export const isReadyVoter = (m: MemberView): boolean =>
   isVoter(m) && readyCondition(m.object)?.status === 'True' && m.pod.is === 'present' && m.pod.ready;
-const hasLostData = (m: MemberView): boolean => readyCondition(m.object)?.reason === DATA_LOST;
+/** Its etcd has run as part of the cluster: its volume is not to be begun anew. */
+export const hasJoined = (m: MemberView): boolean => m.object.status?.memberID !== undefined;
+
+/** Why the member will not come back by itself; what it says about itself is not older than its Pod. */
+export function evidence(m: MemberView): { readonly reason: string; readonly message: string } | undefined {
+  const ready = readyCondition(m.object);
+  const known: readonly string[] = Object.values(EVIDENCE);
+  return ready && known.includes(ready.reason) ? { reason: ready.reason, message: ready.message } : undefined;
+}
+const hasNoData = (m: MemberView): boolean => NO_DATA.includes(evidence(m)?.reason ?? '');
 
 /** No copy of the data is left: nothing that the operator does can bring it back. */
-export const isLost = (o: Observed): boolean => isFormed(o) && o.members.every(hasLostData);
-export const brokenMembers = (o: Observed): number => o.members.filter(hasLostData).length;
+export const isLost = (o: Observed): boolean => isFormed(o) && o.members.every(hasNoData);
+export const brokenMembers = (o: Observed): number => o.members.filter((m) => evidence(m) !== undefined).length;
+
+/** What etcd says about its members, believed only when it speaks for this cluster. */
+export const entriesOf = (o: Observed): readonly EtcdMemberEntry[] | undefined =>
+  o.etcd.is === 'answers' && o.etcd.clusterID === o.cluster.status?.clusterID ? o.etcd.members : undefined;
+
+/** Whether an entry of etcd's list is this member. A member that never started has no name yet. */
+export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
+  const { name = '', namespace = '' } = member.metadata;
+  const id = member.status?.memberID;
+  if (id !== undefined) return entry.id === id;
+  return entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace));
+};
+export const entryOf = (o: Observed, m: MemberView): EtcdMemberEntry | undefined =>
+  entriesOf(o)?.find((entry) => isEntryOf(entry, m.object));
+export const memberOf = (o: Observed, entry: EtcdMemberEntry): MemberView | undefined =>
+  o.members.find((m) => isEntryOf(entry, m.object));
 
 export const wantsBudget = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
@@ -104,12 +155,6 @@ export function conflicts(o: Observed): readonly string[] {
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
     ...(wantsBudget(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.budget) : []),
-    ...held('EtcdMember', seedName(o.cluster), o.seed),
+    ...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),
   ];
 }
-
-/** Whether an entry of etcd's list is this member. A member that never started has no name yet. */
-export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
-  const { name = '', namespace = '' } = member.metadata;
-  return entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace));
-};

@@ -7,10 +7,11 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdclusters/status'], verbs: ['patch'] },
   // Asked of whoever sets blockOwnerDeletion where OwnerReferencesPermissionEnforcement is on.
   { apiGroups: [GROUP], resources: ['etcdclusters/finalizers'], verbs: ['update'] },
-  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'list', 'watch'] },
+  { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
   {
     apiGroups: ['policy'],
     resources: ['poddisruptionbudgets'],

@@ -14,14 +14,25 @@ import {
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import type { Observed, SelfReport } from './observed.ts';
 
 const services: Observed['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
   client: { is: 'ours', object: clientService(aCluster()) },
 };
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [], isLearner: false };
-const answers: Observed['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry] };
+const answers: Observed['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] };
+const self: SelfReport = {
+  id: MEMBER_ID,
+  clusterID: CLUSTER_ID,
+  leader: MEMBER_ID,
+  isLearner: false,
+  version: '3.6.16',
+  alarms: [],
+  databaseBytes: 0,
+  term: 2,
+  applied: 10,
+};
 const LATE = '2026-01-01T11:59:59Z';
 const SOON = '2026-01-01T12:10:00Z';
 const served = { ...FORMED, conditions: [condition('Available', 'True', 'QuorumHealthy')] };
@@ -35,7 +46,8 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
         : [condition('Ready', 'False', 'PodNotReady', 'pod phase: Pending; not scheduled: no room')],
     },
   });
-  const members = [{ object, pod: { is: 'present', ip: '10.0.0.1', ready } as const }];
+  const pod = { is: 'present', ip: '10.0.0.1', ready, maxLearners: 8 } as const;
+  const members = [{ object, pod, ...(ready && { self }) }];
   return {
     now: NOW,
     refusal: undefined,
@@ -46,6 +58,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     seed: { is: 'ours', object },
     members,
     etcd: answers,
+    quarantined: [],
     ...patch,
   };
 }
@@ -68,7 +81,7 @@ test.each<[string, Observed, readonly string[]]>([
   [
     'etcd answers, but its Pod is not ready for clients yet',
     world({ ...FORMED, progressDeadline: SOON }, false),
-    ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForSeed', 'Degraded=False/WaitingForSeed'],
+    ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForMembers', 'Degraded=False/WaitingForSeed'],
   ],
   [
     'all is well',
@@ -148,7 +161,7 @@ test('a learner is not counted as ready', () => {
   const learner = { ...entry, isLearner: true };
   const seen = {
     ...o,
-    members: [{ object, pod: { is: 'present', ready: true } as const }],
+    members: [{ object, pod: { is: 'present', ready: true, maxLearners: 8 } as const }],
     etcd: { ...answers, members: [learner] } as const,
   };
   expect(decide(seen).status.readyMembers).toBe(0);

@@ -1,13 +1,27 @@
 /** What the operator says about a cluster. Every pass says it, whichever rule answered. */
-import { changedConditions, findCondition, type Verdict, withVerdicts } from '../api/conditions.ts';
+import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
-import { desired, forbiddenImage, notYet, unapplied } from './asked.ts';
-import { membersStatus } from './members-status.ts';
-import { brokenMembers, conflicts, identity, isLost, isReadyVoter, type Observed } from './observed.ts';
+import { forbiddenImage, notYet, unapplied } from './asked.ts';
+import { quorumOf } from './gate.ts';
+import { membersStatus, voterCount } from './members-status.ts';
+import {
+  brokenMembers,
+  conflicts,
+  desired,
+  entriesOf,
+  evidence,
+  identity,
+  isDormant,
+  isLost,
+  isReadyVoter,
+  isStaying,
+  type Observed,
+} from './observed.ts';
+import { isExhausted } from './rules/repair.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
@@ -19,8 +33,18 @@ export const progressDeadline = (o: Observed): string =>
 interface Situation {
   readonly why: string;
   readonly formed: boolean;
+  /** Voters that are ready, of all that vote, of all that are wanted. */
   readonly ready: number;
+  readonly voters: number;
   readonly desired: number;
+  /** There are as many members as wanted, and all of them vote. */
+  readonly whole: boolean;
+  /** A member will not come back. */
+  readonly broken: boolean;
+  /** Replacing does not help: a person has to look. */
+  readonly exhausted: boolean;
+  /** Why, when nothing is to run. */
+  readonly parked: string | undefined;
   /** The cluster has served before: a member that is not ready is then a fault, not a beginning. */
   readonly served: boolean;
   readonly lost: boolean;
@@ -43,7 +67,8 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const latched: EtcdClusterStatus = { ...before, ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; the API server refuses it: ${o.refusal}`;
   const s = situation(o, latched, rule, answer.why + refused);
-  const reached = s.formed && s.ready === s.desired && s.unapplied === '' && s.held === undefined;
+  const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
+  const reached = arrived && s.unapplied === '' && s.held === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const unsupported = notYetVerdicts(notYet(o));
   return {
@@ -76,7 +101,12 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     why,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
+    voters: voterCount(o),
     desired: desired(o),
+    whole: isWhole(o),
+    broken: o.members.some((m) => evidence(m) !== undefined),
+    exhausted: isExhausted(o),
+    parked: desired(o) === 0 ? parkedWhy(o, why) : undefined,
     served: said?.status === 'True' || said?.reason === 'QuorumLost',
     lost: isLost(o),
     taken: conflicts(o).join('; '),
@@ -88,6 +118,22 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
   };
 }
 
+const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'present');
+
+/** By etcd's own list where there is one: objects alone do not say who is a member. */
+const isWhole = (o: Observed): boolean =>
+  o.members.length === desired(o) &&
+  o.members.every((m) => isStaying(m) && !isDormant(m)) &&
+  voterCount(o) === desired(o) &&
+  (entriesOf(o)?.length ?? desired(o)) === desired(o);
+
+function parkedWhy(o: Observed, why: string): string {
+  if (running(o)) return why;
+  if (o.cluster.status?.clusterID === undefined) return 'parked before it was ever begun: there is no data';
+  const volumes = o.members.flatMap((m) => m.object.status?.pvcName ?? []).join(', ');
+  return `parked: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to wake it`;
+}
+
 function heldBack(o: Observed): Situation['held'] {
   const [unsupported] = notYetVerdicts(notYet(o));
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
@@ -97,19 +143,22 @@ function heldBack(o: Observed): Situation['held'] {
 
 function available(s: Situation): Said {
   if (s.lost) return no('AllMembersLost', s.why);
+  if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
-  if (s.ready >= s.desired) return yes('QuorumHealthy', 'All members are ready');
-  if (s.ready > s.desired / 2) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
+  if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
+  if (s.voters > 0 && s.ready >= quorumOf(s.voters))
+    return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
   if (!s.served) return no('WaitingForSeed', s.why);
-  return no('QuorumLost', `${s.ready}/${s.desired} members ready: ${s.why}`);
+  return no('QuorumLost', `${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.why}`);
 }
 
 function progressing(s: Situation, reached: boolean): Said {
   if (s.lost) return no('AllMembersLost', s.why);
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
+  if (s.parked !== undefined && reached) return no('Paused', s.parked);
   const missing =
     s.unapplied === '' ? s.why : `not applied yet, because this build does not change running members: ${s.unapplied}`;
   if (!reached && s.late)
@@ -117,23 +166,44 @@ function progressing(s: Situation, reached: boolean): Said {
       s.formed ? 'DeadlineExceeded' : 'BootstrapFailed',
       `later than progressDeadlineSeconds, still trying: ${missing}`,
     );
+  if (s.exhausted) return no('ReplacementsExhausted', s.why);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
-  if (!reached && s.inFlight) return yes('WaitingForSeed', s.why);
+  if (!s.formed && s.parked === undefined) return yes('WaitingForSeed', s.why);
+  if (s.broken && !s.whole) return yes('Repairing', s.why);
+  if (!s.whole) return yes('Scaling', s.why);
+  if (!reached && s.inFlight) return yes('WaitingForMembers', s.why);
   return no('Reconciled', 'the members are as the spec asks');
 }
 
 function degraded(s: Situation): Said {
   if (s.lost) return yes('AllMembersLost', s.why);
   if (s.taken !== '') return yes('NameConflict', s.taken);
+  if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
-  if (s.ready < s.desired && s.served) return yes(s.ready > s.desired / 2 ? 'MembersUnhealthy' : 'QuorumLost', s.why);
-  if (s.ready < s.desired) return no('WaitingForSeed', s.why);
+  const quorum = s.ready >= quorumOf(s.voters);
+  if (!quorum && s.served) return yes('QuorumLost', s.why);
+  if (s.exhausted) return yes('ReplacementsExhausted', s.why);
+  if (s.broken || (s.ready < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
+  if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.why);
   return no('QuorumHealthy', 'All members are ready');
 }
 
-const EXPECTED = ['WaitingForSeed', 'Reconciled', 'QuorumHealthy', 'QuorumAvailable', 'SpecChanged'];
+const EXPECTED = [
+  'WaitingForSeed',
+  'WaitingForMembers',
+  'Reconciled',
+  'QuorumHealthy',
+  'QuorumAvailable',
+  'SpecChanged',
+  'Scaling',
+  'Paused',
+];
+
+/** Somebody waits for a condition; the figures beside them may follow a little later. */
+export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
+  onlyWords(before.conditions, after.conditions);
 
 /** One Event for each new reason: the three conditions often change for the same one. */
 export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notice[] {

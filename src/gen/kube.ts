@@ -18,6 +18,11 @@ export interface AppArmorProfile {
   readonly type: string;
 }
 
+export interface AttachedVolume {
+  readonly devicePath: string;
+  readonly name: string;
+}
+
 export interface AzureDiskVolumeSource {
   readonly cachingMode?: string;
   readonly diskName: string;
@@ -27,10 +32,30 @@ export interface AzureDiskVolumeSource {
   readonly readOnly?: boolean;
 }
 
+export interface AzureFilePersistentVolumeSource {
+  readonly readOnly?: boolean;
+  readonly secretName: string;
+  readonly secretNamespace?: string;
+  readonly shareName: string;
+}
+
 export interface AzureFileVolumeSource {
   readonly readOnly?: boolean;
   readonly secretName: string;
   readonly shareName: string;
+}
+
+export interface CSIPersistentVolumeSource {
+  readonly controllerExpandSecretRef?: SecretReference;
+  readonly controllerPublishSecretRef?: SecretReference;
+  readonly driver: string;
+  readonly fsType?: string;
+  readonly nodeExpandSecretRef?: SecretReference;
+  readonly nodePublishSecretRef?: SecretReference;
+  readonly nodeStageSecretRef?: SecretReference;
+  readonly readOnly?: boolean;
+  readonly volumeAttributes?: Readonly<Record<string, string>>;
+  readonly volumeHandle: string;
 }
 
 export interface CSIVolumeSource {
@@ -46,6 +71,15 @@ export interface Capabilities {
   readonly drop?: readonly string[];
 }
 
+export interface CephFSPersistentVolumeSource {
+  readonly monitors: readonly string[];
+  readonly path?: string;
+  readonly readOnly?: boolean;
+  readonly secretFile?: string;
+  readonly secretRef?: SecretReference;
+  readonly user?: string;
+}
+
 export interface CephFSVolumeSource {
   readonly monitors: readonly string[];
   readonly path?: string;
@@ -53,6 +87,13 @@ export interface CephFSVolumeSource {
   readonly secretFile?: string;
   readonly secretRef?: LocalObjectReference;
   readonly user?: string;
+}
+
+export interface CinderPersistentVolumeSource {
+  readonly fsType?: string;
+  readonly readOnly?: boolean;
+  readonly secretRef?: SecretReference;
+  readonly volumeID: string;
 }
 
 export interface CinderVolumeSource {
@@ -92,6 +133,14 @@ export interface ConfigMapKeySelector {
   readonly key: string;
   readonly name?: string;
   readonly optional?: boolean;
+}
+
+export interface ConfigMapNodeConfigSource {
+  readonly kubeletConfigKey: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly resourceVersion?: string;
+  readonly uid?: string;
 }
 
 export interface ConfigMapProjection {
@@ -139,6 +188,11 @@ export interface ContainerExtendedResourceRequest {
   readonly containerName: string;
   readonly requestName: string;
   readonly resourceName: string;
+}
+
+export interface ContainerImage {
+  readonly names?: readonly string[];
+  readonly sizeBytes?: number;
 }
 
 export interface ContainerPort {
@@ -209,6 +263,10 @@ export interface ContainerStatus {
 
 export interface ContainerUser {
   readonly linux?: LinuxContainerUser;
+}
+
+export interface DaemonEndpoint {
+  readonly Port: number;
 }
 
 export interface DownwardAPIProjection {
@@ -336,6 +394,14 @@ export interface FileKeySelector {
   readonly volumeName: string;
 }
 
+export interface FlexPersistentVolumeSource {
+  readonly driver: string;
+  readonly fsType?: string;
+  readonly options?: Readonly<Record<string, string>>;
+  readonly readOnly?: boolean;
+  readonly secretRef?: SecretReference;
+}
+
 export interface FlexVolumeSource {
   readonly driver: string;
   readonly fsType?: string;
@@ -365,6 +431,13 @@ export interface GitRepoVolumeSource {
   readonly directory?: string;
   readonly repository: string;
   readonly revision?: string;
+}
+
+export interface GlusterfsPersistentVolumeSource {
+  readonly endpoints: string;
+  readonly endpointsNamespace?: string;
+  readonly path: string;
+  readonly readOnly?: boolean;
 }
 
 export interface GlusterfsVolumeSource {
@@ -398,6 +471,20 @@ export interface HostIP {
 export interface HostPathVolumeSource {
   readonly path: string;
   readonly type?: string;
+}
+
+export interface ISCSIPersistentVolumeSource {
+  readonly chapAuthDiscovery?: boolean;
+  readonly chapAuthSession?: boolean;
+  readonly fsType?: string;
+  readonly initiatorName?: string;
+  readonly iqn: string;
+  readonly iscsiInterface?: string;
+  readonly lun: number;
+  readonly portals?: readonly string[];
+  readonly readOnly?: boolean;
+  readonly secretRef?: SecretReference;
+  readonly targetPortal: string;
 }
 
 export interface ISCSIVolumeSource {
@@ -501,6 +588,11 @@ export interface LocalObjectReference {
   readonly name?: string;
 }
 
+export interface LocalVolumeSource {
+  readonly fsType?: string;
+  readonly path: string;
+}
+
 export interface ManagedFieldsEntry {
   readonly apiVersion?: string;
   readonly fieldsType?: string;
@@ -524,6 +616,19 @@ export interface NFSVolumeSource {
   readonly server: string;
 }
 
+export interface Node {
+  readonly apiVersion: 'v1';
+  readonly kind: 'Node';
+  readonly metadata: ObjectMeta;
+  readonly spec?: NodeSpec;
+  readonly status?: NodeStatus;
+}
+
+export interface NodeAddress {
+  readonly address: string;
+  readonly type: string;
+}
+
 export interface NodeAffinity {
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly PreferredSchedulingTerm[];
   readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
@@ -533,6 +638,44 @@ export interface NodeAllocatableResourceClaimStatus {
   readonly containers?: readonly string[];
   readonly resourceClaimName: string;
   readonly resources: Readonly<Record<string, Quantity>>;
+}
+
+export interface NodeCondition {
+  readonly lastHeartbeatTime?: Time;
+  readonly lastTransitionTime?: Time;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly status: string;
+  readonly type: string;
+}
+
+export interface NodeConfigSource {
+  readonly configMap?: ConfigMapNodeConfigSource;
+}
+
+export interface NodeConfigStatus {
+  readonly active?: NodeConfigSource;
+  readonly assigned?: NodeConfigSource;
+  readonly error?: string;
+  readonly lastKnownGood?: NodeConfigSource;
+}
+
+export interface NodeDaemonEndpoints {
+  readonly kubeletEndpoint?: DaemonEndpoint;
+}
+
+export interface NodeFeatures {
+  readonly supplementalGroupsPolicy?: boolean;
+}
+
+export interface NodeRuntimeHandler {
+  readonly features?: NodeRuntimeHandlerFeatures;
+  readonly name?: string;
+}
+
+export interface NodeRuntimeHandlerFeatures {
+  readonly recursiveReadOnlyMounts?: boolean;
+  readonly userNamespaces?: boolean;
 }
 
 export interface NodeSelector {
@@ -548,6 +691,51 @@ export interface NodeSelectorRequirement {
 export interface NodeSelectorTerm {
   readonly matchExpressions?: readonly NodeSelectorRequirement[];
   readonly matchFields?: readonly NodeSelectorRequirement[];
+}
+
+export interface NodeSpec {
+  readonly configSource?: NodeConfigSource;
+  readonly externalID?: string;
+  readonly podCIDR?: string;
+  readonly podCIDRs?: readonly string[];
+  readonly providerID?: string;
+  readonly taints?: readonly Taint[];
+  readonly unschedulable?: boolean;
+}
+
+export interface NodeStatus {
+  readonly addresses?: readonly NodeAddress[];
+  readonly allocatable?: Readonly<Record<string, Quantity>>;
+  readonly capacity?: Readonly<Record<string, Quantity>>;
+  readonly conditions?: readonly NodeCondition[];
+  readonly config?: NodeConfigStatus;
+  readonly daemonEndpoints?: NodeDaemonEndpoints;
+  readonly declaredFeatures?: readonly string[];
+  readonly features?: NodeFeatures;
+  readonly images?: readonly ContainerImage[];
+  readonly nodeInfo?: NodeSystemInfo;
+  readonly phase?: string;
+  readonly runtimeHandlers?: readonly NodeRuntimeHandler[];
+  readonly volumesAttached?: readonly AttachedVolume[];
+  readonly volumesInUse?: readonly string[];
+}
+
+export interface NodeSwapStatus {
+  readonly capacity?: number;
+}
+
+export interface NodeSystemInfo {
+  readonly architecture: string;
+  readonly bootID: string;
+  readonly containerRuntimeVersion: string;
+  readonly kernelVersion: string;
+  readonly kubeProxyVersion: string;
+  readonly kubeletVersion: string;
+  readonly machineID: string;
+  readonly operatingSystem: string;
+  readonly osImage: string;
+  readonly swap?: NodeSwapStatus;
+  readonly systemUUID: string;
 }
 
 export interface ObjectFieldSelector {
@@ -590,6 +778,14 @@ export interface OwnerReference {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
+}
+
+export interface PersistentVolume {
+  readonly apiVersion: 'v1';
+  readonly kind: 'PersistentVolume';
+  readonly metadata: ObjectMeta;
+  readonly spec?: PersistentVolumeSpec;
+  readonly status?: PersistentVolumeStatus;
 }
 
 export interface PersistentVolumeClaim {
@@ -640,6 +836,47 @@ export interface PersistentVolumeClaimTemplate {
 export interface PersistentVolumeClaimVolumeSource {
   readonly claimName: string;
   readonly readOnly?: boolean;
+}
+
+export interface PersistentVolumeSpec {
+  readonly accessModes?: readonly string[];
+  readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
+  readonly azureDisk?: AzureDiskVolumeSource;
+  readonly azureFile?: AzureFilePersistentVolumeSource;
+  readonly capacity?: Readonly<Record<string, Quantity>>;
+  readonly cephfs?: CephFSPersistentVolumeSource;
+  readonly cinder?: CinderPersistentVolumeSource;
+  readonly claimRef?: ObjectReference;
+  readonly csi?: CSIPersistentVolumeSource;
+  readonly fc?: FCVolumeSource;
+  readonly flexVolume?: FlexPersistentVolumeSource;
+  readonly flocker?: FlockerVolumeSource;
+  readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
+  readonly glusterfs?: GlusterfsPersistentVolumeSource;
+  readonly hostPath?: HostPathVolumeSource;
+  readonly iscsi?: ISCSIPersistentVolumeSource;
+  readonly local?: LocalVolumeSource;
+  readonly mountOptions?: readonly string[];
+  readonly nfs?: NFSVolumeSource;
+  readonly nodeAffinity?: VolumeNodeAffinity;
+  readonly persistentVolumeReclaimPolicy?: string;
+  readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
+  readonly portworxVolume?: PortworxVolumeSource;
+  readonly quobyte?: QuobyteVolumeSource;
+  readonly rbd?: RBDPersistentVolumeSource;
+  readonly scaleIO?: ScaleIOPersistentVolumeSource;
+  readonly storageClassName?: string;
+  readonly storageos?: StorageOSPersistentVolumeSource;
+  readonly volumeAttributesClassName?: string;
+  readonly volumeMode?: string;
+  readonly vsphereVolume?: VsphereVirtualDiskVolumeSource;
+}
+
+export interface PersistentVolumeStatus {
+  readonly lastPhaseTransitionTime?: Time;
+  readonly message?: string;
+  readonly phase?: string;
+  readonly reason?: string;
 }
 
 export interface PhotonPersistentDiskVolumeSource {
@@ -905,6 +1142,17 @@ export interface QuobyteVolumeSource {
   readonly volume: string;
 }
 
+export interface RBDPersistentVolumeSource {
+  readonly fsType?: string;
+  readonly image: string;
+  readonly keyring?: string;
+  readonly monitors: readonly string[];
+  readonly pool?: string;
+  readonly readOnly?: boolean;
+  readonly secretRef?: SecretReference;
+  readonly user?: string;
+}
+
 export interface RBDVolumeSource {
   readonly fsType?: string;
   readonly image: string;
@@ -951,6 +1199,19 @@ export interface SELinuxOptions {
   readonly user?: string;
 }
 
+export interface ScaleIOPersistentVolumeSource {
+  readonly fsType?: string;
+  readonly gateway: string;
+  readonly protectionDomain?: string;
+  readonly readOnly?: boolean;
+  readonly secretRef: SecretReference;
+  readonly sslEnabled?: boolean;
+  readonly storageMode?: string;
+  readonly storagePool?: string;
+  readonly system: string;
+  readonly volumeName?: string;
+}
+
 export interface ScaleIOVolumeSource {
   readonly fsType?: string;
   readonly gateway: string;
@@ -984,6 +1245,11 @@ export interface SecretProjection {
   readonly items?: readonly KeyToPath[];
   readonly name?: string;
   readonly optional?: boolean;
+}
+
+export interface SecretReference {
+  readonly name?: string;
+  readonly namespace?: string;
 }
 
 export interface SecretVolumeSource {
@@ -1097,6 +1363,14 @@ export interface StatusDetails {
   readonly uid?: string;
 }
 
+export interface StorageOSPersistentVolumeSource {
+  readonly fsType?: string;
+  readonly readOnly?: boolean;
+  readonly secretRef?: ObjectReference;
+  readonly volumeName?: string;
+  readonly volumeNamespace?: string;
+}
+
 export interface StorageOSVolumeSource {
   readonly fsType?: string;
   readonly readOnly?: boolean;
@@ -1113,6 +1387,13 @@ export interface Sysctl {
 export interface TCPSocketAction {
   readonly host?: string;
   readonly port: IntOrString;
+}
+
+export interface Taint {
+  readonly effect: string;
+  readonly key: string;
+  readonly timeAdded?: Time;
+  readonly value?: string;
 }
 
 export type Time = string;
@@ -1204,6 +1485,10 @@ export interface VolumeMountStatus {
   readonly readOnly?: boolean;
   readonly recursiveReadOnly?: string;
   readonly volumeStatus?: VolumeStatus;
+}
+
+export interface VolumeNodeAffinity {
+  readonly required?: NodeSelector;
 }
 
 export interface VolumeProjection {

@@ -26,7 +26,7 @@ export const apiVersionOf = (r: Resource): string => (r.group === '' ? r.version
 
 export const pathOf = (r: Resource, namespace?: string, name?: string): string => {
   const base = r.group === '' ? `/api/${r.version}` : `/apis/${r.group}/${r.version}`;
-  const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  const scope = namespace === undefined || namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
   return `${base}${scope}/${r.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`;
 };
 

@@ -1,5 +1,14 @@
 /** The built-in kinds that we use. */
-import type { Event, Lease, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type {
+  Event,
+  Lease,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  Service,
+} from '../gen/kube.ts';
 import type { Resource } from './object.ts';
 
 export const pods: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
@@ -10,6 +19,15 @@ export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
   plural: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',
 };
+/** Not in a namespace. */
+export const persistentVolumes: Resource<PersistentVolume> = {
+  group: '',
+  version: 'v1',
+  plural: 'persistentvolumes',
+  kind: 'PersistentVolume',
+};
+/** Not in a namespace. */
+export const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node' };
 export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
   group: 'policy',
   version: 'v1',

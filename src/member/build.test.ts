@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aMember } from '../../test/support/builders.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import { memberPod, volumeClaim } from './build.ts';
 
 const options = { imageRepository: 'quay.io/coreos/etcd', state: 'new', votes: false } as const;
@@ -102,7 +103,7 @@ describe('what a cluster says about its Pods', () => {
     const { labels, annotations } = podOf({ additionalMetadata }).metadata;
     expect(labels).toMatchObject({ team: 'a', 'app.kubernetes.io/name': 'etcd' });
     expect(labels).not.toHaveProperty('etcd-operator.cozystack.io/role');
-    expect(annotations).toEqual({ note: 'b' });
+    expect(annotations).toEqual({ note: 'b', [INITIAL_STATE_ANNOTATION]: 'new' });
     expect(volumeClaim(aMember({ spec: { additionalMetadata } })).metadata.labels).toMatchObject({ team: 'a' });
   });
 

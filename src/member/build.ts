@@ -9,6 +9,7 @@ import {
   DATA_SUBPATH_ANNOTATION,
   HEADLESS_SERVICE_ANNOTATION,
   headlessServiceName,
+  INITIAL_STATE_ANNOTATION,
   METRICS_PORT,
   memberLabels,
   PEER_PORT,
@@ -18,8 +19,8 @@ import {
   volumeClaimName,
 } from '../api/names.ts';
 import type { Resources } from '../api/resources.ts';
-import type { Container, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
-import { readinessPath, statedFlags } from './options.ts';
+import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
+import { learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
 
 export type ClusterState = 'new' | 'existing';
@@ -78,6 +79,15 @@ export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<s
   ...(votes && { [ROLE_LABEL]: ROLE_VOTER }),
 });
 
+/**
+ * A seed reads from its Pod's annotation at every start whether it may begin a cluster: once there is one, the annotation is
+ * changed, and an emptied volume does not become a second, empty cluster under the same ids when the container restarts.
+ */
+const STATE = 'INITIAL_CLUSTER_STATE';
+const stateEnv: readonly EnvVar[] = [
+  { name: STATE, valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_STATE_ANNOTATION}']` } } },
+];
+
 function command(member: EtcdMember, state: ClusterState): readonly string[] {
   const { initialCluster, clusterToken } = member.spec;
   const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
@@ -91,8 +101,9 @@ function command(member: EtcdMember, state: ClusterState): readonly string[] {
     `--initial-advertise-peer-urls=${peerURL(name, service, namespace)}`,
     `--initial-cluster=${initialCluster}`,
     `--initial-cluster-token=${clusterToken}`,
-    `--initial-cluster-state=${state}`,
+    `--initial-cluster-state=${state === 'new' ? `$(${STATE})` : state}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
+    ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
   ];
 }
@@ -115,6 +126,7 @@ const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): 
   name: 'etcd',
   image,
   command: command(member, state),
+  ...(state === 'new' && { env: stateEnv }),
   ports: [
     { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
     { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
@@ -122,6 +134,7 @@ const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): 
   ],
   resources: resources(member.spec.resources),
   volumeMounts: [{ name: DATA, mountPath: DATA_DIR }],
+  terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use
   // Asks only whether the process is there: restarting a member because others are gone would make it worse.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
   readinessProbe: {
@@ -141,6 +154,16 @@ const dataVolume = (member: EtcdMember): Volume =>
     ? { name: DATA, emptyDir: { medium: 'Memory', sizeLimit: String(member.spec.storage.size) } }
     : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(nameOf(member)) } };
 
+function podMetadata(
+  additional: EtcdMember['spec']['additionalMetadata'],
+  labels: Readonly<Record<string, string>>,
+  state: ClusterState,
+): ReturnType<typeof metadataWith> {
+  const metadata = metadataWith(additional, labels);
+  if (state === 'existing') return metadata;
+  return { ...metadata, annotations: { ...metadata.annotations, [INITIAL_STATE_ANNOTATION]: state } };
+}
+
 export function memberPod(
   member: EtcdMember,
   options: { readonly imageRepository: string; readonly state: ClusterState; readonly votes: boolean },
@@ -154,7 +177,7 @@ export function memberPod(
     metadata: {
       name: nameOf(member),
       namespace: namespaceOf(member),
-      ...metadataWith(additionalMetadata, podLabels(member, options.votes)),
+      ...podMetadata(additionalMetadata, podLabels(member, options.votes), options.state),
       ownerReferences: ownedBy(member),
     },
     spec: {

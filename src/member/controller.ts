@@ -2,12 +2,15 @@
 import type { EtcdMember, EtcdMemberStatus } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdMembers } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
+import type { Node } from '../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
+import { sameJson } from '../lib/merge-patch.ts';
 import type { Brain } from '../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { type MemberPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
+import { isMinor } from './status.ts';
 
 export const memberResource: Resource<EtcdMember> = etcdMembers;
 
@@ -17,23 +20,42 @@ export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatu
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.member,
   decide,
+  isMinor,
 });
 
 /** Calls `enqueue` with the member's key whenever something that concerns it has changed. */
 export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): void {
   ports.members.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const ownerOf = (object: KubeObject | undefined): void => {
+    const owner = object && controllerOf(object);
+    if (owner?.kind === etcdMembers.kind)
+      enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: owner.name }));
+  };
   const owned: readonly AnyStore[] = [ports.pods, ports.volumes];
   for (const store of owned)
     store.onChange((before, after) => {
-      for (const object of [before, after]) {
-        const owner = object && controllerOf(object);
-        if (owner?.kind === etcdMembers.kind)
-          enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: owner.name }));
-      }
+      ownerOf(before);
+      ownerOf(after);
     });
+  ports.nodes.onChange((before, after) => {
+    if (sameJson(standing(before), standing(after))) return;
+    const { name } = (after ?? before)?.metadata ?? {};
+    for (const pod of ports.pods.all()) if (pod.spec?.nodeName === name) ownerOf(pod);
+    for (const claim of ports.volumes.all()) if (!ports.pods.get(podKey(claim))) ownerOf(claim);
+  });
   ports.clusters.onChange((before, after) => {
     const cluster = after ?? before;
     const { namespace = '', name = '' } = cluster?.metadata ?? {};
     for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name)) enqueue(keyOf(member));
   });
 }
+
+/** What members care about in a node. Its heartbeats are none of it. */
+const standing = (node: Node | undefined) =>
+  node && {
+    ready: node.status?.conditions?.find((c) => c.type === 'Ready')?.status,
+    taints: node.spec?.taints?.map((t) => t.key),
+  };
+
+const podKey = (claim: KubeObject): string =>
+  refKey({ namespace: claim.metadata.namespace ?? '', name: controllerOf(claim)?.name ?? '' });

@@ -12,7 +12,7 @@ import {
   POD_UID,
   SEED_NAME,
 } from '../../test/support/builders.ts';
-import { ROLE_LABEL } from '../api/names.ts';
+import { INITIAL_STATE_ANNOTATION, ROLE_LABEL } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -37,6 +37,9 @@ const world = (patch: Partial<Observed> = {}): Observed => ({
   cluster: aCluster({ status: FORMED }),
   pod: readyPod,
   volume: ours(aVolume()),
+  node: { is: 'present', name: 'node-1', outOfService: false },
+  volumeOnNode: false,
+  nodeLostAfterMs: 600_000,
   etcd: answers,
   peers: { is: 'none' },
   images: { repository: 'quay.io/coreos/etcd', allowed: [] },
@@ -56,13 +59,17 @@ const leaving = (patch: Partial<Observed> = {}): Observed =>
 const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
 
 const stepsOf = (o: Observed): readonly string[] =>
-  decide(o).steps.map((s) =>
-    s.do === 'create' ? `create ${s.object.kind}` : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`,
-  );
+  decide(o).steps.map((s) => {
+    if (s.do === 'create') return `create ${s.object.kind}`;
+    return s.do === 'call' ? s.call.name : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
+  });
 const stateOf = (o: Observed): string | undefined => {
   const step = decide(o).steps.find((s) => s.do === 'create' && s.object.kind === 'Pod');
   const pod = step?.do === 'create' ? (step.object as Pod) : undefined;
-  return pod?.spec?.containers[0]?.command?.find((c) => c.startsWith('--initial-cluster-state='))?.split('=')[1];
+  const stated = pod?.spec?.containers[0]?.command
+    ?.find((c) => c.startsWith('--initial-cluster-state='))
+    ?.split('=')[1];
+  return stated === '$(INITIAL_CLUSTER_STATE)' ? pod?.metadata.annotations?.[INITIAL_STATE_ANNOTATION] : stated;
 };
 
 describe('the rule that answers', () => {
@@ -83,7 +90,7 @@ describe('the rule that answers', () => {
     [
       'a parked member',
       world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent }),
-      'cannotRun',
+      'park',
       [],
     ],
     [
@@ -152,11 +159,11 @@ describe('the rule that answers', () => {
       'addFinalizer',
       ['patch EtcdMember'],
     ],
-    ['it votes and clients cannot reach it', world({ pod: ours(aPod({ ready: true })) }), 'labelRole', ['patch Pod']],
+    ['it votes and clients cannot reach it', world({ pod: ours(aPod({ ready: true })) }), 'markPod', ['patch Pod']],
     [
       'it does not vote and clients can reach it',
       world({ member: aMember({ status: { ...joined, isVoter: false } }) }),
-      'labelRole',
+      'markPod',
       ['patch Pod'],
     ],
     [

@@ -1,17 +1,20 @@
 /** What to do next for one EtcdMember. Order is policy: the first rule that answers wins. */
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
-import { firstAnswer, type NamedRule, type Plan } from '../runtime/plan.ts';
+import { type NamedRule, type Plan, planOf } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { clusterGoing, release } from './rules/leaving.ts';
 import {
   addFinalizer,
   cannotRun,
-  labelRole,
   makeVolumeAndPod,
+  markPod,
   nameTaken,
+  park,
+  remakeJoiningPod,
   removeEndedPod,
   steady,
   stopOnDataLoss,
+  waitForJoinList,
 } from './rules/running.ts';
 import { noticesOf, statusOf } from './status.ts';
 
@@ -21,23 +24,18 @@ export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
+  { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod that could join nothing
+  { name: 'park', rule: park }, // before anything that makes a Pod
   { name: 'cannotRun', rule: cannotRun }, // before a Pod is made or taken away
   { name: 'removeEndedPod', rule: removeEndedPod },
+  { name: 'remakeJoiningPod', rule: remakeJoiningPod },
   { name: 'makeVolumeAndPod', rule: makeVolumeAndPod },
-  { name: 'labelRole', rule: labelRole },
+  { name: 'markPod', rule: markPod },
   { name: 'steady', rule: steady },
 ];
 
-export function decide(o: Observed): Plan<EtcdMemberStatus> {
-  const { name, answer } = firstAnswer(RULES, o);
-  const status = statusOf(o, answer.why);
-  return {
-    rule: name,
-    why: answer.why,
-    ...(answer.latch && { latch: answer.latch }),
-    steps: answer.steps ?? [],
-    status,
-    notices: [...(answer.notice ? [answer.notice] : []), ...noticesOf(o, status)],
-    ...(answer.wakeAfter !== undefined && { wakeAfter: answer.wakeAfter }),
-  };
-}
+export const decide = (o: Observed): Plan<EtcdMemberStatus> =>
+  planOf(RULES, o, (_rule, answer) => {
+    const status = statusOf(o, answer.why);
+    return { status, notices: noticesOf(o, status), wakeAfter: answer.wakeAfter };
+  });

@@ -3,15 +3,15 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLIENT_PORT, CLUSTER_LABEL, etcdClusters, hexId, volumeClaimName } from '../api/names.ts';
 import { controllerOf, holding } from '../api/ownership.ts';
-import { isPodReady } from '../api/pod.ts';
+import { isPodOver } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import { type EtcdPort, endpointOf } from '../etcd/client.ts';
-import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
-import { persistentVolumeClaims, pods } from '../kube/resources.ts';
+import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
-import type { Observed, PeersView, SelfView } from './observed.ts';
+import type { NodeView, Observed, PeersView, SelfView } from './observed.ts';
 
 export interface MemberPorts {
   readonly client: Client;
@@ -22,6 +22,8 @@ export interface MemberPorts {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
   readonly volumes: Store<PersistentVolumeClaim>;
+  readonly nodes: Store<Node>;
+  readonly nodeLostAfterMs: number;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
@@ -42,14 +44,18 @@ export async function observe(
       : look(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
   ]);
   const held = holding(pod, uid);
-  const [cluster, etcd, peers] = await Promise.all([
+  const claim = volume && controllerOf(volume)?.uid === uid ? volume : undefined;
+  const node = await nodeOf(ports, held.is === 'ours' ? held.object : undefined, claim, signal);
+  const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
+  const [cluster, volumeOnNode, etcd, peers] = await Promise.all([
     ownCluster(ports, member, held.is === 'absent', signal),
+    doubtful && claim ? isOnNode(ports, claim, signal) : false,
     held.is === 'ours' && member.spec.tls?.clientServerSecretRef === undefined
       ? askSelf(ports.etcd, member, held.object, signal)
       : ({ is: 'notAsked' } as const),
     member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
   ]);
-  const { images } = ports;
+  const { images, nodeLostAfterMs } = ports;
   return {
     now: ports.now(),
     refusal,
@@ -57,6 +63,9 @@ export async function observe(
     cluster,
     pod: held,
     volume: holding(volume, uid),
+    node,
+    volumeOnNode,
+    nodeLostAfterMs,
     etcd,
     peers,
     images,
@@ -71,6 +80,38 @@ const look = async <T extends KubeObject>(
   ref: Ref,
   signal: AbortSignal,
 ): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
+
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+/** Where a volume was made, as the scheduler chose: a Pod that waits for a lost node has none of its own. */
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+
+async function nodeOf(
+  ports: MemberPorts,
+  pod: Pod | undefined,
+  claim: PersistentVolumeClaim | undefined,
+  signal: AbortSignal,
+): Promise<NodeView> {
+  const name = pod?.spec?.nodeName ?? claim?.metadata.annotations?.[SELECTED_NODE];
+  if (name === undefined) return { is: 'unknown' };
+  const node = await look(ports, ports.nodes, nodes, { namespace: '', name }, signal);
+  if (!node) return { is: 'gone', name };
+  const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
+  const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
+  const since = ready && ready.status !== 'True' ? ready.lastTransitionTime : undefined;
+  return { is: 'present', name, outOfService, ...(since !== undefined && { notReadySince: Date.parse(since) }) };
+}
+
+const HOST = 'kubernetes.io/hostname';
+
+/** Whether the data can be reached from one node only. */
+async function isOnNode(ports: MemberPorts, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+  const name = claim.spec?.volumeName;
+  if (name === undefined) return false;
+  const resource: Resource<PersistentVolume> = persistentVolumes;
+  const volume = await ports.client.get(resource, { namespace: '', name }, signal);
+  const terms = volume?.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+  return terms.length > 0 && terms.every((term) => (term.matchExpressions ?? []).some((e) => e.key === HOST));
+}
 
 /**
  * The cluster that controls this member. When a Pod is about to be made, a cached cluster without an id is not good enough:
@@ -99,7 +140,7 @@ const accessTo = (member: EtcdMember): { readonly cluster: string } => ({
 
 async function askSelf(etcd: EtcdPort, member: EtcdMember, pod: Pod, signal: AbortSignal): Promise<SelfView> {
   const ip = pod.status?.podIP;
-  if (ip === undefined || !isPodReady(pod)) return { is: 'notAsked' };
+  if (ip === undefined || isPodOver(pod)) return { is: 'notAsked' };
   const endpoint = endpointOf(ip, CLIENT_PORT);
   const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) });
   if (!answer.ok) return { is: 'silent', why: answer.error.message };

@@ -19,6 +19,18 @@ export type PeersView =
   | { readonly is: 'silent'; readonly why: string }
   | { readonly is: 'answer'; readonly memberIDs: readonly string[]; readonly names: readonly string[] };
 
+/** The node that this member's Pod, or its volume, is on. */
+export type NodeView =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'gone'; readonly name: string }
+  | {
+      readonly is: 'present';
+      readonly name: string;
+      /** Somebody has declared that it is off and will not write any more. */
+      readonly outOfService: boolean;
+      readonly notReadySince?: number;
+    };
+
 export interface Observed {
   readonly now: number;
   /** What the API server said when it refused a step of the last pass. */
@@ -28,6 +40,11 @@ export interface Observed {
   readonly cluster: EtcdCluster | undefined;
   readonly pod: Holding<Pod>;
   readonly volume: Holding<PersistentVolumeClaim>;
+  readonly node: NodeView;
+  /** The data cannot be reached from any other node. Looked at only when the node is gone or out of service. */
+  readonly volumeOnNode: boolean;
+  /** After how long of silence a node counts as lost. */
+  readonly nodeLostAfterMs: number;
   readonly etcd: SelfView;
   readonly peers: PeersView;
   readonly images: ImagePolicy;
@@ -43,6 +60,8 @@ export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium =
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
 export const isClusterGoing = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;
+export const isDormant = (o: Observed): boolean => o.member.spec.dormant === true;
+export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';
 export const isClusterFormed = (o: Observed): boolean => o.cluster?.status?.clusterID !== undefined;
 
 /** This member's etcd has run as part of the cluster: its data directory must not be empty any more. */
@@ -62,13 +81,12 @@ export function conflicts(o: Observed): readonly string[] {
 
 /** What the member was made to have and this build cannot give: its Pod is never made with less. */
 export function notYet(o: Observed): readonly NotYet[] {
-  const { tls, restore, dormant } = o.member.spec;
+  const { tls, restore } = o.member.spec;
   const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
   return [
     ...say(Boolean(tls?.clientServerSecretRef ?? tls?.peerSecretRef ?? tls?.peerAutoTLS), 'TLS', 'tls'),
     ...say(restore !== undefined && !hasJoined(o), 'Restore', 'restore'),
-    ...say(dormant === true, 'Dormant', 'dormant'),
   ];
 }
 
@@ -78,22 +96,4 @@ export function forbiddenImage(o: Observed): string | undefined {
   return repository === undefined || isAllowed(o.images, repository)
     ? undefined
     : `image.repository ${repository} is not on the administrator's list of etcd images`;
-}
-
-/** Why the data of a member that had joined is gone, if it is. */
-export function dataLost(o: Observed): string | undefined {
-  if (!hasJoined(o)) return undefined;
-  const { name } = names(o);
-  if (!inMemory(o))
-    return o.volume.is === 'absent'
-      ? `PersistentVolumeClaim ${volumeClaimName(name)} is gone, and the data with it`
-      : undefined;
-  const recorded = o.member.status?.podUID;
-  if (o.pod.is === 'absent') return `Pod ${name} is gone, and the data in its memory with it`;
-  if (o.pod.is === 'foreign') return undefined;
-  if (o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded')
-    return `Pod ${name} has ended, and the data in its memory is gone`;
-  return recorded !== undefined && o.pod.object.metadata.uid !== recorded
-    ? `Pod ${name} was replaced, and the data in the memory of the old one is gone`
-    : undefined;
 }

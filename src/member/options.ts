@@ -70,6 +70,10 @@ export function optionFlags(options: EtcdOptions | undefined, version: string): 
   ];
 }
 
+/** Must be the same for all members, or they disagree on who is one: a version that lacks the flag has room for one. */
+export const learnerFlags = (most: number | undefined, version: string): readonly string[] =>
+  parse(version).minor < PLAIN_FLAGS ? [] : flag('max-learners', most);
+
 const GATES = '--feature-gates=';
 
 /** All flags that a cluster states. etcd takes the last of several lists of feature gates only, so they become one; ours win. */

@@ -1,17 +1,18 @@
 /** What the operator says about a member. */
-import { changedConditions, type Verdict, withVerdicts } from '../api/conditions.ts';
-import { DATA_LOST, type EtcdMemberStatus } from '../api/etcd-member.ts';
+import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
+import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { isPodReady } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import type { Notice } from '../runtime/plan.ts';
+import { provenLoss } from './evidence.ts';
 import {
   conflicts,
-  dataLost,
   forbiddenImage,
   isClusterGoing,
   isDeleting,
+  isDormant,
   names,
   notYet,
   type Observed,
@@ -22,7 +23,8 @@ const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
   const before = o.member.status ?? {};
   if (isDeleting(o) || isClusterGoing(o)) return before;
-  const facts: EtcdMemberStatus = { ...before, ...podFacts(o), ...etcdFacts(o) };
+  const { podName: _name, podUID: _uid, ...unparked } = before;
+  const facts: EtcdMemberStatus = { ...(isParked(o) ? unparked : before), ...podFacts(o), ...etcdFacts(o) };
   const unsupported = notYetVerdicts(notYet(o));
   const verdicts = [ready(o, facts, why), ...drift(o, facts), ...unsupported];
   const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
@@ -34,10 +36,13 @@ export function statusOf(o: Observed, why: string): EtcdMemberStatus {
   };
 }
 
+/** A parked member has no Pod, and on waking none that it could miss. */
+const isParked = (o: Observed): boolean => isDormant(o) && o.pod.is === 'absent';
+
 /** Kept from the last Pod while there is none: for data in memory, the uid is the record of what was lost. */
 const podFacts = (o: Observed): EtcdMemberStatus => ({
   ...(o.pod.is === 'ours' &&
-    dataLost(o) === undefined && {
+    provenLoss(o) === undefined && {
       podName: o.pod.object.metadata.name ?? '',
       podUID: o.pod.object.metadata.uid ?? '',
       replicas: 1,
@@ -53,9 +58,10 @@ const etcdFacts = (o: Observed): EtcdMemberStatus => {
 
 function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const no = (reason: string, message: string): Verdict => ({ type: 'Ready', status: 'False', reason, message });
-  const lost = dataLost(o);
+  const lost = provenLoss(o);
   if (conflicts(o).length > 0) return no('NameConflict', why);
-  if (lost !== undefined) return no(DATA_LOST, lost);
+  if (lost) return no(lost.reason, lost.message);
+  if (isDormant(o)) return no('Paused', 'the cluster is parked: the volume and the id are kept');
   const [unsupported] = notYet(o);
   const forbidden = forbiddenImage(o);
   if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
@@ -102,11 +108,23 @@ function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
       ];
 }
 
-const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched'];
+const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched', 'Paused'];
+
+/** That a new member is not ready yet is no news. */
+const isBeginning = (status: EtcdMemberStatus | undefined): boolean =>
+  findCondition(status?.conditions, 'Ready') === undefined;
 
 export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice[] {
   const changed = changedConditions(o.member.status?.conditions, after.conditions);
   return changed
-    .filter((c) => c.reason !== 'VersionMatched')
+    .filter((c) => c.reason !== 'VersionMatched' && !(c.reason === 'PodNotReady' && isBeginning(o.member.status)))
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
+
+/** Nobody waits for these; the uid of a Pod in memory counts only once its member has joined, and then the id is new too. */
+export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
+  if (before.memberID !== after.memberID || before.isVoter !== after.isVoter || before.version !== after.version)
+    return false;
+  const beginning = isBeginning(before) && findCondition(after.conditions, 'Ready')?.reason === 'PodNotReady';
+  return beginning || onlyWords(before.conditions, after.conditions);
+};

@@ -3,10 +3,10 @@ import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts
 import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { type Clock, deadline } from './clock.ts';
-import { type ExecuteOptions, execute, type Subject, type Write } from './execute.ts';
+import { type ExecuteOptions, execute, type Outcome, type Subject, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { Plan } from './plan.ts';
+import type { Call, Plan } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
 
 /** What a controller is, apart from the loop. */
@@ -17,11 +17,15 @@ export interface Brain<Observed, Status extends object> {
   readonly observe: (key: string, signal: AbortSignal, refusal: string | undefined) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status>;
+  /** Carries out the calls of its plans. */
+  readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
+  /** Whether a status differs from the one before in nothing that somebody waits for: several such changes become one write. */
+  readonly isMinor?: (before: Status, after: Status) => boolean;
   /** Lets go of what was kept for a key. */
   readonly forget?: (key: string) => void;
 }
 
-export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite'> {
+export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'mayWait'> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -33,6 +37,8 @@ export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite'> {
 export const PASS_DEADLINE_MS = 30_000;
 const CONCURRENCY = 256;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
+/** A minor change of status is told when it has stood for so long. */
+const HOLD_MS = 2_000;
 
 /** What was written to one kind. */
 interface Footprint {
@@ -58,6 +64,8 @@ export class Controller<Observed, Status extends object> {
   readonly #lastRule = new Map<string, string>();
   /** Per key, why the API server refused a step of the last pass: a fact for the next one. */
   readonly #refusals = new Map<string, string>();
+  /** Per key, since when a minor change of its status is held back. */
+  readonly #held = new Map<string, number>();
 
   constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
     this.#brain = brain;
@@ -105,9 +113,7 @@ export class Controller<Observed, Status extends object> {
       const plan = this.#brain.decide(observed);
       rule = plan.rule;
       this.#tell(key, plan);
-      await this.#execute(key, plan, observed, limit);
-      this.#refusals.delete(key);
-      return plan.steps.length > 0 || plan.latch ? 0 : plan.wakeAfter;
+      return this.#wake(key, plan, await this.#execute(key, plan, observed, limit));
     } catch (error) {
       result = isConflict(error) ? 'stale' : 'failed';
       return this.#failed(key, rule, error);
@@ -129,7 +135,31 @@ export class Controller<Observed, Status extends object> {
     this.#written.delete(key);
   }
 
-  async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<void> {
+  /** When to look again: at once after a change, and in time for what is held back. */
+  #wake(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
+    if (outcome.is === 'notNow') {
+      this.#refusals.set(key, outcome.why);
+      return outcome.retryMs;
+    }
+    this.#refusals.delete(key);
+    if (plan.steps.length > 0 || plan.latch) return 0;
+    const since = this.#held.get(key);
+    const left = since === undefined ? Number.POSITIVE_INFINITY : since + HOLD_MS - this.#options.clock.monotonic();
+    const wake = Math.min(plan.wakeAfter ?? Number.POSITIVE_INFINITY, Math.max(0, left));
+    return Number.isFinite(wake) ? wake : undefined;
+  }
+
+  /** Whether this change of status is minor and young. */
+  #mayWait(key: string, before: Status | undefined, after: Status): boolean {
+    const now = this.#options.clock.monotonic();
+    const since = this.#held.get(key) ?? now;
+    const waits = this.#brain.isMinor?.(before ?? ({} as Status), after) === true && now - since < HOLD_MS;
+    if (waits) this.#held.set(key, since);
+    else this.#held.delete(key);
+    return waits;
+  }
+
+  async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
     const onWrite = (write: Write): void => {
       const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
@@ -139,13 +169,16 @@ export class Controller<Observed, Status extends object> {
       this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
     };
     const subject = this.#brain.subject(observed);
-    await execute(plan, subject, this.#brain.resource, { ...this.#options, onWrite }, signal);
+    const { call, resource } = this.#brain;
+    const mayWait = (after: object): boolean => this.#mayWait(key, subject.status, after as Status);
+    return execute(plan, subject, resource, { ...this.#options, onWrite, mayWait, ...(call && { call }) }, signal);
   }
 
   #forget(key: string): undefined {
     this.#written.delete(key);
     this.#lastRule.delete(key);
     this.#refusals.delete(key);
+    this.#held.delete(key);
     this.#brain.forget?.(key);
   }
 
@@ -169,6 +202,7 @@ export class Controller<Observed, Status extends object> {
 
 const stepTarget = (step: Plan<object>['steps'][number]): string => {
   if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;
+  if (step.do === 'call') return `${step.call.name} ${step.call.target}`;
   const target = step.do === 'delete' ? step.what : step.to;
   return `${target.kind} ${target.name}`;
 };

@@ -1,10 +1,10 @@
-/** Carries out a plan: latch, steps in order, status, Events. Stops at the first step that fails. */
+/** Carries out a plan: what must be durable first, steps in order, status, Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
 import { type ApiError, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import type { Fields, Plan, Seen, Step } from './plan.ts';
+import { type Call, type Fields, NotNow, type Plan, type Seen, type Step } from './plan.ts';
 
 export interface ExecuteOptions {
   readonly client: Client;
@@ -12,7 +12,17 @@ export interface ExecuteOptions {
   /** Every kind that plans speak about, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
   readonly onWrite: (write: Write) => void;
+  /** Carries out calls; rejects with NotNow when the moment is wrong. */
+  readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
+  /** Whether a change of status can wait a little, so that several become one write. */
+  readonly mayWait: (after: object) => boolean;
 }
+
+/** How it went, if not all was done. */
+export type Outcome =
+  | { readonly is: 'done' }
+  /** Nothing is wrong but the moment. */
+  | { readonly is: 'notNow'; readonly why: string; readonly retryMs: number };
 
 /** A write that happened: the cache must have seen this version before the next decision about the same key. */
 export interface Write {
@@ -34,7 +44,7 @@ export async function execute<Status extends object>(
   resource: Resource<Subject<Status>>,
   options: ExecuteOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Outcome> {
   let current = subject;
   const writeStatus = async (after: Partial<Status>): Promise<void> => {
     const status = mergePatch(current.status, after);
@@ -44,11 +54,12 @@ export async function execute<Status extends object>(
     current = await options.client.patch(resource, { namespace, name }, body, { subresource: 'status', signal });
     report(options, resource, 'patch', current);
   };
-  if (plan.latch) await writeStatus({ ...current.status, ...plan.latch });
-  const refusal = await takeAll(plan.steps, options, signal);
-  await writeStatus(plan.status);
+  // The status says nothing that is not so before the steps: with a latch it is one write.
+  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch });
+  const { outcome, refusal } = await takeAll(plan.steps, options, signal);
+  if (!plan.latch && !options.mayWait(plan.status)) await writeStatus(plan.status);
   for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
-  if (!refusal) return;
+  if (!refusal) return outcome;
   options.recorder.record(resource, subject, {
     type: 'Warning',
     reason: 'Refused',
@@ -57,19 +68,22 @@ export async function execute<Status extends object>(
   throw refusal;
 }
 
-/** A step that is refused by policy must not keep the status from being told: it is returned, and thrown after that. */
+/** A step that is refused must not keep the status from being told: a refusal by policy is thrown after that. */
 async function takeAll(
   steps: readonly Step[],
   options: ExecuteOptions,
   signal: AbortSignal,
-): Promise<ApiError | undefined> {
-  try {
-    for (const step of steps) await take(step, options, signal);
-    return undefined;
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return error;
-  }
+): Promise<{ readonly outcome: Outcome; readonly refusal?: ApiError }> {
+  for (const step of steps)
+    try {
+      await take(step, options, signal);
+    } catch (error) {
+      if (error instanceof NotNow && step.do === 'call')
+        return { outcome: { is: 'notNow', why: error.message, retryMs: step.retryMs } };
+      if (!isRefusal(error)) throw error;
+      return { outcome: { is: 'done' }, refusal: error };
+    }
+  return { outcome: { is: 'done' } };
 }
 
 const report = (options: ExecuteOptions, resource: Resource, verb: string, object: KubeObject): void =>
@@ -105,6 +119,10 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
       const left = await client.delete(resource, refOf(step.what), preconditions, signal);
       if (left) return report(options, resource, 'delete', left);
       return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, gone: { name, uid } });
+    }
+    case 'call': {
+      if (!options.call) throw new Error(`a plan calls ${step.call.name}, and this controller makes no calls`);
+      return options.call(step.call, signal);
     }
   }
 }

@@ -23,7 +23,21 @@ export type Step =
   /** Server-side apply: these fields are ours, whoever changed them. */
   | { readonly do: 'apply'; readonly to: Seen; readonly fields: Fields }
   | { readonly do: 'patch'; readonly to: Seen; readonly fields: Fields; readonly subresource?: 'status' }
-  | { readonly do: 'delete'; readonly what: Seen };
+  | { readonly do: 'delete'; readonly what: Seen }
+  /** Anything outside Kubernetes, carried out by the controller's own `call`. When it is refused for now, it is tried again. */
+  | { readonly do: 'call'; readonly call: Call; readonly retryMs: number };
+
+/** A change that the controller makes itself; what else it says is between its rules and its `call`. */
+export interface Call {
+  /** For logs: what is done, and to what. */
+  readonly name: string;
+  readonly target: string;
+}
+
+/** How a call ends when nothing is wrong but the moment: the words are a fact for the next pass. */
+export class NotNow extends Error {
+  override readonly name = 'NotNow';
+}
 
 export interface Notice {
   readonly type: 'Normal' | 'Warning';
@@ -63,7 +77,7 @@ export interface NamedRule<Observed, Status extends object> {
 }
 
 /** The first rule that answers. The last rule of every list must answer always. */
-export function firstAnswer<Observed, Status extends object>(
+function firstAnswer<Observed, Status extends object>(
   rules: readonly NamedRule<Observed, Status>[],
   observed: Observed,
 ): { readonly name: string; readonly answer: Answer<Status> } {
@@ -72,6 +86,28 @@ export function firstAnswer<Observed, Status extends object>(
     if (answer) return { name, answer };
   }
   throw new Error('no rule answered');
+}
+
+/** The plan of the first rule that answers. `told` adds what holds for every rule: the status, Events, an earlier look. */
+export function planOf<Observed, Status extends object>(
+  rules: readonly NamedRule<Observed, Status>[],
+  observed: Observed,
+  told: (
+    name: string,
+    answer: Answer<Status>,
+  ) => { readonly status: Status; readonly notices: readonly Notice[]; readonly wakeAfter: number | undefined },
+): Plan<Status> {
+  const { name, answer } = firstAnswer(rules, observed);
+  const { status, notices, wakeAfter } = told(name, answer);
+  return {
+    rule: name,
+    why: answer.why,
+    ...(answer.latch && { latch: answer.latch }),
+    steps: answer.steps ?? [],
+    status,
+    notices: [...(answer.notice ? [answer.notice] : []), ...notices],
+    ...(wakeAfter !== undefined && { wakeAfter }),
+  };
 }
 
 /** The target of a step, from an object that was looked at. */

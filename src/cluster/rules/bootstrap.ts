@@ -2,17 +2,19 @@
 
 import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import type { EtcdMember } from '../../api/etcd-member.ts';
 import { clusterToken } from '../../api/names.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { unapplied } from '../asked.ts';
 import { seedMember } from '../build.ts';
 import {
+  evidence,
   identity,
   isEntryOf,
   isFormed,
+  isStaying,
   type MemberView,
+  nameOf,
   type Observed,
   readyCondition,
   SEED,
@@ -20,6 +22,7 @@ import {
   wanted,
 } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
+import { replacing } from './repair.ts';
 import { serviceSteps } from './services.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -62,13 +65,33 @@ export function bootstrap(o: Observed): Answered {
 
 /** Nothing was ever acknowledged before the id is recorded, so a seed that was made from an older spec is simply made again. */
 export function rebuildSeed(o: Observed): Answered {
-  if (isFormed(o) || o.seed.is !== 'ours' || o.etcd.is === 'answers') return undefined;
-  const old: EtcdMember = o.seed.object;
-  if (old.metadata.deletionTimestamp !== undefined || unapplied(o).length === 0) return undefined;
-  return {
-    why: `the spec was edited before the cluster existed: making member ${old.metadata.name} again`,
-    steps: [{ do: 'delete', what: seen('EtcdMember', old) }],
-  };
+  const seed = seedView(o);
+  if (isFormed(o) || !seed || !isStaying(seed) || o.etcd.is === 'answers') return undefined;
+  if (unapplied(o).length > 0)
+    return {
+      why: `the spec was edited before the cluster existed: making member ${nameOf(seed)} again`,
+      steps: [{ do: 'delete', what: seen('EtcdMember', seed.object) }],
+    };
+  return rebuildDeadSeed(o, seed);
+}
+
+/** A seed that dies in its very first start can leave a data directory that never elects a leader. */
+const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
+
+function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
+  const { repair } = o.cluster.status ?? {};
+  const began = seed.pod.is === 'present' && !seed.pod.ready ? (seed.pod.runningSince ?? undefined) : undefined;
+  const trouble = evidence(seed);
+  if (began === undefined && !trouble) return undefined;
+  const count = repair && repair.generation === o.cluster.metadata.generation ? repair.count : 0;
+  const since = Math.max(began ?? 0, Date.parse(seed.object.metadata.creationTimestamp ?? ''));
+  if (o.now - since < Math.min(DEAD_AFTER.maxMs, DEAD_AFTER.firstMs * 2 ** count)) return undefined;
+  return replacing(
+    o,
+    seed,
+    `member ${nameOf(seed)} runs and never answered${trouble ? ` (${trouble.reason}: ${trouble.message})` : ''}: making it again from nothing`,
+    count + 1,
+  );
 }
 
 /** The seed answers, and it is alone: its id is the cluster's id from now on. */

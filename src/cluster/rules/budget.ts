@@ -1,17 +1,18 @@
 /** The rule about the PodDisruptionBudget: node drains must not take the quorum. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
-import { desired } from '../asked.ts';
 import { budget, budgetPatch } from '../build.ts';
-import { quorumOf } from '../members-status.ts';
-import { isFormed, isVoter, type Observed, wantsBudget } from '../observed.ts';
+import { quorumOf } from '../gate.ts';
+import { desired, isDormant, isFormed, type Observed, wantsBudget } from '../observed.ts';
 
 /** Never below what the cluster has or is to have: a floor that follows a shrinking cluster would help it to shrink. */
-const floor = (o: Observed): number => quorumOf(Math.max(o.members.filter(isVoter).length, desired(o)));
+const voters = (o: Observed): number =>
+  o.members.filter((m) => m.object.status?.isVoter === true && !isDormant(m)).length;
+const floor = (o: Observed): number => quorumOf(Math.max(voters(o), desired(o)));
 
 export const repairBudget = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
   if (!isFormed(o)) return undefined;
-  const needed = wantsBudget(o.cluster) && o.members.some(isVoter);
+  const needed = wantsBudget(o.cluster) && voters(o) > 0;
   if (!needed)
     return o.budget.is === 'ours'
       ? {

@@ -1,9 +1,9 @@
 /** Rules about the cluster as a whole: is there anything to do, and towards which target. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
-import type { Answer } from '../../runtime/plan.ts';
+import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { blocked } from '../asked.ts';
-import { conflicts, isFormed, isLost, type Observed, wanted } from '../observed.ts';
+import { conflicts, isFormed, isLost, isStaying, type Observed, wanted } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -31,7 +31,7 @@ export const nameTaken = (o: Observed): Answered =>
         wakeAfter: RECHECK_MS,
       };
 
-/** An edit is taken up at once: no membership change can be half-done in a cluster of one. */
+/** An edit is taken up at once: what is half-done is judged anew in every pass, and a wrong edit is undone as soon as it is taken back. */
 export const adoptTarget = (o: Observed): Answered => {
   const { observed } = o.cluster.status ?? {};
   if (observed === undefined || blocked(o) !== undefined || sameJson(observed, wanted(o))) return undefined;
@@ -50,3 +50,18 @@ export const allMembersLost = (o: Observed): Answered =>
           'If the data is not needed, delete this EtcdCluster and create it again; otherwise restore a snapshot into a new one',
       }
     : undefined;
+
+/** Members must know what becomes of their volumes: when the cluster is gone, nobody can be asked any more. */
+export const tellPolicy = (o: Observed): Answered => {
+  const policy = o.cluster.spec.deletionPolicy;
+  const steps = o.members
+    .filter((m) => isStaying(m) && m.object.spec.deletionPolicy !== policy)
+    .map(
+      (m): Step => ({
+        do: 'patch',
+        to: seen('EtcdMember', m.object),
+        fields: { spec: { deletionPolicy: policy ?? null } },
+      }),
+    );
+  return steps.length === 0 ? undefined : { why: `deletionPolicy is ${policy ?? 'Delete'}`, steps };
+};

@@ -1,8 +1,21 @@
 /** Rules for a cluster that exists. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
+import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { desired } from '../asked.ts';
-import { isEntryOf, isReadyVoter, type Observed, readyCondition } from '../observed.ts';
+import { isHealthy, mayNotGo } from '../gate.ts';
+import {
+  desired,
+  entriesOf,
+  entryOf,
+  isReadyVoter,
+  isStaying,
+  type MemberView,
+  nameOf,
+  type Observed,
+  readyCondition,
+} from '../observed.ts';
+import { waitingLosses } from './repair.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -22,26 +35,53 @@ export const anotherCluster = (o: Observed): Answered => {
 
 /** Which members vote is etcd's to say; the client Service follows from it. */
 export const recordVoters = (o: Observed): Answered => {
-  if (o.etcd.is !== 'answers') return undefined;
-  const entries = o.etcd.members;
-  const steps = o.members.flatMap(({ object }): readonly Step[] => {
-    const isVoter = entries.some((e) => !e.isLearner && isEntryOf(e, object));
-    if ((object.status?.isVoter ?? false) === isVoter) return [];
-    return [{ do: 'patch', to: seen('EtcdMember', object), subresource: 'status', fields: { status: { isVoter } } }];
+  if (!entriesOf(o)) return undefined;
+  const steps = o.members.flatMap((m): readonly Step[] => {
+    const entry = entryOf(o, m);
+    const isVoter = entry?.isLearner === false;
+    // What a member that is not on the list was is told to whoever judges the list.
+    if ((!entry && isStaying(m)) || (m.object.status?.isVoter ?? false) === isVoter) return [];
+    return [{ do: 'patch', to: seen('EtcdMember', m.object), subresource: 'status', fields: { status: { isVoter } } }];
   });
   return steps.length === 0 ? undefined : { why: 'which members vote has changed', steps };
 };
 
-export const waitForMembers = (o: Observed): Answered => {
-  const waiting = o.members.filter((m) => !isReadyVoter(m));
-  if (o.members.length - waiting.length >= desired(o)) return undefined;
-  const reasons = waiting.map((m) => {
-    const ready = readyCondition(m.object);
-    const text = m.object.metadata.deletionTimestamp === undefined ? ready?.message : 'being deleted';
-    return `${m.object.metadata.name}: ${text ?? 'not looked at yet'}`;
-  });
-  return { why: `waiting for members to be ready (${reasons.join('; ')})`, wakeAfter: ASK_SOON_MS };
+/** Volumes of members that went are kept for a while, in case they are missed. */
+const QUARANTINE_MS = 7 * 24 * 60 * 60_000;
+
+const leftMs = (o: Observed, claim: PersistentVolumeClaim): number => {
+  const since = claim.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? claim.metadata.creationTimestamp ?? '';
+  return (Date.parse(since) || o.now) + QUARANTINE_MS - o.now;
 };
+
+export const expireVolumes = (o: Observed): Answered => {
+  const over = o.quarantined.filter((c) => c.metadata.deletionTimestamp === undefined && leftMs(o, c) <= 0);
+  if (over.length === 0) return undefined;
+  const steps = over.map((c): Step => ({ do: 'delete', what: seen('PersistentVolumeClaim', c, 'this version') }));
+  return { why: 'volumes of members that went a week ago are not needed any more', steps };
+};
+
+const isGood = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && (o.etcd.is !== 'answers' || isHealthy(o, m));
+
+export const waitForMembers = (o: Observed): Answered => {
+  const waiting = o.members.filter((m) => !isGood(o, m));
+  if (waiting.length === 0 && o.members.length === desired(o)) return undefined;
+  const losses = waitingLosses(o);
+  const reasons = waiting.map((m) => {
+    const text = isStaying(m) ? readyCondition(m.object)?.message : goingBecause(o, m);
+    return `${nameOf(m)}: ${text ?? 'not looked at yet'}`;
+  });
+  const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
+  const why =
+    losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})${refused}`;
+  return { why, wakeAfter: ASK_SOON_MS };
+};
+
+function goingBecause(o: Observed, m: MemberView): string {
+  const entry = entryOf(o, m);
+  const closed = entry && mayNotGo(o, entry);
+  return closed === undefined ? 'being deleted' : `being deleted, but etcd cannot let it go now: ${closed}`;
+}
 
 export const steady = (o: Observed): Answer<EtcdClusterStatus> =>
   o.etcd.is === 'silent'

@@ -1,15 +1,27 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { MEMBER_FINALIZER } from '../../api/names.ts';
-import { type Answer, seen } from '../../runtime/plan.ts';
-import { isClusterGoing, isDeleting, names, type Observed } from '../observed.ts';
+import { MEMBER_FINALIZER, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
+import { type Answer, type Step, seen } from '../../runtime/plan.ts';
+import { isClusterGoing, isDeleting, names, type Observed, retains } from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
-const RETRY_MS = 5_000;
+const RETRY_MS = 1_000;
+
+/** Kubernetes deletes the volume with its owner: one that is to stay must have none before the member goes. */
+function keepVolume(o: Observed): readonly Step[] {
+  if (!retains(o) || o.volume.is !== 'ours') return [];
+  const metadata = {
+    ownerReferences: null,
+    labels: { [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed' },
+    annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
+  };
+  return [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }];
+}
 
 const letGo = (o: Observed, why: string): Answered => ({
   why,
   steps: [
+    ...keepVolume(o),
     {
       do: 'patch',
       to: seen('EtcdMember', o.member, 'this version'),

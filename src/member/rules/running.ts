@@ -1,16 +1,24 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
-import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { MEMBER_FINALIZER, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../api/names.ts';
-import { isPodOver } from '../../api/pod.ts';
+import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
+import {
+  INITIAL_STATE_ANNOTATION,
+  MEMBER_FINALIZER,
+  ROLE_LABEL,
+  ROLE_VOTER,
+  volumeClaimName,
+} from '../../api/names.ts';
+import { isPodOver, isPodReady } from '../../api/pod.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { type ClusterState, memberPod, volumeClaim } from '../build.ts';
+import { evidenceOf, provenLoss } from '../evidence.ts';
 import {
   conflicts,
-  dataLost,
   forbiddenImage,
+  hasJoined,
   inMemory,
   isClusterFormed,
+  isDormant,
   names,
   notYet,
   type Observed,
@@ -35,10 +43,23 @@ export const cannotRun = (o: Observed): Answered => {
   return why === undefined ? undefined : { why };
 };
 
-/** An empty data directory must never come back under the name of a member that had joined. */
+/** An empty data directory must never come back under the name of a member that had joined: no Pod is made. */
 export const stopOnDataLoss = (o: Observed): Answered => {
-  const why = dataLost(o);
-  return why === undefined ? undefined : { why };
+  const loss = provenLoss(o);
+  return loss?.reason === EVIDENCE.dataLost ? { why: loss.message } : undefined;
+};
+
+/** An earlier operator makes the object first, and says later which members it is to join. */
+export const waitForJoinList = (o: Observed): Answered =>
+  o.member.spec.initialCluster === '' ? { why: 'waiting to be added to etcd' } : undefined;
+
+/** Parked: the Pod goes, and the volume, the id and the name stay. */
+export const park = (o: Observed): Answered => {
+  if (!isDormant(o)) return undefined;
+  if (o.pod.is !== 'ours') return { why: 'parked: it keeps its volume and its id' };
+  return o.pod.object.metadata.deletionTimestamp === undefined
+    ? { why: 'parking: the Pod goes, the volume stays', steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }] }
+    : { why: `parking: waiting for Pod ${names(o).name} to be gone` };
 };
 
 export const addFinalizer = (o: Observed): Answered => {
@@ -58,6 +79,19 @@ export const removeEndedPod = (o: Observed): Answered => {
   if (metadata.deletionTimestamp !== undefined) return { why: `waiting for the ended Pod ${metadata.name} to be gone` };
   return {
     why: `Pod ${metadata.name} has ended (${status?.reason ?? status?.phase}): making it again`,
+    steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }],
+  };
+};
+
+/** Who has not joined yet must start with the list that etcd has now: with any other it is turned away, again and again. */
+export const remakeJoiningPod = (o: Observed): Answered => {
+  if (o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap === true) return undefined;
+  const flags = o.pod.object.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
+  if (flags.includes(`--initial-cluster=${o.member.spec.initialCluster}`)) return undefined;
+  if (o.pod.object.metadata.deletionTimestamp !== undefined)
+    return { why: `waiting for Pod ${names(o).name} with an outdated list of members to be gone` };
+  return {
+    why: 'the members have changed since the Pod was made, and it has not joined yet: making it again',
     steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }],
   };
 };
@@ -83,24 +117,38 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   return { why: needsVolume ? 'making the volume and the Pod' : 'the Pod is missing', steps };
 };
 
-/** The client Service follows the role label. */
-export const labelRole = (o: Observed): Answered => {
+/** The client Service follows the role label, and the seed's next start the annotation. */
+export const markPod = (o: Observed): Answered => {
   if (o.pod.is !== 'ours') return undefined;
-  const labelled = o.pod.object.metadata.labels?.[ROLE_LABEL] === ROLE_VOTER;
-  if (labelled === votes(o)) return undefined;
-  const fields = { metadata: { labels: { [ROLE_LABEL]: votes(o) ? ROLE_VOTER : null } } };
+  const { labels = {}, annotations = {} } = o.pod.object.metadata;
+  const voter = votes(o);
+  const mayBegin = annotations[INITIAL_STATE_ANNOTATION] === 'new' && voter; // a seed votes as soon as there is a cluster
+  const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== voter;
+  if (!relabel && !mayBegin) return undefined;
+  const metadata = {
+    ...(relabel && { labels: { [ROLE_LABEL]: voter ? ROLE_VOTER : null } }),
+    ...(mayBegin && { annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } }),
+  };
   return {
-    why: votes(o) ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it',
-    steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields }],
+    why: voter ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it',
+    steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }],
   };
 };
 
+/** Without its id, a member is asked until it tells it; a Pod that becomes ready or not sends an event. */
 export const steady = (o: Observed): Answer<EtcdMemberStatus> => {
+  const evidence = evidenceOf(o);
+  if (evidence)
+    return {
+      why: evidence.message,
+      wakeAfter: evidence.leftMs > 0 ? Math.min(evidence.leftMs, ASK_AGAIN_MS) : ASK_AGAIN_MS,
+    };
   if (o.etcd.is !== 'silent') return { why: 'volume and Pod are as they should be', wakeAfter: ASK_AGAIN_MS };
-  const started = o.pod.is === 'ours' ? o.pod.object.status?.startTime : undefined;
-  const elapsed = started === undefined ? 0 : o.now - Date.parse(started);
+  const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
+  const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);
+  const ready = pod && isPodReady(pod);
   return {
-    why: `the Pod is ready, but etcd does not answer the operator: ${o.etcd.why}`,
-    wakeAfter: probeMs(elapsed, PROBE),
+    why: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not answer the operator: ${o.etcd.why}`,
+    wakeAfter: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : ASK_AGAIN_MS,
   };
 };

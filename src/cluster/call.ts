@@ -1,0 +1,46 @@
+/** Carries out the changes of a plan at etcd. What etcd refuses is a fact for the next pass, not a fault. */
+import type { Ask } from '../etcd/client.ts';
+import type { Answer, EtcdErrorKind } from '../etcd/errors.ts';
+import { atAny } from '../etcd/failover.ts';
+import type { MaintenancePort } from '../etcd/maintenance.ts';
+import type { MembersPort } from '../etcd/members.ts';
+import { type Call, NotNow } from '../runtime/plan.ts';
+import type { EtcdCall } from './changes.ts';
+
+export interface ChangePorts {
+  readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
+  readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm'>;
+}
+
+const CHANGE_TIMEOUT_MS = 5_000;
+/** It is as it should be already: somebody was faster, or an answer of ours got lost. */
+const DONE: readonly EtcdErrorKind[] = ['peerURLExists', 'notFound', 'notLearner'];
+
+const idOf = (hex: string): bigint => BigInt(`0x${hex}`);
+
+export async function carryOut(etcd: ChangePorts, step: Call, signal: AbortSignal): Promise<void> {
+  const call = step as EtcdCall;
+  const access = { cluster: call.cluster, clusterId: idOf(call.clusterID) };
+  const answer = await atAny<unknown>(
+    call.endpoints,
+    { timeoutMs: CHANGE_TIMEOUT_MS, signal, access },
+    { repeatable: false },
+    (ask) => once(etcd, call, ask),
+  );
+  if (!answer.ok && !DONE.includes(answer.error.kind)) throw new NotNow(`etcd refuses: ${answer.error.message}`);
+}
+
+function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Answer<unknown>> {
+  switch (call.name) {
+    case 'addLearner':
+      return etcd.members.add(ask, [call.peerURL], { learner: true });
+    case 'promote':
+      return etcd.members.promote(ask, idOf(call.id));
+    case 'remove':
+      return etcd.members.remove(ask, idOf(call.id));
+    case 'moveLeader':
+      return etcd.maintenance.moveLeader(ask, idOf(call.to));
+    case 'disarmCorrupt':
+      return etcd.maintenance.disarm(ask, { memberId: idOf(call.id), alarm: 'corrupt' });
+  }
+}

@@ -1,0 +1,56 @@
+/** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
+import { CLIENT_PORT } from '../api/names.ts';
+import type { Call, Step } from '../runtime/plan.ts';
+import { healthyVoters, leaderOf } from './gate.ts';
+import { type EtcdMemberEntry, identity, type MemberView, memberOf, type Observed } from './observed.ts';
+
+export type Change =
+  | { readonly name: 'addLearner'; readonly peerURL: string }
+  | { readonly name: 'promote'; readonly id: string }
+  | { readonly name: 'remove'; readonly id: string }
+  /** Asked of the leader only. */
+  | { readonly name: 'moveLeader'; readonly to: string }
+  | { readonly name: 'disarmCorrupt'; readonly id: string };
+
+export type EtcdCall = Change &
+  Call & {
+    /** `namespace/name` of the cluster. */
+    readonly cluster: string;
+    readonly clusterID: string;
+    /** Whom to ask, in this order. */
+    readonly endpoints: readonly string[];
+  };
+
+export const endpointsOf = ({ pod }: MemberView): readonly string[] => {
+  if (pod.is === 'absent' || pod.ip === undefined) return [];
+  const host = pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip;
+  return [`http://${host}:${CLIENT_PORT}`];
+};
+
+/** Healthy voters, the leader first: it need not ask anybody. */
+function speakers(o: Observed): readonly string[] {
+  const leader = leaderOf(o);
+  const order = [...healthyVoters(o)].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
+  return order.flatMap((entry) => {
+    const m = memberOf(o, entry);
+    return m ? endpointsOf(m) : [];
+  });
+}
+
+/** etcd refuses changes for some seconds after others: it is asked again so often. */
+const RETRY_MS = 500;
+
+export function change(o: Observed, what: Change, target: string, retryMs = RETRY_MS): Step {
+  const { namespace, name } = identity(o.cluster);
+  const call: EtcdCall = {
+    ...what,
+    target,
+    cluster: `${namespace}/${name}`,
+    clusterID: o.cluster.status?.clusterID ?? '',
+    endpoints: what.name === 'moveLeader' ? speakers(o).slice(0, 1) : speakers(o),
+  };
+  return { do: 'call', call, retryMs };
+}
+
+export const removal = (o: Observed, entry: EtcdMemberEntry): Step =>
+  change(o, { name: 'remove', id: entry.id }, entry.name || entry.peerURLs.join());

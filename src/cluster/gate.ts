@@ -1,0 +1,73 @@
+/** The one gate: whether a member may be taken away now. Everything that disrupts asks here, and nothing else decides it. */
+import {
+  type EtcdMemberEntry,
+  entriesOf,
+  isStaying,
+  type MemberView,
+  memberOf,
+  nameOf,
+  type Observed,
+  type SelfReport,
+} from './observed.ts';
+
+/** How many votes a decision needs. */
+export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1;
+
+/** A member that is further behind than this would not carry the cluster. etcd itself keeps about so much for stragglers. */
+const MAX_LAG = 5_000;
+
+const newest = (o: Observed): number => Math.max(0, ...o.members.map((m) => m.self?.applied ?? 0));
+
+/** Answers, follows a leader, has the data and nothing against it. A full database serves on. */
+export function isHealthy(o: Observed, m: MemberView): boolean {
+  const { self } = m;
+  if (!self || self.leader === undefined || self.alarms.includes('CORRUPT')) return false;
+  return newest(o) - self.applied <= MAX_LAG;
+}
+
+export const votersOf = (o: Observed): readonly EtcdMemberEntry[] => (entriesOf(o) ?? []).filter((e) => !e.isLearner);
+export const learnersOf = (o: Observed): readonly EtcdMemberEntry[] => (entriesOf(o) ?? []).filter((e) => e.isLearner);
+
+const healthySelf = (o: Observed, entry: EtcdMemberEntry): SelfReport | undefined => {
+  const m = memberOf(o, entry);
+  return m && isHealthy(o, m) ? m.self : undefined;
+};
+export const healthyVoters = (o: Observed): readonly EtcdMemberEntry[] =>
+  votersOf(o).filter((entry) => healthySelf(o, entry));
+
+/** Who leads, if all that can tell agree. */
+export function leaderOf(o: Observed): string | undefined {
+  const told = new Set(votersOf(o).flatMap((entry) => healthySelf(o, entry)?.leader ?? []));
+  return told.size === 1 ? [...told][0] : undefined;
+}
+
+const called = (o: Observed, entry: EtcdMemberEntry): string => {
+  const m = memberOf(o, entry);
+  return m ? nameOf(m) : entry.name || entry.peerURLs.join();
+};
+
+/** Members that are on their way out, and that etcd still counts. */
+const leaving = (o: Observed): readonly EtcdMemberEntry[] =>
+  (entriesOf(o) ?? []).filter((entry) => {
+    const m = memberOf(o, entry);
+    return m && !isStaying(m);
+  });
+
+/**
+ * Why this member may not be taken away now; `undefined` when it may. A learner has no vote to lose. Without a voter, all
+ * others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there.
+ */
+export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefined {
+  const entries = entriesOf(o);
+  if (!entries) return 'etcd does not answer';
+  if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
+  if (victim.isLearner) return undefined;
+  const others = votersOf(o).filter((entry) => entry.id !== victim.id);
+  if (others.length === 0) return 'it is the only one that votes';
+  const sick = others.filter((entry) => !healthySelf(o, entry)).map((entry) => called(o, entry));
+  if (sick.length > 0) return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
+  // One that is down already takes nothing away by going, whoever else is on the way out.
+  if (!healthySelf(o, victim)) return undefined;
+  const going = leaving(o).filter((entry) => entry.id !== victim.id && !entry.isLearner);
+  return going.length > 0 ? `${going.map((entry) => called(o, entry)).join(', ')} goes first` : undefined;
+}
