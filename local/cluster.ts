@@ -1,8 +1,8 @@
 /** The real Kubernetes on this machine: `up` brings it to a state where Pods, Services, DNS and volumes work; `down` leaves no trace of it. */
-import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { withUndo } from '../tools/interrupt.ts';
-import { cacheDir, root } from '../tools/paths.ts';
+import { root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, step } from '../tools/terminal.ts';
 import { dns, s3, storage } from './addons.ts';
@@ -13,6 +13,7 @@ import { waitFor } from './daemon.ts';
 import { installPackages, requireNodesHost } from './host.ts';
 import { baseImages, type EtcdMinor, etcdImageArchive, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
 import { withLock } from './lock.ts';
+import { saveLogs } from './logs.ts';
 import {
   controlPlaneIp,
   dnsIp,
@@ -155,7 +156,7 @@ async function createOrUndo(name: ClusterName, images: readonly Archive[], withS
       complete = true;
       return cluster;
     } catch (error) {
-      const logs = saveLogs(name);
+      const logs = await saveLogs(name);
       throw error instanceof Failure ? new Failure(`${error.message}\nAll logs are in ${logs}`) : error;
     }
   });
@@ -316,14 +317,4 @@ async function remove(name: ClusterName): Promise<void> {
   if (mounts.includes(` ${clusterDir(name)}/`))
     throw new Failure(`Something is still mounted under ${clusterDir(name)}: unmount it, then run ./dev down again.`);
   rmSync(clusterDir(name), { recursive: true, force: true });
-}
-
-/** Copies the daemons' logs to where they outlive the cluster. */
-export function saveLogs(name: ClusterName): string {
-  const target = join(cacheDir, 'logs', name);
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target, { recursive: true });
-  const source = join(clusterDir(name), 'logs');
-  if (existsSync(source)) cpSync(source, target, { recursive: true });
-  return target;
 }

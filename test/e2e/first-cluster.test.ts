@@ -1,7 +1,6 @@
 /** The journey of a new user: create, use, break, delete; and what is refused at the door. */
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
-import { aTenant, conditionOf, KIND, MEMBER_KIND } from '../support/journey.ts';
+import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND } from '../support/journey.ts';
 
 describe('a single-member cluster', () => {
   test('comes up, takes a key through its Service, and says so in its status', async () => {
@@ -12,7 +11,7 @@ describe('a single-member cluster', () => {
     expect(cluster.status?.clusterID).toMatch(/^[0-9a-f]{16}$/);
     expect(await tenant.etcdctl('first', 'put', 'a', '1')).toBe('OK');
     expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only')).toBe('1');
-    await eventually(async () => {
+    await becomes('the status to say that all is well', async () => {
       const settled = await tenant.get(KIND, 'first');
       expect(conditionOf(settled, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
       expect(conditionOf(settled, 'Progressing')).toMatchObject({ status: 'False', reason: 'Reconciled' });
@@ -32,7 +31,7 @@ describe('a single-member cluster', () => {
     const [pod] = await tenant.list('pods');
     await tenant.kubectl('delete', 'pod', pod?.metadata.name ?? '', '--wait=true');
 
-    await eventually(async () =>
+    await becomes('the key to be there', async () =>
       expect(await tenant.etcdctl('phoenix', 'get', 'kept', '--print-value-only')).toBe('yes'),
     );
     const after = await tenant.available('phoenix');
@@ -48,7 +47,7 @@ describe('a single-member cluster', () => {
     const volume = String(claim?.spec['volumeName']);
     await tenant.kubectl('delete', KIND, 'gone', '--wait=true');
 
-    await eventually(async () => {
+    await becomes('nothing to be left', async () => {
       for (const kind of [MEMBER_KIND, 'pods', 'pvc', 'services']) expect(await tenant.list(kind)).toEqual([]);
       expect(await tenant.kubectl('get', 'pv', '-o', 'name')).not.toContain(volume);
     });
@@ -64,7 +63,7 @@ describe('a single-member cluster', () => {
     await tenant.kubectl('annotate', MEMBER_KIND, name, 'etcd-operator.cozystack.io/allow-deletion=true');
     await tenant.kubectl('delete', MEMBER_KIND, name, '--wait=true');
 
-    await eventually(async () => {
+    await becomes('the loss to be told', async () => {
       const cluster = await tenant.get(KIND, 'lost');
       expect(conditionOf(cluster, 'Available')).toMatchObject({ status: 'False', reason: 'AllMembersLost' });
       expect(cluster.status?.clusterID).toBe(before.status?.clusterID);

@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { type LocalCluster, running } from '../../local/cluster.ts';
 import { ETCD_VERSIONS } from '../../local/images.ts';
+import { eventually } from './processes.ts';
 
 export const KIND = 'etcdclusters.etcd-operator.cozystack.io';
 export const MEMBER_KIND = 'etcdmembers.etcd-operator.cozystack.io';
@@ -10,6 +11,12 @@ export async function testCluster(): Promise<LocalCluster> {
   const cluster = await running('test');
   if (!cluster) throw new Error('the test cluster is not running: ./dev test e2e starts it');
   return cluster;
+}
+
+/** Waits for what a user would wait for: asks again until the assertion holds. */
+export async function becomes<T>(what: string, assertion: () => Promise<T>, everyMs = 250): Promise<T> {
+  const met = async (): Promise<{ readonly value: T }> => ({ value: await assertion() });
+  return (await eventually(what, met, { timeoutMs: 60_000, everyMs })).value;
 }
 
 export interface Condition {

@@ -27,8 +27,6 @@ function refuseArguments(command: string, args: readonly string[]): void {
 
 export async function up(args: readonly string[]): Promise<number> {
   refuseArguments('up', args);
-  const { requireNodesHost } = await import('../../local/host.ts');
-  await requireNodesHost();
   const local = await import('../../local/cluster.ts');
   const cluster = await local.up('demo', { s3: true, etcd: ['3.5', '3.6', '3.7'] });
   say(

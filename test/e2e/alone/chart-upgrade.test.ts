@@ -6,8 +6,7 @@ import { PAUSE_IMAGE } from '../../../local/images.ts';
 import { operatorImage, operatorValues } from '../../../local/operator.ts';
 import { LEASE_NAME } from '../../../src/api/names.ts';
 import { chartDir, root } from '../../../tools/paths.ts';
-import { eventually } from '../../support/eventually.ts';
-import { aTenant, KIND, MEMBER_KIND, type Tenant } from '../../support/journey.ts';
+import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../../support/journey.ts';
 
 const RELEASE = 'old';
 const DEPLOYMENT = 'old-etcd-operator';
@@ -54,7 +53,7 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
 
   const after = await tenant.get('deployment', DEPLOYMENT);
   expect(after.metadata.uid).toBe(before.metadata.uid);
-  const [pod, ...others] = await eventually(async () => {
+  const [pod, ...others] = await becomes('one Pod of the operator', async () => {
     const pods = await tenant.list('pods', '-l', `app.kubernetes.io/instance=${RELEASE}`);
     expect(pods).toHaveLength(1);
     return pods;
@@ -68,8 +67,8 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
   expect(await holder(tenant)).toBe(`${DEPLOYMENT}-go_1`);
   expect(await tenant.list(MEMBER_KIND)).toEqual([]);
 
-  await eventually(async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
+  await becomes('the new one to lead', async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
   await tenant.available('patient');
   await tenant.kubectl('delete', KIND, 'patient', '--wait=true'); // while its operator is there to let the members go
-  await eventually(async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));
+  await becomes('its members to be gone', async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));
 });

@@ -17,8 +17,7 @@ import {
   uncordon,
 } from '../../../local/faults.ts';
 import { BUSYBOX_IMAGE } from '../../../local/images.ts';
-import { eventually } from '../../support/eventually.ts';
-import { testCluster } from '../../support/journey.ts';
+import { becomes, testCluster } from '../../support/journey.ts';
 
 let cluster: LocalCluster;
 beforeAll(async () => {
@@ -97,7 +96,7 @@ test('killed containers are started again by their kubelet', async () => {
   const shell = await aShell('node-2');
   killContainers(cluster, 'node-2');
   const restarts = ['get', 'pod', shell.name, '-o', 'jsonpath={.status.containerStatuses[0].restartCount}'];
-  await eventually(async () => expect(await cluster.kubectl(restarts)).toBe('1'));
+  await becomes('the container to be started again', async () => expect(await cluster.kubectl(restarts)).toBe('1'));
   await cluster.kubectl(['wait', '--for=condition=Ready', `pod/${shell.name}`, '--timeout=60s']);
 });
 

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
-import { eventually } from '../../support/eventually.ts';
-import { aTenant, KIND, MEMBER_KIND, testCluster } from '../../support/journey.ts';
+import { aTenant, becomes, KIND, MEMBER_KIND, testCluster } from '../../support/journey.ts';
 
 const killOperator = async (): Promise<void> => {
   const cluster = await testCluster();
@@ -13,7 +12,7 @@ const killOperator = async (): Promise<void> => {
 test('a cluster that is being made while the operator is killed comes up with one seed', async () => {
   const tenant = await aTenant();
   await tenant.create('survivor');
-  await eventually(async () => expect(await tenant.list(MEMBER_KIND)).toHaveLength(1), 20_000, 50);
+  await becomes('one member', async () => expect(await tenant.list(MEMBER_KIND)).toHaveLength(1), 50);
   await killOperator();
 
   await tenant.available('survivor');
@@ -33,7 +32,9 @@ test('etcd serves while the operator is away, and what happened meanwhile is men
   await tenant.kubectl('delete', 'pod', '--all', '--wait=true');
 
   await tenant.cluster.kubectl([...operator, '--replicas=1']);
-  await eventually(async () => expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only')).toBe('1'));
+  await becomes('the key to be there', async () =>
+    expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only')).toBe('1'),
+  );
 });
 
 test('nothing is written for a cluster at rest', async () => {

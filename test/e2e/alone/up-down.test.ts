@@ -10,8 +10,7 @@ import { isAlive } from '../../../local/daemon.ts';
 import { clusterCgroup, clusterDir, clusterId, hostLink, readState, writeState } from '../../../local/state.ts';
 import { root } from '../../../tools/paths.ts';
 import { run } from '../../../tools/process.ts';
-import { eventually } from '../../support/eventually.ts';
-import { testCluster } from '../../support/journey.ts';
+import { becomes, testCluster } from '../../support/journey.ts';
 
 afterAll(() => down('scratch'));
 
@@ -85,7 +84,7 @@ test('up notices a dead API server and makes the cluster anew, with the machineâ
   onTestFinished(() => writeFileSync(setting, before));
   const apiServer = readState('scratch')?.controlPlane[1] ?? 0;
   process.kill(apiServer, 'SIGKILL');
-  await eventually(async () => expect(await running('scratch')).toBeUndefined());
+  await becomes('the cluster to be down', async () => expect(await running('scratch')).toBeUndefined());
   const scratch = await up('scratch');
   expect(await scratch.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
   expect(readFileSync(setting, 'utf8').trim()).toBe('999999');
