@@ -1,19 +1,18 @@
 /**
  * How fast a database is streamed, verified, to nowhere, against `etcdctl snapshot save` to a file in memory (it cannot
- * save to nowhere: it renames), taking turns, on loopback and over a wire of 2 ms round trip. Goals: 0.9 and 0.8 of its
- * throughput, and less than 200 MiB of memory.
+ * save to nowhere: it renames), taking turns, on loopback and from a network namespace at the end of a wire of 2 ms round
+ * trip. Goals: 0.9 and 0.8 of its throughput, and less than 200 MiB of memory.
  */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from '../local/binaries.ts';
-import { ask, type EtcdLab, type Node, startLab } from '../test/support/etcd.ts';
+import { ask, type EtcdLab, initialCluster, type Node, startLab } from '../test/support/etcd.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
 import { root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
+import { startLongWire } from './support/long-wire.ts';
 
 export const about = 'a snapshot of 500 MiB, ours against etcdctl’s';
 
@@ -21,6 +20,13 @@ const DATABASE_MIB = 500;
 const RUNS = 5;
 const ONE_WAY_MS = 1;
 const MIB = 1024 ** 2;
+
+/** Where both programs are run, and how they reach the member from there. */
+interface Place {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly prefix: readonly string[];
+}
 
 interface Reading {
   readonly bytes: number;
@@ -31,21 +37,23 @@ interface Reading {
 
 export async function measure(progress: (detail: string) => void): Promise<readonly Figure[]> {
   const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-  const lab = await startLab({ parent: memory });
+  const wire = await startLongWire(ONE_WAY_MS);
+  const lab = await startLab({ parent: memory, versions: ['3.6.16'] });
   try {
     progress(`filling a database of ${DATABASE_MIB} MiB`);
-    const node = await lab.seed({ version: '3.6.16', flags: [`--quota-backend-bytes=${4 * 1024 ** 3}`] });
+    const flags = [`--quota-backend-bytes=${4 * 1024 ** 3}`];
+    const node = lab.node('m0', { version: '3.6.16', flags });
+    const far = { name: '2 ms round trip', endpoint: `http://${wire.address}:2379`, prefix: wire.farEnd };
+    const near = { name: 'loopback', endpoint: node.endpoint, prefix: [] };
+    flags.push(`--listen-client-urls=${near.endpoint},${far.endpoint}`); // the last word on it counts
+    node.start({ initialCluster: initialCluster([node]), state: 'new' });
+    await node.ready();
     await fill(lab, node);
-    const near = await compare('loopback', node.endpoint, lab, progress);
-    const wire = await longWire(node);
-    try {
-      const trip = await roundTrip(lab, node.endpoint, wire.endpoint);
-      return [...near, trip, ...(await compare('2 ms round trip', wire.endpoint, lab, progress))];
-    } finally {
-      wire.close();
-    }
+    const figures = await compare(near, lab, progress);
+    return [...figures, await roundTrip(near, far), ...(await compare(far, lab, progress))];
   } finally {
     await lab.close();
+    await wire.close();
   }
 }
 
@@ -59,18 +67,14 @@ async function fill(lab: EtcdLab, node: Node): Promise<void> {
   await lab.client.maintenance.defragment(ask(node, 120_000));
 }
 
-async function compare(
-  where: string,
-  endpoint: string,
-  lab: EtcdLab,
-  progress: (detail: string) => void,
-): Promise<readonly Figure[]> {
+async function compare(place: Place, lab: EtcdLab, progress: (detail: string) => void): Promise<readonly Figure[]> {
+  const { name: where } = place;
   const ours: Reading[] = [];
   const theirs: number[] = [];
   for (let round = 0; round <= RUNS; round++) {
     progress(`${where}, ${round === 0 ? 'warming up' : `run ${round} of ${RUNS}`}`);
-    const mine = await read(endpoint);
-    const etcdctl = await save(endpoint, join(lab.folder, 'saved.db'));
+    const mine = await read(place);
+    const etcdctl = await save(place, join(lab.folder, 'saved.db'));
     if (round === 0) continue;
     ours.push(mine);
     theirs.push(mine.bytes / MIB / (etcdctl / 1000));
@@ -97,15 +101,23 @@ async function compare(
   ];
 }
 
-async function read(endpoint: string): Promise<Reading> {
-  const { stdout } = await run(process.execPath, [join(root, 'bench/support/read-snapshot.ts'), endpoint]);
-  return JSON.parse(stdout) as Reading;
+const runAt = ({ prefix }: Place, ...command: readonly string[]): ReturnType<typeof run> => {
+  const [program = '', ...args] = [...prefix, ...command];
+  return run(program, args);
+};
+
+async function asked<T>(place: Place, program: string): Promise<T> {
+  const { stdout } = await runAt(place, process.execPath, join(root, 'bench', 'support', program), place.endpoint);
+  return JSON.parse(stdout) as T;
 }
 
+const read = (place: Place): Promise<Reading> => asked<Reading>(place, 'read-snapshot.ts');
+
 /** By its own clock, which begins with the request: starting the program does not count on either side. */
-async function save(endpoint: string, file: string): Promise<number> {
+async function save(place: Place, file: string): Promise<number> {
   const { 'etcd-3.6': folder } = await build(['etcd-3.6']);
-  const { stderr } = await run(join(folder, 'etcdctl'), [`--endpoints=${endpoint}`, 'snapshot', 'save', file]);
+  const etcdctl = [join(folder, 'etcdctl'), `--endpoints=${place.endpoint}`];
+  const { stderr } = await runAt(place, ...etcdctl, 'snapshot', 'save', file);
   rmSync(file);
   const [, took = ''] = /"fetched snapshot".*?"took":"([^"]+)"/.exec(stderr) ?? [];
   const [, minutes = '0', seconds] = /^(?:(\d+)m)?([\d.]+)s$/.exec(took) ?? [];
@@ -113,28 +125,10 @@ async function save(endpoint: string, file: string): Promise<number> {
   return (Number(minutes) * 60 + Number(seconds)) * 1000;
 }
 
-async function longWire(node: Node): Promise<{ readonly endpoint: string; readonly close: () => void }> {
-  const child = spawn(
-    process.execPath,
-    [join(root, 'bench/support/delay.ts'), node.address, '2379', String(ONE_WAY_MS)],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  return { endpoint: `http://127.0.0.1:${port.toString().trim()}`, close: () => void child.kill() };
-}
-
 /** What the wire really adds: a small question over it, less one without it. */
-async function roundTrip(lab: EtcdLab, near: string, far: string): Promise<Figure> {
-  const usual = async (endpoint: string): Promise<number> => {
-    const samples: number[] = [];
-    for (let i = 0; i < 100; i++) {
-      const started = performance.now();
-      await lab.client.status({ endpoint, timeoutMs: 5_000 });
-      samples.push((performance.now() - started) * 1000);
-    }
-    return summarise(endpoint, samples).median;
-  };
+async function roundTrip(near: Place, far: Place): Promise<Figure> {
   const samples: number[] = [];
-  for (let i = 0; i < 3; i++) samples.push((await usual(far)) - (await usual(near)));
+  for (let i = 0; i < 3; i++)
+    samples.push((await asked<number>(far, 'round-trip.ts')) - (await asked<number>(near, 'round-trip.ts')));
   return summarise('2 ms round trip: what the wire adds to a call', samples, 'µs');
 }

@@ -41,6 +41,7 @@ const PARTS = {
   coredns: [{ package: 'github.com/coredns/coredns', name: 'coredns' }],
   helm: [{ package: 'helm.sh/helm/v4/cmd/helm', name: 'helm' }],
   'local-path-provisioner': [{ package: 'github.com/rancher/local-path-provisioner', name: 'local-path-provisioner' }],
+  'long-wire': [{ package: '.', name: 'long-wire' }],
   pause: [{ package: '.', name: 'pause' }],
   versitygw: [{ package: 'github.com/versity/versitygw/cmd/versitygw', name: 'versitygw' }],
 } as const satisfies Record<string, readonly Program[]>;
@@ -63,6 +64,7 @@ const NEEDS_MIB: Readonly<Record<Part, number>> = {
   'etcd-3.5.10': 400,
   'etcd-3.6': 400,
   'etcd-3.7': 400,
+  'long-wire': 100,
   pause: 100,
 };
 
