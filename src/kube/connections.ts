@@ -1,4 +1,6 @@
 /** The pool of connections to one API server with one identity: usually a single HTTP/2 connection that carries everything. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, buildConnector } from 'undici';
 import type { Identity } from './identity.ts';
@@ -6,6 +8,7 @@ import type { Identity } from './identity.ts';
 /** While the first connection is being made, others wait for it at most this long. */
 const WAIT_MS = 1_000;
 const NEVER_MS = 24 * 3_600_000;
+const STREAM_OPENED = 'http2.client.stream.created';
 
 export class Connections {
   readonly agent: Agent;
@@ -15,6 +18,7 @@ export class Connections {
   #opened: (() => void) | undefined;
 
   constructor(identity: Identity) {
+    listenToEveryStream();
     this.agent = new Agent({
       allowH2: true,
       bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
@@ -66,11 +70,22 @@ export class Connections {
 }
 
 /**
- * undici 8.12 stops listening to a socket before the socket has ended: an error that comes after that has no listener, and one such
- * error ends the process. By then nobody waits for that socket any more, so it is enough that somebody listens.
+ * undici 8.12 stops listening to some HTTP/2 streams before they have ended: when their connection breaks after that, each tells an
+ * error that nobody hears, and one such error ends the process. By then nobody waits for that stream any more, so it is enough
+ * that somebody listens. undici does not show its streams; Node tells of every one that this process opens.
  */
-function connector({ ca, cert, key, serverName }: Identity): buildConnector.connector {
-  const connect = buildConnector({
+function listenToEveryStream(): void {
+  unsubscribe(STREAM_OPENED, listen); // once is enough
+  subscribe(STREAM_OPENED, listen);
+}
+
+const listen = (message: unknown): void =>
+  void (message as { readonly stream: EventEmitter }).stream.on('error', unheard);
+
+export function unheard(): void {}
+
+const connector = ({ ca, cert, key, serverName }: Identity): buildConnector.connector =>
+  buildConnector({
     allowH2: true,
     timeout: 5_000,
     ...(ca && { ca }),
@@ -78,9 +93,3 @@ function connector({ ca, cert, key, serverName }: Identity): buildConnector.conn
     ...(key && { key }),
     ...(serverName && { servername: serverName }),
   });
-  return (options, callback) =>
-    connect(options, (...answer) => {
-      answer[1]?.on('error', () => undefined);
-      callback(...answer);
-    });
-}
