@@ -69,7 +69,7 @@ export type EtcdView =
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** What the API server or etcd said when it refused a step of the last pass. */
+  /** Who refused a step of the last pass, and why, as a sentence. */
   readonly refusal: string | undefined;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };

@@ -145,8 +145,11 @@ test('a wait says what it waits for, in the words of whoever is in the way', () 
 });
 
 test('what the API server refuses is told', () => {
-  const o = world({ ...LATCHED, progressDeadline: SOON }, false, { ...lost, refusal: 'exceeded quota' });
-  expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses it: exceeded quota');
+  const o = world({ ...LATCHED, progressDeadline: SOON }, false, {
+    ...lost,
+    refusal: 'the API server refuses: exceeded quota',
+  });
+  expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
 });
 
 test('a loss says what a person can do', () => {

@@ -65,7 +65,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const before = o.cluster.status ?? {};
   if (rule === 'beingDeleted') return before;
   const latched: EtcdClusterStatus = { ...before, ...answer.latch };
-  const refused = o.refusal === undefined ? '' : `; the API server refuses it: ${o.refusal}`;
+  const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
   const s = situation(o, latched, rule, answer.why + refused);
   const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined;

@@ -268,8 +268,8 @@ describe('the status', () => {
   });
 
   test('it tells why the API server refuses the Pod', () => {
-    const { status } = decide(fresh({ refusal: 'exceeded quota' }));
-    expect(status.conditions?.[0]?.message).toContain('the API server refuses to make it: exceeded quota');
+    const { status } = decide(fresh({ refusal: 'the API server refuses: exceeded quota' }));
+    expect(status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
   });
 
   test('it names what is in the way of the Pod', () => {

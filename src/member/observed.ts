@@ -33,7 +33,7 @@ export type NodeView =
 
 export interface Observed {
   readonly now: number;
-  /** What the API server said when it refused a step of the last pass. */
+  /** Who refused a step of the last pass, and why, as a sentence. */
   readonly refusal: string | undefined;
   readonly member: EtcdMember;
   /** The cluster that controls this member; not one that merely has its name. */

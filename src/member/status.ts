@@ -75,8 +75,7 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   return { type: 'Ready', status: 'True', reason: 'PodReady', message: 'the Pod is ready and etcd has its id' };
 }
 
-const refused = (o: Observed): string =>
-  o.refusal === undefined ? '' : `; the API server refuses to make it: ${o.refusal}`;
+const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);
 
 /** Why a Pod is not ready, in the words of whoever is in the way: scheduler, kubelet, image, container. */
 function podTrouble(pod: Pod): string {

@@ -7,7 +7,7 @@ import { systemClock } from './clock.ts';
 import { type Brain, Controller } from './controller.ts';
 import { createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { type Plan, seen } from './plan.ts';
+import { type Call, NotNow, type Plan, seen } from './plan.ts';
 
 type Thing = KubeObject & { readonly status?: { readonly told?: string } };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
@@ -28,7 +28,12 @@ interface Observed {
 }
 
 /** A controller of Things made of Parts, on a model of the API server. */
-function aController(decide: (observed: Observed) => Plan<{ told?: string }>, admit?: () => never) {
+function aController(
+  decide: (observed: Observed) => Plan<{ told?: string }>,
+  admit?: () => never,
+  call?: (call: Call) => Promise<void>,
+  isMinor?: (before: { told?: string }) => boolean,
+) {
   const server = new ModelApiServer(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
   );
@@ -57,6 +62,8 @@ function aController(decide: (observed: Observed) => Plan<{ told?: string }>, ad
     },
     subject: ({ thing }) => thing,
     decide,
+    ...(call && { call }),
+    ...(isMinor && { isMinor }),
   };
   const told: string[] = [];
   const controller = new Controller(brain, {
@@ -151,8 +158,71 @@ test('what the server refuses is a fact for the next pass and an Event, and the 
   await server.create(things, aThing());
   await settle(300);
   expect(told).toContain('refused by the API server: the quota is used up');
-  expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'the quota is used up']);
-  expect((await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told).toBe('the quota is used up');
+  expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([
+    undefined,
+    'the API server refuses: the quota is used up',
+  ]);
+  expect((await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told).toBe(
+    'the API server refuses: the quota is used up',
+  );
+  stop();
+});
+
+test('a call that is refused for now is tried again after its own pause, and the next pass knows why', async () => {
+  const asked: string[] = [];
+  const { server, observed, stop } = aController(
+    ({ refusal }) =>
+      plan(
+        asked.length < 3
+          ? {
+              steps: [{ do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 5 }],
+              status: { told: refusal ?? '' },
+            }
+          : {},
+      ),
+    undefined,
+    ({ name }) => {
+      asked.push(name);
+      return Promise.reject(new NotNow('etcd refuses: not in sync'));
+    },
+  );
+  await server.create(things, aThing());
+  await settle(200);
+  expect(asked).toEqual(['promote', 'promote', 'promote']);
+  expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'etcd refuses: not in sync']);
+  stop();
+});
+
+test('steps that somebody undoes at once are repeated with growing pauses', async () => {
+  const { server, observed, stop } = aController(({ thing }) =>
+    plan({ steps: [{ do: 'patch', to: seen('Thing', thing), fields: {} }] }),
+  );
+  await server.create(things, aThing());
+  await settle(250);
+  expect(observed.length).toBeGreaterThan(3);
+  expect(observed.length).toBeLessThan(8);
+  stop();
+});
+
+test('a minor change of status waits for others, and is told when it has stood', async () => {
+  let words = 'first';
+  const { server, controller, stop } = aController(
+    () => plan({ status: { told: words } }),
+    undefined,
+    undefined,
+    (before) => before.told !== undefined,
+  );
+  const told = async (): Promise<string | undefined> =>
+    (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+  await server.create(things, aThing());
+  await settle();
+  expect(await told()).toBe('first');
+  words = 'second';
+  controller.enqueue('n/a');
+  await settle();
+  expect(await told()).toBe('first');
+  await settle(2_100);
+  expect(await told()).toBe('second');
   stop();
 });
 

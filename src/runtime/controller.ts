@@ -2,6 +2,7 @@
 import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
 import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
+import { backoffMs } from '../lib/backoff.ts';
 import { type Clock, deadline } from './clock.ts';
 import { type ExecuteOptions, execute, type Outcome, type Subject, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
@@ -13,7 +14,7 @@ import { Queue, type Reason } from './queue.ts';
 export interface Brain<Observed, Status extends object> {
   readonly name: string;
   readonly resource: Resource<Subject<Status>>;
-  /** All facts for one key; `undefined` when the object is gone. A refusal is what the server said to the last step. */
+  /** All facts for one key; `undefined` when the object is gone. A refusal says who refused the last step, and why. */
   readonly observe: (key: string, signal: AbortSignal, refusal: string | undefined) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status>;
@@ -37,6 +38,8 @@ export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'cal
 export const PASS_DEADLINE_MS = 30_000;
 const CONCURRENCY = 256;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
+/** So often the same steps may follow each other without a pause. */
+const REPEATS = 3;
 /** A minor change of status is told when it has stood for so long. */
 const HOLD_MS = 2_000;
 
@@ -62,7 +65,9 @@ export class Controller<Observed, Status extends object> {
   /** Per key, what its last pass wrote: the caches must have seen it before the next one. */
   readonly #written = new Map<string, Map<AnyStore, Footprint>>();
   readonly #lastRule = new Map<string, string>();
-  /** Per key, why the API server refused a step of the last pass: a fact for the next one. */
+  /** Per key, how often the same steps were taken in a row: somebody undoes them, or they do not help. */
+  readonly #repeats = new Map<string, { readonly steps: string; readonly times: number }>();
+  /** Per key, who refused a step of the last pass, and why: a fact for the next one. */
   readonly #refusals = new Map<string, string>();
   /** Per key, since when a minor change of its status is held back. */
   readonly #held = new Map<string, number>();
@@ -142,11 +147,20 @@ export class Controller<Observed, Status extends object> {
       return outcome.retryMs;
     }
     this.#refusals.delete(key);
-    if (plan.steps.length > 0 || plan.latch) return 0;
+    if (plan.steps.length > 0 || plan.latch) return this.#pauseAfter(key, plan);
     const since = this.#held.get(key);
     const left = since === undefined ? Number.POSITIVE_INFINITY : since + HOLD_MS - this.#options.clock.monotonic();
     const wake = Math.min(plan.wakeAfter ?? Number.POSITIVE_INFINITY, Math.max(0, left));
     return Number.isFinite(wake) ? wake : undefined;
+  }
+
+  /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
+  #pauseAfter(key: string, plan: Plan<Status>): number {
+    const steps = JSON.stringify(plan.steps);
+    const before = this.#repeats.get(key);
+    const times = before?.steps === steps ? before.times + 1 : 1;
+    this.#repeats.set(key, { steps, times });
+    return times > REPEATS ? backoffMs(times - REPEATS, this.#options.clock.random(), BACKOFF) : 0;
   }
 
   /** Whether this change of status is minor and young. */
@@ -179,6 +193,7 @@ export class Controller<Observed, Status extends object> {
     this.#lastRule.delete(key);
     this.#refusals.delete(key);
     this.#held.delete(key);
+    this.#repeats.delete(key);
     this.#brain.forget?.(key);
   }
 
@@ -193,7 +208,7 @@ export class Controller<Observed, Status extends object> {
 
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
-    if (isRefusal(error)) this.#refusals.set(key, error.said);
+    if (isRefusal(error)) this.#refusals.set(key, `the API server refuses: ${error.said}`);
     const level = isConflict(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
     throw error;

@@ -191,7 +191,7 @@ test('a PriorityClass that does not exist is named in the status and an Event, a
   expect(said.status).toBe('False');
   const [member] = await world.list(members, namespace);
   expect(member?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'False', reason: 'PodNotReady' }]);
-  expect(member?.status?.conditions?.[0]?.message).toContain('the API server refuses to make it: ');
+  expect(member?.status?.conditions?.[0]?.message).toContain('the API server refuses: ');
   expect(member?.status?.conditions?.[0]?.message).toContain(refusal);
   expect(await world.list(pods, namespace)).toEqual([]);
   await world.admin.transport.json('/apis/scheduling.k8s.io/v1/priorityclasses', {

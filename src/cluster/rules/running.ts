@@ -71,9 +71,7 @@ export const waitForMembers = (o: Observed): Answered => {
     const text = isStaying(m) ? readyCondition(m.object)?.message : goingBecause(o, m);
     return `${nameOf(m)}: ${text ?? 'not looked at yet'}`;
   });
-  const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
-  const why =
-    losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})${refused}`;
+  const why = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
   return { why, wakeAfter: ASK_SOON_MS };
 };
 
