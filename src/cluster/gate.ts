@@ -46,20 +46,16 @@ const called = (o: Observed, entry: EtcdMemberEntry): string => {
   return m ? nameOf(m) : entry.name || entry.peerURLs.join();
 };
 
-/** Members that are on their way out, and that etcd still counts. */
-const leaving = (o: Observed): readonly EtcdMemberEntry[] =>
-  (entriesOf(o) ?? []).filter((entry) => {
-    const m = memberOf(o, entry);
-    return m && !isStaying(m);
-  });
+const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
+  const m = memberOf(o, entry);
+  return m !== undefined && isStaying(m);
+};
 
 /**
  * Why this member may not be taken away now; `undefined` when it may. A learner has no vote to lose. Without a voter, all
  * others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there.
  */
 export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefined {
-  const entries = entriesOf(o);
-  if (!entries) return 'etcd does not answer';
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
   if (victim.isLearner) return undefined;
   const others = votersOf(o).filter((entry) => entry.id !== victim.id);
@@ -68,6 +64,5 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefin
   if (sick.length > 0) return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
   // One that is down already takes nothing away by going, whoever else is on the way out.
   if (!healthySelf(o, victim)) return undefined;
-  const going = leaving(o).filter((entry) => entry.id !== victim.id && !entry.isLearner);
-  return going.length > 0 ? `${going.map((entry) => called(o, entry)).join(', ')} goes first` : undefined;
+  return others.some((entry) => stays(o, entry)) ? undefined : 'all others are on their way out too';
 }

@@ -285,6 +285,12 @@ describe('the rule that answers', () => {
     [
       'two are being deleted: one after the other',
       world([up, { leaving: true }, { leaving: true }]),
+      'removeLeaving',
+      [`remove ${name(2)}`],
+    ],
+    [
+      'all are being deleted: the data stays',
+      world([{ leaving: true }, { leaving: true }, { leaving: true }]),
       'waitForMembers',
       [],
     ],
