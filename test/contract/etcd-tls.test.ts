@@ -97,9 +97,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     await renew(next); // the member shows a certificate of the next authority, and goes on to trust the old one
     material = { ca: next.cert, ...(await authority.issue({ user: 'root' })), serverName: NAME };
     must(await lab.client.kv.put(asked, 'k', 'v'));
-    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 1 });
+    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 1, unreachable: 0 });
     expect((await watch.next()).value).toMatchObject({ is: 'events' });
     await watch.return();
-    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 0 });
+    expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 0, unreachable: 0 });
   });
 });

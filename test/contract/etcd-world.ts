@@ -13,12 +13,14 @@ export interface WorldNode {
   readonly name: string;
   readonly endpoint: string;
   readonly peerURL: string;
-  start(join: Join): void;
+  /** In another version than it was made with, if one is named. */
+  start(join: Join, version?: EtcdVersion): void;
   /** Starts it without data, and kills it when its log has been made and nothing written to it. */
   startAndKill(join: Join): Promise<void>;
   /** Resolves when it answers and knows a leader. */
   ready(): Promise<void>;
-  stop(): Promise<void>;
+  /** Killed, unless it may end as it likes: what it has told about its data may not be on the disk for a moment. */
+  stop(how?: 'gently'): Promise<void>;
   /** Empties the data directory. */
   wipe(): void;
   /** Resolves, when the process has ended by itself, to its last words. */
@@ -119,14 +121,14 @@ async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
       name,
       endpoint: node.endpoint,
       peerURL: node.peerURL,
-      start: (join_) => node.start(join_),
+      start: (join_, other) => node.start(join_, other),
       startAndKill: async (join_) => {
         node.start(join_);
         await appears(join(node.folder, 'member', 'wal'));
         await node.stop('SIGKILL');
       },
       ready: () => node.ready(),
-      stop: () => node.stop('SIGKILL'),
+      stop: (how) => node.stop(how ? 'SIGTERM' : 'SIGKILL'),
       wipe: () => rmSync(node.folder, { recursive: true, force: true }),
       ended: async () => {
         await node.process?.ended;
@@ -169,7 +171,10 @@ function modelWorld(version: EtcdVersion): EtcdWorld {
       name,
       endpoint: node.endpoint,
       peerURL: node.peerURL,
-      start: (join_) => model.start(node, join_),
+      start: (join_, other = version) => {
+        node.version = other;
+        model.start(node, join_);
+      },
       startAndKill: async (join_) => model.startAndKill(node, join_),
       ready: async () => void (await until(`${name} has a leader`, hasLeader)),
       stop: async () => model.stop(node),

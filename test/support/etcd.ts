@@ -33,8 +33,8 @@ export interface Node {
   /** The data directory; it stays when the process ends. */
   readonly folder: string;
   readonly process: Child | undefined;
-  /** Starts the process; without a data directory it joins as told, with one it goes on. */
-  start(join: Join): void;
+  /** Starts the process; without a data directory it joins as told, with one it goes on. Another version can be named. */
+  start(join: Join, version?: NodeOptions['version']): void;
   /** Resolves when it serves. */
   ready(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -82,7 +82,7 @@ export async function startLab({
   const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
   let count = 0;
   const node = (name: string, options: NodeOptions): Node => {
-    const binary = join(binaries[ETCD_PARTS[options.version]], 'etcd');
+    const binary = (version: NodeOptions['version']): string => join(binaries[ETCD_PARTS[version]], 'etcd');
     return makeNode(processes, client, { name, address: `${base}.${++count}`, folder, binary, ...options });
   };
   const cluster = async (size: number, options: NodeOptions): Promise<readonly Node[]> => {
@@ -113,7 +113,7 @@ interface Making extends NodeOptions {
   readonly name: string;
   readonly address: string;
   readonly folder: string;
-  readonly binary: string;
+  readonly binary: (version: NodeOptions['version']) => string;
 }
 
 function makeNode(processes: Processes, client: EtcdClient, making: Making): Node {
@@ -133,9 +133,9 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     get process() {
       return child;
     },
-    start: (join_) => {
+    start: (join_, version = making.version) => {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      child = processes.start(name, making.binary, [...argumentsOf(making, folder, endpoint, join_)]);
+      child = processes.start(name, making.binary(version), [...argumentsOf(making, folder, endpoint, join_)]);
     },
     ready: async () => {
       // Over TLS only the test knows the certificates; the port for probes is always plain.

@@ -11,8 +11,6 @@ export interface Disk {
   behind?: Behind;
   /** The size of the database file: what it needed at most since it was defragmented. */
   dbSize: number;
-  /** Has other keys than it should. */
-  corrupted: boolean;
 }
 
 export interface NodeOptions {
@@ -83,5 +81,4 @@ export const newDisk = (group: Group, id: bigint): Disk => ({
   applied: 0,
   cuts: group.cuts.length,
   dbSize: EMPTY_BYTES + PAGE,
-  corrupted: false,
 });

@@ -65,10 +65,8 @@ export const upkeepPort = (gate: Gate): MaintenancePort => ({
     gate.ask(ask, WORKED_ON, ({ node, disk }) => downgrade(node, disk, action, version)),
 });
 
-const hashOf = ({ disk, state: { keys } }: Call, revision: bigint): number | EtcdError => {
-  const hash = keys.hash(revision === 0n ? keys.revision : revision);
-  return isRefusal(hash) || !disk.corrupted ? hash : hash ^ 1;
-};
+const hashOf = ({ state: { keys } }: Call, revision: bigint): number | EtcdError =>
+  keys.hash(revision === 0n ? keys.revision : revision);
 
 function moveLeader(gate: Gate, { group, disk }: Call, to: bigint): EtcdError | undefined {
   if (group.leader === undefined) return said('timeout');

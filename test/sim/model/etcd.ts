@@ -46,13 +46,6 @@ export class ModelEtcd {
     return node;
   }
 
-  /** The node and its disk are gone for good. */
-  discard(node: ModelNode): void {
-    this.stop(node);
-    node.disk = undefined;
-    this.nodes.splice(this.nodes.indexOf(node), 1);
-  }
-
   /** Starts the process. One that cannot go on has ended when this returns, and `lastWords` says why. */
   start(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
