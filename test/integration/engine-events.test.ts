@@ -22,17 +22,19 @@ import { type Change, recordHistory, stateAfter, untrue } from '../support/histo
 import { removeFolder } from '../support/pod-run.ts';
 import { eventually, Processes, pause } from '../support/processes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-events-'));
-const processes = new Processes(folder);
 let plane: ControlPlane;
 beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-events-'));
+  const processes = new Processes(folder);
+  cleanup = async () => {
+    await plane?.admin.transport.close();
+    await processes.stopAll();
+    removeFolder(folder);
+  };
   plane = await startControlPlane(processes, folder);
 });
-afterAll(async () => {
-  await plane?.admin.transport.close();
-  await processes.stopAll();
-  removeFolder(folder);
-});
+let cleanup: (() => Promise<void>) | undefined;
+afterAll(() => cleanup?.());
 
 let namespaces = 0;
 const NAMES = 8;
