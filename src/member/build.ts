@@ -1,7 +1,7 @@
 /** The objects that a member is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import type { OwnerReference } from '../api/meta.ts';
+import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
 import {
   API_VERSION,
   CLIENT_PORT,
@@ -10,6 +10,7 @@ import {
   HEADLESS_SERVICE_ANNOTATION,
   headlessServiceName,
   INITIAL_STATE_ANNOTATION,
+  MEMBER_UID_ANNOTATION,
   METRICS_PORT,
   memberLabels,
   PEER_PORT,
@@ -54,6 +55,20 @@ const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
   },
 ];
 
+/** What ties a volume to its member: Kubernetes deletes what has an owner, so one that is to stay never gets one. */
+export const volumeTie = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
+  member.spec.deletionPolicy === 'Retain'
+    ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
+    : { ownerReferences: ownedBy(member) };
+
+function volumeMetadata(member: EtcdMember): ObjectMeta {
+  const labels = memberLabels(member.spec.clusterName, nameOf(member));
+  const stated = metadataWith(member.spec.additionalMetadata, labels, 'volume');
+  const tie = volumeTie(member);
+  const annotations = { ...stated.annotations, ...tie.annotations };
+  return { ...stated, ...tie, ...(Object.keys(annotations).length > 0 && { annotations }) };
+}
+
 export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
   const { size, storageClassName } = member.spec.storage;
   return {
@@ -62,8 +77,7 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
     metadata: {
       name: volumeClaimName(nameOf(member)),
       namespace: namespaceOf(member),
-      ...metadataWith(member.spec.additionalMetadata, memberLabels(member.spec.clusterName, nameOf(member)), 'volume'),
-      ownerReferences: ownedBy(member),
+      ...volumeMetadata(member),
     },
     spec: {
       accessModes: ['ReadWriteOnce'],

@@ -1,6 +1,6 @@
 /** The member controller: which events concern which member, and the three parts of its loop. */
 import type { EtcdMember, EtcdMemberStatus } from '../api/etcd-member.ts';
-import { CLUSTER_LABEL, etcdMembers } from '../api/names.ts';
+import { CLUSTER_LABEL, COMPONENT_LABEL, etcdMembers } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
 import type { Node } from '../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
@@ -27,9 +27,8 @@ export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatu
 export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): void {
   ports.members.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
   const ownerOf = (object: KubeObject | undefined): void => {
-    const owner = object && controllerOf(object);
-    if (owner?.kind === etcdMembers.kind)
-      enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: owner.name }));
+    const name = object && memberOf(object);
+    if (name !== undefined) enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name }));
   };
   const owned: readonly AnyStore[] = [ports.pods, ports.volumes];
   for (const store of owned)
@@ -58,4 +57,11 @@ const standing = (node: Node | undefined) =>
   };
 
 const podKey = (claim: KubeObject): string =>
-  refKey({ namespace: claim.metadata.namespace ?? '', name: controllerOf(claim)?.name ?? '' });
+  refKey({ namespace: claim.metadata.namespace ?? '', name: memberOf(claim) ?? '' });
+
+/** A volume that is to stay has no owner; its label says whose it is. */
+const memberOf = (object: KubeObject): string | undefined => {
+  const owner = controllerOf(object);
+  if (owner) return owner.kind === etcdMembers.kind ? owner.name : undefined;
+  return object.metadata.labels?.[COMPONENT_LABEL];
+};

@@ -27,6 +27,10 @@ const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME, isVot
 const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
 
 const withTls = { tls: { peerSecretRef: { name: 'peer' } } };
+const retain = { deletionPolicy: 'Retain' } as const;
+const retained = aMember({ status: joined, spec: retain });
+const { ownerReferences: _o, ...unowned } = aVolume().metadata;
+const untied = { ...aVolume(), metadata: unowned };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
 
 /** A member that runs and votes. Tests say what is different. */
@@ -182,15 +186,65 @@ describe('the rule that answers', () => {
     ['it goes and was the only one', leaving(), 'release', ['patch EtcdMember']],
     [
       'it goes and etcd has forgotten it',
-      leaving({ peers: { is: 'answer', memberIDs: ['1'], names: ['other'] } }),
+      leaving({ peers: { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] } }),
       'release',
       ['patch EtcdMember'],
     ],
     [
       'it goes and etcd still counts it',
-      leaving({ peers: { is: 'answer', memberIDs: [MEMBER_ID], names: [''] } }),
+      leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
       'release',
       [],
+    ],
+    [
+      'it goes before it ever started, and etcd still counts it',
+      leaving({
+        member: aMember({ deleting: true }),
+        peers: { is: 'answer', members: [{ id: '7', name: '', peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`] }] },
+      }),
+      'release',
+      [],
+    ],
+    [
+      'it goes, and its volume is to stay',
+      leaving({ member: aMember({ status: joined, deleting: true, spec: retain }), volume: ours(untied) }),
+      'release',
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'its volume is to stay: it must have no owner',
+      world({ member: retained }),
+      'tieVolume',
+      ['patch PersistentVolumeClaim'],
+    ],
+    ['its volume has none', world({ member: retained, volume: ours(untied) }), 'steady', []],
+    [
+      'its volume is to go with it again',
+      world({ volume: ours(untied) }),
+      'tieVolume',
+      ['patch PersistentVolumeClaim'],
+    ],
+    [
+      'parked: the Pod goes',
+      world({ member: aMember({ status: joined, spec: { dormant: true } }) }),
+      'park',
+      ['delete Pod'],
+    ],
+    [
+      'the earlier operator has not said whom to join',
+      fresh({ member: aMember({ spec: { bootstrap: false, initialCluster: '' } }) }),
+      'waitForJoinList',
+      [],
+    ],
+    [
+      'its list has changed before it has joined',
+      fresh({
+        member: aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } }),
+        pod: readyPod,
+        volume: ours(aVolume()),
+      }),
+      'remakeJoiningPod',
+      ['delete Pod'],
     ],
     ['it goes and nobody can say', leaving({ peers: { is: 'silent', why: 'timeout' } }), 'release', []],
     [

@@ -14,6 +14,7 @@ import {
   removeEndedPod,
   steady,
   stopOnDataLoss,
+  tieVolume,
   waitForJoinList,
 } from './rules/running.ts';
 import { noticesOf, statusOf } from './status.ts';
@@ -24,6 +25,7 @@ export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
+  { name: 'tieVolume', rule: tieVolume }, // before anybody can delete what it hangs on
   { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod that could join nothing
   { name: 'park', rule: park }, // before anything that makes a Pod
   { name: 'cannotRun', rule: cannotRun }, // before a Pod is made or taken away

@@ -1,8 +1,15 @@
 /** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { CLIENT_PORT, CLUSTER_LABEL, etcdClusters, hexId, volumeClaimName } from '../api/names.ts';
-import { controllerOf, holding } from '../api/ownership.ts';
+import {
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  etcdClusters,
+  hexId,
+  MEMBER_UID_ANNOTATION,
+  volumeClaimName,
+} from '../api/names.ts';
+import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import { type EtcdPort, endpointOf } from '../etcd/client.ts';
@@ -44,7 +51,8 @@ export async function observe(
       : look(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
   ]);
   const held = holding(pod, uid);
-  const claim = volume && controllerOf(volume)?.uid === uid ? volume : undefined;
+  const heldVolume = volumeOf(volume, uid);
+  const claim = heldVolume.is === 'ours' ? heldVolume.object : undefined;
   const node = await nodeOf(ports, held.is === 'ours' ? held.object : undefined, claim, signal);
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
   const [cluster, volumeOnNode, etcd, peers] = await Promise.all([
@@ -62,7 +70,7 @@ export async function observe(
     member,
     cluster,
     pod: held,
-    volume: holding(volume, uid),
+    volume: heldVolume,
     node,
     volumeOnNode,
     nodeLostAfterMs,
@@ -80,6 +88,12 @@ const look = async <T extends KubeObject>(
   ref: Ref,
   signal: AbortSignal,
 ): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
+
+/** A volume that is to outlive its member has no owner, and says itself whose it is. */
+const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holding<PersistentVolumeClaim> =>
+  claim && controllerOf(claim) === undefined && claim.metadata.annotations?.[MEMBER_UID_ANNOTATION] === uid
+    ? { is: 'ours', object: claim }
+    : holding(claim, uid);
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** Where a volume was made, as the scheduler chose: a Pod that waits for a lost node has none of its own. */
@@ -169,7 +183,7 @@ async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSig
       continue;
     }
     const { members } = answer.value;
-    return { is: 'answer', memberIDs: members.map((m) => hexId(m.id)), names: members.map((m) => m.name) };
+    return { is: 'answer', members: members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs })) };
   }
   return { is: 'silent', why };
 }

@@ -17,7 +17,10 @@ export type SelfView =
 export type PeersView =
   | { readonly is: 'none' }
   | { readonly is: 'silent'; readonly why: string }
-  | { readonly is: 'answer'; readonly memberIDs: readonly string[]; readonly names: readonly string[] };
+  | {
+      readonly is: 'answer';
+      readonly members: readonly { readonly id: string; readonly name: string; readonly peerURLs: readonly string[] }[];
+    };
 
 /** The node that this member's Pod, or its volume, is on. */
 export type NodeView =

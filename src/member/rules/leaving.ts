@@ -1,13 +1,13 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { MEMBER_FINALIZER, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
+import { MEMBER_FINALIZER, peerURL, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { isClusterGoing, isDeleting, names, type Observed, retains } from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
 const RETRY_MS = 1_000;
 
-/** Kubernetes deletes the volume with its owner: one that is to stay must have none before the member goes. */
+/** A volume that stays says from now on why, and since when. */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
   const metadata = {
@@ -47,9 +47,10 @@ export function release(o: Observed): Answered {
         wakeAfter: RETRY_MS,
       };
     case 'answer': {
+      const { name, namespace } = names(o);
+      const url = peerURL(name, o.member.spec.clusterName, namespace); // one that never started has no name there
       const id = o.member.status?.memberID;
-      const known = o.peers.names.includes(names(o).name) || (id !== undefined && o.peers.memberIDs.includes(id));
-      return known
+      return o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url))
         ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
         : letGo(o, 'etcd has no such member any more');
     }

@@ -3,14 +3,16 @@ import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
 import {
   INITIAL_STATE_ANNOTATION,
   MEMBER_FINALIZER,
+  MEMBER_UID_ANNOTATION,
   ROLE_LABEL,
   ROLE_VOTER,
   volumeClaimName,
 } from '../../api/names.ts';
+import { controllerOf } from '../../api/ownership.ts';
 import { isPodOver, isPodReady } from '../../api/pod.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { type ClusterState, memberPod, volumeClaim } from '../build.ts';
+import { type ClusterState, memberPod, volumeClaim, volumeTie } from '../build.ts';
 import { evidenceOf, provenLoss } from '../evidence.ts';
 import {
   conflicts,
@@ -22,6 +24,7 @@ import {
   names,
   notYet,
   type Observed,
+  retains,
 } from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
@@ -69,6 +72,22 @@ export const addFinalizer = (o: Observed): Answered => {
   return {
     why: 'the member must be removed from etcd before it may go',
     steps: [{ do: 'patch', to: seen('EtcdMember', o.member, 'this version'), fields }],
+  };
+};
+
+/** A volume follows the policy while its member is there: once somebody deletes the cluster, it may be too late. */
+export const tieVolume = (o: Observed): Answered => {
+  if (o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;
+  const owned = controllerOf(o.volume.object) !== undefined;
+  if (owned !== retains(o)) return undefined;
+  const tie = volumeTie(o.member);
+  const metadata = {
+    ownerReferences: tie.ownerReferences ?? null,
+    annotations: { [MEMBER_UID_ANNOTATION]: tie.annotations?.[MEMBER_UID_ANNOTATION] ?? null },
+  };
+  return {
+    why: retains(o) ? 'the volume is to outlive its member' : 'the volume is to go with its member',
+    steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }],
   };
 };
 
