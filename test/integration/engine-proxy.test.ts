@@ -114,6 +114,7 @@ test.each<[string, Fault, readonly string[]]>([
   ['with gaps', { do: 'watch', how: { is: 'lossy', types: ['MODIFIED'] } }, ['ADDED a 0', 'DELETED a 0', 'broken']],
   ['as their last state only', { do: 'watch', how: { is: 'coalesced', ms: 310 } }, ['DELETED a 1', 'broken']],
   ['cut short', { do: 'watch', how: { is: 'cut', afterMs: 100 } }, ['ADDED a 0', 'MODIFIED a 0', 'DELETED a 0', 'end']],
+  ['not for a while, and then as too old', { do: 'watch', how: { is: 'lost', ms: 310 } }, ['ERROR 410 1', 'end']],
   ['as too old', { do: 'watch', how: { is: 'gone' } }, ['ERROR 410 0', 'end']],
 ])('changes are told %s', async (_how, fault, told) => {
   const { proxy, transport } = await aProxy((response) => {

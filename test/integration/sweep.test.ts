@@ -1,11 +1,16 @@
-/** A slice of `./dev test sweep`: a few crash points of everything that a user does, and what is seen late most often. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+/**
+ * A slice of `./dev test sweep`: some crash points of everything that a user does, what is seen late most often, and what the
+ * earlier operator did not survive.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findCondition } from '../../src/api/conditions.ts';
+import { eventually } from '../support/processes.ts';
 import { killPlans } from '../sweep/plans.ts';
 import { Sweep } from '../sweep/sweep.ts';
-import { WORKLOADS, type Workload } from '../sweep/workloads.ts';
+import { WORKLOADS, type Workload, workloadCalled } from '../sweep/workloads.ts';
 
-const CRASHES = 3;
-const MINUTES = 3 * 60_000;
+const CRASHES = 2;
+const MINUTES = 5 * 60_000;
 
 let sweep: Sweep;
 beforeAll(async () => {
@@ -15,20 +20,62 @@ afterAll(async () => {
   await sweep?.stop();
 });
 
+const expectWell = async (names: readonly string[]): Promise<void> => {
+  expect((await sweep.run(names)).failures.join('\n\n')).toBe('');
+};
+
 /** From the first to the last, evenly. */
 const spread = <T>(items: readonly T[], count: number): readonly T[] =>
   items.filter((_, i) => Math.floor((i * count) / items.length) !== Math.floor(((i - 1) * count) / items.length));
 
-async function slice(workload: Workload): Promise<readonly string[]> {
-  const crashes = spread(killPlans(workload, await sweep.reference(workload)), CRASHES);
-  return [...crashes, `${workload.name}/late-etcdmembers-2s`, `${workload.name}/late-pods-2s`];
-}
+const crashes = async (workload: Workload, count: number): Promise<readonly string[]> =>
+  spread(killPlans(workload, await sweep.reference(workload)), count);
 
 test.concurrent.each(WORKLOADS)(
   'while $sentence, the operator is killed or sees late, and all ends as it does in peace',
   async (workload) => {
-    const outcome = await sweep.run(await slice(workload));
-    expect(outcome.failures.join('\n\n')).toBe('');
+    const late = [`${workload.name}/late-etcdmembers-2s`, `${workload.name}/late-pods-2s`];
+    await expectWell([...(await crashes(workload, CRASHES)), ...late]);
   },
   MINUTES,
 );
+
+test.concurrent(
+  'what belonged to a deleted cluster is not made again by an operator that hears of the deletion late',
+  async () => {
+    await expectWell(['delete/late-etcdclusters-2s']);
+  },
+  MINUTES,
+);
+
+describe.concurrent('what the earlier operator did not survive:', () => {
+  test(
+    'while three members are made, the operator is killed at ten points, and each time they are there ten seconds later',
+    async () => {
+      await expectWell(await crashes(workloadCalled('create-3'), 10));
+    },
+    MINUTES,
+  );
+
+  test.each([
+    ['the operator is killed when the seed is made and nothing is known of it', 'kill-after-create-etcdmembers-1'],
+    ['the operator is killed at its next write after the seed is made', 'kill-after-create-persistentvolumeclaims-1'],
+    ['members are seen 2 seconds late, and there is one seed', 'late-etcdmembers-2s'],
+    ['members are seen 8 seconds late, and there is one seed', 'late-etcdmembers-8s'],
+  ])('%s', (_what, fault) => expectWell([`create-3/${fault}`]), MINUTES);
+
+  test.each([57, 60, 64])('a name of %i characters is refused at once, with the reason', async (length) => {
+    await expect(sweep.tryCluster('n'.repeat(length), {})).rejects.toThrow('at most 56 characters');
+  });
+  test('a name with a dot is refused at once, with the reason', async () => {
+    await expect(sweep.tryCluster('a.b', {})).rejects.toThrow('at most 56 characters');
+  });
+  test('what is accepted and cannot be done says so in a condition within ten seconds', async () => {
+    const rig = await sweep.tryCluster('db', { image: { repository: 'nobody.example/etcd' } });
+    const said = await eventually('a condition', () => findCondition(rig.cluster?.status?.conditions, 'Available'), {
+      timeoutMs: 10_000,
+    });
+    expect(said.message).toContain('nobody.example/etcd');
+    await rig.stop();
+  });
+});

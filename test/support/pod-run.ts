@@ -23,10 +23,11 @@ export interface Running {
   readonly ready: boolean;
 }
 
-const NODE = 'loopback';
+export const NODE = 'loopback';
 const STARTING_POLL_MS = 50;
 const READY_POLL_MS = 500;
 const RESTART_MS = 300;
+const LAST_WORDS = 2_048;
 
 export interface Site {
   readonly client: HttpClient;
@@ -135,7 +136,8 @@ export class PodRun implements Running {
   async #ended(): Promise<void> {
     if (this.stopping || this.#site.signal.aborted) return;
     const exitCode = (await this.child?.ended) ?? 137;
-    const terminated = { terminated: { exitCode, reason: 'Error', finishedAt: now() } } satisfies ContainerState;
+    const message = this.child?.log().slice(-LAST_WORDS) ?? ''; // what FallbackToLogsOnError keeps
+    const terminated: ContainerState = { terminated: { exitCode, reason: 'Error', finishedAt: now(), message } };
     await this.#report({
       ready: false,
       restarts: this.#reported.restarts + 1,

@@ -63,6 +63,7 @@ async function assemble(
     definitions,
   );
   const kubelet = new Kubelet(admin, processes, folder, etcdBinary);
+  await kubelet.register();
   const etcd = new EtcdClient(() => performance.now());
   // As in the image: one file, which starts in a third of the time.
   const program = join(folder, 'manager.mjs');

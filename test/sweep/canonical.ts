@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 /** No run comes near this many members of one cluster. */
 export const MOST_NAMES = 30;
 
-/** Of the server, of the clock, and who happens to lead. */
+/** Of the server, of the clock, who happens to lead, and who was there when a member joined. */
 const VOLATILE: readonly string[] = [
   'uid',
   'resourceVersion',
@@ -27,9 +27,13 @@ const VOLATILE: readonly string[] = [
   'databaseSize',
   'membersNamed',
   'leader',
+  'initialCluster',
   'containerStatuses',
+  'last',
 ];
 const ROLES_THAT_CHANGE: Readonly<Record<string, string>> = { leader: 'voter', follower: 'voter' };
+const JOIN_LIST = /--initial-cluster=[^"]*/g;
+const MEMBER = /<member \d>/g;
 const ID = /\b[0-9a-f]{16}\b/g;
 const UID = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
@@ -37,7 +41,11 @@ export function canonical(objects: readonly KubeObject[], cluster: KubeObject, n
   const rename = renamer(objects, cluster);
   const texts = objects.map((object) => {
     const text = rename(JSON.stringify(object)).replaceAll(namespace, '<namespace>');
-    return JSON.stringify(stripped(JSON.parse(text.replace(UID, '<uid>').replace(ID, '<id>'))), undefined, 1);
+    return JSON.stringify(
+      stripped(JSON.parse(text.replace(JOIN_LIST, '').replace(UID, '<uid>').replace(ID, '<id>'))),
+      undefined,
+      1,
+    );
   });
   return texts.sort();
 }
@@ -55,7 +63,15 @@ function renamer(objects: readonly KubeObject[], cluster: KubeObject): (text: st
     }, text);
 }
 
+/** Sentences list members by their names, and those come from chance. */
+function inOrder(text: string): string {
+  const found = text.match(MEMBER) ?? [];
+  const sorted = [...found].sort();
+  return text.replace(MEMBER, () => sorted.shift() ?? '');
+}
+
 function stripped(value: unknown): unknown {
+  if (typeof value === 'string') return inOrder(value);
   if (Array.isArray(value)) return value.map(stripped).sort((a, b) => sortKey(a).localeCompare(sortKey(b)));
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value)
@@ -72,12 +88,14 @@ const sortKey = (value: unknown): string => {
   return typeof name === 'string' ? name : typeof type === 'string' ? type : '';
 };
 
-/** What is in one and not in the other, in few lines. */
+export const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join('\n') === b.join('\n');
+
+/** What is in one and not in the other, in few lines for people. */
 export function difference(expected: readonly string[], seen: readonly string[]): string {
   const lines = (texts: readonly string[]): readonly string[] =>
     texts.flatMap((text) => {
       const { kind, metadata } = JSON.parse(text) as KubeObject;
-      return text.split('\n').map((line) => `${kind} ${metadata.name}: ${line.trim()}`);
+      return text.split('\n').map((line) => `${kind} ${metadata.name}: ${line.trim().replace(/,$/, '')}`);
     });
   const [before, after] = [lines(expected), lines(seen)];
   const missing = before.filter((line) => !after.includes(line)).map((line) => `- ${line}`);

@@ -17,6 +17,8 @@ export interface Plan {
   readonly workload: Workload;
   /** Puts the fault in place; `crash` kills the operator. Resolves to a function that tells whether it has happened yet. */
   readonly arrange: (rig: Rig, crash: () => Promise<void>) => Arranged | Promise<Arranged>;
+  /** How much of a turn it takes: one that waits for half a minute again and again leaves the machine to others. */
+  readonly weight: number;
   /** A dead operator has a successor, which has ten seconds. */
   readonly kills: boolean;
   /** How far the operator's view may lag behind: so much later it may still have something to say. */
@@ -63,7 +65,7 @@ const unslug = (text: string): Match & { readonly nth: number } => {
 
 export function planCalled(name: string): Plan {
   const [workload = '', fault = ''] = name.split('/');
-  const plan = { name, workload: workloadCalled(workload), kills: false, lagMs: 0 };
+  const plan = { name, workload: workloadCalled(workload), kills: false, lagMs: 0, weight: 1 };
   const [, when, rest = ''] = /^kill-(before|after)-(.+)$/.exec(fault) ?? [];
   if (when === 'before' || when === 'after')
     return { ...plan, kills: true, arrange: (rig, crash) => arrangeKill(rig, when, rest, crash) };
@@ -72,11 +74,11 @@ export function planCalled(name: string): Plan {
     const [, kind = about, seconds = '0'] = /^(.+)-(\d+)s$/.exec(about) ?? [];
     if (!plural.includes(kind)) throw new Error(`"${kind}" is not watched; ${plural.join(', ')} are`);
     const ms = { late: Number(seconds) * 1000, coalesced: COALESCED_MS, lost: LOST_MS }[what];
-    return { ...plan, lagMs: ms, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
+    return { ...plan, lagMs: ms, weight: ms < 10_000 ? 1 : 0.25, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
   }
   if (what === 'unanswered') return { ...plan, arrange: (rig) => arrangeSilence(rig, about) };
   if (what === '') throw new Error(`"${fault}" is no fault`);
-  return { ...plan, arrange: (rig) => arrangeAnswer(rig, what, about) };
+  return { ...plan, weight: what === 'hang' ? 0.5 : 1, arrange: (rig) => arrangeAnswer(rig, what, about) };
 }
 
 function arrangeKill(rig: Rig, when: 'before' | 'after', call: string, crash: () => Promise<void>): Arranged {

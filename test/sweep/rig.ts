@@ -78,13 +78,16 @@ export class Rig {
     return (await this.world.admin.get(leases, this.#lease))?.spec?.holderIdentity || undefined;
   }
 
-  async createCluster(spec: Partial<EtcdClusterSpec>): Promise<void> {
-    this.made = await this.world.createCluster(this.namespace, CLUSTER, { storage: { size: '1Gi' }, ...spec });
+  async createCluster(spec: Partial<EtcdClusterSpec>, name = CLUSTER): Promise<void> {
+    this.made = await this.world.createCluster(this.namespace, name, { storage: { size: '1Gi' }, ...spec });
     const service = headlessServiceName(CLUSTER);
-    const names = Array.from({ length: MOST_NAMES }, (_, i) =>
-      memberName(CLUSTER, this.made?.metadata.uid ?? '', i + 1),
-    );
-    await this.world.kubelet.expect(names.map((name) => ({ name, service, namespace: this.namespace })));
+    await this.world.kubelet.expect(this.names().map((name) => ({ name, service, namespace: this.namespace })));
+  }
+
+  /** What its members are called, the oldest first. */
+  names(): readonly string[] {
+    const { uid = '' } = this.made?.metadata ?? {};
+    return Array.from({ length: MOST_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
   }
 
   async edit(spec: Partial<EtcdClusterSpec>): Promise<void> {
@@ -119,7 +122,7 @@ export class Rig {
 
   /** Ends everything of this rig, so that the next one has the machine. */
   async stop(): Promise<void> {
-    await this.operator.stop('SIGKILL');
+    await this.#operators.at(-1)?.stop('SIGKILL');
     await this.proxy.close();
     await this.world.kubelet.abandon(this.namespace);
   }

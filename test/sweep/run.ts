@@ -1,7 +1,7 @@
 /** Runs workloads: undisturbed, to learn what they do and where they end; and with one fault, to see that they end there all the same. */
 import { eventually, pause } from '../support/processes.ts';
 import type { World } from '../support/world.ts';
-import { difference } from './canonical.ts';
+import { difference, isSame } from './canonical.ts';
 import { Client } from './client.ts';
 import { Invariants } from './invariants.ts';
 import type { Counts, Ledger } from './ledger.ts';
@@ -27,6 +27,7 @@ export interface Verdict {
 }
 
 const QUIET_MS = 3_000;
+const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
 /** A call that hangs is given up after 30 seconds. */
 const PATIENCE_MS = 90_000;
@@ -104,7 +105,7 @@ interface Stage {
 async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
   await rig.start();
   await workload.prepare?.(rig);
-  if (workload.prepare) await quiet(rig);
+  if (workload.prepare) await quiet(rig, PREPARED_MS);
   rig.ledger.turn(rig.namespace);
   const invariants = new Invariants(rig, { stopping: workload.stopping === true });
   const client = new Client(rig);
@@ -123,7 +124,7 @@ async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
 /** Resolves, with the time, when the cluster is where it would be without the fault. */
 async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => boolean): Promise<number> {
   const same = (): true | undefined =>
-    plan.workload.done(rig) && difference(reference.state, rig.state()) === '' ? true : undefined;
+    plan.workload.done(rig) && isSame(reference.state, rig.state()) ? true : undefined;
   const deadline = PATIENCE_MS + 20 * plan.lagMs;
   await eventually(`the end of ${plan.name}`, same, { timeoutMs: deadline, everyMs: 100 }).catch(() => {
     const seen = `${hit() ? '' : 'the fault did not happen; '}what is different:`;
@@ -133,11 +134,11 @@ async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => bool
 }
 
 /** At rest the operator writes nothing. */
-async function quiet(rig: Rig): Promise<readonly string[]> {
+async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly string[]> {
   const busy = (): readonly string[] => rig.writes().map((c) => `${c.verb} ${c.resource} ${c.name} ${c.code}`);
   await pause(500); // an answer may be on its way
   const before = busy().length;
-  await pause(QUIET_MS);
+  await pause(forMs);
   const since = busy().slice(before);
   return since.length === 0 ? [] : [`I9: at rest it still writes: ${since.slice(0, 5).join(', ')}`];
 }

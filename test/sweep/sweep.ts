@@ -2,11 +2,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import { logsDir } from '../../tools/paths.ts';
 import { startWorld, type World } from '../support/world.ts';
 import { Ledger } from './ledger.ts';
 import { planCalled } from './plans.ts';
+import { Rig } from './rig.ts';
 import { RECOVERY_MS, type Reference, recordReference, runPlan, type Verdict } from './run.ts';
+import { Turns } from './turns.ts';
 import type { Workload } from './workloads.ts';
 
 /** A rig waits most of the time: for elections, for etcd's own five seconds, for quiet. */
@@ -16,14 +19,12 @@ export class Sweep {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #references = new Map<string, Promise<Reference>>();
-  readonly #atOnce: number;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #verdicts = new Map<string, Promise<Verdict>>();
+  readonly #turns = new Turns(Number(process.env['RIGS'] ?? RIGS_PER_CORE * availableParallelism()));
 
   private constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#atOnce = RIGS_PER_CORE * availableParallelism();
   }
 
   static async start(): Promise<Sweep> {
@@ -38,7 +39,7 @@ export class Sweep {
 
   reference(workload: Workload): Promise<Reference> {
     const known = this.#references.get(workload.name);
-    const made = known ?? this.#inTurn(() => recordReference(this.#world, this.#ledger, workload));
+    const made = known ?? this.#turns.take(() => recordReference(this.#world, this.#ledger, workload));
     this.#references.set(workload.name, made);
     return made;
   }
@@ -47,24 +48,37 @@ export class Sweep {
   async run(names: readonly string[]): Promise<Outcome> {
     const workloads = new Set(names.map((name) => planCalled(name).workload));
     await Promise.all([...workloads].map((workload) => this.reference(workload)));
-    const verdicts = await Promise.all(names.map((name) => this.#inTurn(() => this.#one(name))));
-    return new Outcome(verdicts);
+    const verdicts = await Promise.all(names.map((name) => this.#once(name)));
+    // Whoever was slow beside others is judged by how long it takes alone.
+    const alone = async (v: Verdict): Promise<Verdict> => (isLate(v) ? this.#turns.alone(() => this.#one(v.plan)) : v);
+    return new Outcome(await Promise.all(verdicts.map(alone)));
+  }
+
+  /** A cluster of any name and spec, and an operator that finds it. */
+  async tryCluster(name: string, spec: Partial<EtcdClusterSpec>): Promise<Rig> {
+    const rig = await Rig.build(this.#world, this.#ledger);
+    try {
+      await rig.createCluster(spec, name);
+      await rig.start();
+      return rig;
+    } catch (error) {
+      await rig.stop();
+      throw error;
+    }
+  }
+
+  #once(name: string): Promise<Verdict> {
+    const known = this.#verdicts.get(name);
+    const made = known ?? this.#turns.take(() => this.#one(name), planCalled(name).weight);
+    this.#verdicts.set(name, made);
+    return made;
   }
 
   async #one(name: string): Promise<Verdict> {
     const plan = planCalled(name);
-    return runPlan(this.#world, this.#ledger, plan, await this.reference(plan.workload));
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running++;
-    try {
-      return await work();
-    } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
-    }
+    const verdict = await runPlan(this.#world, this.#ledger, plan, await this.reference(plan.workload));
+    if (verdict.wrong.length > 0) process.stderr.write(`${new Outcome([verdict]).failures.join('')}\n`); // the end is far
+    return verdict;
   }
 }
 

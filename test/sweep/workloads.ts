@@ -1,5 +1,6 @@
 /** What a user does to a cluster. Each is prepared in peace, and only then the trouble begins. */
 import { findCondition } from '../../src/api/conditions.ts';
+import { pods } from '../../src/kube/resources.ts';
 import { eventually } from '../support/processes.ts';
 import { clusters } from '../support/world.ts';
 import { CLUSTER, type Rig } from './rig.ts';
@@ -29,8 +30,8 @@ function atRest(rig: Rig, replicas: number): boolean {
   );
 }
 
-const settled = (replicas: number) => (rig: Rig) =>
-  atRest(rig, replicas) && rig.members.length === Math.max(replicas, 1);
+const settled = (replicas: number) => (rig: Rig) => atRest(rig, replicas) && rig.members.length === replicas;
+const parked = (rig: Rig) => atRest(rig, 0) && rig.ledger.ofKind(pods, rig.namespace).length === 0;
 
 const until = (rig: Rig, what: string, holds: (rig: Rig) => boolean): Promise<unknown> =>
   eventually(what, () => holds(rig) || undefined, { timeoutMs: 60_000, seen: () => rig.cluster?.status });
@@ -40,22 +41,78 @@ const made = (replicas: number) => async (rig: Rig) => {
   await until(rig, `a cluster of ${replicas}`, settled(replicas));
 };
 
+const edited = (replicas: number) => (rig: Rig) => rig.edit({ replicas });
+
 export const WORKLOADS: readonly Workload[] = [
   {
-    name: 'create-1',
-    sentence: 'a cluster of one is made',
-    act: (rig) => rig.createCluster({ replicas: 1 }),
-    done: settled(1),
+    name: 'create-3',
+    sentence: 'a cluster of three is made',
+    act: (rig) => rig.createCluster({ replicas: 3 }),
+    done: settled(3),
   },
   {
-    name: 'delete-1',
-    sentence: 'a cluster of one is deleted',
+    name: 'grow-1-3',
+    sentence: 'a cluster grows from one to three',
     prepare: made(1),
-    act: (rig) => remove(rig),
+    act: edited(3),
+    done: settled(3),
+  },
+  {
+    name: 'grow-3-5',
+    sentence: 'a cluster grows from three to five',
+    prepare: made(3),
+    act: edited(5),
+    done: settled(5),
+  },
+  {
+    name: 'shrink-5-3',
+    sentence: 'a cluster shrinks from five to three',
+    prepare: made(5),
+    act: edited(3),
+    done: settled(3),
+  },
+  {
+    name: 'park',
+    sentence: 'a cluster is parked',
+    prepare: made(3),
+    act: edited(0),
+    done: parked,
+    stopping: true,
+  },
+  {
+    name: 'wake',
+    sentence: 'a parked cluster wakes',
+    prepare: async (rig) => {
+      await made(3)(rig);
+      await rig.edit({ replicas: 0 });
+      await until(rig, 'a parked cluster', parked);
+    },
+    act: edited(3),
+    done: settled(3),
+  },
+  {
+    name: 'replace',
+    sentence: 'a member whose data is lost is replaced',
+    prepare: made(3),
+    act: loseFollower,
+    done: (rig) => settled(3)(rig) && rig.ledger.counts(rig.namespace)['deleted EtcdMember'] === 1,
+  },
+  {
+    name: 'delete',
+    sentence: 'a cluster is deleted',
+    prepare: made(3),
+    act: remove,
     done: (rig) => rig.ledger.objects(rig.namespace).length === 0,
     stopping: true,
   },
 ];
+
+/** The newest of those that do not lead, so that every run takes the same path. */
+async function loseFollower(rig: Rig): Promise<void> {
+  const leader = rig.cluster?.status?.leader;
+  const names = rig.names().filter((name) => name !== leader && rig.members.some((m) => m.metadata.name === name));
+  await rig.world.kubelet.loseData(rig.namespace, names.at(-1) ?? '');
+}
 
 async function remove(rig: Rig): Promise<void> {
   const uid = rig.made?.metadata.uid ?? '';
