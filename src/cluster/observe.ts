@@ -55,7 +55,7 @@ export async function observe(
   signal: AbortSignal,
   refusal: string | undefined,
 ): Promise<Observed | undefined> {
-  const cluster = ports.clusters.get(key);
+  const cluster = await presentCluster(ports, key, signal);
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
@@ -86,6 +86,26 @@ export async function observe(
     quarantined,
     images: ports.images,
   };
+}
+
+/**
+ * Kubernetes takes away what belongs to a deleted cluster, and that can be seen before the deletion itself: all of it would be
+ * made again, to be taken away again. So where something is going, the server says whether the cluster is still there.
+ */
+async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<EtcdCluster | undefined> {
+  const cached = ports.clusters.get(key);
+  if (!cached) return undefined;
+  const { name, namespace, uid } = identity(cached);
+  const lacks = (store: Store<Service> | Store<PodDisruptionBudget>, object: string): boolean =>
+    store.get(refKey({ namespace, name: object })) === undefined;
+  const suspicious =
+    lacks(ports.services, headlessServiceName(name)) ||
+    lacks(ports.services, clientServiceName(name)) ||
+    (wantsBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
+    ports.members.labelled(namespace, CLUSTER_LABEL, name).some((m) => m.metadata.deletionTimestamp !== undefined);
+  if (!suspicious) return cached;
+  const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);
+  return fresh?.metadata.uid === uid ? fresh : undefined;
 }
 
 /** Members behind TLS are not asked until we can: a failed handshake would be told as a member that does not answer. */
