@@ -17,7 +17,6 @@ export const hostIp = (r: Range): string => `10.${r.octet}.0.1`;
 export const controlPlaneIp = (r: Range): string => `10.${r.octet}.0.2`;
 export const nodeIp = (r: Range, index: number): string => `10.${r.octet}.0.${10 + index}`;
 export const podCidr = (r: Range, index: number): string => `10.${r.octet}.${index}.0/24`;
-export const clusterCidr = (r: Range): string => `10.${r.octet}.0.0/17`;
 export const serviceCidr = (r: Range): string => `10.${r.octet}.128.0/20`;
 export const kubernetesIp = (r: Range): string => `10.${r.octet}.128.1`;
 export const dnsIp = (r: Range): string => `10.${r.octet}.128.10`;

@@ -9,7 +9,7 @@ import { run } from '../tools/process.ts';
 import { createCgroup } from './cgroup.ts';
 import { apiServerUrl, proxyKubeconfig } from './control-plane.ts';
 import { enter, startDaemon, waitFor } from './daemon.ts';
-import { clusterCidr, dnsIp, nodeIp, plugIn, podCidr, type Range, routePods } from './network.ts';
+import { dnsIp, nodeIp, plugIn, podCidr, type Range, routePods } from './network.ts';
 import { type Authority, kubeconfig } from './pki.ts';
 import { type ClusterName, clusterCgroup, daemonGroup, logPath, type NodeState, nodeDir } from './state.ts';
 
@@ -173,7 +173,7 @@ async function writeConfig(spec: NodeSpec, disk: string): Promise<void> {
   write('etc/resolv.conf', ''); // Pods with dnsPolicy Default have no resolver: nothing here leaves the machine
   write('etc/containerd.toml', containerdConfig(spec.pauseImage));
   write('etc/kubelet.json', JSON.stringify(kubeletConfig(cluster, range, index)));
-  write('etc/kube-proxy.json', JSON.stringify(proxyConfig(cluster, range)));
+  write('etc/kube-proxy.json', JSON.stringify(proxyConfig(cluster)));
   write('cni/net.d/10-pods.conflist', JSON.stringify(cniConfig(range, index)));
 }
 
@@ -226,12 +226,16 @@ const kubeletConfig = (cluster: ClusterName, range: Range, index: number): objec
   maxPods: 110,
 });
 
-const proxyConfig = (cluster: ClusterName, range: Range): object => ({
+const BRIDGE = 'cni0';
+
+const proxyConfig = (cluster: ClusterName): object => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
   mode: 'nftables',
   clientConnection: { kubeconfig: proxyKubeconfig(cluster) },
-  clusterCIDR: clusterCidr(range),
+  // What does not come from a Pod of this node gets the node's address: otherwise the answer would not come back this way.
+  detectLocalMode: 'BridgeInterface',
+  detectLocal: { bridgeInterface: BRIDGE },
   conntrack: { maxPerCore: 0 },
   metricsBindAddress: '127.0.0.1:10249',
 });
@@ -242,7 +246,7 @@ const cniConfig = (range: Range, index: number): object => ({
   plugins: [
     {
       type: 'bridge',
-      bridge: 'cni0',
+      bridge: BRIDGE,
       isGateway: true,
       hairpinMode: true,
       ipam: {
