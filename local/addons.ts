@@ -88,6 +88,8 @@ export const dns = (clusterIP: string): readonly Manifest[] => [
 /** Every volume is a file system of its own with the size that was asked for: a volume can be full without filling the machine. */
 const SETUP = `#!/bin/sh
 set -eu
+# the kernel makes further loop devices when they are asked for, and a container sees only those that it began with
+i=8; while [ $i -lt 64 ]; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; i=$((i+1)); done
 truncate -s "$VOL_SIZE_BYTES" "$VOL_DIR.img"
 mke2fs -F -m 0 "$VOL_DIR.img" >/dev/null
 mkdir -p "$VOL_DIR"
