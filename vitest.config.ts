@@ -3,7 +3,7 @@ import { testFiles } from './tools/test/levels.ts';
 
 /** These stop the operator or break nodes: one file at a time, and none beside them. */
 const e2eAlone = 'test/e2e/alone/**/*.test.ts';
-const e2e = { globalSetup: 'test/e2e/setup.ts', testTimeout: 180_000, hookTimeout: 300_000 };
+const e2e = { globalSetup: 'test/e2e/setup.ts', testTimeout: 600_000, hookTimeout: 300_000 };
 
 /** One project per level of test; `./dev test` runs them one after the other. */
 export default defineConfig({
@@ -14,7 +14,8 @@ export default defineConfig({
       { test: { name: 'contract', include: [testFiles.contract], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'integration', include: [testFiles.integration], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'sweep', include: [testFiles.sweep], testTimeout: 60_000, hookTimeout: 120_000 } },
-      { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], ...e2e } },
+      // Journeys mostly wait for Pods: two cores are enough for several side by side.
+      { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], maxWorkers: 3, ...e2e } },
       {
         test: {
           name: 'e2e-alone',

@@ -3,7 +3,7 @@
  * no process is ever looked for by name, and none escapes, not even a container shim that outlived its containerd.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../tools/terminal.ts';
 
@@ -63,6 +63,12 @@ export function processesIn(...parts: readonly string[]): readonly number[] {
     }
   });
 }
+
+/** The process ids of one Pod, whose group kubelet names after its uid, somewhere below the node's. */
+export const processesOfPod = (root: string, node: string, uid: string): readonly number[] =>
+  descendants(cgroupPath(root, node))
+    .filter((path) => basename(path) === `pod${uid}`)
+    .flatMap((path) => processesIn(relative(cgroupPath(), path)));
 
 /** Deepest first. */
 function descendants(path: string): readonly string[] {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../tools/terminal.ts';
 import { build } from './binaries.ts';
-import { cgroupPath, killAll, processesIn } from './cgroup.ts';
+import { cgroupPath, killAll, processesIn, processesOfPod } from './cgroup.ts';
 import { addNode, type LocalCluster } from './cluster.ts';
 import { isAlive, waitFor } from './daemon.ts';
 import { setPort } from './network.ts';
@@ -43,6 +43,21 @@ export function killContainers(cluster: LocalCluster, node: string): void {
     }
 }
 
+/** Kills what runs in the containers of one Pod, as a crash would, and keeps its sandbox: kubelet starts them again. */
+export async function crash(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
+  const uid = await cluster.kubectl(['-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.metadata.uid}']);
+  const inPod = cluster.state.nodes.flatMap((node) => processesOfPod(clusterCgroup(cluster.name), node.name, uid));
+  for (const pid of inPod.filter((each) => programOf(each) !== 'pause'))
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // it ended by itself
+    }
+}
+
+const programOf = (pid: number): string =>
+  existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, 'utf8').trim() : '';
+
 /** Empties the node through the eviction API, as an administrator does before maintenance. */
 export const drain = (cluster: LocalCluster, node: string, timeoutSeconds = 60): Promise<string> =>
   cluster.kubectl([
@@ -55,14 +70,19 @@ export const drain = (cluster: LocalCluster, node: string, timeoutSeconds = 60):
   ]);
 export const uncordon = (cluster: LocalCluster, node: string): Promise<string> => cluster.kubectl(['uncordon', node]);
 
-/** Destroys the node with its disk, and removes its Node object: a machine that is gone for good. */
-export async function deleteNode(cluster: LocalCluster, name: string): Promise<void> {
+/** Destroys the node with its disk. Kubernetes is not told: to it, the node only falls silent. */
+export async function destroyNode(cluster: LocalCluster, name: string): Promise<void> {
   const node = cluster.node(name);
   await stopKubelet(cluster, name);
   await killAll(...daemonGroup(cluster.name, node.name));
   await killAll(clusterCgroup(cluster.name), node.name);
   rmSync(nodeDir(cluster.name, name), { recursive: true, force: true });
   writeState(cluster.name, { ...cluster.state, nodes: cluster.state.nodes.filter((each) => each.name !== name) });
+}
+
+/** Destroys the node and removes its Node object: a machine that is gone for good, and known to be. */
+export async function deleteNode(cluster: LocalCluster, name: string): Promise<void> {
+  await destroyNode(cluster, name);
   await cluster.kubectl(['delete', 'node', name, '--ignore-not-found']);
 }
 
@@ -75,12 +95,13 @@ export async function addFreshNode(cluster: LocalCluster, index: number): Promis
   return node.name;
 }
 
+interface VolumePlace {
+  readonly holderPid: number;
+  readonly path: string;
+}
+
 /** The node that has a claim's volume, and the volume's path there. */
-async function volumeOf(
-  cluster: LocalCluster,
-  namespace: string,
-  claim: string,
-): Promise<{ readonly holderPid: number; readonly path: string }> {
+async function volumeOf(cluster: LocalCluster, namespace: string, claim: string): Promise<VolumePlace> {
   const pv = await cluster.kubectl(['-n', namespace, 'get', 'pvc', claim, '-o', 'jsonpath={.spec.volumeName}']);
   for (const node of cluster.state.nodes) {
     const path = `${VOLUMES}/${pv}_${namespace}_${claim}`;
@@ -89,11 +110,25 @@ async function volumeOf(
   throw new Failure(`Claim ${namespace}/${claim} has no volume on any node.`);
 }
 
+/** The node that has a Pod's volume in memory, and the volume's path there. */
+async function memoryOf(cluster: LocalCluster, namespace: string, pod: string): Promise<VolumePlace> {
+  const fields = 'jsonpath={.spec.nodeName} {.metadata.uid}';
+  const [node = '', uid] = (await cluster.kubectl(['-n', namespace, 'get', 'pod', pod, '-o', fields])).split(' ');
+  const path = `/run/node/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/data`;
+  return { holderPid: cluster.node(node).holderPid, path };
+}
+
 const BALLAST = '.ballast';
 
 /** Fills a volume to its last byte with a file of ours; `freeVolume` takes the file away. */
-export async function fillVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
-  const { holderPid, path } = await volumeOf(cluster, namespace, claim);
+export const fillVolume = async (cluster: LocalCluster, namespace: string, claim: string): Promise<void> =>
+  fill(await volumeOf(cluster, namespace, claim));
+
+/** The same for the volume that a Pod has in memory. */
+export const fillMemory = async (cluster: LocalCluster, namespace: string, pod: string): Promise<void> =>
+  fill(await memoryOf(cluster, namespace, pod));
+
+async function fill({ holderPid, path }: VolumePlace): Promise<void> {
   const append = (block: string): string => `dd if=/dev/zero bs=${block} of="$0" oflag=append conv=notrunc`;
   // each ends with "no space left", which is the point; the second fills what is left of the last large block
   await inNode(holderPid, ['sh', '-c', `${append('64k')}; ${append('1k')}`, `${path}/${BALLAST}`]);
@@ -102,6 +137,18 @@ export async function fillVolume(cluster: LocalCluster, namespace: string, claim
 export async function freeVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
   const { holderPid, path } = await volumeOf(cluster, namespace, claim);
   await inNode(holderPid, ['rm', '-f', `${path}/${BALLAST}`]);
+}
+
+/** Removes everything from a volume, under the feet of whoever uses it. */
+export async function emptyVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
+  const { holderPid, path } = await volumeOf(cluster, namespace, claim);
+  await inNode(holderPid, ['find', path, '-mindepth', '1', '-delete']);
+}
+
+/** Overwrites the beginning of etcd's database, where its two root pages are. */
+export async function corruptDatabase(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
+  const { holderPid, path } = await volumeOf(cluster, namespace, claim);
+  await inNode(holderPid, ['dd', 'if=/dev/urandom', `of=${path}/member/snap/db`, 'bs=4k', 'count=4', 'conv=notrunc']);
 }
 
 /** Makes every DNS answer late by up to `delayMs`, by freezing the servers and thawing them for a moment in turn. Call the result to end it. */
@@ -128,4 +175,4 @@ const dnsServers = (cluster: LocalCluster): readonly number[] =>
   cluster.state.nodes
     .filter((node) => existsSync(cgroupPath(clusterCgroup(cluster.name), node.name)))
     .flatMap((node) => processesIn(clusterCgroup(cluster.name), node.name))
-    .filter((pid) => existsSync(`/proc/${pid}/comm`) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'coredns');
+    .filter((pid) => programOf(pid) === 'coredns');

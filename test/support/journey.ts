@@ -13,10 +13,13 @@ export async function testCluster(): Promise<LocalCluster> {
   return cluster;
 }
 
+/** Long enough for everything that two cores do for several journeys at once. */
+const PATIENCE_MS = 240_000;
+
 /** Waits for what a user would wait for: asks again until the assertion holds. */
 export async function becomes<T>(what: string, assertion: () => Promise<T>, everyMs = 250): Promise<T> {
   const met = async (): Promise<{ readonly value: T }> => ({ value: await assertion() });
-  return (await eventually(what, met, { timeoutMs: 60_000, everyMs })).value;
+  return (await eventually(what, met, { timeoutMs: PATIENCE_MS, everyMs })).value;
 }
 
 export interface Condition {
@@ -24,6 +27,7 @@ export interface Condition {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
+  readonly observedGeneration?: number;
 }
 export interface AnObject {
   readonly metadata: {
@@ -31,6 +35,9 @@ export interface AnObject {
     readonly uid: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly resourceVersion: string;
+    readonly generation?: number;
+    readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly unknown[];
   };
   readonly spec: Readonly<Record<string, unknown>>;
   readonly status?: {
@@ -38,6 +45,7 @@ export interface AnObject {
     readonly clusterID?: string;
     readonly readyMembers?: number;
     readonly memberID?: string;
+    readonly containerStatuses?: readonly { readonly restartCount: number }[];
   };
 }
 
@@ -70,6 +78,11 @@ export class Tenant {
       spec: { replicas: 1, version: ETCD_VERSIONS['3.6'], storage: { size: '256Mi' }, ...spec },
     };
     await this.cluster.kubectl(['create', '-f', '-'], JSON.stringify(object));
+  }
+
+  /** Edits the spec as a user would with `kubectl patch`. */
+  async edit(name: string, spec: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.kubectl('patch', KIND, name, '--type=merge', '-p', JSON.stringify({ spec }));
   }
 
   async available(name: string, timeoutSeconds = 90): Promise<AnObject> {

@@ -1,0 +1,67 @@
+/** Pods that go, one by one or all at once, and processes that die: members come back with their data. */
+import { expect, test } from 'vitest';
+import { crash } from '../../local/faults.ts';
+import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../support/journey.ts';
+import { settled } from '../support/rest.ts';
+import { aServingCluster } from '../support/serving.ts';
+
+const uids = (objects: readonly AnObject[]): readonly string[] => objects.map((object) => object.metadata.uid);
+
+/** Every Pod is another one than before. */
+const replaced = (tenant: Tenant, before: readonly AnObject[]): Promise<void> =>
+  becomes('other Pods', async () => {
+    const now = await tenant.list('pods');
+    expect(now).toHaveLength(before.length);
+    expect(uids(now).filter((uid) => uids(before).includes(uid))).toEqual([]);
+  });
+
+test('Pods that are deleted one after the other, then all at once, come back as the same members', async () => {
+  const tenant = await aTenant();
+  const { endsWell } = await aServingCluster(tenant, 'phoenix', { replicas: 3 });
+  const members = uids(await tenant.list(MEMBER_KIND));
+  for (const pod of await tenant.list('pods')) {
+    await tenant.kubectl('delete', 'pod', pod.metadata.name, '--wait=true');
+    await settled(tenant, 'phoenix');
+  }
+  const last = await tenant.list('pods');
+  await tenant.kubectl('delete', 'pod', '--all', '--wait=false');
+  await replaced(tenant, last);
+  await endsWell(3);
+  expect(uids(await tenant.list(MEMBER_KIND))).toEqual(members);
+});
+
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'Pods that a node shutdown left Failed and Succeeded are made again',
+  async () => {
+    const tenant = await aTenant();
+    const { endsWell } = await aServingCluster(tenant, 'shutdown', { replicas: 3 });
+    const before = await tenant.list('pods');
+    for (const [index, pod] of before.entries()) {
+      const status = {
+        phase: index === 0 ? 'Succeeded' : 'Failed',
+        reason: 'Terminated',
+        message: 'Pod was terminated in response to imminent node shutdown.',
+      };
+      await tenant.kubectl('patch', 'pod', pod.metadata.name, '--subresource=status', '-p', JSON.stringify({ status }));
+    }
+    await replaced(tenant, before);
+    await endsWell(3);
+  },
+);
+
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'etcd processes that are killed again and again come back, and no member is replaced',
+  async () => {
+    const tenant = await aTenant();
+    const { writer, endsWell } = await aServingCluster(tenant, 'tough', { replicas: 3 });
+    const members = uids(await tenant.list(MEMBER_KIND));
+    for (let round = 0; round < 4; round++) {
+      const pods = await tenant.list('pods');
+      const victim = pods[Math.floor(Math.random() * pods.length)];
+      await crash(tenant.cluster, tenant.namespace, victim?.metadata.name ?? '');
+      await writer.served();
+    }
+    await endsWell(3);
+    expect(uids(await tenant.list(MEMBER_KIND))).toEqual(members);
+  },
+);

@@ -1,0 +1,69 @@
+/** How every journey ends: the status says that all is well, etcd and Kubernetes agree, and then nothing is written any more. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { hexId } from '../../src/api/names.ts';
+import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
+
+const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb'];
+
+export interface RestOptions {
+  /** How many members vote in the end. */
+  readonly voters: number;
+  readonly quietMs?: number;
+}
+
+/** Waits until the cluster is as it should be, and shows that it stays so without a write. */
+export async function atRest(
+  tenant: Tenant,
+  name: string,
+  { voters, quietMs = 15_000 }: RestOptions,
+): Promise<AnObject> {
+  await settled(tenant, name);
+  await agreed(tenant, name, voters);
+  await quiet(tenant, quietMs);
+  return tenant.get(KIND, name);
+}
+
+/** The status says that the spec is reached. */
+export const settled = (tenant: Tenant, name: string): Promise<AnObject> =>
+  becomes('the status to say that all is well', async () => {
+    const cluster = await tenant.get(KIND, name);
+    expect(conditionOf(cluster, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
+    const observedGeneration = cluster.metadata.generation;
+    expect(conditionOf(cluster, 'Progressing')).toMatchObject({ status: 'False', observedGeneration });
+    expect(conditionOf(cluster, 'Degraded')).toMatchObject({ status: 'False' });
+    return cluster;
+  });
+
+interface EtcdMembers {
+  readonly members: readonly { readonly name: string; readonly isLearner?: boolean }[];
+}
+
+/** One cluster, whose members are those that Kubernetes has, and all of them vote and are reached by clients. */
+export async function agreed(tenant: Tenant, name: string, voters: number): Promise<void> {
+  const selection = ['-l', `etcd-operator.cozystack.io/cluster=${name}`];
+  const objects = (await Promise.all(OURS.map((kind) => tenant.list(kind, ...selection)))).flat();
+  expect(objects.filter((object) => object.metadata.deletionTimestamp !== undefined)).toEqual([]);
+  const cluster = await tenant.get(KIND, name);
+  const names = (await tenant.list(MEMBER_KIND, ...selection)).map((member) => member.metadata.name).sort();
+  expect(names).toHaveLength(voters);
+  const { members } = JSON.parse(await tenant.etcdctl(name, 'member', 'list', '-w', 'json')) as EtcdMembers;
+  expect(members.map((member) => member.name).sort()).toEqual(names);
+  expect(members.filter((member) => member.isLearner)).toEqual([]);
+  const served = await tenant.list('pods', ...selection, '-l', 'etcd-operator.cozystack.io/role=voter');
+  expect(served.map((pod) => pod.metadata.name).sort()).toEqual(names);
+  const answers = await tenant.etcdctl(name, 'endpoint', 'status', '--cluster', '-w', 'json');
+  const ids = [...answers.matchAll(/"cluster_id":(\d+)/g)].map(([, id]) => hexId(BigInt(id ?? 0))); // too long for JSON.parse
+  expect(ids).toEqual(names.map(() => cluster.status?.clusterID));
+}
+
+/** Every object of the tenant has the version that it had: nobody has written any of them. */
+export async function quiet(tenant: Tenant, ms: number): Promise<void> {
+  const versions = async (): Promise<readonly string[]> =>
+    (await Promise.all(OURS.map((kind) => tenant.list(kind))))
+      .flat()
+      .map((object) => `${object.metadata.name} ${object.metadata.uid} ${object.metadata.resourceVersion}`);
+  const before = await versions();
+  await sleep(ms);
+  expect(await versions()).toEqual(before);
+}
