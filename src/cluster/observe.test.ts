@@ -1,0 +1,126 @@
+/** What a look at a cluster sees, through models of the API server and of etcd. */
+import { expect, test } from 'vitest';
+import { aVolume } from '../../test/support/builders.ts';
+import { hear, type ModelWorld, member, modelWorld, nameOf, podOf, runningCluster } from '../../test/support/ports.ts';
+import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../api/names.ts';
+import type { PersistentVolumeClaim } from '../gen/kube.ts';
+import { podDisruptionBudgets, services } from '../kube/resources.ts';
+import { observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+const { signal } = new AbortController();
+
+async function look(world: ModelWorld): Promise<Observed> {
+  const seen = await observe(world, 'ns/db', signal, undefined);
+  if (!seen) throw new Error('there is no cluster');
+  return seen;
+}
+const selves = (o: Observed) => o.members.map((m) => m.self);
+
+test('a cluster that is well: all of it is seen', async () => {
+  const world = modelWorld();
+  const [first] = await runningCluster(world, 3);
+  const o = await look(world);
+  expect(o.etcd).toMatchObject({ is: 'answers', clusterID: o.cluster.status?.clusterID });
+  expect(o.etcd.is === 'answers' && o.etcd.members.length).toBe(3);
+  const leader = hexId(first?.disk?.group.leader ?? 0n);
+  expect(selves(o).map((self) => self?.leader)).toEqual([leader, leader, leader]);
+});
+
+test('a member that has lost the quorum does not speak for the cluster, and follows nobody', async () => {
+  const world = modelWorld();
+  const [, ...others] = await runningCluster(world, 3);
+  for (const other of others) world.model.stop(other);
+  const o = await look(world);
+  expect(o.etcd.is).toBe('silent');
+  expect(selves(o).map((self) => self && [self.leader])).toEqual([[undefined], undefined, undefined]);
+});
+
+test('one that is silent does not keep the others from being heard', async () => {
+  const world = modelWorld();
+  const [first] = await runningCluster(world, 3);
+  if (first) world.model.stop(first);
+  world.model.advance(5_000);
+  const o = await look(world);
+  expect([o.etcd.is, selves(o).map((self) => self !== undefined)]).toEqual(['answers', [false, true, true]]);
+});
+
+test('what a member of another cluster says about itself is not heard', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const ref = { namespace: 'ns', name: 'db' };
+  await world.client.patch(world.clusters.resource, ref, { status: { clusterID: 'f00' } }, { subresource: 'status' });
+  expect(selves(await look(world))).toEqual([undefined]);
+});
+
+test("members, Pods and Services of somebody else's are not ours, whatever the cache has heard of", async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const theirs = [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'x', controller: true }];
+  const stranger = member(7);
+  hear(world.members, { ...stranger, metadata: { ...stranger.metadata, ownerReferences: theirs } });
+  const pod = podOf(2);
+  hear(world.pods, { ...pod, metadata: { ...pod.metadata, ownerReferences: theirs } });
+  const metadata = { name: 'db', namespace: 'ns' };
+  await world.client.create(services, { apiVersion: 'v1', kind: 'Service', metadata });
+  await world.client.create(podDisruptionBudgets, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata });
+  const o = await look(world);
+  expect(Object.fromEntries(o.members.map((m) => [m.object.metadata.name, m.pod.is]))).toEqual({
+    [nameOf(1)]: 'present',
+    [nameOf(2)]: 'absent',
+  });
+  expect([o.services.headless.is, o.services.client.is, o.budget.is]).toEqual(['foreign', 'absent', 'foreign']);
+});
+
+test('an ended Pod has given its address back', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  hear(world.pods, podOf(1, { status: { phase: 'Failed' } }));
+  expect((await look(world)).members[0]?.pod).not.toHaveProperty('ip');
+});
+
+test('a member takes as many learners as its command says, and one without it', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const pod = podOf(2);
+  const command = ['etcd', '--max-learners=8'];
+  hear(world.pods, { ...pod, spec: { containers: [{ name: 'etcd', image: 'i', command }] } });
+  const { members } = await look(world);
+  const learners = members.map((m) => [m.object.metadata.name, m.pod.is === 'present' && m.pod.maxLearners]);
+  expect(Object.fromEntries(learners)).toEqual({ [nameOf(1)]: 1, [nameOf(2)]: 8 });
+});
+
+test('an alarm is that of the member that it names, and all are asked about the data that every one of them has', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first || !second || !third?.disk) throw new Error('there are three');
+  const ask = { endpoint: first.endpoint, timeoutMs: 1_000 };
+  await world.etcd.put(ask, 'k', '1');
+  await world.etcd.maintenance.activate(ask, { memberId: third.disk.id, alarm: 'corrupt' });
+  second.stalled = true; // it does not have what comes now
+  await world.etcd.put(ask, 'k', '2');
+  const o = await look(world);
+  const ids = o.etcd.is === 'answers' ? o.etcd.alarms : [];
+  expect(ids).toEqual([{ id: hexId(third.disk.id), alarm: 'CORRUPT' }]);
+  const named = o.members.map((m) => [m.object.metadata.name, m.self?.alarms]);
+  expect(Object.fromEntries(named)).toEqual({ [nameOf(1)]: [], [nameOf(2)]: [], [nameOf(3)]: ['CORRUPT'] });
+  const hashes = new Set(selves(o).map((self) => self?.hash));
+  expect([hashes.size, hashes.has(undefined)]).toEqual([1, false]);
+});
+
+test('volumes are let go after a while only when their member went, and when nobody has taken them up', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const claim = (name: string, why: string, owned = false): PersistentVolumeClaim => {
+    const { ownerReferences = [], ...metadata } = aVolume().metadata;
+    const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: why };
+    return { ...aVolume(), metadata: { ...metadata, name, labels, ...(owned && { ownerReferences }) } };
+  };
+  hear(
+    world.volumes,
+    claim('went', 'member-removed'),
+    claim('taken-up', 'member-removed', true),
+    claim('of-a-deleted-cluster', 'cluster-deleted'),
+  );
+  expect((await look(world)).quarantined.map((c) => c.metadata.name)).toEqual(['went']);
+});

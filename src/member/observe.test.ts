@@ -1,0 +1,106 @@
+/** What a look at a member sees, through models of the API server and of etcd. */
+import { expect, test } from 'vitest';
+import { aVolume, FORMED, LATCHED } from '../../test/support/builders.ts';
+import {
+  hear,
+  type ModelWorld,
+  member,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+  storedCluster,
+} from '../../test/support/ports.ts';
+import { hexId, volumeClaimName } from '../api/names.ts';
+import type { PersistentVolume } from '../gen/kube.ts';
+import { persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
+import { observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+const { signal } = new AbortController();
+
+async function look(world: ModelWorld, n = 1): Promise<Observed> {
+  const seen = await observe(world, `ns/${nameOf(n)}`, signal, undefined);
+  if (!seen) throw new Error('there is no such member');
+  return seen;
+}
+const leaving = (world: ModelWorld, n: number): void => {
+  const [cluster] = world.clusters.all();
+  hear(world.members, member(n, { deleting: true }, cluster?.metadata.uid));
+};
+
+test('nothing counts as gone, because the cache has not heard of it yet', async () => {
+  const world = modelWorld();
+  hear(world.members, member(1));
+  await world.client.create(pods, podOf(1));
+  const { name: _, ...metadata } = aVolume().metadata;
+  await world.client.create(persistentVolumeClaims, {
+    ...aVolume(),
+    metadata: { ...metadata, name: volumeClaimName(nameOf(1)) },
+  });
+  const o = await look(world);
+  expect([o.pod.is, o.volume.is]).toEqual(['ours', 'foreign']);
+});
+
+test('before a Pod is made, the cluster is asked for anew: one that has formed must not be begun again', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, FORMED);
+  hear(world.members, member(1, {}, stored.metadata.uid));
+  hear(world.clusters, { ...stored, status: LATCHED });
+  expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
+});
+
+test('a cluster of the same name is not the one that the member belongs to', async () => {
+  const world = modelWorld();
+  const { metadata } = await storedCluster(world, FORMED);
+  hear(world.members, member(1, {}, metadata.uid));
+  expect((await look(world)).cluster?.metadata.uid).toBe(metadata.uid);
+  hear(world.members, member(1, {}, 'another'));
+  expect((await look(world)).cluster).toBeUndefined();
+});
+
+test('whoever goes has the others asked, and they answer for the quorum', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
+  leaving(world, 1);
+  const ids = [first, second, third].map(({ disk }) => hexId(disk?.id ?? 0n));
+  const { peers } = await look(world);
+  expect(peers.is === 'answer' && peers.members.map((m) => m.id).toSorted()).toEqual(ids.toSorted());
+  world.model.stop(second);
+  world.model.advance(5_000);
+  expect((await look(world)).peers.is).toBe('answer');
+  world.model.stop(third);
+  expect((await look(world)).peers.is).toBe('silent');
+  world.model.start(second, { initialCluster: '', state: 'existing' });
+  world.model.stop(first);
+  expect((await look(world)).peers.is).toBe('silent'); // alone, it knows only what was
+});
+
+test('the only member has nobody to ask, whoever else carries the label', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  leaving(world, 1);
+  hear(world.members, member(2, {}, 'another'));
+  expect((await look(world)).peers).toEqual({ is: 'none' });
+});
+
+const on = (key: string) => ({
+  nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values: ['x'] }] }] } },
+});
+test.each([
+  ['that any node can reach', {}, false],
+  ['on its node', on('kubernetes.io/hostname'), true],
+  ['in its zone', on('zone'), false],
+])('a node is gone; is a volume %s lost with it?', async (_where, spec, lost) => {
+  const world = modelWorld();
+  hear(world.members, member(1));
+  hear(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+  const { metadata } = podOf(1);
+  const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)) } };
+  hear(world.volumes, { ...claim, spec: { volumeName: 'pv' } });
+  const volume: PersistentVolume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' }, spec };
+  await world.client.create(persistentVolumes, volume);
+  const o = await look(world);
+  expect([o.node.is, o.volumeOnNode]).toEqual(['gone', lost]);
+});

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
+import { isConflict } from '../kube/errors.ts';
+import type { KubeObject, Resource } from '../kube/object.ts';
+import { type ExecuteOptions, execute, type Outcome, type Write } from './execute.ts';
+import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
+
+type Status = { readonly told?: string; readonly token?: string };
+type Thing = KubeObject & { readonly status?: Status };
+const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
+const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
+const signal = new AbortController().signal;
+
+const aPart = (name: string) => ({ apiVersion: 'v1', kind: 'Part', metadata: { name, namespace: 'n' } });
+const ref = (name: string) => ({ namespace: 'n', name });
+const create = (name: string): Step => ({ do: 'create', object: aPart(name) });
+
+/** A Thing on a model of the API server. Parts called "bad" are refused by policy. */
+async function aWorld(onPart: (server: ModelApiServer, name: string) => void = () => {}) {
+  const server: ModelApiServer = new ModelApiServer({
+    admit: (resource, object) => {
+      if (resource.kind === 'Part') onPart(server, object.metadata.name ?? '');
+      if (object.metadata.name === 'bad') throw refused('the quota is used up');
+      return object;
+    },
+  });
+  const thing = await server.create(things, { metadata: { name: 'a', namespace: 'n' } });
+  const told: string[] = [];
+  const writes: Write[] = [];
+  const carryOut = (more: Partial<Plan<Status>>, call?: ExecuteOptions['call'], of = thing): Promise<Outcome> =>
+    execute(
+      { rule: 'r', why: 'because', steps: [], status: {}, notices: [], ...more },
+      of,
+      things,
+      {
+        client: server,
+        recorder: { record: (_resource, _object, { note }) => void told.push(note) },
+        resources: new Map<string, Resource>([
+          ['Thing', things],
+          ['Part', parts],
+        ]),
+        onWrite: (write) => void writes.push(write),
+        mayWait: () => false,
+        ...(call && { call }),
+      },
+      signal,
+    );
+  const status = async (): Promise<Status | undefined> => (await server.get(things, ref('a')))?.status;
+  const names = (): readonly (string | undefined)[] => server.peek(parts).map((p) => p.metadata.name);
+  return { server, thing, carryOut, told, writes, status, names };
+}
+
+/** Another object that has the name of one that was looked at. */
+async function replaced(server: ModelApiServer): Promise<Seen> {
+  const old = await server.create(parts, aPart('part'));
+  const before = seen('Part', { ...old, metadata: { ...old.metadata, name: 'part' } });
+  await server.delete(parts, ref('part'), { uid: before.uid });
+  await server.create(parts, aPart('part'));
+  return before;
+}
+
+/** An object that has changed since it was looked at. */
+async function changed(server: ModelApiServer): Promise<Seen> {
+  const before = seen('Part', await server.create(parts, aPart('part')), 'this version');
+  await server.patch(parts, ref('part'), { metadata: { labels: { by: 'somebody' } } });
+  return before;
+}
+
+const refusal = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(() => 'nothing was refused').catch((e: unknown) => e);
+
+test('what is to be recorded is durable before the first step', async () => {
+  const found: unknown[] = [];
+  const { carryOut } = await aWorld((server) => found.push(server.peek(things)[0]?.status));
+  await carryOut({ latch: { token: 't' }, status: { token: 't', told: 'x' }, steps: [create('part')] });
+  expect(found).toEqual([{ token: 't', told: 'x' }]);
+});
+
+test('a record that cannot be made keeps everything from being done', async () => {
+  const { carryOut, server, names } = await aWorld();
+  await server.patch(things, ref('a'), { metadata: { labels: { by: 'somebody' } } });
+  expect(await refusal(carryOut({ latch: { token: 't' }, steps: [create('part')] }))).toSatisfy(isConflict);
+  expect(names()).toEqual([]);
+});
+
+test.each<[string, Step]>([
+  ['refused by policy', create('bad')],
+  ['failed', create('old')],
+])('after a step that is %s, no other is taken', async (_how, step) => {
+  const { carryOut, names, server } = await aWorld();
+  await server.create(parts, aPart('old'));
+  expect(await refusal(carryOut({ steps: [step, create('next')] }))).toBeInstanceOf(Error);
+  expect(names()).toEqual(['old']);
+});
+
+test('after a call that is refused for now, no other step is taken, and the status is told', async () => {
+  const { carryOut, names, status } = await aWorld();
+  const asked: Call[] = [];
+  const step: Step = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 7 };
+  const outcome = await carryOut({ steps: [step, create('next')], status: { told: 'waiting' } }, (call) => {
+    asked.push(call);
+    return Promise.reject(new NotNow('not in sync'));
+  });
+  expect([outcome, asked.length, names()]).toEqual([{ is: 'notNow', why: 'not in sync', retryMs: 7 }, 1, []]);
+  expect(await status()).toEqual({ told: 'waiting' });
+});
+
+test('a refusal by policy is told in the status, as an Event, and to whoever asked', async () => {
+  const { carryOut, status, told } = await aWorld();
+  const error = await refusal(carryOut({ steps: [create('bad')], status: { told: 'no room' } }));
+  expect(String(error)).toContain('the quota is used up');
+  expect([await status(), told]).toEqual([{ told: 'no room' }, ['refused by the API server: the quota is used up']]);
+});
+
+test('a status is not written over a newer one', async () => {
+  const { carryOut, server, status } = await aWorld();
+  await server.patch(things, ref('a'), { status: { told: 'newer' } }, { subresource: 'status' });
+  expect(await refusal(carryOut({ status: { told: 'older' } }))).toSatisfy(isConflict);
+  expect(await status()).toEqual({ told: 'newer' });
+});
+
+test.each<[string, (at: Seen) => Step]>([
+  ['deleted', (what) => ({ do: 'delete', what })],
+  ['patched', (to) => ({ do: 'patch', to, fields: { metadata: { labels: { ours: 'yes' } } } })],
+])(
+  'another object of the same name is not %s, and neither is one that has changed where that matters',
+  async (_what, step) => {
+    for (const make of [replaced, changed]) {
+      const { carryOut, server } = await aWorld();
+      const at = await make(server);
+      const before = await server.get(parts, ref('part'));
+      expect(await refusal(carryOut({ steps: [step(at)] }))).toSatisfy(isConflict);
+      expect(await server.get(parts, ref('part'))).toEqual(before);
+    }
+  },
+);
+
+test('every write says which version the cache has to reach', async () => {
+  const { carryOut, writes, server } = await aWorld();
+  await carryOut({ latch: { token: 't' }, status: {}, steps: [create('part')] });
+  const versions = [await server.get(things, ref('a')), await server.get(parts, ref('part'))].map(
+    (o) => o?.metadata.resourceVersion,
+  );
+  expect(writes.map((w) => w.resourceVersion)).toEqual(versions);
+});
