@@ -2,7 +2,7 @@
 import { CLIENT_PORT } from '../api/names.ts';
 import type { Call, Step } from '../runtime/plan.ts';
 import { healthyVoters, leaderOf } from './gate.ts';
-import { type EtcdMemberEntry, identity, type MemberView, memberOf, type Observed } from './observed.ts';
+import { type EtcdMemberEntry, entriesOf, identity, type MemberView, memberOf, type Observed } from './observed.ts';
 
 export type Change =
   | { readonly name: 'addLearner'; readonly peerURL: string }
@@ -37,6 +37,13 @@ function speakers(o: Observed): readonly string[] {
   });
 }
 
+/** The leader itself, also one that is to go because something is wrong with it. */
+function leading(o: Observed): readonly string[] {
+  const entry = entriesOf(o)?.find(({ id }) => id === leaderOf(o));
+  const m = entry && memberOf(o, entry);
+  return m ? endpointsOf(m) : [];
+}
+
 /** etcd refuses changes for some seconds after others: it is asked again so often. */
 const RETRY_MS = 500;
 
@@ -47,7 +54,7 @@ export function change(o: Observed, what: Change, target: string, retryMs = RETR
     target,
     cluster: `${namespace}/${name}`,
     clusterID: o.cluster.status?.clusterID ?? '',
-    endpoints: what.name === 'moveLeader' ? speakers(o).slice(0, 1) : speakers(o),
+    endpoints: what.name === 'moveLeader' ? leading(o) : speakers(o),
   };
   return { do: 'call', call, retryMs };
 }

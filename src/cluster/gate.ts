@@ -2,6 +2,7 @@
 import {
   type EtcdMemberEntry,
   entriesOf,
+  evidence,
   isStaying,
   type MemberView,
   memberOf,
@@ -51,9 +52,16 @@ const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
   return m !== undefined && isStaying(m);
 };
 
+/** It will not come back: it gives nothing to a quorum, and without it the others need no more than they do now. */
+const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
+  const m = memberOf(o, entry);
+  return m !== undefined && evidence(m) !== undefined && !isHealthy(o, m);
+};
+
 /**
- * Why this member may not be taken away now; `undefined` when it may. A learner has no vote to lose. Without a voter, all
- * others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there.
+ * Why this member may not be taken away now; `undefined` when it may. A learner has no vote to lose. Without a voter,
+ * all others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there. Two of five that
+ * are lost would wait for each other for ever: for one that is, a quorum of the others is enough.
  */
 export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefined {
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
@@ -61,7 +69,9 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefin
   const others = votersOf(o).filter((entry) => entry.id !== victim.id);
   if (others.length === 0) return 'it is the only one that votes';
   const sick = others.filter((entry) => !healthySelf(o, entry)).map((entry) => called(o, entry));
-  if (sick.length > 0) return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
+  const helps = isLost(o, victim) && others.length - sick.length >= quorumOf(others.length);
+  if (sick.length > 0 && !helps)
+    return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
   // One that is down already takes nothing away by going, whoever else is on the way out.
   if (!healthySelf(o, victim)) return undefined;
   return others.some((entry) => stays(o, entry)) ? undefined : 'all others are on their way out too';

@@ -355,6 +355,24 @@ describe('the rule that answers', () => {
     // repair
     ['a member has lost its data: it is replaced', world([up, up, lost]), 'replaceLost', [`delete ${name(3)}`]],
     ['two have lost their data: nobody can be spared', world([up, lost, lost]), 'waitForMembers', []],
+    [
+      'two of five have lost their data: one goes',
+      world([up, up, up, lost, lost]),
+      'replaceLost',
+      [`delete ${name(4)}`],
+    ],
+    [
+      'one is lost and another only down: the lost one goes',
+      world([up, up, up, lost, down]),
+      'replaceLost',
+      [`delete ${name(4)}`],
+    ],
+    [
+      'one of two that are lost is on its way: etcd lets it go',
+      world([up, up, up, { ...lost, leaving: true }, lost]),
+      'removeLeaving',
+      [`remove ${name(4)}`],
+    ],
     ['etcd does not answer: nothing is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
     ['one that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],
     ['one that says it is lost, and is not', world([up, up, { evidence: EVIDENCE.nodeLost }]), 'waitForMembers', []],
@@ -430,4 +448,10 @@ describe('the rule that answers', () => {
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
+});
+
+test('leadership is moved by the leader itself, also when it is the one whose data is wrong', () => {
+  const wrong: Is = { leaving: true, alarm: 'CORRUPT' };
+  const step = decide(world([up, up, wrong], { leader: 3, alarms: [{ id: id(3), alarm: 'CORRUPT' }] })).steps[0];
+  expect(step?.do === 'call' && step.call).toMatchObject({ name: 'moveLeader', endpoints: ['http://10.0.0.3:2379'] });
 });

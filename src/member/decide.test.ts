@@ -248,6 +248,33 @@ describe('the rule that answers', () => {
     ],
     ['it goes and nobody can say', leaving({ peers: { is: 'silent', why: 'timeout' } }), 'release', []],
     [
+      'it goes and never joined: there is nothing on its volume to keep',
+      leaving({
+        member: aMember({ deleting: true, spec: retain }),
+        cluster: aCluster({ status: LATCHED }),
+      }),
+      'release',
+      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+    ],
+    [
+      'it goes, etcd still counts it, and it loses its Pod: its vote may be needed',
+      leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] }, pod: absent }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
+    [
+      'it goes, nobody can say, and its Pod has ended: without it there may be no quorum',
+      leaving({ peers: { is: 'silent', why: 'timeout' }, pod: ended }),
+      'removeEndedPod',
+      ['delete Pod'],
+    ],
+    [
+      'it goes and has lost its volume, too: nothing is made',
+      leaving({ peers: { is: 'silent', why: 'timeout' }, pod: absent, volume: absent }),
+      'release',
+      [],
+    ],
+    [
       'it goes and others hold on to it',
       leaving({ member: aMember({ deleting: true, finalizers: ['x/y'] }) }),
       'release',

@@ -20,7 +20,7 @@ import {
 import { noticesOf, statusOf } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
-  { name: 'release', rule: release }, // first: nothing is made for a member that goes
+  { name: 'release', rule: release }, // first: nothing is made for a member that goes, unless its vote still counts
   { name: 'clusterGoing', rule: clusterGoing },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory

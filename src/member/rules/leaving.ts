@@ -1,21 +1,27 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { MEMBER_FINALIZER, peerURL, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
+import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { isClusterGoing, isDeleting, names, type Observed, retains } from '../observed.ts';
+import { hasJoined, isClusterGoing, isDeleting, names, type Observed, retains } from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
 const RETRY_MS = 1_000;
 
-/** A volume that stays says from now on why, and since when. */
+/**
+ * A volume that stays says from now on why, and since when. Of a member that never joined there is nothing to keep: its
+ * volume has no owner that would take it along, and would be in the way of the next member of that name.
+ */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
+  const what = seen('PersistentVolumeClaim', o.volume.object, 'this version');
+  if (!hasJoined(o) && o.cluster !== undefined) return [{ do: 'delete', what }];
   const metadata = {
     ownerReferences: null,
     labels: { [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed' },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
   };
-  return [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }];
+  return [{ do: 'patch', to: what, fields: { metadata } }];
 }
 
 const letGo = (o: Observed, why: string): Answered => ({
@@ -32,6 +38,10 @@ const letGo = (o: Observed, why: string): Answered => ({
   ],
 });
 
+/** As long as etcd counts its vote, it may be the one that decides: a Pod that it loses meanwhile is made again. */
+const mustRun = (o: Observed): boolean =>
+  hasJoined(o) && o.volume.is === 'ours' && (o.pod.is === 'absent' || (o.pod.is === 'ours' && isPodOver(o.pod.object)));
+
 /** The object stays until etcd has no such member any more: otherwise the cluster would wait for its vote for ever. */
 export function release(o: Observed): Answered {
   if (!isDeleting(o)) return undefined;
@@ -42,6 +52,7 @@ export function release(o: Observed): Answered {
     case 'none':
       return letGo(o, 'it is the only member: there is nobody to remove it from');
     case 'silent':
+      if (mustRun(o)) return undefined;
       return {
         why: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
         wakeAfter: RETRY_MS,
@@ -50,7 +61,9 @@ export function release(o: Observed): Answered {
       const { name, namespace } = names(o);
       const url = peerURL(name, o.member.spec.clusterName, namespace); // one that never started has no name there
       const id = o.member.status?.memberID;
-      return o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url))
+      const known = o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url));
+      if (known && mustRun(o)) return undefined;
+      return known
         ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
         : letGo(o, 'etcd has no such member any more');
     }
