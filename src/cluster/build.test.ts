@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aCluster, LATCHED, SEED_NAME } from '../../test/support/builders.ts';
-import { clientService, hasDrifted, headlessService, seedMember } from './build.ts';
+import { budget, clientService, hasDrifted, headlessService, joiningMember, joinList, seedMember } from './build.ts';
 
 test('the headless Service', () => {
   expect(headlessService(aCluster())).toMatchSnapshot();
@@ -11,6 +11,22 @@ test('the client Service', () => {
 test('the seed', () => {
   if (!LATCHED.observed) throw new Error('no target');
   expect(seedMember(aCluster(), SEED_NAME, LATCHED.observed, 'token')).toMatchSnapshot();
+});
+
+test('the budget lets nobody evict members that are not ready while there is no quorum', () => {
+  expect(budget(aCluster(), 2).spec).toMatchObject({ minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
+});
+
+test('who joins begins nothing, and is told the same list in whatever order etcd gives it', () => {
+  if (!LATCHED.observed) throw new Error('no target');
+  const entries = ['a', 'b'].map((name) => ({ id: name, name, peerURLs: [`http://${name}:2380`], isLearner: false }));
+  const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries);
+  expect(joiner.spec).toMatchObject({
+    initialCluster: 'a=http://a:2380,b=http://b:2380',
+    clusterToken: LATCHED.clusterToken,
+  });
+  expect(joiner.spec).not.toHaveProperty('bootstrap');
+  expect(joinList(entries.toReversed())).toBe(joinList(entries));
 });
 
 const built = headlessService(aCluster());

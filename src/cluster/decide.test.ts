@@ -10,6 +10,7 @@ import {
   NOW,
   READY,
   SEED_NAME,
+  TARGET,
 } from '../../test/support/builders.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { Holding } from '../api/ownership.ts';
@@ -97,6 +98,24 @@ function earlier(spec = {}, patch: Partial<Observed> = {}): Observed {
   const cluster = aCluster({ status: { ...begun, observed: targetOf(aCluster().spec, begun) } });
   return world({ cluster, seed: absent, members: [{ object, pod: podWith(false) }], ...patch });
 }
+
+/** A seed whose etcd runs and never answered. */
+const running = (seconds: number): MemberView => {
+  const since = NOW - seconds * 1000;
+  const object = aMember();
+  return {
+    object: { ...object, metadata: { ...object.metadata, creationTimestamp: new Date(since - 500).toISOString() } },
+    pod: { ...podWith(false), runningSince: since },
+  };
+};
+const onceRepaired = { repair: { count: 1, last: '2026-01-01T11:58:00Z', generation: 1 } };
+const otherMember: MemberView = {
+  ...readyMember,
+  object: {
+    ...aMember({ spec: { bootstrap: false }, status: { isVoter: true, conditions: READY } }),
+    metadata: { ...aMember().metadata, name: OTHER_NAME },
+  },
+};
 
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -249,6 +268,77 @@ describe('the rule that answers', () => {
       'bootstrap',
       [`create EtcdMember ${SEED_NAME}`],
     ],
+    [
+      'labels were edited: they are changed while it is known which were there',
+      formed({ cluster: aCluster({ status: FORMED, spec: { additionalMetadata: { labels: { team: 'a' } } } }) }),
+      'relabel',
+      ['patch Service', 'patch Service', 'patch PodDisruptionBudget'],
+    ],
+    [
+      'the spec was edited before the seed was made: it is made from the new one',
+      world({ members: [], cluster: aCluster({ status: LATCHED, spec: { version: '3.6.17' } }) }),
+      'adoptTarget',
+      [],
+    ],
+    [
+      'nothing is to run: nothing is begun',
+      world({ ...nothing, cluster: aCluster({ spec: { replicas: 0 } }) }),
+      'neverBegun',
+      [],
+    ],
+    [
+      'nothing is to run any more before there was a cluster: the seed goes',
+      world({
+        cluster: aCluster({ spec: { replicas: 0 }, status: { ...LATCHED, observed: { ...TARGET, replicas: 0 } } }),
+      }),
+      'neverBegun',
+      ['delete EtcdMember'],
+    ],
+    [
+      'the seed starts and its Service is missing: it needs its name in DNS',
+      world({ services: { ...services, headless: absent } }),
+      'repairServices',
+      ['create Service db'],
+    ],
+    [
+      'the spec was edited, and the seed answers: the cluster exists',
+      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: answers }),
+      'discover',
+      ['patch EtcdMember'],
+    ],
+    [
+      'the seed has run for a minute without an answer',
+      world({ members: [running(61)], etcd: silent }),
+      'rebuildSeed',
+      ['delete EtcdMember'],
+    ],
+    ['the seed has run for less', world({ members: [running(59)], etcd: silent }), 'waitForSeed', []],
+    [
+      'the seed was made again once: it has twice as long',
+      world({ members: [running(61)], etcd: silent, cluster: aCluster({ status: { ...LATCHED, ...onceRepaired } }) }),
+      'waitForSeed',
+      [],
+    ],
+    [
+      'the first member was replaced long ago: nothing is begun in its place',
+      formed({ seed: absent, members: [otherMember], etcd: { ...answers, members: [otherEntry] } }),
+      'steady',
+      [],
+    ],
+    [
+      'a running cluster is asked for what is not built: it goes on as it is',
+      formed({
+        cluster: aCluster({ status: FORMED, spec: { version: '3.6.17', tls: { peer: { secretRef: { name: 's' } } } } }),
+      }),
+      'steady',
+      [],
+    ],
+    [
+      'volumes are to be kept: members are told before they go',
+      formed({ cluster: aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } }) }),
+      'tellPolicy',
+      ['patch EtcdMember'],
+    ],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
@@ -263,6 +353,17 @@ test('the token, the target and the first name are latched before anything is ma
   );
   expect(again.steps).toEqual(plan.steps);
   expect(again.latch).toEqual(plan.latch);
+});
+
+test('a token that was recorded stays, whatever it would be now', () => {
+  const plan = decide(world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, clusterToken: 'other' } }) }));
+  expect(plan.latch?.clusterToken).toBe('other');
+  expect(plan.steps.at(-1)).toMatchObject({ object: { spec: { clusterToken: 'other' } } });
+});
+
+test('a seed that answers votes, and one that is made again is counted', () => {
+  expect(decide(world({ etcd: answers })).steps[0]).toMatchObject({ fields: { status: { isVoter: true } } });
+  expect(decide(world({ members: [running(61)], etcd: silent })).latch?.repair?.count).toBe(1);
 });
 
 test('a cluster that the earlier operator began gets none of our defaults', () => {

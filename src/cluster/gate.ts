@@ -67,12 +67,11 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefin
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
   if (victim.isLearner) return undefined;
   const others = votersOf(o).filter((entry) => entry.id !== victim.id);
-  if (others.length === 0) return 'it is the only one that votes';
   const sick = others.filter((entry) => !healthySelf(o, entry)).map((entry) => called(o, entry));
   const helps = isLost(o, victim) && others.length - sick.length >= quorumOf(others.length);
   if (sick.length > 0 && !helps)
     return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
   // One that is down already takes nothing away by going, whoever else is on the way out.
   if (!healthySelf(o, victim)) return undefined;
-  return others.some((entry) => stays(o, entry)) ? undefined : 'all others are on their way out too';
+  return others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
 }

@@ -1,166 +1,58 @@
-/** Growth, shrinking, parking and repair, as a table: what is so, which rule answers, what it does. */
+/** Growth, shrinking and parking, as a table: what is so, which rule answers, what it does. */
 import { describe, expect, test } from 'vitest';
+import { CLUSTER_ID } from '../../test/support/builders.ts';
 import {
-  aCluster,
-  aMember,
-  CLUSTER_ID,
-  CLUSTER_UID,
-  condition,
-  FORMED,
-  NOW,
-  READY,
-} from '../../test/support/builders.ts';
-import { targetOf } from '../api/defaults.ts';
-import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
-import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
-import { type EtcdMember, EVIDENCE } from '../api/etcd-member.ts';
-import { memberName, peerURL } from '../api/names.ts';
-import { budget, clientService, headlessService, joinList } from './build.ts';
+  at,
+  awaited,
+  DAY,
+  down,
+  entry,
+  type Is,
+  id,
+  joining,
+  learner,
+  list,
+  name,
+  parked,
+  stepsOf,
+  up,
+  url,
+  view,
+  world,
+} from '../../test/support/members.ts';
+import { EVIDENCE } from '../api/etcd-member.ts';
+import { QUARANTINED_AT_ANNOTATION } from '../api/names.ts';
+import { budget } from './build.ts';
+import type { EtcdCall } from './changes.ts';
 import { decide } from './decide.ts';
-import { quorumOf } from './gate.ts';
-import type { EtcdMemberEntry, MemberView, Observed, PodView } from './observed.ts';
+import type { Observed } from './observed.ts';
 
-const name = (n: number): string => memberName('db', CLUSTER_UID, n);
-const id = (n: number): string => `beef00000000000${n}`;
-const url = (n: number): string => peerURL(name(n), 'db', 'ns');
-const at = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
-const DAY = 24 * 60 * 60_000;
-
-interface Is {
-  /** Learner: on etcd's list without a vote. Awaited: on the list, and there is no object. Unlisted: an object that etcd does not know. */
-  readonly as?: 'voter' | 'learner' | 'awaited' | 'unlisted';
-  /** Its etcd does not answer. */
-  readonly down?: boolean;
-  /** It is recorded as one that votes. */
-  readonly voted?: boolean;
-  /** Its etcd has never started. */
-  readonly fresh?: boolean;
-  readonly evidence?: string;
-  readonly leaving?: boolean;
-  readonly ageMs?: number;
-  readonly lag?: number;
-  readonly alarm?: string;
-  readonly hash?: string;
-  readonly maxLearners?: number;
-  readonly spec?: Partial<EtcdMember['spec']>;
-  readonly pod?: PodView;
-}
-
-const entry = (n: number, is: Is): EtcdMemberEntry => ({
-  id: id(n),
-  name: is.fresh || is.as === 'awaited' ? '' : name(n),
-  peerURLs: [url(n)],
-  isLearner: is.as === 'learner' || is.as === 'awaited',
+const withBudget = (o: Observed, minAvailable: number): Observed => ({
+  ...o,
+  budget: { is: 'ours', object: budget(o.cluster, minAvailable) },
 });
 
-function view(n: number, is: Is, leader: number, list: string): MemberView {
-  const votes = (is.as ?? 'voter') === 'voter' || is.voted === true;
-  const made = aMember({
-    spec: { bootstrap: n === 1, initialCluster: list, ...is.spec },
-    status: {
-      ...(is.fresh ? {} : { memberID: id(n) }),
-      isVoter: votes,
-      conditions: is.evidence ? [condition('Ready', 'False', is.evidence)] : is.down || !votes ? [] : READY,
-    },
-    deleting: is.leaving ?? false,
-  });
-  const up = !is.down && !is.fresh;
-  return {
-    object: {
-      ...made,
-      metadata: { ...made.metadata, name: name(n), uid: `uid-${n}`, creationTimestamp: at(is.ageMs ?? DAY - n) },
-    },
-    pod: is.pod ?? {
-      is: 'present',
-      ip: `10.0.0.${n}`,
-      ready: up && votes,
-      startedAt: NOW - 1_000,
-      runningSince: NOW - 1_000,
-      maxLearners: is.maxLearners ?? 8,
-    },
-    ...(up && {
-      self: {
-        id: id(n),
-        clusterID: CLUSTER_ID,
-        leader: id(leader),
-        isLearner: is.as === 'learner',
-        version: '3.6.16',
-        alarms: is.alarm ? [is.alarm] : [],
-        databaseBytes: 0,
-        term: 3,
-        applied: 10_000 - (is.lag ?? 0),
-        ...(is.hash !== undefined && { hash: is.hash }),
+/** A cluster that is well, and a volume that outlived its member so many days ago. */
+const keeping = (kept: {
+  readonly days: number;
+  readonly ageDays?: number;
+  readonly deleting?: boolean;
+}): Observed => ({
+  ...world([up, up, up]),
+  quarantined: [
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name: 'data-x',
+        uid: 'u',
+        resourceVersion: '5',
+        creationTimestamp: at((kept.ageDays ?? kept.days) * DAY),
+        annotations: { [QUARANTINED_AT_ANNOTATION]: at(kept.days * DAY) },
+        ...(kept.deleting && { deletionTimestamp: at(0) }),
       },
-    }),
-  };
-}
-
-interface More {
-  readonly replicas?: number;
-  readonly leader?: number;
-  readonly spec?: Partial<EtcdClusterSpec>;
-  readonly status?: EtcdClusterStatus;
-  readonly etcd?: Observed['etcd'];
-  readonly alarms?: readonly { readonly id: string; readonly alarm: string }[];
-  readonly strangers?: readonly EtcdMemberEntry[];
-}
-
-/** A cluster with these members; what is not said is as it should be. */
-function world(members: readonly Is[], more: More = {}): Observed {
-  const replicas = more.replicas ?? members.length;
-  const spec = { replicas, ...more.spec };
-  const listed = members.flatMap((is, i) => (is.as === 'unlisted' ? [] : [entry(i + 1, is)]));
-  const entries = [...listed, ...(more.strangers ?? [])];
-  const cluster = aCluster({
-    spec,
-    status: { ...FORMED, observed: targetOf(aCluster({ spec }).spec, FORMED), membersNamed: 9, ...more.status },
-  });
-  const views = members.flatMap((is, i) =>
-    is.as === 'awaited' ? [] : [view(i + 1, is, more.leader ?? 1, joinList(entries))],
-  );
-  const floor = quorumOf(
-    Math.max(views.filter((v) => v.object.status?.isVoter && !v.object.metadata.deletionTimestamp).length, replicas),
-  );
-  const withUid = <T extends { readonly metadata: object }>(object: T): T => ({
-    ...object,
-    metadata: { ...object.metadata, uid: 'some-uid' },
-  });
-  return {
-    now: NOW,
-    refusal: undefined,
-    cluster,
-    services: {
-      headless: { is: 'ours', object: withUid(headlessService(cluster)) },
-      client: { is: 'ours', object: withUid(clientService(cluster)) },
     },
-    budget: { is: 'ours', object: withUid(budget(cluster, floor)) },
-    seed: { is: 'absent' },
-    members: views,
-    etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },
-    quarantined: [],
-    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
-  };
-}
-
-const stepsOf = (o: Observed): readonly string[] =>
-  decide(o).steps.map((s) => {
-    if (s.do === 'create') return `create ${s.object.metadata.name}`;
-    if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
-    if (s.do === 'delete') return `delete ${s.what.name}`;
-    return `${s.do} ${s.to.name} ${JSON.stringify(s.fields)}`;
-  });
-
-const up: Is = {};
-const down: Is = { down: true };
-const lost: Is = { down: true, evidence: EVIDENCE.dataLost };
-const learner: Is = { as: 'learner' };
-const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
-const awaited: Is = { as: 'awaited' };
-const parked: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
-const silent: Observed['etcd'] = { is: 'silent', why: 'no leader' };
-const list = (...members: readonly Is[]): string => joinList(members.map((is, i) => entry(i + 1, is)));
-const repair = (count: number, secondsAgo: number) => ({
-  repair: { count, last: at(secondsAgo * 1000), generation: 1 },
+  ],
 });
 
 describe('the rule that answers', () => {
@@ -245,6 +137,54 @@ describe('the rule that answers', () => {
       world([up, up, { as: 'learner', fresh: true, spec: { initialCluster: '' } }]),
       'completePending',
       [`patch ${name(3)} ${JSON.stringify({ spec: { initialCluster: list(up, up, joining) } })}`],
+    ],
+    [
+      'an edit comes after the list: the list of who joins is put right before the next starts',
+      world([up, { ...joining, spec: { initialCluster: 'old' } }, awaited]),
+      'refreshJoinList',
+      [`patch ${name(2)} ${JSON.stringify({ spec: { initialCluster: list(up, joining, awaited) } })}`],
+    ],
+    [
+      'the list has changed after the joining member has told its name: it is in',
+      world([up, up, { ...joining, started: true, spec: { initialCluster: 'old' } }]),
+      'waitForJoining',
+      [],
+    ],
+    [
+      'the spec was edited after the joining member has told its name: it is in',
+      world([up, up, { ...joining, started: true, spec: { version: '3.6.99' } }]),
+      'waitForJoining',
+      [],
+    ],
+    [
+      'one that has left etcd is still there: nobody is added until it is gone',
+      world([up, up, { as: 'unlisted', leaving: true, down: true }]),
+      'waitForMembers',
+      [],
+    ],
+    [
+      'a learner that is to go is not promoted, also while nobody agrees on a leader',
+      {
+        ...world([up, up, { ...learner, leaving: true }]),
+        members: [view(1, up, 1, 'x'), view(2, up, 2, 'x'), view(3, { ...learner, leaving: true }, 1, 'x')],
+      },
+      'waitForMembers',
+      [],
+    ],
+    [
+      'a learner without an object that has started is not made a second time',
+      world([up, up, up], { replicas: 4, strangers: [entry(4, learner)] }),
+      'removeStranger',
+      [`remove ${name(4)}`],
+    ],
+    [
+      'a learner at an address that is not ours is not made, and goes',
+      world([up, up, up], {
+        replicas: 4,
+        strangers: [{ ...entry(7, awaited), peerURLs: ['http://else.where:2380'] }],
+      }),
+      'removeStranger',
+      ['remove http://else.where:2380'],
     ],
     // shrinking
     [
@@ -352,79 +292,47 @@ describe('the rule that answers', () => {
       'steady',
       [],
     ],
-    // repair
-    ['a member has lost its data: it is replaced', world([up, up, lost]), 'replaceLost', [`delete ${name(3)}`]],
-    ['two have lost their data: nobody can be spared', world([up, lost, lost]), 'waitForMembers', []],
     [
-      'two of five have lost their data: one goes',
-      world([up, up, up, lost, lost]),
-      'replaceLost',
-      [`delete ${name(4)}`],
+      'who follows nobody does not carry the cluster',
+      world([up, { leaderless: true }, { leaving: true }]),
+      'waitForMembers',
+      [],
     ],
     [
-      'one is lost and another only down: the lost one goes',
-      world([up, up, up, lost, down]),
-      'replaceLost',
-      [`delete ${name(4)}`],
-    ],
-    [
-      'one of two that are lost is on its way: etcd lets it go',
-      world([up, up, up, { ...lost, leaving: true }, lost]),
+      'a learner may go while a voter is down',
+      world([up, up, down, { ...learner, leaving: true }], { replicas: 3 }),
       'removeLeaving',
       [`remove ${name(4)}`],
     ],
-    ['etcd does not answer: nothing is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
-    ['one that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],
-    ['one that says it is lost, and is not', world([up, up, { evidence: EVIDENCE.nodeLost }]), 'waitForMembers', []],
     [
-      'a replacement fails at once: the next waits',
-      world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }),
-      'replaceLost',
-      [`delete ${name(3)}`],
+      'one is on its way out: it goes before the next is chosen',
+      world([up, up, up, up, { leaving: true }], { replicas: 3 }),
+      'removeLeaving',
+      [`remove ${name(5)}`],
     ],
     [
-      'a replacement fails within its pause',
-      world([up, up, { ...lost, ageMs: 20_000 }], { status: repair(1, 20) }),
+      'one that has left etcd is not counted as one too many',
+      world([up, up, up, { as: 'unlisted', leaving: true, down: true }], { replicas: 3 }),
       'waitForMembers',
       [],
     ],
     [
-      'five replacements did not help: a person has to look',
-      world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(5, 3_000) }),
-      'waitForMembers',
-      [],
+      'the leader is the first of the list: another one takes over',
+      world([{ leaving: true }, up, up]),
+      'removeLeaving',
+      [`moveLeader ${name(2)}`],
     ],
     [
-      'an old member is lost after five replacements of another',
-      world([up, up, lost], { status: repair(5, 3_000) }),
-      'replaceLost',
+      'a learner that never joined is forgotten, whoever else is missing',
+      world([up, { as: 'unlisted', fresh: true }, { ...down, as: 'unlisted', voted: true }]),
+      'forget',
+      [`delete ${name(2)}`],
+    ],
+    [
+      'somebody has the name and the address of a member, and is another one',
+      world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
+      'forget',
       [`delete ${name(3)}`],
-    ],
-    [
-      'a learner that waits does not keep a lost voter from being replaced',
-      world([up, up, lost, joining], { replicas: 4 }),
-      'replaceLost',
-      [`delete ${name(3)}`],
-    ],
-    [
-      'one differs from the two that agree',
-      world([{ hash: 'a' }, { hash: 'a' }, { hash: 'b', alarm: 'CORRUPT' }], {
-        alarms: [{ id: id(3), alarm: 'CORRUPT' }],
-      }),
-      'replaceLost',
-      [`delete ${name(3)}`],
-    ],
-    [
-      'an alarm against one that agrees with the others',
-      world([{ hash: 'a' }, { hash: 'b' }, { hash: 'a', alarm: 'CORRUPT' }]),
-      'waitForMembers',
-      [],
-    ],
-    [
-      'the alarm of a member that is gone keeps the others from writing',
-      world([up, up], { replicas: 3, alarms: [{ id: id(7), alarm: 'CORRUPT' }] }),
-      'clearAlarm',
-      [`disarmCorrupt ${id(7)}`],
     ],
     // parking
     [
@@ -445,9 +353,85 @@ describe('the rule that answers', () => {
       'repairBudget',
       ['delete db'],
     ],
+    [
+      'parked: it stays as it is',
+      { ...world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }), budget: { is: 'absent' } },
+      'park',
+      [],
+    ],
+    [
+      'woken: all of them, and then nobody is added before they are up',
+      { ...world([parked, parked, parked], { replicas: 5, etcd: { is: 'notAsked' } }), budget: { is: 'absent' } },
+      'wake',
+      [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
+    ],
+    [
+      'woken: but not who is to go',
+      {
+        ...world([parked, { ...parked, leaving: true }], { replicas: 1, etcd: { is: 'notAsked' } }),
+        budget: { is: 'absent' },
+      },
+      'wake',
+      [`patch ${name(1)} {"spec":{"dormant":null}}`],
+    ],
+    [
+      'one still sleeps: it is woken before anybody is added',
+      world([up, parked], { replicas: 3 }),
+      'wake',
+      [`patch ${name(2)} {"spec":{"dormant":null}}`],
+    ],
+    [
+      'parked with members too many: they stay',
+      world([up, up, up], { replicas: 0 }),
+      'park',
+      [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
+    ],
+    // the budget
+    [
+      'a cluster grows: the budget keeps what it is to have',
+      withBudget(world([up], { replicas: 5 }), 1),
+      'repairBudget',
+      ['patch db {"spec":{"minAvailable":3}}'],
+    ],
+    [
+      'a cluster shrinks: the budget keeps what it has',
+      withBudget(world([up, up, up, up, up], { replicas: 1 }), 1),
+      'repairBudget',
+      ['patch db {"spec":{"minAvailable":3}}'],
+    ],
+    // volumes
+    ['a volume is kept for a week', keeping({ days: 6 }), 'steady', []],
+    ['a week is over', keeping({ days: 7 }), 'expireVolumes', ['delete data-x']],
+    ['a week is over, and it is on its way', keeping({ days: 7, deleting: true }), 'steady', []],
+    ['an old claim, kept since yesterday', keeping({ days: 1, ageDays: 90 }), 'steady', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
+});
+
+const callOf = (o: Observed): EtcdCall | undefined => {
+  const [step] = decide(o).steps;
+  return step?.do === 'call' ? (step.call as EtcdCall) : undefined;
+};
+
+test('a change is asked of healthy voters, the leader first, and only for this cluster', () => {
+  const { endpoints, clusterID } = callOf(world([up, up, { ...down, leaving: true }, learner], { leader: 2 })) ?? {};
+  expect(endpoints).toEqual(['http://10.0.0.2:2379', 'http://10.0.0.1:2379']);
+  expect(clusterID).toBe(CLUSTER_ID);
+});
+
+test('members with IPv6 addresses are asked, too', () => {
+  const six: Is = { pod: { is: 'present', ip: 'fd00::1', ready: true, maxLearners: 8 } };
+  expect(callOf(world([six], { replicas: 3 }))?.endpoints).toEqual(['http://[fd00::1]:2379']);
+});
+
+test('a name that etcd was told is recorded with the member, also when it was not this operator that told it', () => {
+  const o = world([up, awaited], { replicas: 3, status: { membersNamed: 1 } });
+  expect([decide(o).rule, decide(o).latch]).toEqual(['startNext', { membersNamed: 2 }]);
+});
+
+test('a volume is deleted only as it was seen', () => {
+  expect(decide(keeping({ days: 7 })).steps[0]).toMatchObject({ do: 'delete', what: { resourceVersion: '5' } });
 });
 
 test('leadership is moved by the leader itself, also when it is the one whose data is wrong', () => {

@@ -11,10 +11,11 @@ import {
   READY,
   SEED_NAME,
 } from '../../test/support/builders.ts';
+import { entry as entryOf, learner, world as members, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
-import type { Observed, SelfReport } from './observed.ts';
+import type { MemberView, Observed, SelfReport } from './observed.ts';
 
 const services: Observed['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
@@ -64,6 +65,10 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
 }
 const notAsked = { etcd: { is: 'notAsked' } } as const;
 const lost = { members: [], seed: { is: 'absent' }, ...notAsked } as const;
+const unlisted: MemberView = {
+  object: { ...aMember(), metadata: { ...aMember().metadata, name: 'db-other' }, status: { memberID: 'f00' } },
+  pod: { is: 'absent' },
+};
 const say = (o: Observed): readonly string[] =>
   (decide(o).status.conditions ?? []).map((c) => `${c.type}=${c.status}/${c.reason}`);
 
@@ -102,6 +107,31 @@ test.each<[string, Observed, readonly string[]]>([
     'the operator alone cannot reach etcd',
     world(served, true, { etcd: { is: 'silent', why: 'timeout' } }),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
+  ],
+  [
+    'a quorum that was lost stays lost until it is back',
+    world({ ...FORMED, conditions: [condition('Available', 'False', 'QuorumLost')] }, false, notAsked),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'what another cluster says is not taken for ours',
+    world(served, true, { etcd: { ...answers, clusterID: 'f00', members: [] } }),
+    ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
+  ],
+  [
+    'a member that etcd does not know is one too many',
+    world(served, true, { members: [...world(served, true).members, unlisted] }),
+    ['Available=True/QuorumHealthy', 'Progressing=True/Scaling', 'Degraded=False/QuorumHealthy'],
+  ],
+  [
+    'two of three vote, and a learner joins',
+    members([up, up, learner]),
+    ['Available=True/QuorumAvailable', 'Progressing=True/Scaling', 'Degraded=False/QuorumAvailable'],
+  ],
+  [
+    'etcd counts a learner that nobody knows',
+    members([up, up, up], { strangers: [{ ...entryOf(7, learner), peerURLs: ['http://else.where:2380'] }] }),
+    ['Available=True/QuorumHealthy', 'Progressing=True/Scaling', 'Degraded=False/QuorumHealthy'],
   ],
   [
     'the data is gone',
@@ -168,6 +198,21 @@ test('a learner is not counted as ready', () => {
     etcd: { ...answers, members: [learner] } as const,
   };
   expect(decide(seen).status.readyMembers).toBe(0);
+});
+
+test('a member whose Pod is gone is not ready, whatever it said last', () => {
+  const o = world(served, true);
+  const gone = o.members.map((m) => ({ ...m, pod: { is: 'absent' } as const }));
+  expect(decide({ ...o, members: gone }).status.readyMembers).toBe(0);
+});
+
+test('a quorum is told of those that vote, and a leader by whoever has heard of it last', () => {
+  expect(decide(members([up, learner])).status.quorum).toEqual({ needed: 1, healthy: 1, margin: 0 });
+  const o = members([up, up, up], { leader: 2 });
+  const [cutOff, ...others] = o.members;
+  if (!cutOff?.self) throw new Error('there are three');
+  const behind = { ...cutOff, self: { ...cutOff.self, leader: cutOff.self.id, term: 2 } };
+  expect(decide({ ...o, members: [behind, ...others] }).status.leader).toBe(others[0]?.object.metadata.name);
 });
 
 test('the deadline is cleared when the target is reached, and woken up for while it is not', () => {

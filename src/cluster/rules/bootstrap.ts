@@ -46,7 +46,7 @@ export function bootstrap(o: Observed): Answered {
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
   const token = status.clusterToken ?? clusterToken(namespace, name, uid);
-  const target = status.observed ?? wanted(o);
+  const target = wanted(o);
   const defaults = defaultsOf(status);
   const latch: EtcdClusterStatus = {
     clusterToken: token,

@@ -41,18 +41,14 @@ function numberOf(o: Observed, name: string): number | undefined {
   return undefined;
 }
 
-/** The last number that was given out: what is recorded, or what etcd was told after that. */
+/** The last number that was given out: what is recorded, or what etcd was told after that, be it by chance by an earlier operator. */
 const lastNumber = (o: Observed): number =>
   Math.max(o.cluster.status?.membersNamed ?? 0, ...(entriesOf(o) ?? []).map((e) => numberOf(o, nameIn(e)) ?? 0));
 
-/** Names of the earlier operator came from chance, and could be one of ours. */
-function nextName(o: Observed): string {
+const nextName = (o: Observed): string => {
   const { name: cluster, uid } = identity(o.cluster);
-  const taken = [...o.members.map(nameOf), ...(entriesOf(o) ?? []).map(nameIn)];
-  let number = lastNumber(o) + 1;
-  while (taken.includes(memberName(cluster, uid, number))) number++;
-  return memberName(cluster, uid, number);
-}
+  return memberName(cluster, uid, lastNumber(o) + 1);
+};
 
 /** Added, and nobody was made for it yet. It has not started: there is no name, and nothing that it could have said. */
 export const isAwaited = (o: Observed, entry: EtcdMemberEntry): boolean =>
@@ -129,7 +125,7 @@ const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > TAKES_LON
 export function addLearner(o: Observed): Answered {
   const entries = entriesOf(o);
   if (!entries || entries.length >= desired(o) || isFull(o) || joining(o).length > 0) return undefined;
-  if (entries.some((entry) => isAwaited(o, entry)) || o.members.some((m) => !isStaying(m))) return undefined;
+  if (o.members.some((m) => !isStaying(m))) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   // Refused a moment ago, and there is one that can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
