@@ -13,7 +13,15 @@ export default defineConfig({
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'integration', include: [testFiles.integration], testTimeout: 60_000, hookTimeout: 120_000 } },
-      { test: { name: 'sweep', include: [testFiles.sweep], testTimeout: 60_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: 'sweep',
+          include: [testFiles.sweep],
+          maxConcurrency: 64,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
       // Journeys mostly wait for Pods: two cores are enough for several side by side.
       { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], maxWorkers: 3, ...e2e } },
       {
