@@ -161,6 +161,11 @@ describe('a member may still come back', () => {
     expect(evidenceOf(observed)).toBeUndefined();
   });
 
+  test('what is quoted of a panic is the line that says why', () => {
+    const panic = 'panic: tocommit(9) is out of range [lastIndex(0)]\n\ngoroutine 1 [running]:\n\tnode.go:287 +0x59';
+    expect(evidenceOf(world({ pod: ended(2, panic) }))?.message).toContain('tocommit(9) is out of range');
+  });
+
   test('its node has been silent for nine minutes: one is left', () => {
     const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
     expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });

@@ -101,12 +101,16 @@ function lastWords(o: Observed): Evidence | undefined {
   const end = container && lastEnd(container);
   if (!container || container.ready || !end || container.restartCount + 1 < STARTS_THAT_TELL) return undefined;
   const known = LAST_WORDS.find(([words]) => words.test(end.message ?? ''));
-  return known && now(known[1], `${known[2]}: ${lastLine(end.message ?? '')}`);
+  return known && now(known[1], `${known[2]}: ${lastLine(end.message ?? '', known[0])}`);
 }
 
-/** The last line of a log says what happened; the lines before it are on the Pod. */
-const lastLine = (text: string): string => {
-  const line = text.trim().split('\n').at(-1) ?? '';
+/** The last line of a log says what happened, unless it is the end of a stack: then the one with the words. */
+const lastLine = (text: string, words = /./): string => {
+  const line =
+    text
+      .trim()
+      .split('\n')
+      .findLast((each) => words.test(each)) ?? '';
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
 };
 
