@@ -16,6 +16,7 @@ import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
+import { Claims } from '../runtime/claims.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -133,7 +134,17 @@ export function startControllers(
   });
   const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
   const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
-  const options = { client, recorder, resources: RESOURCES, clock, log, metrics, stores: parts.stores, signal };
+  const options = {
+    client,
+    recorder,
+    resources: RESOURCES,
+    clock,
+    log,
+    metrics,
+    stores: parts.stores,
+    signal,
+    claims: new Claims(),
+  };
   const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
   const ports = { client, etcd, now, images, nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000, ...stores };
   parts.controllers = [

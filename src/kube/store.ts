@@ -28,6 +28,7 @@ export interface AnyStore {
   readonly synced: boolean;
   readonly missing: boolean;
   readonly size: number;
+  get(key: string): KubeObject | undefined;
   onChange(listener: Listener<KubeObject>): void;
   reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
   gone(key: string, uid: string, signal: AbortSignal): Promise<void>;

@@ -110,13 +110,14 @@ function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
 const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched', 'Paused'];
 
 /** That a new member is not ready yet is no news. */
+const BEGINNING = ['PodNotReady', 'DiscoveringMemberID'];
 const isBeginning = (status: EtcdMemberStatus | undefined): boolean =>
   findCondition(status?.conditions, 'Ready') === undefined;
 
 export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice[] {
   const changed = changedConditions(o.member.status?.conditions, after.conditions);
   return changed
-    .filter((c) => c.reason !== 'VersionMatched' && !(c.reason === 'PodNotReady' && isBeginning(o.member.status)))
+    .filter((c) => c.reason !== 'VersionMatched' && !(BEGINNING.includes(c.reason) && isBeginning(o.member.status)))
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
@@ -124,6 +125,6 @@ export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
   if (before.memberID !== after.memberID || before.isVoter !== after.isVoter || before.version !== after.version)
     return false;
-  const beginning = isBeginning(before) && findCondition(after.conditions, 'Ready')?.reason === 'PodNotReady';
+  const beginning = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
   return beginning || onlyWords(before.conditions, after.conditions);
 };

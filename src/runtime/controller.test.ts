@@ -3,6 +3,7 @@ import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
+import { Claims, claimOf } from './claims.ts';
 import { systemClock } from './clock.ts';
 import { type Brain, Controller } from './controller.ts';
 import { createLogger } from './log.ts';
@@ -66,6 +67,7 @@ function aController(
     ...(isMinor && { isMinor }),
   };
   const told: string[] = [];
+  const claims = new Claims();
   const controller = new Controller(brain, {
     client: server,
     recorder: { record: (_resource, _object, { note }) => void told.push(note) },
@@ -77,10 +79,11 @@ function aController(
     log: createLogger('silent'),
     metrics: createMetrics(),
     stores: Object.values(stores),
+    claims,
     signal: stop.signal,
   });
   stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
-  return { server, observed, stores, controller, told, stop: () => stop.abort() };
+  return { server, observed, stores, controller, told, claims, stop: () => stop.abort() };
 }
 const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
 const aPart = (name: string) => ({
@@ -224,6 +227,86 @@ test('a minor change of status waits for others, and is told when it has stood',
   await settle(2_100);
   expect(await told()).toBe('second');
   stop();
+});
+
+test('a pass that changes nothing is not followed by another one', async () => {
+  const { server, observed, stop } = aController(
+    () => plan({ status: { told: 'the same' } }),
+    undefined,
+    undefined,
+    (before) => before.told !== undefined,
+  );
+  await server.create(things, aThing());
+  await settle(100);
+  expect(observed.length).toBe(2); // it told something, and saw that it did
+  await settle(2_100);
+  expect(observed.length).toBe(2);
+  stop();
+});
+
+test('a status that was made from an older version is not sent to be refused, and the next pass makes it anew', async () => {
+  const { server, observed, stop } = aController(
+    ({ thing }) => {
+      const edited = thing.metadata.labels?.['edited'] ?? 'no';
+      const call = { name: 'edit', target: 'a' };
+      return plan({ steps: edited === 'no' ? [{ do: 'call', call, retryMs: 1 }] : [], status: { told: edited } });
+    },
+    undefined,
+    async () => {
+      await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { edited: 'yes' } } });
+      await settle(); // until the cache has it
+    },
+  );
+  const patch = server.patch.bind(server);
+  const refused: unknown[] = [];
+  server.patch = (...args) =>
+    patch(...args).catch((error: unknown) => {
+      refused.push(error);
+      throw error;
+    });
+  await server.create(things, aThing());
+  await settle(100);
+  expect((await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told).toBe('yes');
+  expect(observed.map((o) => o.thing.metadata.labels?.['edited'])).toEqual([undefined, 'yes', 'yes']);
+  expect(refused).toEqual([]);
+  stop();
+});
+
+test('a status waits while another controller changes the object, and goes out if that fails', async () => {
+  const { server, observed, claims, stop } = aController(() => plan({ status: { told: 'mine' } }));
+  const told = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+  const other = Promise.withResolvers<Thing>();
+  const fails = claims
+    .changing(
+      claimOf('Thing', 'n/a'),
+      () => other.promise,
+      () => settle(),
+    )
+    .catch(String);
+  await server.create(things, aThing());
+  await settle();
+  expect([observed.length, await told()]).toEqual([1, undefined]);
+  other.reject(new Error('refused'));
+  expect(await fails).toContain('refused');
+  await settle(100);
+  expect(await told()).toBe('mine');
+  stop();
+});
+
+test('another controller waits for a status that is on its way', async () => {
+  const claims = new Claims();
+  const order: string[] = [];
+  const status = Promise.withResolvers<void>();
+  const told = claims.telling('a', () => status.promise.then(() => order.push('status')));
+  const changed = claims.changing('a', async () => order.push('change'), settle);
+  await settle();
+  expect(order).toEqual([]);
+  status.resolve();
+  await Promise.all([told, changed]);
+  expect(order).toEqual(['status', 'change']);
+  expect(claims.holds('a')).toBe(true); // the cache does not have it yet
+  await settle(100);
+  expect(claims.holds('a')).toBe(false);
 });
 
 test('many things are worked on at once, and one that is gone is let go', async () => {

@@ -1,10 +1,12 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
 import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
-import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
+import { isAtLeast, type KubeObject, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
+import { mergePatch } from '../lib/merge-patch.ts';
+import { claimOf } from './claims.ts';
 import { type Clock, deadline } from './clock.ts';
-import { type ExecuteOptions, execute, type Outcome, type Subject, type Write } from './execute.ts';
+import { type ExecuteOptions, execute, type Outcome, Overtaken, type Subject, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Call, Plan } from './plan.ts';
@@ -26,7 +28,7 @@ export interface Brain<Observed, Status extends object> {
   readonly forget?: (key: string) => void;
 }
 
-export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'mayWait'> {
+export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'mayWait' | 'isOld' | 'cached'> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -40,6 +42,8 @@ const CONCURRENCY = 256;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** So often the same steps may follow each other without a pause. */
 const REPEATS = 3;
+/** What has overtaken a pass is in the queue already, or is as soon as the cache has it. */
+const OVERTAKEN_MS = 50;
 /** A minor change of status is told when it has stood for so long. */
 const HOLD_MS = 2_000;
 
@@ -120,7 +124,8 @@ export class Controller<Observed, Status extends object> {
       this.#tell(key, plan);
       return this.#wake(key, plan, await this.#execute(key, plan, observed, limit));
     } catch (error) {
-      result = isConflict(error) ? 'stale' : 'failed';
+      result = isConflict(error) || error instanceof Overtaken ? 'stale' : 'failed';
+      if (error instanceof Overtaken) return OVERTAKEN_MS;
       return this.#failed(key, rule, error);
     } finally {
       cancel();
@@ -163,11 +168,12 @@ export class Controller<Observed, Status extends object> {
     return times > REPEATS ? backoffMs(times - REPEATS, this.#options.clock.random(), BACKOFF) : 0;
   }
 
-  /** Whether this change of status is minor and young. */
+  /** Whether this is a change of status, minor and young. */
   #mayWait(key: string, before: Status | undefined, after: Status): boolean {
     const now = this.#options.clock.monotonic();
     const since = this.#held.get(key) ?? now;
-    const waits = this.#brain.isMinor?.(before ?? ({} as Status), after) === true && now - since < HOLD_MS;
+    const minor = this.#brain.isMinor?.(before ?? ({} as Status), after) === true;
+    const waits = minor && now - since < HOLD_MS && mergePatch(before, after) !== undefined;
     if (waits) this.#held.set(key, since);
     else this.#held.delete(key);
     return waits;
@@ -185,7 +191,17 @@ export class Controller<Observed, Status extends object> {
     const subject = this.#brain.subject(observed);
     const { call, resource } = this.#brain;
     const mayWait = (after: object): boolean => this.#mayWait(key, subject.status, after as Status);
-    return execute(plan, subject, resource, { ...this.#options, onWrite, mayWait, ...(call && { call }) }, signal);
+    const { stores, claims } = this.#options;
+    const storeOf = ({ kind }: Resource) => stores.find((s) => s.resource.kind === kind);
+    const isOld = (version: string | undefined): boolean => {
+      const known = storeOf(resource)?.get(key)?.metadata.resourceVersion;
+      const changed = known !== undefined && known !== version && known !== subject.metadata.resourceVersion;
+      return changed || claims.holds(claimOf(resource.kind, key));
+    };
+    const cached = async (kind: Resource, { metadata }: KubeObject): Promise<void> =>
+      storeOf(kind)?.reached(metadata.namespace ?? '', metadata.resourceVersion ?? '', this.#options.signal);
+    const options = { ...this.#options, onWrite, mayWait, isOld, cached, ...(call && { call }) };
+    return execute(plan, subject, resource, options, signal);
   }
 
   #forget(key: string): undefined {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
+import { Claims } from './claims.ts';
 import { type ExecuteOptions, execute, type Outcome, type Write } from './execute.ts';
 import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
 
@@ -41,6 +42,9 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
         ]),
         onWrite: (write) => void writes.push(write),
         mayWait: () => false,
+        isOld: () => false,
+        claims: new Claims(),
+        cached: () => Promise.resolve(),
         ...(call && { call }),
       },
       signal,

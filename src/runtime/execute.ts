@@ -2,8 +2,9 @@
 import type { Client } from '../kube/client.ts';
 import { type ApiError, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
-import type { KubeObject, Ref, Resource } from '../kube/object.ts';
+import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
+import { type Claims, claimOf } from './claims.ts';
 import { type Call, type Fields, NotNow, type Plan, type Seen, type Step } from './plan.ts';
 
 export interface ExecuteOptions {
@@ -16,6 +17,16 @@ export interface ExecuteOptions {
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
   /** Whether a change of status can wait a little, so that several become one write. */
   readonly mayWait: (after: object) => boolean;
+  /** Whether the object is known to have another version than this one by now, or soon. */
+  readonly isOld: (version: string | undefined) => boolean;
+  readonly claims: Claims;
+  /** Resolves when the cache has this version. */
+  readonly cached: (resource: Resource, object: KubeObject) => Promise<unknown>;
+}
+
+/** The object has changed while the plan was made: the write would be refused, and the change leads to another pass. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
 }
 
 /** How it went, if not all was done. */
@@ -50,8 +61,12 @@ export async function execute<Status extends object>(
     const status = mergePatch(current.status, after);
     if (!status) return;
     const { uid, resourceVersion, name = '', namespace = '' } = current.metadata;
+    if (options.isOld(resourceVersion)) throw new Overtaken(`${namespace}/${name} has changed meanwhile`);
     const body = { metadata: { uid, resourceVersion }, status };
-    current = await options.client.patch(resource, { namespace, name }, body, { subresource: 'status', signal });
+    const ref = { namespace, name };
+    current = await options.claims.telling(claimOf(resource.kind, refKey(ref)), () =>
+      options.client.patch(resource, ref, body, { subresource: 'status', signal }),
+    );
     report(options, resource, 'patch', current);
   };
   // The status says nothing that is not so before the steps: with a latch it is one write.
@@ -110,7 +125,12 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
       const resource = resourceOf(options, step.to.kind);
       const how = { signal, ...(step.subresource && { subresource: step.subresource }) };
       const body = withPreconditions(step.fields, step.to);
-      return report(options, resource, 'patch', await client.patch(resource, refOf(step.to), body, how));
+      const object = await options.claims.changing(
+        claimOf(step.to.kind, refKey(step.to)),
+        () => client.patch(resource, refOf(step.to), body, how),
+        (written) => options.cached(resource, written),
+      );
+      return report(options, resource, 'patch', object);
     }
     case 'delete': {
       const resource = resourceOf(options, step.what.kind);

@@ -11,6 +11,7 @@ import { Store } from '../../src/kube/store.ts';
 import { Transport } from '../../src/kube/transport.ts';
 import type { StoreEvent } from '../../src/kube/watch-protocol.ts';
 import { watch } from '../../src/kube/watcher.ts';
+import { Claims } from '../../src/runtime/claims.ts';
 import { sleep, systemClock } from '../../src/runtime/clock.ts';
 import { Controller } from '../../src/runtime/controller.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -141,6 +142,7 @@ function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, 
       log: createLogger('silent'),
       metrics: createMetrics(),
       stores: [store],
+      claims: new Claims(),
       signal,
     },
   );
