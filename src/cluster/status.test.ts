@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   aCluster,
   aMember,
@@ -12,7 +12,7 @@ import {
   SEED_NAME,
 } from '../../test/support/builders.ts';
 import { entry as entryOf, learner, world as members, up } from '../../test/support/members.ts';
-import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed, SelfReport } from './observed.ts';
@@ -186,6 +186,46 @@ test('a loss says what a person can do', () => {
   expect(decide(world(served, false, lost)).status.conditions?.[0]?.message).toContain(
     'delete this EtcdCluster and create it again',
   );
+});
+
+describe('a member that votes since a moment ago, and whose Pod nobody has probed yet,', () => {
+  function grown(runningSince: number): Observed {
+    const o = world({ ...served, progressDeadline: SOON }, true);
+    const unprobed = [condition('Ready', 'False', 'PodNotReady', 'pod phase: Running')];
+    const object = aMember({ status: { memberID: 'beef000000000002', isVoter: true, conditions: unprobed } });
+    const second: MemberView = {
+      object: { ...object, metadata: { ...object.metadata, name: 'db-2', uid: 'second' } },
+      pod: { is: 'present', ip: '10.0.0.2', ready: false, runningSince, maxLearners: 8 },
+      self: { ...self, id: 'beef000000000002' },
+    };
+    const members = [entry, { ...entry, id: 'beef000000000002', name: 'db-2' }];
+    const target = { ...o.cluster.status?.observed, replicas: 2 } as Target;
+    return {
+      ...o,
+      cluster: aCluster({
+        spec: { replicas: 2 },
+        status: { ...served, observed: target, progressDeadline: SOON },
+      }),
+      members: [...o.members, second],
+      etcd: { ...answers, members } as Observed['etcd'],
+    };
+  }
+
+  test('takes no quorum away', () => {
+    expect(say(grown(NOW - 1_000))).toEqual([
+      'Available=True/QuorumAvailable',
+      'Progressing=True/Scaling',
+      'Degraded=False/QuorumAvailable',
+    ]);
+  });
+
+  test('counts as lost when it stays so', () => {
+    expect(say(grown(NOW - 60_000))).toEqual([
+      'Available=False/QuorumLost',
+      'Progressing=True/WaitingForMembers',
+      'Degraded=True/QuorumLost',
+    ]);
+  });
 });
 
 test('a learner is not counted as ready', () => {

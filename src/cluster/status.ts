@@ -6,19 +6,21 @@ import { clusterSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
-import { quorumOf } from './gate.ts';
+import { isHealthy, quorumOf } from './gate.ts';
 import { membersStatus, voterCount } from './members-status.ts';
 import {
   brokenMembers,
   conflicts,
   desired,
   entriesOf,
+  entryOf,
   evidence,
   identity,
   isDormant,
   isLost,
   isReadyVoter,
   isStaying,
+  type MemberView,
   type Observed,
 } from './observed.ts';
 import { isExhausted } from './rules/repair.ts';
@@ -35,6 +37,8 @@ interface Situation {
   readonly formed: boolean;
   /** Voters that are ready, of all that vote, of all that are wanted. */
   readonly ready: number;
+  /** Those, and voters that have just begun. */
+  readonly serving: number;
   readonly voters: number;
   readonly desired: number;
   /** There are as many members as wanted, and all of them vote. */
@@ -101,6 +105,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     why,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
+    serving: o.members.filter((m) => isReadyVoter(m) || hasJustBegun(o, m)).length,
     voters: voterCount(o),
     desired: desired(o),
     whole: isWhole(o),
@@ -117,6 +122,17 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     held: heldBack(o),
   };
 }
+
+/** So long may a kubelet take until it finds out that a Pod is ready. */
+const PROBED_WITHIN_MS = 15_000;
+
+/** Its etcd serves, and only its kubelet does not know it yet: a cluster that grows has not lost its quorum by it. */
+const hasJustBegun = (o: Observed, m: MemberView): boolean =>
+  isStaying(m) &&
+  entryOf(o, m)?.isLearner === false &&
+  isHealthy(o, m) &&
+  m.pod.is === 'present' &&
+  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
 
 const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'present');
 
@@ -141,6 +157,9 @@ function heldBack(o: Observed): Situation['held'] {
   return image === undefined ? undefined : { reason: 'ImageNotAllowed', message: image };
 }
 
+/** Clients are let through to members that are ready only. */
+const isQuorate = (s: Situation): boolean => s.ready > 0 && s.serving >= quorumOf(s.voters);
+
 function available(s: Situation): Said {
   if (s.lost) return no('AllMembersLost', s.why);
   if (s.parked !== undefined) return no('Paused', s.parked);
@@ -148,8 +167,7 @@ function available(s: Situation): Said {
   if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
-  if (s.voters > 0 && s.ready >= quorumOf(s.voters))
-    return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
+  if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
   if (!s.served) return no('WaitingForSeed', s.why);
   return no('QuorumLost', `${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.why}`);
 }
@@ -171,7 +189,7 @@ function progressing(s: Situation, reached: boolean): Said {
   if (!s.formed && s.parked === undefined) return yes('WaitingForSeed', s.why);
   if (s.broken && !s.whole) return yes('Repairing', s.why);
   if (!s.whole) return yes('Scaling', s.why);
-  if (!reached && s.inFlight) return yes('WaitingForMembers', s.why);
+  if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.why);
   return no('Reconciled', 'the members are as the spec asks');
 }
 
@@ -181,10 +199,10 @@ function degraded(s: Situation): Said {
   if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
-  const quorum = s.ready >= quorumOf(s.voters);
+  const quorum = isQuorate(s);
   if (!quorum && s.served) return yes('QuorumLost', s.why);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
-  if (s.broken || (s.ready < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
+  if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
   if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.why);
   return no('QuorumHealthy', 'All members are ready');
