@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { measureTimes, summarise, table } from './figures.ts';
+import { isMet, measureTimes, summarise, table } from './figures.ts';
 
 test.each([
   [[5], 5, 5, 5],
@@ -22,6 +22,19 @@ test('figures stand in columns', () => {
       'what            median    least     most  runs',
       'short            10 ms    10 ms    10 ms     1',
       'a longer name  1234 ms  1234 ms  1234 ms     1',
+    ].join('\n'),
+  );
+});
+
+test('a figure with a limit says whether it keeps to it, and what the Go operator needs', () => {
+  const few = summarise('writes', [16, 17, 40], 'count', { atMost: 30, go: '84-97' });
+  const slow = summarise('clusters per second', [7.5], 's', { atLeast: 8 });
+  expect([few, slow, summarise('x', [1])].map(isMet)).toEqual([true, false, true]);
+  expect(table([few, slow])).toBe(
+    [
+      'what                 median  least   most  runs  limit           Go operator',
+      'writes                   17     16     40     3   ≤ 30       ok        84-97',
+      'clusters per second   7.5 s  7.5 s  7.5 s     1  ≥ 8 s  NOT MET',
     ].join('\n'),
   );
 });

@@ -1,6 +1,6 @@
 /** Measured quantities: taken several times, told by their median and range. */
 
-export type Unit = 'ms' | 'µs' | 'kB' | 'MiB' | 'MiB/s' | '%' | 'times' | 'count';
+export type Unit = 's' | 'ms' | 'µs' | 'kB' | 'MiB' | 'MiB/s' | '%' | 'times' | 'count';
 
 export interface Figure {
   readonly what: string;
@@ -9,12 +9,23 @@ export interface Figure {
   readonly least: number;
   readonly most: number;
   readonly runs: number;
+  readonly goal?: Goal;
+}
+
+/** What the median is to keep to, and what the operator that this one replaces needs, where that is known. */
+export interface Goal {
+  readonly atMost?: number;
+  readonly atLeast?: number;
+  readonly go?: string;
 }
 
 /** Ratios keep two decimals, small quantities one, all else is told in whole units. */
-const precision = (unit: Unit): number => (unit === 'times' ? 100 : unit === 'kB' || unit === '%' ? 10 : 1);
+const precision = (unit: Unit): number => {
+  if (unit === 'times' || unit === 's') return 100;
+  return unit === 'kB' || unit === '%' ? 10 : 1;
+};
 
-export function summarise(what: string, samples: readonly number[], unit: Unit = 'ms'): Figure {
+export function summarise(what: string, samples: readonly number[], unit: Unit = 'ms', goal?: Goal): Figure {
   const scale = precision(unit);
   const rounded = (value: number): number => Math.round(value * scale) / scale;
   const sorted = samples.toSorted((a, b) => a - b).map(rounded);
@@ -26,6 +37,7 @@ export function summarise(what: string, samples: readonly number[], unit: Unit =
     least: sorted[0] ?? 0,
     most: sorted.at(-1) ?? 0,
     runs: sorted.length,
+    ...(goal && { goal }),
   };
 }
 
@@ -40,14 +52,29 @@ export async function measureTimes(what: string, runs: number, work: () => Promi
   return summarise(what, samples);
 }
 
+export const isMet = ({ median, goal }: Figure): boolean =>
+  median <= (goal?.atMost ?? Number.POSITIVE_INFINITY) && median >= (goal?.atLeast ?? Number.NEGATIVE_INFINITY);
+
+const amount = (value: number, unit: Unit): string => (unit === 'count' ? String(value) : `${value} ${unit}`);
+
+/** The limit, whether it is kept to, and the other operator's figure. */
+function verdict(figure: Figure): readonly string[] {
+  const { goal, unit } = figure;
+  const bounds = [
+    ...(goal?.atMost === undefined ? [] : [`≤ ${amount(goal.atMost, unit)}`]),
+    ...(goal?.atLeast === undefined ? [] : [`≥ ${amount(goal.atLeast, unit)}`]),
+  ];
+  return [bounds.join(', '), bounds.length === 0 ? '' : isMet(figure) ? 'ok' : 'NOT MET', goal?.go ?? ''];
+}
+
 export function table(figures: readonly Figure[]): string {
-  const head = ['what', 'median', 'least', 'most', 'runs'];
+  const judged = figures.some(({ goal }) => goal !== undefined);
+  const head = ['what', 'median', 'least', 'most', 'runs', ...(judged ? ['limit', '', 'Go operator'] : [])];
   const rows = figures.map((figure) => [
     figure.what,
-    ...[figure.median, figure.least, figure.most].map((value) =>
-      figure.unit === 'count' ? String(value) : `${value} ${figure.unit}`,
-    ),
+    ...[figure.median, figure.least, figure.most].map((value) => amount(value, figure.unit)),
     String(figure.runs),
+    ...(judged ? verdict(figure) : []),
   ]);
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]): string =>

@@ -36,7 +36,7 @@ export class Passing {
     const url = new URL(incoming.url, 'https://proxy');
     const named = nameCall(incoming.method, url.pathname, Object.fromEntries(url.searchParams));
     const write = WRITES.includes(named.verb) && !NOT_COUNTED.test(named.resource);
-    this.#passed = { ...named, write, path: incoming.url, code: undefined };
+    this.#passed = { ...named, write, path: incoming.url, at: performance.now(), code: undefined };
     calls.push(this.#passed);
     outgoing.on('close', () => this.#gone.abort());
   }

@@ -7,6 +7,8 @@ export interface Passed extends CallName {
   /** It changes something, and is neither about Events nor about Leases. */
   readonly write: boolean;
   readonly path: string;
+  /** When it came by, on the clock of `performance`. */
+  readonly at: number;
   /** What the caller was told; undefined while it waits, 0 when the connection broke instead. */
   code: number | undefined;
 }

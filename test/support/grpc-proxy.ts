@@ -40,6 +40,8 @@ export interface SeenCall {
 /** Faults, and what came by: of one proxy, or of several that count together. */
 export class Rulebook {
   readonly calls: SeenCall[] = [];
+  /** Connections that were ever opened. */
+  opened = 0;
   readonly #listeners: ((call: SeenCall) => void)[] = [];
   readonly #rules = new Set<{ readonly rule: Rule; seen: number }>();
 
@@ -101,6 +103,7 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
   const upstream = keepUpstream(options);
   server.on('session', (session) => {
     sessions.add(session);
+    rules.opened++;
     session.on('close', () => sessions.delete(session)).on('error', () => {});
   });
   server.on('sessionError', () => {});

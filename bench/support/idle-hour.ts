@@ -1,0 +1,73 @@
+/** The operator's own parts in this process, on a clock that can be put forward: an hour of waiting takes seconds. */
+import { type Process, startControllers, startStores } from '../../src/bin/controllers.ts';
+import { parseFlags } from '../../src/bin/flags.ts';
+import { EtcdClient } from '../../src/etcd/client.ts';
+import { HttpClient } from '../../src/kube/http-client.ts';
+import type { Identity } from '../../src/kube/identity.ts';
+import { Transport } from '../../src/kube/transport.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { whenSynced } from '../../src/runtime/manager.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { Pulse } from '../../src/runtime/pulse.ts';
+import { eventually, pause } from '../../test/support/processes.ts';
+import { SkippingClock } from './skipping-clock.ts';
+
+const HOUR_MS = 60 * 60_000;
+const STEP_MS = 30_000;
+/** An answer of etcd takes milliseconds; and what it leads to is in the queue at once. */
+const SETTLE_MS = 50;
+
+export interface Hours {
+  /** Resolves when an hour is over and nothing is being done. */
+  hour(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts and waits until everything that there is to do at the start is done. */
+export async function startHours(through: Identity, namespace: string): Promise<Hours> {
+  const clock = new SkippingClock();
+  const over = new AbortController();
+  const process: Process = {
+    flags: parseFlags([`--watch-namespace=${namespace}`], {}),
+    clock,
+    log: createLogger('error'),
+    metrics: createMetrics(),
+    identity: 'bench',
+    signal: over.signal,
+    pulse: new Pulse(clock),
+    parts: { stores: [], controllers: [], deadWatches: [] },
+  };
+  const client = new HttpClient(new Transport(() => Promise.resolve(through)));
+  const etcd = new EtcdClient(() => clock.monotonic(), {
+    now: () => clock.now(),
+    backoff: { firstMs: 500, maxMs: 30_000 },
+  });
+  const stores = startStores(client, process);
+  await whenSynced(process.parts.stores, clock, over.signal);
+  const stopControllers = startControllers(client, etcd, stores, process, over.signal);
+  const { controllers } = process.parts;
+  const idle = (): Promise<true> =>
+    eventually(
+      'an operator that is at rest',
+      () => controllers.every((c) => c.depth === 0 && c.oldestPassMs === 0) || undefined,
+      { everyMs: 5, seen: () => controllers.map((c) => [c.name, c.depth, c.oldestPassMs]) },
+    );
+  const forward = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      clock.skip(STEP_MS);
+      await pause(SETTLE_MS);
+      await idle();
+    }
+  };
+  await pause(1_000);
+  await forward(10 * STEP_MS);
+  return {
+    hour: () => forward(HOUR_MS),
+    stop: async () => {
+      await stopControllers();
+      over.abort();
+      etcd.close();
+      await client.transport.close();
+    },
+  };
+}
