@@ -96,9 +96,9 @@ test('an alarm is that of the member that it names, and all are asked about the 
   if (!first || !second || !third?.disk) throw new Error('there are three');
   const ask = { endpoint: first.endpoint, timeoutMs: 1_000 };
   await world.etcd.put(ask, 'k', '1');
-  await world.etcd.maintenance.activate(ask, { memberId: third.disk.id, alarm: 'corrupt' });
   second.stalled = true; // it does not have what comes now
   await world.etcd.put(ask, 'k', '2');
+  await world.etcd.maintenance.activate(ask, { memberId: third.disk.id, alarm: 'corrupt' });
   const o = await look(world);
   const ids = o.etcd.is === 'answers' ? o.etcd.alarms : [];
   expect(ids).toEqual([{ id: hexId(third.disk.id), alarm: 'CORRUPT' }]);
@@ -123,4 +123,13 @@ test('volumes are let go after a while only when their member went, and when nob
     claim('of-a-deleted-cluster', 'cluster-deleted'),
   );
   expect((await look(world)).quarantined.map((c) => c.metadata.name)).toEqual(['went']);
+});
+
+test('a cluster that is gone is not looked at, also when there is one of the same name', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  hear(world.clusters, { ...cached, metadata: { ...cached.metadata, uid: 'the one before' } });
+  expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
 });

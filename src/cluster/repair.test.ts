@@ -111,6 +111,12 @@ describe('the rule that answers', () => {
     ],
     ['two of five are down, and not lost', world([up, up, up, down, down]), 'waitForMembers', []],
     [
+      'one that has come back is to go while another is down: it is needed',
+      world([up, up, up, { leaving: true, evidence: EVIDENCE.nodeLost }, down]),
+      'waitForMembers',
+      [],
+    ],
+    [
       'the second replacement fails within its longer pause',
       world([up, up, { ...lost, ageMs: 45_000 }], { status: repair(2, 45) }),
       'waitForMembers',

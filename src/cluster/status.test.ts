@@ -11,7 +11,7 @@ import {
   READY,
   SEED_NAME,
 } from '../../test/support/builders.ts';
-import { entry as entryOf, learner, world as members, up } from '../../test/support/members.ts';
+import { down, entry as entryOf, learner, world as members, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
@@ -111,6 +111,11 @@ test.each<[string, Observed, readonly string[]]>([
   [
     'a quorum that was lost stays lost until it is back',
     world({ ...FORMED, conditions: [condition('Available', 'False', 'QuorumLost')] }, false, notAsked),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'one of three is ready: that is no quorum',
+    members([up, down, down], { status: { conditions: served.conditions } }),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [

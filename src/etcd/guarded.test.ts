@@ -18,8 +18,15 @@ function aGuardedMember() {
 test('who has lost the lease changes nothing in etcd, and may still look', async () => {
   const { etcd, lease, ask } = aGuardedMember();
   lease.held = false;
-  const refused = await etcd.members.add(ask, ['http://b:2380'], { learner: true });
-  expect(refused.ok ? 'done' : refused.error.message).toMatch('does not hold the lease');
+  const answers = await Promise.all([
+    etcd.members.add(ask, ['http://b:2380'], { learner: true }),
+    etcd.members.promote(ask, 1n),
+    etcd.members.remove(ask, 1n),
+    etcd.members.update(ask, 1n, ['http://b:2380']),
+    etcd.maintenance.moveLeader(ask, 1n),
+    etcd.maintenance.disarm(ask, { memberId: 1n, alarm: 'corrupt' }),
+  ]);
+  for (const answer of answers) expect(answer.ok ? 'done' : answer.error.message).toMatch('does not hold the lease');
   const seen = await etcd.members.list(ask, { linearizable: true });
   expect(seen.ok && seen.value.members.length).toBe(1);
 });

@@ -12,7 +12,13 @@ import {
   POD_UID,
   SEED_NAME,
 } from '../../test/support/builders.ts';
-import { INITIAL_STATE_ANNOTATION, ROLE_LABEL } from '../api/names.ts';
+import {
+  INITIAL_STATE_ANNOTATION,
+  MEMBER_FINALIZER,
+  QUARANTINE_LABEL,
+  QUARANTINED_AT_ANNOTATION,
+  ROLE_LABEL,
+} from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -32,6 +38,10 @@ const retained = aMember({ status: joined, spec: retain });
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
 const untied = { ...aVolume(), metadata: unowned };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
+
+const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
+const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
+const joiningPod: Pod = { ...aPod(), spec: { containers: [{ name: 'etcd', image: 'i', command }] } };
 
 /** A member that runs and votes. Tests say what is different. */
 const world = (patch: Partial<Observed> = {}): Observed => ({
@@ -280,6 +290,57 @@ describe('the rule that answers', () => {
       'release',
       [],
     ],
+    [
+      'it goes before its id was recorded, and etcd still counts its name',
+      leaving({
+        member: aMember({ deleting: true }),
+        peers: { is: 'answer', members: [{ id: '7', name: SEED_NAME, peerURLs: [] }] },
+      }),
+      'release',
+      [],
+    ],
+    [
+      'its cluster is being deleted, and nobody can say anything any more',
+      leaving({ cluster: aCluster({ status: FORMED, deleting: true }), peers: { is: 'silent', why: 'timeout' } }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'its volume is to stay, and somebody deletes it',
+      world({
+        member: retained,
+        volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
+      }),
+      'steady',
+      [],
+    ],
+    [
+      'it has joined, and the list has changed since: its Pod stays',
+      world({ member: aMember({ status: joined, spec: { bootstrap: false } }) }),
+      'steady',
+      [],
+    ],
+    [
+      'it joins with the right list: its Pod stays',
+      fresh({ member: aMember({ spec: { bootstrap: false } }), pod: ours(joiningPod), volume: ours(aVolume()) }),
+      'steady',
+      [],
+    ],
+    [
+      'a seed that has not begun yet may still begin',
+      fresh({ pod: ours(mayBegin), volume: ours(aVolume()) }),
+      'steady',
+      [],
+    ],
+    [
+      'parked, and the Pod is on its way',
+      world({
+        member: aMember({ status: joined, spec: { dormant: true } }),
+        pod: ours({ ...aPod(), metadata: { ...aPod().metadata, deletionTimestamp: 'now' } }),
+      }),
+      'park',
+      [],
+    ],
     ['its cluster is gone and it is not deleted yet', fresh({ cluster: undefined }), 'clusterGoing', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
@@ -292,6 +353,11 @@ test.each<[string, Observed, string]>([
   [
     'a recorded member id is enough to never begin again',
     fresh({ member: aMember({ status: joined }), volume: ours(aVolume()) }),
+    'existing',
+  ],
+  [
+    'a cluster that exists is enough, also when the id of its seed was never recorded',
+    world({ member: aMember(), pod: absent }),
     'existing',
   ],
   ['any other member joins', fresh({ member: aMember({ spec: { bootstrap: false } }) }), 'existing'],
@@ -307,6 +373,47 @@ test('letting go keeps the finalizers of others, and is void when the object has
     do: 'patch',
     to: { resourceVersion: '200' },
     fields: { metadata: { finalizers: ['x/y'] } },
+  });
+});
+
+const stepOf = (o: Observed) => decide(o).steps[0];
+const versioned = { ...aVolume(), metadata: { ...aVolume().metadata, resourceVersion: '7' } };
+
+test.each([
+  ['its member', undefined, 'member-removed'],
+  ['its cluster', aCluster({ status: FORMED, deleting: true }), 'cluster-deleted'],
+])(
+  'a volume that outlives %s has no owner, says why and since when, and is left alone when it has changed',
+  (_what, cluster, why) => {
+    const member = aMember({ status: joined, deleting: true, spec: retain });
+    expect(stepOf(world({ member, ...(cluster && { cluster }), volume: ours(versioned) }))).toMatchObject({
+      to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
+      fields: {
+        metadata: {
+          ownerReferences: null,
+          labels: { [QUARANTINE_LABEL]: why },
+          annotations: { [QUARANTINED_AT_ANNOTATION]: '2026-01-01T12:00:00.000Z' },
+        },
+      },
+    });
+  },
+);
+
+test('a volume is tied to its policy only as it was seen', () => {
+  expect(stepOf(world({ member: retained, volume: ours(versioned) }))).toMatchObject({ to: { resourceVersion: '7' } });
+});
+
+test('a seed that votes may not begin again at its next start, and clients may reach it', () => {
+  expect(stepOf(world({ pod: ours(mayBegin) }))).toMatchObject({
+    to: { uid: POD_UID },
+    fields: { metadata: { labels: voter, annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } } },
+  });
+});
+
+test('the finalizer is added to those of others, and only as they were seen', () => {
+  expect(stepOf(world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }))).toMatchObject({
+    to: { resourceVersion: '200' },
+    fields: { metadata: { finalizers: ['x/y', MEMBER_FINALIZER] } },
   });
 });
 
@@ -346,6 +453,14 @@ describe('the status', () => {
       podUID: POD_UID,
     });
     expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
+  });
+
+  test('the Pod that held the data in memory is remembered while another one is there, and not while it is parked', () => {
+    const lost = aMember({ status: joined, spec: inMemory });
+    const another = ours(aPod({ uid: 'another', ready: true }));
+    expect(decide(world({ member: lost, pod: another, volume: absent })).status.podUID).toBe(POD_UID);
+    const parked = aMember({ status: joined, spec: { dormant: true } });
+    expect(decide(world({ member: parked, pod: absent })).status).not.toHaveProperty('podUID');
   });
 
   test('it tells why the API server refuses the Pod', () => {

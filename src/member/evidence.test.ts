@@ -11,7 +11,7 @@ import {
   POD_UID,
 } from '../../test/support/builders.ts';
 import type { ContainerStatus } from '../gen/kube.ts';
-import { evidenceOf } from './evidence.ts';
+import { evidenceOf, provenLoss } from './evidence.ts';
 import type { Observed } from './observed.ts';
 
 const absent = { is: 'absent' } as const;
@@ -146,6 +146,10 @@ describe('a member may still come back', () => {
         etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
       }),
     ],
+    [
+      'its node is out of service, and its volume can go elsewhere',
+      world({ node: { is: 'present', name: 'n1', outOfService: true } }),
+    ],
     ['it has ended twice', world({ pod: ended(1, 'walpb: crc mismatch') })],
     ['it runs again', world({ pod: ended(9, 'walpb: crc mismatch', { ready: true, state: { running: {} } }) })],
     ['it lacked memory', world({ pod: ended(9, '', {}, 'OOMKilled') })],
@@ -156,7 +160,10 @@ describe('a member may still come back', () => {
         pod: ended(5, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
       }),
     ],
-    ['it has not joined, and its list is old', world({ member: fresh, pod: ended(2, 'member count is unequal') })],
+    [
+      'it has not joined, and its list is old',
+      world({ member: fresh, pod: ended(2, 'error validating peerURLs: member count is unequal') }),
+    ],
   ])('%s', (_what, observed) => {
     expect(evidenceOf(observed)).toBeUndefined();
   });
@@ -169,5 +176,6 @@ describe('a member may still come back', () => {
   test('its node has been silent for nine minutes: one is left', () => {
     const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
     expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });
+    expect(provenLoss(o)).toBeUndefined(); // nobody acts on it before its grace is over
   });
 });

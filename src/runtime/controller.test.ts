@@ -193,6 +193,9 @@ test('a call that is refused for now is tried again after its own pause, and the
   await settle(200);
   expect(asked).toEqual(['promote', 'promote', 'promote']);
   expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'etcd refuses: not in sync']);
+  await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
+  await settle();
+  expect(observed.at(-1)?.refusal).toBeUndefined(); // a pass without a refusal ends it
   stop();
 });
 
