@@ -52,10 +52,10 @@ const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
   return m !== undefined && isStaying(m);
 };
 
-/** It will not come back: it gives nothing to a quorum, and without it the others need no more than they do now. */
+/** It will not come back, or is to go and down: it gives nothing to a quorum, and without it the others need no more. */
 const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
-  return m !== undefined && evidence(m) !== undefined && !isHealthy(o, m);
+  return m !== undefined && (evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m);
 };
 
 /**

@@ -299,6 +299,12 @@ describe('the rule that answers', () => {
       [],
     ],
     [
+      'one that is to go is down, and so is another: etcd lets it go, because a quorum of the others is up',
+      world([up, up, up, { leaving: true, down: true }, down]),
+      'removeLeaving',
+      [`remove ${name(4)}`],
+    ],
+    [
       'a learner may go while a voter is down',
       world([up, up, down, { ...learner, leaving: true }], { replicas: 3 }),
       'removeLeaving',

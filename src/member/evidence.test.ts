@@ -152,6 +152,10 @@ describe('a member may still come back', () => {
     ],
     ['it has ended twice', world({ pod: ended(1, 'walpb: crc mismatch') })],
     ['it runs again', world({ pod: ended(9, 'walpb: crc mismatch', { ready: true, state: { running: {} } }) })],
+    [
+      'the cluster was begun in another Pod than the first, whose uid alone is recorded',
+      world({ member: aMember({ spec: inMemory, status: { podUID: 'first' } }) }),
+    ],
     ['it lacked memory', world({ pod: ended(9, '', {}, 'OOMKilled') })],
     ['it has ended five times over months', world({ pod: ended(5, 'x', { state: { running: {} } }) })],
     [

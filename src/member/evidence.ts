@@ -60,7 +60,9 @@ function lostData(o: Observed): Evidence | undefined {
   if (o.pod.is === 'foreign') return undefined;
   if (o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded')
     return lost(`Pod ${name} has ended, and the data in its memory is gone`);
-  return recorded !== undefined && o.pod.object.metadata.uid !== recorded
+  // Before its id is recorded, a later Pod of the seed may be the one in which the cluster was begun.
+  const known = recorded !== undefined && o.member.status?.memberID !== undefined;
+  return known && o.pod.object.metadata.uid !== recorded
     ? lost(`Pod ${name} was replaced, and the data in the memory of the old one is gone`)
     : undefined;
 }
