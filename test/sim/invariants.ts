@@ -4,7 +4,7 @@
  */
 import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
-import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
+import { CLUSTER_LABEL, hexId, MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
@@ -30,6 +30,8 @@ export interface Scene {
   servedAt: number | undefined;
   /** Faults took so many disks that nobody can be blamed for what was on them. */
   dataExcused: boolean;
+  /** The spec says that volumes are to be kept. */
+  readonly retains: boolean;
   /** The spec was edited in more than its replicas. */
   edited: boolean;
   /** Claims and members that a person deleted. */
@@ -153,7 +155,17 @@ export const noVolumeOfAMember: Always = (scene) => {
 
 /** A person deleted the only member: there is nobody to remove it from, and nothing to wait for. */
 const isOnlyMemberTaken = ({ deletedByPerson }: Scene, group: Group, { metadata }: KubeObject): boolean =>
-  voters(group).length === 1 && (metadata.ownerReferences ?? []).some(({ uid }) => deletedByPerson.has(uid));
+  voters(group).length === 1 &&
+  [...(metadata.ownerReferences ?? []).map(({ uid }) => uid), metadata.annotations?.[MEMBER_UID_ANNOTATION] ?? ''].some(
+    (uid) => deletedByPerson.has(uid),
+  );
+
+/** With `deletionPolicy: Retain` no volume with data goes, unless a person takes it. */
+export const retainedVolumesStay: Always = ({ world, retains, servedAt, deletedByPerson }) => {
+  if (!retains || servedAt === undefined) return undefined;
+  const gone = world.volumes.deleted.find(({ uid, at }) => at > servedAt && !deletedByPerson.has(uid));
+  return gone === undefined ? undefined : `claim ${gone.uid} is gone, although volumes are to be retained`;
+};
 
 /** Never the last good copy: the operator removes no member when no other voter has the data. */
 export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
@@ -248,6 +260,7 @@ export const ALWAYS = {
   oneSeed,
   oneIdPerVolume,
   noVolumeOfAMember,
+  retainedVolumesStay,
   acknowledgedWritesSurvive,
 };
 export const BEFORE_WRITE = { quorumAfterPodDeletion, foreignIsLeftAlone };

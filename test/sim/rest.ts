@@ -1,6 +1,6 @@
 /** How a world must look when nothing befalls it any more: as the spec asks, or in a state that has a name and is true. */
 import { type Condition, findCondition } from '../../src/api/conditions.ts';
-import { hexId } from '../../src/api/names.ts';
+import { hexId, QUARANTINE_LABEL } from '../../src/api/names.ts';
 import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import type { Scene } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';
@@ -14,9 +14,9 @@ type Unnamed = typeof UNNAMED;
 const TOLD_MS = 10_000;
 
 /** Why the world is not at rest yet; nothing when it is. */
-export function unrest({ world, edited }: Scene): Wrong {
+export function unrest({ world, edited, retains, servedAt }: Scene): Wrong {
   const { cluster } = world;
-  if (!cluster) return leftovers(world);
+  if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
   const leaving = membersOf(world).filter(isDeleting);
   const said = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
@@ -24,14 +24,16 @@ export function unrest({ world, edited }: Scene): Wrong {
   const { progressDeadline } = cluster.status ?? {};
   if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - TOLD_MS)
     return 'a deadline is still to pass';
-  const named = namedEnd(world, said);
+  const named = namedEnd(world, servedAt !== undefined, said);
   if (named !== UNNAMED) return named;
-  if (leaving.length > 0) return `${leaving.map((m) => m.metadata.name).join(', ')} cannot go`;
+  // Who is to leave a parked cluster leaves when it wakes: there is nobody to ask before that.
+  if (leaving.length > 0 && cluster.spec.replicas !== 0)
+    return `${leaving.map((m) => m.metadata.name).join(', ')} cannot go`;
   return cluster.spec.replicas === 0 ? notParked(world, said) : notAsAsked(world, edited, said);
 }
 
 /** States that end the operator's work and ask for a person: each must be true. */
-function namedEnd(world: World, said: (type: string) => Condition | undefined): Wrong | Unnamed {
+function namedEnd(world: World, served: boolean, said: (type: string) => Condition | undefined): Wrong | Unnamed {
   const group = groupOf(world);
   const available = said('Available');
   if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
@@ -43,7 +45,9 @@ function namedEnd(world: World, said: (type: string) => Condition | undefined): 
   }
   const late = ['DeadlineExceeded', 'BootstrapFailed'].includes(said('Progressing')?.reason ?? '');
   if (late && group && intactVoters(world, group) < needed(group)) return undefined;
-  if (said('Degraded')?.reason === 'RepairsExhausted') return undefined;
+  // A cluster that never served says that it waits for its members, and what is wrong with them.
+  if (available?.status === 'False' && !served && group && intactVoters(world, group) < needed(group)) return undefined;
+  if (said('Progressing')?.reason === 'ReplacementsExhausted') return undefined;
   return UNNAMED;
 }
 
@@ -79,20 +83,24 @@ function notAsAsked(world: World, edited: boolean, said: (type: string) => Condi
 
 function notParked(world: World, said: (type: string) => Condition | undefined): Wrong {
   const group = groupOf(world);
-  if (world.ground.api.peek(pods).length > 0)
-    return `${world.ground.api.peek(pods).length} Pods are left of a parked cluster`;
+  const members = membersOf(world);
+  const staying = world.ground.api
+    .peek(pods)
+    .filter(({ metadata }) => !members.some((m) => isDeleting(m) && m.metadata.name === metadata.name));
+  if (staying.length > 0) return `${staying.length} Pods are left of a parked cluster`;
   if (said('Available')?.status === 'True') return 'a parked cluster is told to be available';
-  if (group && voters(group).length > 0 && membersOf(world).length !== group.members.size)
-    return 'a parked cluster has lost members';
-  return undefined;
+  const formed = world.cluster?.status?.clusterID !== undefined;
+  return group && formed && members.length < voters(group).length ? 'a parked cluster has lost members' : undefined;
 }
 
-function leftovers(world: World): Wrong {
+function leftovers(world: World, retains: boolean): Wrong {
   const kinds = [
     membersOf(world),
     world.ground.api.peek(pods),
     world.ground.api.peek(services),
-    world.ground.api.peek(persistentVolumeClaims),
+    world.ground.api
+      .peek(persistentVolumeClaims)
+      .filter(({ metadata }) => !retains || metadata.labels?.[QUARANTINE_LABEL] === undefined),
   ];
   const left = kinds.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   return left.length === 0 ? undefined : `the cluster is gone, and there are still ${left.join(', ')}`;

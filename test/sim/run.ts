@@ -40,7 +40,7 @@ class Judge implements Onlooker {
   unprovoked: { readonly what: string; readonly at: number } | undefined;
   broken: string | undefined;
 
-  constructor(world: World) {
+  constructor(world: World, retains: boolean) {
     const history = new History(world);
     this.scene = {
       world,
@@ -48,6 +48,7 @@ class Judge implements Onlooker {
       servedAt: undefined,
       dataExcused: false,
       edited: false,
+      retains,
       deletedByPerson: new Set(),
       inFlight: new Set(),
     };
@@ -96,7 +97,7 @@ export async function run(script: Script, tellStory = false): Promise<Outcome> {
   const { seed, nodes, localVolumes } = script;
   let judge: Judge | undefined;
   const world = new World({ seed, nodes, localVolumes, tellStory }, (self) => {
-    judge = new Judge(self);
+    judge = new Judge(self, script.deletionPolicy === 'Retain');
     return judge;
   });
   if (!judge) throw new Error('a world without a judge');
@@ -160,7 +161,8 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
 }
 
-const specOf = ({ replicas, version, medium }: Script): EtcdCluster['spec'] => ({
+const specOf = ({ replicas, version, medium, deletionPolicy }: Script): EtcdCluster['spec'] => ({
+  ...(deletionPolicy === 'Retain' && { deletionPolicy }),
   replicas,
   version,
   storage: { size: '1Gi', medium },

@@ -2,8 +2,8 @@
 import type { Scope } from './script.ts';
 
 export const SCOPE: Scope = {
-  replicas: [1],
-  media: [''],
+  replicas: [1, 3, 3, 3, 5],
+  media: ['', '', 'Memory'],
   actions: [
     'killOperator',
     'freezeOperator',
@@ -17,6 +17,7 @@ export const SCOPE: Scope = {
     'evictPod',
     'crash',
     'endPod',
+    'wipe',
     'damage',
     'fill',
     'loseVolume',
@@ -25,11 +26,15 @@ export const SCOPE: Scope = {
     'nodeGone',
     'nodeOutOfService',
     'isolate',
+    'slowLearner',
     'deleteMember',
     'deleteClaim',
     'deleteService',
     'deleteBudget',
     'foreign',
+    'scale',
+    'scale',
+    'scale',
     'edit',
     'deleteCluster',
     'createAgain',

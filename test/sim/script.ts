@@ -35,6 +35,7 @@ const ACTIONS = {
   wipe: { n: fc.nat(20) },
   damage: { n: fc.nat(20) },
   fill: { n: fc.nat(20) },
+  corrupt: { n: fc.nat(20), ms: fc.integer({ min: 100, max: 60_000 }) },
   loseVolume: { n: fc.nat(20) },
   nodeOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
   nodeCutOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
@@ -64,6 +65,7 @@ export interface Script {
   readonly replicas: number;
   readonly version: string;
   readonly medium: '' | 'Memory';
+  readonly deletionPolicy: 'Delete' | 'Retain';
   readonly localVolumes: boolean;
   readonly nodes: number;
   readonly actions: readonly Action[];
@@ -93,6 +95,7 @@ export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Scrip
     replicas: fc.constantFrom(...replicas),
     version: fc.constantFrom('3.6.16', '3.5.33'),
     medium: fc.constantFrom(...media),
+    deletionPolicy: fc.constantFrom('Delete' as const, 'Retain' as const),
     localVolumes: fc.boolean(),
     nodes: fc.integer({ min: 3, max: 5 }),
     actions: fc.array(anAction(actions), { minLength: 1, maxLength: 12 }),

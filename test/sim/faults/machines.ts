@@ -1,5 +1,7 @@
 /** What befalls processes, disks, nodes and the network between members. */
 
+import type { ModelNode } from '../model/etcd.ts';
+import { voters } from '../model/etcd-group.ts';
 import type { NodeState } from '../world/nodes.ts';
 import type { Ending, Run } from '../world/pod-run.ts';
 import type { World } from '../world/world.ts';
@@ -46,12 +48,26 @@ function breakVolume(world: World, n: number, how: (run: Run) => void): boolean 
   return true;
 }
 
+/** It has other keys than the others; their leader compares now and then, and raises an alarm. */
+function corrupt({ ground }: World, process: ModelNode | undefined, ms: number): boolean {
+  const { disk } = process ?? {};
+  if (!disk || voters(disk.group).length < 3 || disk.group.members.get(disk.id)?.isLearner !== false) return false;
+  disk.corrupted = true;
+  ground.timeline.after(ms, () => {
+    if (disk.group.leader === undefined || !disk.group.members.has(disk.id)) return;
+    disk.group.commit(({ alarms }) => alarms.raise({ memberId: disk.id, alarm: 'corrupt' }));
+    ground.count('alarm: corrupt');
+  });
+  return true;
+}
+
 type Kinds =
   | 'crash'
   | 'endPod'
   | 'wipe'
   | 'damage'
   | 'fill'
+  | 'corrupt'
   | 'loseVolume'
   | 'nodeOff'
   | 'nodeCutOff'
@@ -83,6 +99,7 @@ export const machineDeeds: Deeds<Kinds> = {
     breakVolume(world, n, ({ volume }) => {
       volume.trouble = 'full';
     }),
+  corrupt: ({ world }, { n, ms }) => corrupt(world, chosen(running(world), n)?.process, ms),
   loseVolume: ({ world }, { n }) =>
     running(world).some(({ volume }) => volume.claim !== undefined) &&
     breakVolume(world, n, ({ volume }) => world.volumes.lose(volume)),

@@ -11,6 +11,8 @@ export interface Disk {
   behind?: Behind;
   /** The size of the database file: what it needed at most since it was defragmented. */
   dbSize: number;
+  /** Has other keys than it should. */
+  corrupted?: true;
 }
 
 export interface NodeOptions {

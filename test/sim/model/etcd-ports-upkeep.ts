@@ -65,8 +65,10 @@ export const upkeepPort = (gate: Gate): MaintenancePort => ({
     gate.ask(ask, WORKED_ON, ({ node, disk }) => downgrade(node, disk, action, version)),
 });
 
-const hashOf = ({ state: { keys } }: Call, revision: bigint): number | EtcdError =>
-  keys.hash(revision === 0n ? keys.revision : revision);
+function hashOf({ state: { keys }, disk }: Call, revision: bigint): number | EtcdError {
+  const hash = keys.hash(revision === 0n ? keys.revision : revision);
+  return typeof hash === 'number' && disk.corrupted ? hash ^ 1 : hash;
+}
 
 function moveLeader(gate: Gate, { group, disk }: Call, to: bigint): EtcdError | undefined {
   if (group.leader === undefined) return said('timeout');

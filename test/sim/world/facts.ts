@@ -1,8 +1,9 @@
 /** What is really so, as nobody in the world can know it. */
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
-import { etcdMembers } from '../../../src/api/names.ts';
+import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
+import { isPodReady } from '../../../src/api/pod.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
-import { persistentVolumeClaims } from '../../../src/kube/resources.ts';
+import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
 import { type Group, quorum, voters } from '../model/etcd-group.ts';
 import type { Run } from './pod-run.ts';
 import type { Volume } from './volumes.ts';
@@ -38,10 +39,12 @@ export const hasQuorum = (world: World, group: Group): boolean =>
 export const volumeOf = (world: World, group: Group, id: bigint): Volume | undefined =>
   world.volumes.all.find(({ disk, destroyed }) => !destroyed && disk?.group === group && disk.id === id);
 
-function canServe(world: World, { trouble, node, claim }: Volume): boolean {
+function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
-  const going = object !== undefined && isDeleting(object); // it goes with the Pod that uses it
-  return trouble === 'none' && !going && world.nodes.get(node)?.state !== 'gone';
+  // It goes with the Pod that uses it, or is kept for people, and nobody uses it any more.
+  const going =
+    object !== undefined && (isDeleting(object) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
+  return trouble === 'none' && disk?.corrupted === undefined && !going && world.nodes.get(node)?.state !== 'gone';
 }
 
 /** Voters whose data could still be used. */
@@ -51,8 +54,11 @@ export const intactVoters = (world: World, group: Group): number =>
     return volume !== undefined && canServe(world, volume);
   }).length;
 
-export const readyVoters = (world: World, group: Group): number =>
-  runsOf(world, group).filter(({ ready, process }) => {
-    const id = process?.disk?.id;
-    return ready && id !== undefined && group.members.get(id)?.isLearner === false;
+/** Voters whose Pods are said to be ready: a node that died a moment ago has not told anybody yet. */
+export const readyVoters = (world: World, group: Group): number => {
+  const ready = world.ground.api.peek(pods).filter(isPodReady);
+  return ready.filter(({ metadata }) => {
+    const id = world.kubelet.runs.get(metadata.uid ?? '')?.volume.disk?.id;
+    return id !== undefined && group.members.get(id)?.isLearner === false;
   }).length;
+};

@@ -165,6 +165,7 @@ export class Kubelet {
       if (run.state !== 'running' || !run.process || isHealthy(run.process) !== healthy || !this.#nodes.isUp(run.node))
         return;
       run.ready = healthy;
+      run.volume.voted ||= healthy;
       this.#report(run);
     });
   }

@@ -25,12 +25,16 @@ export interface Volume {
   disk: Disk | undefined;
   /** What keeps etcd from starting on it. */
   trouble: 'none' | 'full' | 'damaged';
+  /** A member on it has voted. */
+  voted: boolean;
   /** Nothing brings it back. */
   destroyed: boolean;
 }
 
 export class Volumes {
   readonly all: Volume[] = [];
+  /** Claims that went with the data directory of a member that had voted. */
+  readonly deleted: { readonly uid: string; readonly at: number }[] = [];
   readonly #ground: Ground;
   readonly #local: boolean;
 
@@ -106,7 +110,10 @@ export class Volumes {
     }
     const present = new Set(this.#ground.api.peek(persistentVolumeClaims).map(({ metadata }) => metadata.uid));
     for (const volume of this.all)
-      if (volume.claim !== undefined && !volume.destroyed && !present.has(volume.uid)) this.destroy(volume);
+      if (volume.claim !== undefined && !volume.destroyed && !present.has(volume.uid)) {
+        if (volume.disk && volume.voted) this.deleted.push({ uid: volume.uid, at: this.#ground.timeline.now });
+        this.destroy(volume);
+      }
   }
 
   #finalize(claim: PersistentVolumeClaim, finalizers: readonly string[]): void {
@@ -114,7 +121,7 @@ export class Volumes {
   }
 
   #keep(where: Pick<Volume, 'uid' | 'claim' | 'node'>): Volume {
-    const volume: Volume = { ...where, disk: undefined, trouble: 'none', destroyed: false };
+    const volume: Volume = { ...where, disk: undefined, trouble: 'none', voted: false, destroyed: false };
     this.all.push(volume);
     return volume;
   }
