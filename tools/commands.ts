@@ -23,6 +23,12 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./commands/test.ts')).test,
   },
   {
+    name: 'mutants',
+    takes: '[text]',
+    does: 'Make deliberate faults, one at a time, and fail when the tests do not notice one of them.',
+    load: async () => (await import('./commands/mutants.ts')).mutants,
+  },
+  {
     name: 'up',
     takes: '',
     does: 'Start the local Kubernetes: three nodes on this machine.',

@@ -11,7 +11,7 @@ import {
   READY,
   SEED_NAME,
 } from '../../test/support/builders.ts';
-import { down, entry as entryOf, learner, world as members, up } from '../../test/support/members.ts';
+import { down, entry as entryOf, type Is, learner, world as members, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
@@ -69,6 +69,9 @@ const unlisted: MemberView = {
   object: { ...aMember(), metadata: { ...aMember().metadata, name: 'db-other' }, status: { memberID: 'f00' } },
   pod: { is: 'absent' },
 };
+const begun: Is = {
+  pod: { is: 'present', ip: '10.0.0.1', ready: false, runningSince: NOW - 1_000, maxLearners: 8 },
+};
 const say = (o: Observed): readonly string[] =>
   (decide(o).status.conditions ?? []).map((c) => `${c.type}=${c.status}/${c.reason}`);
 
@@ -116,6 +119,16 @@ test.each<[string, Observed, readonly string[]]>([
   [
     'one of three is ready: that is no quorum',
     members([up, down, down], { status: { conditions: served.conditions } }),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'a learner is no part of a quorum, however well it is',
+    members([up, down, learner], { status: { conditions: served.conditions } }),
+    ['Available=False/QuorumLost', 'Progressing=True/Scaling', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'all have just begun again: no client is let through yet',
+    members([begun, begun, begun], { status: { conditions: served.conditions } }),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [

@@ -1,0 +1,241 @@
+/** Faults in the cluster controller around its rules: the gate, the order, what is asked and what is said. */
+import { dropped, faults, type Mutant, moved } from './mutant.ts';
+
+const gate = faults('src/cluster/gate.ts', [
+  ['half of an even number that counts as a quorum', 'Math.floor(voters / 2) + 1', 'Math.ceil(voters / 2)'],
+  ['a member without a leader that counts as healthy', ' || self.leader === undefined', ''],
+  ['a member with corrupt data that counts as healthy', " || self.alarms.includes('CORRUPT')", ''],
+  ['a member that is far behind and counts as healthy', 'newest(o) - self.applied <= MAX_LAG', 'true'],
+  ['a leader on the word of one, although others follow another', 'told.size === 1', 'told.size >= 1'],
+  [
+    'a removal while there is no leader to agree on',
+    "  if (leaderOf(o) === undefined) return 'the members do not agree on a leader';\n",
+    '',
+  ],
+  ['a learner that cannot go, because a voter is down', '  if (victim.isLearner) return undefined;\n', ''],
+  [
+    'the removal of a voter that the quorum needs',
+    'others.filter((entry) => !healthySelf(o, entry))',
+    'others.slice(0, 0)',
+  ],
+  ['a voter that counts itself among those that are left', 'entry.id !== victim.id', 'entry.id !== ""'],
+  ['two lost members that wait for each other for ever', 'if (sick.length > 0 && !helps)', 'if (sick.length > 0)'],
+  [
+    'a lost member that is removed where the others are no quorum',
+    ' && others.length - sick.length >= quorumOf(others.length)',
+    '',
+  ],
+  [
+    'a member that is only down and goes while others are',
+    '(evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m)',
+    '!isHealthy(o, m)',
+  ],
+  [
+    'a member that has come back and goes while others are down',
+    '(evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m)',
+    'evidence(m) !== undefined',
+  ],
+  ['learners that count as a quorum', 'filter((e) => !e.isLearner)', 'filter(() => true)'],
+  [
+    'the data that goes with the last of members that are all deleted',
+    'others.some((entry) => stays(o, entry))',
+    'true',
+  ],
+]);
+
+const order = faults('src/cluster/decide.ts', [
+  ['objects that are made for a cluster that goes', ...dropped('beingDeleted')],
+  ['less than what was asked for', ...dropped('heldBack')],
+  ["somebody else's objects that are built upon", ...dropped('nameTaken')],
+  ['labels that were taken back and stay', ...moved('adoptTarget', 'relabel')],
+  ['members that are made from an outdated target', ...moved('bootstrap', 'adoptTarget')],
+  ['Services that are made beside a loss that a person has to look at', ...moved('repairServices', 'allMembersLost')],
+  ['a second, empty cluster in place of a lost one', ...dropped('allMembersLost')],
+  ['a cluster that is begun although nothing is to run', ...moved('bootstrap', 'neverBegun')],
+  ['members without names in DNS while they start', ...moved('waitForSeed', 'repairServices')],
+  ['votes that are recorded on the word of another cluster', ...dropped('anotherCluster')],
+  ['a quorum without protection', ...dropped('repairBudget')],
+  ['members that are taken out of a cluster that is to be parked', ...moved('shrink', 'park')],
+  ['growth while members sleep', ...moved('addLearner', 'wake')],
+  ['a cluster that cannot write, and waits for its members', ...dropped('clearAlarm')],
+  ['a second removal before the first is finished', ...moved('shrink', 'removeLeaving')],
+  ['a member that leaves and stays in etcd', ...dropped('removeLeaving')],
+  ['a member that etcd does not know any more, and that stays', ...dropped('forget')],
+  ['a vote that nobody has, and that counts', ...dropped('removeStranger')],
+  ['growth while a lost member waits for its place', ...moved('addLearner', 'replaceLost')],
+  ['a learner that is promoted only to be taken out', ...moved('promote', 'shrink')],
+  ['a member from an outdated spec', ...dropped('rebuildJoining')],
+  ['a member that starts with an outdated list', ...moved('startNext', 'refreshJoinList')],
+  ['a promotion before the next is added, and five seconds of refusals', ...moved('promote', 'addLearner')],
+  ['volumes of members that went, kept for ever', ...dropped('expireVolumes')],
+]);
+
+const facts = faults('src/cluster/observed.ts', [
+  [
+    'a list that is believed although another cluster says it',
+    ' && o.etcd.clusterID === o.cluster.status?.clusterID ?',
+    ' ?',
+  ],
+  ['a member that is taken for another of the same name', '  if (id !== undefined) return entry.id === id;\n', ''],
+  [
+    'a member that never started and is not found on the list',
+    'entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace))',
+    'entry.name === name',
+  ],
+  [
+    'a cluster that is given up while one member has its data',
+    'o.members.every(hasNoData)',
+    'o.members.some(hasNoData)',
+  ],
+  ['a new cluster that is told to be lost', 'isFormed(o) && o.members.every', 'o.members.every'],
+  [
+    'a member on its way out that counts as ready',
+    'm.object.status?.isVoter === true && isStaying(m)',
+    'm.object.status?.isVoter === true',
+  ],
+  ['a member that is told to be ready without a Pod', " && m.pod.is === 'present' && m.pod.ready", ''],
+  [
+    'a member that any trouble is evidence against',
+    'ready && known.includes(ready.reason) ?',
+    "ready?.status === 'False' ?",
+  ],
+  [
+    'an EtcdMember of somebody else that is used as the seed',
+    "...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),",
+    '',
+  ],
+]);
+
+const asking = faults('src/cluster/observe.ts', [
+  [
+    'a cluster that is gone and is made again, because the cache is late',
+    '  if (!suspicious) return cached;\n',
+    '  return cached;\n',
+  ],
+  [
+    'a cluster of the same name that is taken for the one that is gone',
+    'return fresh?.metadata.uid === uid ? fresh : undefined;',
+    'return fresh;',
+  ],
+  ["a list without the quorum's word", 'linearizable: true', 'linearizable: false'],
+  ['a member of another cluster that is believed about itself', ' || hexId(answer.value.clusterId) !== ours', ''],
+  ["members of somebody else's", '.filter((m) => controllerOf(m)?.uid === uid)', ''],
+  ["a Pod of somebody else's that is asked as a member", ' || controllerOf(pod)?.uid !== member.metadata.uid', ''],
+  ['an address that an ended Pod has given back', '&& !isPodOver(pod) && { ip: podIP }', '&& { ip: podIP }'],
+  [
+    "a Service of somebody else's that is made again in every pass",
+    'ports.services.get(refKey(ref)) ?? (await ports.client.get(services, ref, signal))',
+    'ports.services.get(refKey(ref))',
+  ],
+  [
+    "a budget of somebody else's that is made again in every pass",
+    'look ? await ports.client.get(podDisruptionBudgets, ref, signal) : cached',
+    'cached',
+  ],
+  ['one silent member that makes all of them silent', '      continue;\n', '      return view;\n'],
+  ['etcd 3.5 that is given several learners', 'stated === undefined ? 1', 'stated === undefined ? 8'],
+  [
+    'a member without a leader that follows member 0',
+    's.leader === 0n ? undefined : hexId(s.leader)',
+    'hexId(s.leader)',
+  ],
+  ['an alarm of another that is held against a member', '(id === hexId(s.memberId) ? [alarm] : [])', '[alarm]'],
+  [
+    'hashes of different revisions that are compared',
+    's.revision < least ? s.revision : least',
+    's.revision > least ? s.revision : least',
+  ],
+  ['volumes that are deleted a week after their cluster', "=== 'member-removed' && ", ' !== undefined && '],
+  ['a volume that somebody uses again, and that is deleted', ' && controllerOf(claim) === undefined', ''],
+]);
+
+const acting = [
+  ...faults('src/cluster/changes.ts', [
+    [
+      'a follower that is asked to hand over',
+      'Number(b.id === leader) - Number(a.id === leader)',
+      'Number(a.id === leader) - Number(b.id === leader)',
+    ],
+    [
+      'a hand-over that is asked of a follower, because something is wrong with the leader',
+      'leading(o) : speakers(o)',
+      'speakers(o).slice(0, 1) : speakers(o)',
+    ],
+    [
+      'a change at a cluster that was not the one that was asked',
+      "clusterID: o.cluster.status?.clusterID ?? ''",
+      "clusterID: '0'",
+    ],
+    ['an IPv6 address that nobody can reach', "pod.ip.includes(':') ?", 'pod.ip === "" ?'],
+  ]),
+  ...faults('src/cluster/call.ts', [
+    ['a voter that is empty and counts', '{ learner: true }', '{ learner: false }'],
+    ['a change that is made twice', 'repeatable: false', 'repeatable: true'],
+    ["a change at somebody else's etcd", ', clusterId: idOf(call.clusterID) }', ' }'],
+    ['a lost answer to an addition that stops everything', "'peerURLExists', 'notFound'", "'notFound'"],
+    ['a member that is gone already, and is removed for ever', "'notFound', 'notLearner'", "'notLearner'"],
+    ['a refusal that is taken for success', 'if (!answer.ok && !DONE', 'if (answer.ok && !DONE'],
+    ['an alarm about space that goes instead', "alarm: 'corrupt' }", "alarm: 'noSpace' }"],
+  ]),
+  ...faults('src/cluster/build.ts', [
+    ['drains that take everybody once the quorum is lost', "'IfHealthyBudget'", "'AlwaysAllow'"],
+    [
+      'clients that are sent to learners',
+      '    selector: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER },\n    ports',
+      '    selector: { [CLUSTER_LABEL]: name },\n    ports',
+    ],
+    [
+      'members that do not find each other while they start',
+      '    publishNotReadyAddresses: true,\n    selector',
+      '    selector',
+    ],
+    ['a member that is gone before etcd knows', '      finalizers: [MEMBER_FINALIZER],\n', ''],
+    [
+      'a second seed',
+      '): EtcdMember => member(cluster, name, target, cluster.status?.clusterToken',
+      "): EtcdMember => seedMember(cluster, name, target, cluster.status?.clusterToken ?? '') ?? member(cluster, name, target, cluster.status?.clusterToken",
+    ],
+    ['a list in another order in every pass', '    .sort()\n', '    .reverse()\n'],
+  ]),
+];
+
+const telling = [
+  ...faults('src/cluster/status.ts', [
+    [
+      'a cluster that is told to be available without a quorum',
+      's.ready > 0 && s.serving >= quorumOf(s.voters)',
+      's.ready > 0',
+    ],
+    ['a cluster that is told to be available while no client is let through', 's.ready > 0 && s.serving', 's.serving'],
+    ['a learner that is told to be a part of the quorum', '  entryOf(o, m)?.isLearner === false &&\n', ''],
+    [
+      'a member that is never ready and is told to be a part of the quorum',
+      ' &&\n  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;',
+      ';',
+    ],
+    ['a target that is told to be reached with a member too many', 'o.members.length === desired(o) &&\n', ''],
+    ['a target that is told to be reached while a learner joins', '  voterCount(o) === desired(o) &&\n', ''],
+    [
+      'a target that is told to be reached although etcd counts a stranger',
+      ' &&\n  (entriesOf(o)?.length ?? desired(o)) === desired(o);',
+      ';',
+    ],
+    ['a deadline that nobody hears of', 'o.now >= Date.parse(deadline)', 'false'],
+    [
+      'a lost quorum that is told as a beginning',
+      "said?.status === 'True' || said?.reason === 'QuorumLost'",
+      "said?.status === 'True'",
+    ],
+    ['a person who is not asked for help', "  if (s.exhausted) return yes('ReplacementsExhausted', s.why);\n", ''],
+  ]),
+  ...faults('src/cluster/members-status.ts', [
+    ['a leader of an old term that is told', 'b.term - a.term', 'a.term - b.term'],
+    [
+      'learners that are told to be a quorum',
+      'entriesOf(o) ? votersOf(o).length',
+      'entriesOf(o) ? (entriesOf(o) ?? []).length',
+    ],
+  ]),
+];
+
+export const cluster: readonly Mutant[] = [...gate, ...order, ...facts, ...asking, ...acting, ...telling];

@@ -1,0 +1,8 @@
+/** Every fault. */
+import { cluster } from './cluster.ts';
+import { clusterRules } from './cluster-rules.ts';
+import { member } from './member.ts';
+import type { Mutant } from './mutant.ts';
+import { runtime } from './runtime.ts';
+
+export const mutants: readonly Mutant[] = [...cluster, ...clusterRules, ...member, ...runtime];

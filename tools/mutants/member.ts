@@ -1,0 +1,304 @@
+/** Faults in the member controller. */
+import { dropped, faults, type Mutant, moved } from './mutant.ts';
+
+const order = faults('src/member/decide.ts', [
+  ['a Pod for a member that goes', ...dropped('release')],
+  ['a Pod for a member whose cluster goes', ...dropped('clusterGoing')],
+  ["somebody else's volume that is used", ...dropped('nameTaken')],
+  ['an empty data directory under the name of a member that had joined', ...dropped('stopOnDataLoss')],
+  ['a volume that is made again, empty, before the loss is told', ...moved('makeVolumeAndPod', 'stopOnDataLoss')],
+  ['a member that is gone before etcd knows', ...dropped('addFinalizer')],
+  ['a Pod that could join nothing', ...dropped('waitForJoinList')],
+  ['a volume that is to stay and goes with its owner', ...dropped('tieVolume')],
+  ['a Pod for a member that sleeps', ...moved('makeVolumeAndPod', 'park')],
+  ['a Pod in plain text for a member with TLS', ...dropped('cannotRun')],
+  ['an ended Pod that is taken away and not made again', ...moved('removeEndedPod', 'cannotRun')],
+  ['an ended Pod that stays for ever', ...dropped('removeEndedPod')],
+  ['a Pod that is turned away for its list, again and again', ...dropped('remakeJoiningPod')],
+  ['a voter that clients cannot reach', ...dropped('markPod')],
+]);
+
+const leaving = faults('src/member/rules/leaving.ts', [
+  ['a volume that is deleted although it is to be kept', '  if (!retains(o) ||', '  if (retains(o) ||'],
+  ['a volume that goes with its owner although it is to be kept', '    ownerReferences: null,\n', ''],
+  [
+    'the volume of a deleted cluster that goes after a week',
+    "isClusterGoing(o) ? 'cluster-deleted' : 'member-removed'",
+    "'member-removed'",
+  ],
+  [
+    'a volume that goes, because nobody knows since when it is kept',
+    '    annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },\n',
+    '',
+  ],
+  ['a volume that changed hands and is changed', "o.volume.object, 'this version')", 'o.volume.object)'],
+  ['a volume that is kept after the member was let go', '    ...keepVolume(o),\n', ''],
+  [
+    'a finalizer that is taken off an object that has changed',
+    "seen('EtcdMember', o.member, 'this version'),\n      fields",
+    "seen('EtcdMember', o.member),\n      fields",
+  ],
+  ["somebody else's finalizer that is taken off", '.filter((f) => f !== MEMBER_FINALIZER)', '.filter(() => false)'],
+  ['a member that is let go while etcd lists its id', 'm.id === id || ', ''],
+  ['a member that is let go while etcd lists its name', 'm.name === name || ', ''],
+  ['a member that is let go before it started, while etcd lists its address', ' || m.peerURLs.includes(url)', ''],
+  [
+    'a quorum that is lost with the Pod of a member that goes',
+    '      if (known && mustRun(o)) return undefined;\n',
+    '',
+  ],
+  [
+    'a Pod without its data for a member that goes',
+    "hasJoined(o) && o.volume.is === 'ours' && (o.pod",
+    'hasJoined(o) && (o.pod',
+  ],
+  [
+    'a volume of a seed that never joined, in the way of the next',
+    '  if (!hasJoined(o) && o.cluster !== undefined)',
+    '  if (!hasJoined(o) && o.cluster === undefined)',
+  ],
+  [
+    'a volume with data that is deleted although it is to be kept',
+    '  if (!hasJoined(o) && o.cluster !== undefined)',
+    '  if (o.cluster !== undefined)',
+  ],
+  [
+    'a member that is let go, because nobody could be asked',
+    '      return {\n        why: `waiting for the other members',
+    "      return letGo(o, '') ?? {\n        why: `waiting for the other members",
+  ],
+  [
+    'a deleted cluster that waits for its own etcd',
+    "  if (isClusterGoing(o)) return letGo(o, 'the cluster is deleted as a whole');\n",
+    '',
+  ],
+]);
+
+const running = faults('src/member/rules/running.ts', [
+  [
+    'a volume that is to stay and has an owner',
+    'if (owned !== retains(o)) return undefined;',
+    'if (owned === retains(o)) return undefined;',
+  ],
+  [
+    'a volume that is going and is tied anew',
+    "o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;\n  const owned",
+    "o.volume.is !== 'ours') return undefined;\n  const owned",
+  ],
+  [
+    'a volume that changed hands and is tied anew',
+    "steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }],",
+    "steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object), fields: { metadata } }],",
+  ],
+  [
+    'a second, empty cluster from a seed that had joined',
+    ' && o.member.status?.memberID === undefined && !isClusterFormed(o)',
+    ' && !isClusterFormed(o)',
+  ],
+  [
+    'a second, empty cluster from a seed whose volume was emptied',
+    ' && o.member.status?.memberID === undefined && !isClusterFormed(o)',
+    ' && o.member.status?.memberID === undefined',
+  ],
+  [
+    'a member that begins a cluster instead of joining',
+    'o.member.spec.bootstrap === true && o.member.status',
+    'o.member.status',
+  ],
+  [
+    'a seed whose next start may still begin a cluster',
+    "    ...(mayBegin && { annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } }),\n",
+    '',
+  ],
+  [
+    'a seed that may never begin its cluster',
+    "annotations[INITIAL_STATE_ANNOTATION] === 'new' && voter",
+    "annotations[INITIAL_STATE_ANNOTATION] === 'new'",
+  ],
+  [
+    'clients at a member before there is a cluster',
+    'isClusterFormed(o) && o.member.status?.isVoter === true',
+    'o.member.status?.isVoter === true',
+  ],
+  ['a label that stays on a member that does not vote', '!== voter;\n', '!== voter && voter;\n'],
+  [
+    'a Pod of another member that is labelled',
+    "{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }",
+    "{ do: 'patch', to: { ...seen('Pod', o.pod.object), uid: '' }, fields: { metadata } }",
+  ],
+  [
+    'the Pod of a member that had joined, made again for its list',
+    "o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap",
+    "o.pod.is !== 'ours' || o.member.spec.bootstrap",
+  ],
+  [
+    'a seed that is killed in its first start',
+    ' || o.member.spec.bootstrap === true) return undefined;\n  const flags',
+    ') return undefined;\n  const flags',
+  ],
+  [
+    'a Pod that is made again although its list is right',
+    '  if (flags.includes(`--initial-cluster=${o.member.spec.initialCluster}`)) return undefined;\n',
+    '',
+  ],
+  [
+    'a Pod on a volume that is being deleted',
+    "o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined",
+    'false',
+  ],
+  ['a member in memory that gets a volume', 'const needsVolume = !inMemory(o) && ', 'const needsVolume = '],
+  [
+    'a running Pod that is taken away for an edit of the allowed images',
+    "  if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;\n",
+    '',
+  ],
+  [
+    'a Pod that is made although the data is on a lost volume',
+    'loss?.reason === EVIDENCE.dataLost',
+    'loss?.reason === EVIDENCE.volumeFull',
+  ],
+  [
+    'a Pod that is deleted again while it is going',
+    "  return o.pod.object.metadata.deletionTimestamp === undefined\n    ? { why: 'parking",
+    "  return o.pod.object.metadata.name !== ''\n    ? { why: 'parking",
+  ],
+  [
+    'a finalizer that is added to an object that has changed',
+    "seen('EtcdMember', o.member, 'this version'), fields }",
+    "seen('EtcdMember', o.member), fields }",
+  ],
+  ["somebody else's finalizer that is lost", '[...present, MEMBER_FINALIZER]', '[MEMBER_FINALIZER]'],
+]);
+
+const evidence = faults('src/member/evidence.ts', [
+  ['a replacement before the grace is over', 'evidence && evidence.leftMs <= 0 ? evidence : undefined', 'evidence'],
+  ['a member that never joined and counts as lost', '  if (!hasJoined(o)) return undefined;\n', ''],
+  ['an empty Pod in memory that comes back as a member', 'known && o.pod.object.metadata.uid !== recorded', 'false'],
+  [
+    'a cluster that is taken for lost, because it was begun in the second Pod of its seed',
+    'recorded !== undefined && o.member.status?.memberID !== undefined',
+    'recorded !== undefined',
+  ],
+  [
+    'an ended Pod in memory that is made again, empty',
+    "o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded'",
+    'false',
+  ],
+  ['a lost volume that is waited for for ever', "o.volume.object.status?.phase === 'Lost'", 'false'],
+  [
+    'a member that answers and is given up with its node',
+    " || o.etcd.is === 'answers') return undefined;",
+    ') return undefined;',
+  ],
+  [
+    'a member whose volume is elsewhere and is given up with its node',
+    '    return stuck ? now(EVIDENCE.nodeLost, `node ${node.name} is gone, and the data with it`) : undefined;',
+    '    return now(EVIDENCE.nodeLost, `node ${node.name} is gone, and the data with it`);',
+  ],
+  [
+    'a member that is given up, although its volume can be reached from other nodes',
+    'node.outOfService && stuck',
+    'node.outOfService',
+  ],
+  [
+    'a node that is silent for a moment and counts as lost',
+    'node.notReadySince + o.nodeLostAfterMs - o.now',
+    'node.notReadySince - o.now',
+  ],
+  ['a first failed start that counts as damage', 'container.restartCount + 1 < STARTS_THAT_TELL', 'false'],
+  ['a member that is up again and is judged by its last words', ' || container.ready || !end', ' || !end'],
+  [
+    'a member that never joined and is judged by advice on joining',
+    "o.pod.is !== 'ours' || !hasJoined(o)",
+    "o.pod.is !== 'ours'",
+  ],
+  ['a few restarts that count as a loop', 'container.restartCount < STARTS_OF_A_LOOP || ', ''],
+  ['restarts of months that count as a loop', ' || !recent ||', ' ||'],
+  ['a member that is replaced, because it wants more memory', " || end.reason === 'OOMKilled'", ''],
+  [
+    'a member that runs again and is replaced for its loop',
+    " || container.state?.waiting?.reason !== 'CrashLoopBackOff'",
+    '',
+  ],
+]);
+
+const facts = [
+  ...faults('src/member/observed.ts', [
+    [
+      'a seed whose id was never recorded, and that begins anew',
+      ' || (o.member.spec.bootstrap === true && isClusterFormed(o))',
+      '',
+    ],
+    [
+      'a member that is released as if its cluster lived',
+      'o.cluster === undefined || o.cluster.metadata',
+      'o.cluster?.metadata',
+    ],
+    ["somebody else's Pod that is used", "o.pod.is === 'foreign' ?", "o.pod.is === 'absent' ?"],
+  ]),
+  ...faults('src/member/observe.ts', [
+    [
+      'a Pod or a volume that counts as gone, because the cache is late',
+      'store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal))',
+      'store.get(refKey(ref))',
+    ],
+    [
+      'a second, empty cluster, because the cache has no id yet',
+      ' || (aboutToMakePod && cached.status?.clusterID === undefined)',
+      '',
+    ],
+    [
+      'a cluster of the same name that is taken for the owner',
+      'return cluster?.metadata.uid === owner.uid ? cluster : undefined;',
+      'return cluster;',
+    ],
+    ['a member that is let go on the word of one that lost the quorum', 'linearizable: true', 'linearizable: false'],
+    ['a member that asks itself whether it is gone', 'm.metadata.uid !== member.metadata.uid && ', ''],
+    [
+      'a member that is let go on the word of another cluster',
+      ' && controllerOf(m)?.uid === controllerOf(member)?.uid',
+      '',
+    ],
+    ['a volume on any node that counts as lost with one', 'terms.length > 0 && terms.every', 'terms.every'],
+    [
+      'one silent peer that keeps a member for ever',
+      '      continue;\n    }\n    const { members }',
+      '      return { is: "silent", why };\n    }\n    const { members }',
+    ],
+  ]),
+  ...faults('src/member/build.ts', [
+    ['a seed that begins a cluster at every start', "state === 'new' ? `$(${STATE})` : state", 'state'],
+    [
+      'last words that nobody hears',
+      "  terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use\n",
+      '',
+    ],
+    [
+      'members that are restarted, because others are gone',
+      'livenessProbe: { tcpSocket: { port: PEER_PORT },',
+      'livenessProbe: { httpGet: { path: "/health", port: METRICS_PORT },',
+    ],
+    ['flags of etcd from the names of Services', '      enableServiceLinks: false,', ''],
+  ]),
+  ...faults('src/member/status.ts', [
+    [
+      'an id of another cluster that is recorded',
+      ' || o.etcd.clusterID !== o.cluster?.status?.clusterID) return {};',
+      ') return {};',
+    ],
+    ['an id that changes', 'o.member.status?.memberID ?? o.etcd.memberID', 'o.etcd.memberID'],
+    ['a Pod in memory that is recorded before its loss is told', '    provenLoss(o) === undefined && {', '    {'],
+    [
+      'a parked member in memory that is told to have lost its data',
+      '...(isParked(o) ? unparked : before)',
+      '...before',
+    ],
+    [
+      'a stranger that is told to be ready',
+      'facts.memberID !== undefined && facts.memberID !== o.etcd.memberID',
+      'false',
+    ],
+  ]),
+];
+
+export const member: readonly Mutant[] = [...order, ...leaving, ...running, ...evidence, ...facts];

@@ -1,0 +1,109 @@
+/** Tries faults in a copy of the checkout, one at a time, and tells what notices them. The checkout itself is not touched. */
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createVitest, type Vitest } from 'vitest/node';
+import { withUndo } from '../interrupt.ts';
+import { root } from '../paths.ts';
+import { run } from '../process.ts';
+import { Failure } from '../terminal.ts';
+import type { Mutant } from './mutant.ts';
+
+const COPIED = ['src', 'test', 'tools', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+/** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
+const TIMEOUT_MS = 300_000;
+
+export interface Copy {
+  readonly folder: string;
+  /** One for all faults: to start one takes longer than to run the tests. */
+  readonly vitest: Vitest;
+}
+
+export async function withCopy<T>(work: (copy: Copy) => Promise<T>): Promise<T> {
+  let folder = '';
+  let vitest: Vitest | undefined;
+  const remove = async (): Promise<void> => {
+    await vitest?.close();
+    if (folder) await rm(folder, { recursive: true, force: true });
+  };
+  return withUndo(remove, async () => {
+    folder = await mkdtemp(join(tmpdir(), 'etcd-operator-mutants-'));
+    for (const name of COPIED) await cp(join(root, name), join(folder, name), { recursive: true });
+    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+    vitest = await startVitest(folder);
+    return work({ folder, vitest });
+  });
+}
+
+/** One thread for all files: they are small, and share what they import. It stops at the first that fails. */
+const startVitest = (folder: string): Promise<Vitest> =>
+  createVitest('test', {
+    root: folder,
+    config: join(folder, 'vitest.config.ts'),
+    configLoader: 'native',
+    project: ['unit'],
+    watch: false,
+    pool: 'threads',
+    maxWorkers: 1,
+    isolate: false,
+    bail: 1,
+    reporters: [{}],
+  });
+
+/** What notices this fault: a test, or a promise that the simulation sees broken. Nothing, when it survives. */
+export async function tryOut(copy: Copy, { file, from, to }: Mutant): Promise<string | undefined> {
+  const path = join(copy.folder, file);
+  const before = await readFile(path, 'utf8');
+  const write = async (text: string): Promise<void> => {
+    await writeFile(path, text);
+    copy.vitest.invalidateFile(path);
+  };
+  await write(before.replace(from, () => to));
+  try {
+    return (await tables(copy, [testsOf(file)])) ?? (await simulation(copy));
+  } finally {
+    await write(before);
+  }
+}
+
+/** Without a fault, nothing may be noticed: everything would look noticed otherwise. */
+export async function tryNothing(copy: Copy, files: readonly string[]): Promise<void> {
+  const noticed = (await tables(copy, [...new Set(files.map(testsOf))])) ?? (await simulation(copy));
+  if (noticed !== undefined) throw new Failure(`without any fault, this fails: ${noticed}`);
+}
+
+/** The tests next to the code; those of rules are next to their folder. */
+const testsOf = (file: string): string => `${dirname(file).replace(/\/rules$/, '')}/`;
+
+/** The first test that fails. A file that cannot be loaded is no test that fails: the fault is none that could be made. */
+async function tables({ vitest }: Copy, paths: readonly string[]): Promise<string | undefined> {
+  const specifications = await vitest.globTestSpecifications([...paths]);
+  if (specifications.length === 0) throw new Failure(`there are no tests in ${paths.join(', ')}.`);
+  const { testModules, unhandledErrors } = await inTime(vitest.runTestSpecifications(specifications, true));
+  for (const file of testModules) {
+    const [error] = file.errors();
+    if (error) throw new Failure(`${file.relativeModuleId} cannot be loaded: ${error.message}`);
+    for (const test of file.children.allTests('failed')) return test.name;
+  }
+  return unhandledErrors.length > 0 ? `an error outside any test: ${String(unhandledErrors[0])}` : undefined;
+}
+
+/** The first promise that a few worlds, always the same, see broken. */
+async function simulation({ folder }: Copy): Promise<string | undefined> {
+  const { code, stdout } = await run(process.execPath, [join(folder, 'test/sim/look.ts')], {
+    cwd: folder,
+    allowFailure: true,
+    timeoutMs: TIMEOUT_MS,
+  });
+  return code === 0 ? undefined : `simulation: ${stdout.trim()}`;
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Failure('the tests do not end with this fault.')), TIMEOUT_MS);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
