@@ -22,9 +22,13 @@ export function operatorValues(image: Archive): readonly string[] {
 }
 
 /** Installs or upgrades the chart with the image that was built from this checkout, and waits until the operator is ready. */
-export async function installOperator(cluster: LocalCluster, image: Archive): Promise<void> {
+export async function installOperator(
+  cluster: LocalCluster,
+  image: Archive,
+  further: readonly string[] = [],
+): Promise<void> {
   const target = ['--namespace', OPERATOR_NAMESPACE, '--create-namespace', '--wait', '--timeout', '90s'];
-  const values = operatorValues(image).flatMap((value) => ['--set', value]);
+  const values = [...operatorValues(image), ...further].flatMap((value) => ['--set', value]);
   await cluster.load([image]);
   await cluster.helm(['upgrade', '--install', OPERATOR_RELEASE, chartDir, ...target, ...values]);
 }

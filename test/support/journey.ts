@@ -38,6 +38,11 @@ export interface AnObject {
     readonly generation?: number;
     readonly deletionTimestamp?: string;
     readonly ownerReferences?: readonly unknown[];
+    readonly managedFields?: readonly {
+      readonly manager: string;
+      readonly subresource?: string;
+      readonly time: string;
+    }[];
   };
   readonly spec: Readonly<Record<string, unknown>>;
   readonly status?: {
