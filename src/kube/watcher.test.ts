@@ -54,7 +54,7 @@ async function against(...answers: readonly Answer[]) {
       slept.push(ms);
     },
     random: () => 0,
-    silenceMs: 150,
+    silenceMs: 1_000,
   });
   end = () => {
     stop.abort();
@@ -125,11 +125,11 @@ test('a peer that has died without a word is noticed, and the watch goes on wher
 test('a bookmark is a sign of life', async () => {
   const { queries, until } = await against(list, (_q, r) => {
     let version = 20;
-    const beat = setInterval(() => r.write(line('BOOKMARK', object('', String(version++)))), 60);
+    const beat = setInterval(() => r.write(line('BOOKMARK', object('', String(version++)))), 200);
     setTimeout(() => {
       clearInterval(beat);
       r.end();
-    }, 500);
+    }, 2_200);
   });
   await until(3);
   expect(Number(queries[2]?.split('=')[1])).toBeGreaterThanOrEqual(25);
