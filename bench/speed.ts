@@ -1,0 +1,232 @@
+/**
+ * How fast clusters come, grow and recover on three real nodes, through the chart: as multiples of what one etcd takes there,
+ * from a Pod with a member's own spec to Ready, measured in the same run. Data is in memory, so that no disk is measured.
+ */
+import { loadavg } from 'node:os';
+import type { EtcdCluster } from '../src/api/etcd-cluster.ts';
+import { API_VERSION, CLUSTER_LABEL, etcdClusters } from '../src/api/names.ts';
+import type { Pod } from '../src/gen/kube.ts';
+import { HttpClient } from '../src/kube/http-client.ts';
+import { identityFromKubeconfig } from '../src/kube/kubeconfig.ts';
+import type { Resource } from '../src/kube/object.ts';
+import { pods } from '../src/kube/resources.ts';
+import { Transport } from '../src/kube/transport.ts';
+import { eventually, pause } from '../test/support/processes.ts';
+import { type Figure, summarise } from '../tools/figures.ts';
+
+export const about = 'clusters on three real nodes';
+
+const RUNS = 3;
+const NAMESPACE = 'bench';
+const CLUSTER = 'scratch';
+/** etcd takes nobody for five seconds after a member was added: a cluster at rest is older than that. */
+const REST_MS = 10_000;
+const clusterKind: Resource<EtcdCluster> = etcdClusters;
+const podKind: Resource<Pod> = pods;
+
+type Progress = (detail: string) => void;
+
+export async function measure(progress: Progress): Promise<readonly Figure[]> {
+  const local = await import('../local/cluster.ts');
+  const { etcdImageArchive } = await import('../local/images.ts');
+  const { installOperator, operatorImage } = await import('../local/operator.ts');
+  progress('starting three nodes');
+  const cluster = await local.up(CLUSTER, { etcd: ['3.6'] });
+  try {
+    await cluster.load([await etcdImageArchive('3.6')]);
+    await installOperator(cluster, await operatorImage());
+    await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]);
+    const source = identityFromKubeconfig({ files: [cluster.kubeconfig], monotonic: () => performance.now() });
+    const client = new HttpClient(new Transport(source));
+    try {
+      return await compare(new Stage(client), progress);
+    } finally {
+      await client.transport.close();
+    }
+  } finally {
+    await local.down(CLUSTER);
+  }
+}
+
+interface Times {
+  readonly created: number;
+  readonly single: number;
+  readonly grown: number;
+  readonly healed: number;
+}
+
+async function compare(stage: Stage, progress: Progress): Promise<readonly Figure[]> {
+  const runs: Times[] = [];
+  const loads: number[] = [];
+  for (let run = 0; run <= RUNS; run++) {
+    progress(run === 0 ? 'warming up' : `run ${run} of ${RUNS}`);
+    const times = await stage.run(`db${run}`);
+    if (run > 0) runs.push(times);
+    loads.push(loadavg()[0] ?? 0);
+  }
+  const seconds = (pick: (t: Times) => number): readonly number[] => runs.map((t) => pick(t) / 1000);
+  const ratio = (pick: (t: Times) => number): readonly number[] => runs.map((t) => pick(t) / t.single);
+  return [
+    summarise('load average', loads, 'times'),
+    summarise(
+      'one etcd, from Pod to Ready',
+      seconds((t) => t.single),
+      's',
+    ),
+    summarise(
+      'three voters from nothing',
+      seconds((t) => t.created),
+      's',
+      { go: '34 s' },
+    ),
+    summarise(
+      '  times one etcd',
+      ratio((t) => t.created),
+      'times',
+      { atMost: 3.5 },
+    ),
+    summarise(
+      'from three to five',
+      seconds((t) => t.grown),
+      's',
+      { go: '27 s' },
+    ),
+    summarise(
+      '  times one etcd',
+      ratio((t) => t.grown),
+      'times',
+      { atMost: 3 },
+    ),
+    summarise(
+      'one lost member in memory back',
+      seconds((t) => t.healed),
+      's',
+      { go: '15 s' },
+    ),
+    summarise(
+      '  times one etcd',
+      ratio((t) => t.healed),
+      'times',
+      { atMost: 3 },
+    ),
+  ];
+}
+
+class Stage {
+  readonly #client: HttpClient;
+  constructor(client: HttpClient) {
+    this.#client = client;
+  }
+
+  async run(name: string): Promise<Times> {
+    const created = await this.#timed(name, 3, () =>
+      this.#client.create(clusterKind, {
+        apiVersion: API_VERSION,
+        kind: 'EtcdCluster',
+        metadata: { name, namespace: NAMESPACE },
+        spec: { replicas: 3, version: '3.6.16', storage: { size: '256Mi', medium: 'Memory' } },
+      }),
+    );
+    const single = await this.#single(name);
+    await pause(REST_MS);
+    const ref = { namespace: NAMESPACE, name };
+    const grown = await this.#timed(name, 5, () => this.#client.patch(clusterKind, ref, { spec: { replicas: 5 } }));
+    await this.#timed(name, 3, () => this.#client.patch(clusterKind, ref, { spec: { replicas: 3 } }));
+    await pause(REST_MS);
+    const healed = await this.#healed(name);
+    const uid = (await this.#client.get(clusterKind, ref))?.metadata.uid ?? '';
+    await this.#client.delete(clusterKind, ref, { uid });
+    await eventually('no Pod to be left', async () => (await this.#pods(name)).length === 0 || undefined, {
+      timeoutMs: 60_000,
+    });
+    return { created, single, grown, healed };
+  }
+
+  /** Until as many members as wanted vote and are ready, and the cluster says that it is done. */
+  async #timed(name: string, replicas: number, act: () => Promise<unknown>): Promise<number> {
+    const started = performance.now();
+    await act();
+    await eventually(`${replicas} members of ${name}`, async () => (await this.#isDone(name, replicas)) || undefined, {
+      timeoutMs: 120_000,
+      everyMs: 25,
+      seen: async () => (await this.#client.get(clusterKind, { namespace: NAMESPACE, name }))?.status,
+    });
+    return performance.now() - started;
+  }
+
+  async #isDone(name: string, replicas: number): Promise<boolean> {
+    const found = await this.#client.get(clusterKind, { namespace: NAMESPACE, name });
+    const said = found?.status?.conditions?.find(({ type }) => type === 'Progressing');
+    return (
+      found?.status?.readyMembers === replicas &&
+      found.status.members?.length === replicas &&
+      said?.status === 'False' &&
+      said.observedGeneration === found.metadata.generation
+    );
+  }
+
+  /** A member's Pod with its data: another member takes its place. */
+  async #healed(name: string): Promise<number> {
+    const [victim] = await this.#pods(name);
+    const ref = { namespace: NAMESPACE, name: victim?.metadata.name ?? '' };
+    const started = performance.now();
+    await this.#client.delete(podKind, ref, { uid: victim?.metadata.uid ?? '' });
+    await eventually(
+      `another member in the place of ${ref.name}`,
+      async () => {
+        const members = (await this.#client.get(clusterKind, { namespace: NAMESPACE, name }))?.status?.members ?? [];
+        const replaced = !members.some((m) => m.name === ref.name);
+        return (replaced && (await this.#isDone(name, 3))) || undefined;
+      },
+      { timeoutMs: 120_000, everyMs: 25, seen: () => this.#client.get(clusterKind, { namespace: NAMESPACE, name }) },
+    );
+    return performance.now() - started;
+  }
+
+  /** A member's own Pod once more, as a cluster of its own. */
+  async #single(name: string): Promise<number> {
+    const [model] = await this.#pods(name);
+    const [etcd] = model?.spec?.containers ?? [];
+    if (!model?.spec || !etcd) throw new Error(`${name} has no Pod to measure by`);
+    const own = `${name}-single`;
+    const ref = { namespace: NAMESPACE, name: own };
+    const { nodeName: _node, hostname: _h, subdomain: _s, affinity: _a, ...spec } = model.spec;
+    const pod: Pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: ref,
+      spec: { ...spec, containers: [{ ...etcd, command: alone(etcd.command ?? [], own) }] },
+    };
+    const started = performance.now();
+    const made = await this.#client.create(podKind, pod);
+    await eventually(
+      'one etcd to be ready',
+      async () => {
+        const found = await this.#client.get(podKind, ref);
+        return found?.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True' || undefined;
+      },
+      { timeoutMs: 60_000, everyMs: 25, seen: async () => (await this.#client.get(podKind, ref))?.status },
+    );
+    const ms = performance.now() - started;
+    await this.#client.delete(podKind, ref, { uid: made.metadata.uid ?? '' });
+    return ms;
+  }
+
+  async #pods(name: string): Promise<readonly Pod[]> {
+    const found: Pod[] = [];
+    const selector = `${CLUSTER_LABEL}=${name}`;
+    for await (const page of this.#client.pages(podKind, { namespace: NAMESPACE, selector })) found.push(...page.items);
+    return found;
+  }
+}
+
+/** The same command line for a cluster that has nobody else. */
+const alone = (command: readonly string[], name: string): string[] =>
+  command.map((word) => {
+    const [flag] = word.split('=');
+    if (flag === '--name') return `--name=${name}`;
+    if (flag === '--initial-cluster') return `--initial-cluster=${name}=http://127.0.0.1:2380`;
+    if (flag === '--initial-advertise-peer-urls') return '--initial-advertise-peer-urls=http://127.0.0.1:2380';
+    if (flag === '--initial-cluster-state') return '--initial-cluster-state=new';
+    return word;
+  });
