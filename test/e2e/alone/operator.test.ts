@@ -1,13 +1,37 @@
 /** What users notice of the operator itself: it may die at any moment, and an idle one writes nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
-import { aTenant, becomes, KIND, MEMBER_KIND, testCluster } from '../../support/journey.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { crash } from '../../../local/faults.ts';
+import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
+import { LEASE_NAME } from '../../../src/api/names.ts';
+import { aTenant, becomes, MEMBER_KIND, testCluster } from '../../support/journey.ts';
+import { atRest, quiet, settled } from '../../support/rest.ts';
+import { aServingCluster, IN_MEMORY } from '../../support/serving.ts';
 
-const killOperator = async (): Promise<void> => {
+const IN_NAMESPACE = ['-n', OPERATOR_NAMESPACE];
+const operatorPods = async (): Promise<readonly string[]> => {
   const cluster = await testCluster();
-  await cluster.kubectl(['-n', OPERATOR_NAMESPACE, 'delete', 'pod', '--all', '--grace-period=0', '--force']);
+  return (await cluster.kubectl([...IN_NAMESPACE, 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}'])).split(
+    ' ',
+  );
 };
+/** A process that is killed in the middle of whatever it does. Its Pod goes too: kubelet would wait longer and longer. */
+async function killOperator(pod?: string): Promise<void> {
+  const cluster = await testCluster();
+  for (const each of pod === undefined ? await operatorPods() : [pod]) {
+    await crash(cluster, OPERATOR_NAMESPACE, each);
+    await cluster.kubectl([...IN_NAMESPACE, 'delete', 'pod', each, '--grace-period=0', '--force', '--wait=false']);
+  }
+}
+
+/** How many writes the operators have made for clusters since they began; their Leases and Events are not among them. */
+async function operatorWrites(): Promise<number> {
+  const cluster = await testCluster();
+  const path = (pod: string): string => `/api/v1/namespaces/${OPERATOR_NAMESPACE}/pods/${pod}:8080/proxy/metrics`;
+  const pages = await Promise.all((await operatorPods()).map((pod) => cluster.kubectl(['get', '--raw', path(pod)])));
+  const counts = pages.flatMap((page) => [...page.matchAll(/^etcd_operator_writes_total\{.*\} (\d+)$/gm)]);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
 
 test('a cluster that is being made while the operator is killed comes up with one seed', async () => {
   const tenant = await aTenant();
@@ -37,16 +61,59 @@ test('etcd serves while the operator is away, and what happened meanwhile is men
   );
 });
 
-test('nothing is written for a cluster at rest', async () => {
+test('nothing is written for a cluster at rest whose client writes', async () => {
   const tenant = await aTenant();
-  await tenant.create('calm');
-  await tenant.available('calm');
-  const versions = async (): Promise<readonly string[]> =>
-    (await Promise.all([KIND, MEMBER_KIND, 'pods', 'pvc', 'services'].map((kind) => tenant.list(kind))))
-      .flat()
-      .map((object) => `${object.metadata.name} ${object.metadata.resourceVersion}`);
-  await sleep(3_000); // the last events of the start
-  const before = await versions();
-  await sleep(15_000);
-  expect(await versions()).toEqual(before);
+  const { endsWell } = await aServingCluster(tenant, 'calm', { replicas: 3, ...IN_MEMORY });
+  const quietMs = process.env['DEV_TEST_ALL'] ? 120_000 : 15_000;
+  await atRest(tenant, 'calm', { voters: 3, quietMs: 0 });
+  const before = await operatorWrites();
+  expect(before).toBeGreaterThan(0);
+  await quiet(tenant, quietMs);
+  expect(await operatorWrites()).toBe(before);
+  await endsWell(3, 1_000);
 });
+
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'of two replicas one acts, and the other takes over when it is killed',
+  async () => {
+    const tenant = await aTenant();
+    const image = await operatorImage();
+    await installOperator(tenant.cluster, image, ['replicaCount=2']);
+    onTestFinished(() => installOperator(tenant.cluster, image));
+    const { endsWell } = await aServingCluster(tenant, 'relay', { replicas: 1, ...IN_MEMORY });
+    const lease = [...IN_NAMESPACE, 'get', 'lease', LEASE_NAME, '-o', 'jsonpath={.spec.holderIdentity}'];
+    const holder = await tenant.cluster.kubectl(lease);
+    const acting = (await operatorPods()).find((pod) => holder.includes(pod));
+    expect(acting).toBeDefined();
+    await tenant.edit('relay', { replicas: 3 });
+    await killOperator(acting);
+    await settled(tenant, 'relay');
+    expect(await tenant.cluster.kubectl(lease)).not.toBe(holder);
+    await endsWell(3);
+  },
+);
+
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'an operator that is killed again and again brings a cluster through growth, loss and shrinking',
+  async () => {
+    const tenant = await aTenant();
+    const { endsWell } = await aServingCluster(tenant, 'stubborn', { replicas: 1, ...IN_MEMORY });
+    const lose = async (): Promise<unknown> =>
+      tenant.kubectl('delete', 'pod', (await tenant.list('pods'))[0]?.metadata.name ?? '', '--wait=false');
+    const changes = [
+      () => tenant.edit('stubborn', { replicas: 3 }),
+      lose,
+      () => tenant.edit('stubborn', { replicas: 5 }),
+      lose,
+      () => tenant.edit('stubborn', { replicas: 3 }),
+    ];
+    for (const change of changes) {
+      await change();
+      await sleep(Math.random() * 4_000);
+      await killOperator();
+      await settled(tenant, 'stubborn');
+    }
+    await endsWell(3);
+  },
+  900_000,
+);
