@@ -131,7 +131,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     leader.wipe();
     const join = { initialCluster: initialCluster(nodes), state: 'existing' } as const;
     behind.start(join);
-    await kit.pass(LONG_MS); // whoever joins asks it for the list, and gives up when it does not listen yet
+    await kit.pass(3 * LONG_MS); // whoever joins asks it for the list, and gives up when it does not listen yet
     leader.start(join);
     await behind.ready();
     const has = async (key: string) => must(await kv.range(ask(behind), { key })).count;

@@ -143,7 +143,9 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
       const up = async (): Promise<true | undefined> =>
         (await fetch(`http://${address}:2381/${page}`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
       await eventually(`${name} serves`, up, { seen: () => child?.log().slice(-2000) });
-      if (scheme === 'http') await eventually(`${name} has a leader`, () => hasLeader(client, endpoint));
+      if (scheme !== 'http') return;
+      await eventually(`${name} has a leader`, () => hasLeader(client, endpoint));
+      await eventually(`${name} knows the version of its cluster`, () => hasVersion(endpoint));
     },
     stop: async (which) => {
       signal('SIGCONT');
@@ -152,6 +154,13 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),
   };
+}
+
+/** Before that, whoever joins ends: it is told of no version that it could be compatible with. */
+async function hasVersion(endpoint: string): Promise<true | undefined> {
+  const answer = await fetch(`${endpoint}/version`, { signal: AbortSignal.timeout(1_000) });
+  const { etcdcluster } = (await answer.json()) as { readonly etcdcluster: string };
+  return etcdcluster === 'not_decided' ? undefined : true;
 }
 
 async function hasLeader(client: EtcdClient, endpoint: string): Promise<true | undefined> {
