@@ -1,7 +1,6 @@
 /** The operator: flags → ports → controllers. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
 import { LEASE_NAME } from '../api/names.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
@@ -15,6 +14,7 @@ import { createLogger, type Logger } from '../runtime/log.ts';
 import { definitionOf, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { Pulse } from '../runtime/pulse.ts';
+import { beThrifty, processHeap } from '../runtime/thrift.ts';
 import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
 
@@ -136,6 +136,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const self: Process = { flags, clock, log, metrics, identity, signal, pulse, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
+  void beThrifty(processHeap(), clock, signal);
   void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
     await whenSynced(parts.stores, clock, signal);
@@ -165,7 +166,4 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// Memory that a burst of work has taken is given back: without this, a hundred clusters that were made at once leave twice of
-// what they need.
-if (import.meta.main) setFlagsFromString('--optimize-for-size');
 if (import.meta.main) process.exit(await main(process.argv.slice(2)));

@@ -41,7 +41,7 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
  * Node's options are in the environment, so that they hold for `/manager` too. Mounting other certificates over the file works.
  * Young objects get two small spaces: they would take 64 MiB after every burst, and never give them back.
  */
-export const NODE_OPTIONS = '--enable-source-maps --use-openssl-ca --max-semi-space-size=1';
+export const NODE_OPTIONS = '--enable-source-maps --use-openssl-ca --max-semi-space-size=2';
 const ENV = {
   NODE_OPTIONS,
   SSL_CERT_FILE: CERTIFICATES,
