@@ -29,6 +29,9 @@ const LOOK_MS = 5_000;
 const PROVOKED_MS = 60_000;
 const QUIET_MS = 10 * 60_000;
 
+/** Far more than any world needs: who gets here does the same thing over and over. */
+const MOST_STEPS = 150_000;
+
 class Broken extends Error {}
 
 /** Looks at everything that operators do, and remembers when they last did something. */
@@ -121,6 +124,7 @@ async function live(world: World, judge: Judge, script: Script): Promise<void> {
   const faults = new Faults(judge.scene, spec);
   const step = async (until: number): Promise<boolean> => {
     if (!(await world.step(until))) return false;
+    if (timeline.steps > MOST_STEPS) throw new Broken(`neverSpins: ${MOST_STEPS} steps, and ${judge.lastAct} again`);
     faults.everyStep();
     judge.always();
     return true;

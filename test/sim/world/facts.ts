@@ -5,7 +5,7 @@ import { isPodReady } from '../../../src/api/pod.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
 import { type Group, quorum, voters } from '../model/etcd-group.ts';
-import type { Run } from './pod-run.ts';
+import { isHealthy, type Run } from './pod-run.ts';
 import type { Volume } from './volumes.ts';
 import type { World } from './world.ts';
 
@@ -54,11 +54,13 @@ export const intactVoters = (world: World, group: Group): number =>
     return volume !== undefined && canServe(world, volume);
   }).length;
 
-/** Voters whose Pods are said to be ready: a node that died a moment ago has not told anybody yet. */
+/** Voters that serve, or whose Pods are said to be ready: a node that died a moment ago has not told anybody yet. */
 export const readyVoters = (world: World, group: Group): number => {
   const ready = world.ground.api.peek(pods).filter(isPodReady);
-  return ready.filter(({ metadata }) => {
-    const id = world.kubelet.runs.get(metadata.uid ?? '')?.volume.disk?.id;
-    return id !== undefined && group.members.get(id)?.isLearner === false;
+  return voters(group).filter(({ id, name }) => {
+    const serves = world.etcd.nodes.some(
+      (node) => node.disk?.group === group && node.disk.id === id && isHealthy(node),
+    );
+    return serves || ready.some(({ metadata }) => metadata.name === name);
   }).length;
 };
