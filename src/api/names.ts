@@ -32,6 +32,8 @@ export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;
 export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
 /** On the Pod of a seed, and read by its etcd at every start: whether an empty data directory may begin a cluster. */
 export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
+/** On the Pod of a member that joins, and read by its etcd at every start: whom an empty data directory may join. */
+export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
 /** On a volume that has no owner, so that it outlives its member: the uid of the EtcdMember that it belongs to. */
 export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a volume that outlived its member: why, and since when. */

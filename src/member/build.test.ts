@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { aMember } from '../../test/support/builders.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';
+import { INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import { memberPod, volumeClaim } from './build.ts';
 
-const options = { imageRepository: 'quay.io/coreos/etcd', state: 'new', votes: false } as const;
+const options = { imageRepository: 'quay.io/coreos/etcd', beginning: 'cluster', votes: false } as const;
 
 test('the Pod of a seed', () => {
   expect(memberPod(aMember(), options)).toMatchSnapshot();
@@ -16,8 +16,27 @@ test('the Pod of a member that votes carries the role that the client Service se
   );
 });
 
+test('a member that is to join reads at every start whom, and one that has joined can join nobody', () => {
+  const list = 'a=http://a:2380,b=http://b:2380';
+  const joiner = aMember({ spec: { bootstrap: false, initialCluster: list } });
+  const joining = memberPod(joiner, { ...options, beginning: 'member' });
+  expect(joining.metadata.annotations).toEqual({ [INITIAL_CLUSTER_ANNOTATION]: list });
+  expect(joining.spec?.containers[0]?.command).toContain('--initial-cluster=$(INITIAL_CLUSTER)');
+  expect(joining.spec?.containers[0]?.env).toMatchObject([
+    {
+      name: 'INITIAL_CLUSTER',
+      valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_CLUSTER_ANNOTATION}']` } },
+    },
+  ]);
+  const joined = memberPod(joiner, { ...options, beginning: 'nothing' });
+  const name = joiner.metadata.name ?? '';
+  expect(joined.spec?.containers[0]?.command).toContain(`--initial-cluster=${name}=http://${name}.db.ns.svc:2380`);
+  expect(joined.spec?.containers[0]?.command).toContain('--initial-cluster-state=existing');
+  expect(joined.metadata.annotations).toBeUndefined();
+});
+
 test('a member that exists already joins instead of beginning', () => {
-  const command = memberPod(aMember(), { ...options, state: 'existing' }).spec?.containers[0]?.command;
+  const command = memberPod(aMember(), { ...options, beginning: 'member' }).spec?.containers[0]?.command;
   expect(command).toContain('--initial-cluster-state=existing');
 });
 

@@ -9,6 +9,7 @@ import {
   DATA_SUBPATH_ANNOTATION,
   HEADLESS_SERVICE_ANNOTATION,
   headlessServiceName,
+  INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_UID_ANNOTATION,
   METRICS_PORT,
@@ -24,7 +25,8 @@ import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirement
 import { learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
 
-export type ClusterState = 'new' | 'existing';
+/** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
+export type Beginning = 'cluster' | 'member' | 'nothing';
 
 const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
@@ -94,16 +96,43 @@ export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<s
 });
 
 /**
- * A seed reads from its Pod's annotation at every start whether it may begin a cluster: once there is one, the annotation is
- * changed, and an emptied volume does not become a second, empty cluster under the same ids when the container restarts.
+ * etcd reads from its Pod's annotation at every start what an empty data directory may become. Once the member has joined,
+ * the annotation is changed: an emptied volume would otherwise begin a second, empty cluster under the same ids, or come
+ * back as a voter that has forgotten what it had agreed to, as soon as only the container restarts.
  */
+const fromAnnotation = (name: string, annotation: string): EnvVar => ({
+  name,
+  valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } },
+});
 const STATE = 'INITIAL_CLUSTER_STATE';
-const stateEnv: readonly EnvVar[] = [
-  { name: STATE, valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_STATE_ANNOTATION}']` } } },
-];
+const LIST = 'INITIAL_CLUSTER';
 
-function command(member: EtcdMember, state: ClusterState): readonly string[] {
-  const { initialCluster, clusterToken } = member.spec;
+/** A list that nobody can join by. It is ignored by an etcd that has its data. */
+const listOfOne = (member: EtcdMember): string =>
+  `${nameOf(member)}=${peerURL(nameOf(member), serviceOf(member), namespaceOf(member))}`;
+
+/** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
+export function beginningOf(
+  member: EtcdMember,
+  beginning: Exclude<Beginning, 'nothing'>,
+): { readonly annotation: string; readonly env: EnvVar; readonly before: string; readonly after: string } {
+  return beginning === 'cluster'
+    ? {
+        annotation: INITIAL_STATE_ANNOTATION,
+        env: fromAnnotation(STATE, INITIAL_STATE_ANNOTATION),
+        before: 'new',
+        after: 'existing',
+      }
+    : {
+        annotation: INITIAL_CLUSTER_ANNOTATION,
+        env: fromAnnotation(LIST, INITIAL_CLUSTER_ANNOTATION),
+        before: member.spec.initialCluster,
+        after: listOfOne(member),
+      };
+}
+
+function command(member: EtcdMember, beginning: Beginning): readonly string[] {
+  const { clusterToken } = member.spec;
   const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
   return [
     'etcd',
@@ -113,9 +142,9 @@ function command(member: EtcdMember, state: ClusterState): readonly string[] {
     `--listen-client-urls=http://0.0.0.0:${CLIENT_PORT}`,
     `--advertise-client-urls=${clientURL(name, service, namespace)}`,
     `--initial-advertise-peer-urls=${peerURL(name, service, namespace)}`,
-    `--initial-cluster=${initialCluster}`,
+    `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
     `--initial-cluster-token=${clusterToken}`,
-    `--initial-cluster-state=${state === 'new' ? `$(${STATE})` : state}`,
+    `--initial-cluster-state=${beginning === 'cluster' ? `$(${STATE})` : 'existing'}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
     ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
@@ -136,11 +165,11 @@ function resources(stated: Resources | undefined): ResourceRequirements {
   };
 }
 
-const etcdContainer = (member: EtcdMember, image: string, state: ClusterState): Container => ({
+const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning): Container => ({
   name: 'etcd',
   image,
-  command: command(member, state),
-  ...(state === 'new' && { env: stateEnv }),
+  command: command(member, beginning),
+  ...(beginning !== 'nothing' && { env: [beginningOf(member, beginning).env] }),
   ports: [
     { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
     { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
@@ -169,20 +198,21 @@ const dataVolume = (member: EtcdMember): Volume =>
     : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(nameOf(member)) } };
 
 function podMetadata(
-  additional: EtcdMember['spec']['additionalMetadata'],
+  member: EtcdMember,
   labels: Readonly<Record<string, string>>,
-  state: ClusterState,
+  beginning: Beginning,
 ): ReturnType<typeof metadataWith> {
-  const metadata = metadataWith(additional, labels);
-  if (state === 'existing') return metadata;
-  return { ...metadata, annotations: { ...metadata.annotations, [INITIAL_STATE_ANNOTATION]: state } };
+  const metadata = metadataWith(member.spec.additionalMetadata, labels);
+  if (beginning === 'nothing') return metadata;
+  const { annotation, before } = beginningOf(member, beginning);
+  return { ...metadata, annotations: { ...metadata.annotations, [annotation]: before } };
 }
 
 export function memberPod(
   member: EtcdMember,
-  options: { readonly imageRepository: string; readonly state: ClusterState; readonly votes: boolean },
+  options: { readonly imageRepository: string; readonly beginning: Beginning; readonly votes: boolean },
 ): Pod {
-  const { image: stated, version, additionalMetadata } = member.spec;
+  const { image: stated, version } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
   return {
@@ -191,7 +221,7 @@ export function memberPod(
     metadata: {
       name: nameOf(member),
       namespace: namespaceOf(member),
-      ...podMetadata(additionalMetadata, podLabels(member, options.votes), options.state),
+      ...podMetadata(member, podLabels(member, options.votes), options.beginning),
       ownerReferences: ownedBy(member),
     },
     spec: {
@@ -200,7 +230,7 @@ export function memberPod(
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
-      containers: [etcdContainer(member, image, options.state)],
+      containers: [etcdContainer(member, image, options.beginning)],
       volumes: [dataVolume(member)],
     },
   };

@@ -13,6 +13,7 @@ import {
   SEED_NAME,
 } from '../../test/support/builders.ts';
 import {
+  INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_FINALIZER,
   QUARANTINE_LABEL,
@@ -407,6 +408,23 @@ test('a seed that votes may not begin again at its next start, and clients may r
   expect(stepOf(world({ pod: ours(mayBegin) }))).toMatchObject({
     to: { uid: POD_UID },
     fields: { metadata: { labels: voter, annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } } },
+  });
+});
+
+test('a member that votes can join nobody at its next start: without its data it would have forgotten what it agreed to', () => {
+  const member = aMember({
+    status: joined,
+    spec: { bootstrap: false, initialCluster: 'a=http://a:2380,b=http://b:2380' },
+  });
+  const annotations = { [INITIAL_CLUSTER_ANNOTATION]: member.spec.initialCluster };
+  const pod = {
+    ...aPod({ ready: true, labels: voter }),
+    metadata: { ...aPod({ labels: voter }).metadata, annotations },
+  };
+  expect(stepOf(world({ member, pod: ours(pod) }))).toMatchObject({
+    fields: {
+      metadata: { annotations: { [INITIAL_CLUSTER_ANNOTATION]: `${SEED_NAME}=http://${SEED_NAME}.db.ns.svc:2380` } },
+    },
   });
 });
 

@@ -90,30 +90,26 @@ const running = faults('src/member/rules/running.ts', [
     "steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }],",
     "steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object), fields: { metadata } }],",
   ],
-  [
-    'a second, empty cluster from a seed that had joined',
-    ' && o.member.status?.memberID === undefined && !isClusterFormed(o)',
-    ' && !isClusterFormed(o)',
-  ],
-  [
-    'a second, empty cluster from a seed whose volume was emptied',
-    ' && o.member.status?.memberID === undefined && !isClusterFormed(o)',
-    ' && o.member.status?.memberID === undefined',
-  ],
+  ['a second, empty cluster from a seed that had joined', "  if (hasJoined(o)) return 'nothing';\n", ''],
   [
     'a member that begins a cluster instead of joining',
-    'o.member.spec.bootstrap === true && o.member.status',
-    'o.member.status',
+    "return o.member.spec.bootstrap === true ? 'cluster' : 'member';",
+    "return 'cluster';",
   ],
   [
-    'a seed whose next start may still begin a cluster',
-    "    ...(mayBegin && { annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } }),\n",
+    'a seed whose next start may still begin a cluster, a member whose next start may still join',
+    '    ...(mayBegin && { annotations: { [begins.annotation]: begins.after } }),\n',
     '',
   ],
   [
-    'a seed that may never begin its cluster',
-    "annotations[INITIAL_STATE_ANNOTATION] === 'new' && voter",
-    "annotations[INITIAL_STATE_ANNOTATION] === 'new'",
+    'a seed that may never begin its cluster, a member that may never join',
+    'voter && told !== undefined && told !== begins.after',
+    'told !== undefined && told !== begins.after',
+  ],
+  [
+    'an annotation on Pods of an earlier operator, and again in every pass',
+    'told !== undefined && told !== begins.after',
+    'told !== begins.after',
   ],
   [
     'clients at a member before there is a cluster',
@@ -133,14 +129,10 @@ const running = faults('src/member/rules/running.ts', [
   ],
   [
     'a seed that is killed in its first start',
-    ' || o.member.spec.bootstrap === true) return undefined;\n  const flags',
-    ') return undefined;\n  const flags',
+    ' || o.member.spec.bootstrap === true) return undefined;\n  const told',
+    ') return undefined;\n  const told',
   ],
-  [
-    'a Pod that is made again although its list is right',
-    '  if (flags.includes(`--initial-cluster=${o.member.spec.initialCluster}`)) return undefined;\n',
-    '',
-  ],
+  ['a Pod that is made again although its list is right', 'told === list || flags.includes', 'flags.includes'],
   [
     'a Pod on a volume that is being deleted',
     "o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined",
@@ -267,7 +259,12 @@ const facts = [
     ],
   ]),
   ...faults('src/member/build.ts', [
-    ['a seed that begins a cluster at every start', "state === 'new' ? `$(${STATE})` : state", 'state'],
+    ['a seed that begins a cluster at every start', "beginning === 'cluster' ? `$(${STATE})` : 'existing'", "'new'"],
+    [
+      'an emptied voter that is let in again and has forgotten what it agreed to',
+      "beginning === 'member' ? `$(${LIST})` : listOfOne(member)",
+      "beginning === 'member' ? `$(${LIST})` : member.spec.initialCluster",
+    ],
     [
       'last words that nobody hears',
       "  terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use\n",

@@ -1,7 +1,7 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
 import {
-  INITIAL_STATE_ANNOTATION,
+  INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
   MEMBER_UID_ANNOTATION,
   ROLE_LABEL,
@@ -12,7 +12,7 @@ import { controllerOf } from '../../api/ownership.ts';
 import { isPodOver, isPodReady } from '../../api/pod.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { type ClusterState, memberPod, volumeClaim, volumeTie } from '../build.ts';
+import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';
 import { evidenceOf, provenLoss } from '../evidence.ts';
 import {
   conflicts,
@@ -105,8 +105,10 @@ export const removeEndedPod = (o: Observed): Answered => {
 /** Who has not joined yet must start with the list that etcd has now: with any other it is turned away, again and again. */
 export const remakeJoiningPod = (o: Observed): Answered => {
   if (o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap === true) return undefined;
+  const told = o.pod.object.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION];
   const flags = o.pod.object.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
-  if (flags.includes(`--initial-cluster=${o.member.spec.initialCluster}`)) return undefined;
+  const list = o.member.spec.initialCluster;
+  if (told === list || flags.includes(`--initial-cluster=${list}`)) return undefined; // flags: a Pod of the earlier operator
   if (o.pod.object.metadata.deletionTimestamp !== undefined)
     return { why: `waiting for Pod ${names(o).name} with an outdated list of members to be gone` };
   return {
@@ -115,11 +117,11 @@ export const remakeJoiningPod = (o: Observed): Answered => {
   };
 };
 
-/** A new cluster is begun only by the seed, and only as long as nothing is known to exist. */
-const clusterState = (o: Observed): ClusterState =>
-  o.member.spec.bootstrap === true && o.member.status?.memberID === undefined && !isClusterFormed(o)
-    ? 'new'
-    : 'existing';
+/** A new cluster is begun only by the seed, and only as long as nothing is known to exist; and nobody joins twice. */
+const beginning = (o: Observed): Beginning => {
+  if (hasJoined(o)) return 'nothing';
+  return o.member.spec.bootstrap === true ? 'cluster' : 'member';
+};
 
 const votes = (o: Observed): boolean => isClusterFormed(o) && o.member.status?.isVoter === true;
 
@@ -128,7 +130,7 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return { why: `PersistentVolumeClaim ${volumeClaimName(names(o).name)} is being deleted: no Pod can use it` };
-  const pod = memberPod(o.member, { imageRepository: o.images.repository, state: clusterState(o), votes: votes(o) });
+  const pod = memberPod(o.member, { imageRepository: o.images.repository, beginning: beginning(o), votes: votes(o) });
   const steps: readonly Step[] = [
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
     ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),
@@ -141,12 +143,14 @@ export const markPod = (o: Observed): Answered => {
   if (o.pod.is !== 'ours') return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
   const voter = votes(o);
-  const mayBegin = annotations[INITIAL_STATE_ANNOTATION] === 'new' && voter; // a seed votes as soon as there is a cluster
+  const begins = beginningOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
+  const told = annotations[begins.annotation];
+  const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== voter;
   if (!relabel && !mayBegin) return undefined;
   const metadata = {
     ...(relabel && { labels: { [ROLE_LABEL]: voter ? ROLE_VOTER : null } }),
-    ...(mayBegin && { annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } }),
+    ...(mayBegin && { annotations: { [begins.annotation]: begins.after } }),
   };
   return {
     why: voter ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it',
