@@ -271,7 +271,8 @@ export async function addNode(cluster: LocalCluster, index: number): Promise<Nod
   await routePods(controlPlanePid, range, index);
   if (index === 1) await routeServices(controlPlanePid, range);
   await loadInto(node, cluster.state.images);
-  writeState(name, { ...cluster.state, nodes: [...nodes, node] });
+  const all = [...nodes, node].sort((a, b) => a.index - b.index);
+  writeState(name, { ...cluster.state, nodes: all });
   return node;
 }
 
