@@ -116,6 +116,7 @@ describe('the operator’s container', () => {
       POD_NAMESPACE: { fieldRef: { fieldPath: 'metadata.namespace' } },
       OPERATOR_IMAGE: manager?.image,
       ETCD_IMAGE_REPOSITORY: 'quay.io/coreos/etcd',
+      NODE_LOST_AFTER: '600',
     });
     expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });
     expect(manager?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 8081 });

@@ -176,7 +176,14 @@ const member = (fields: object = {}) => ({
 export const members: readonly Row[] = [
   [
     'as the operator makes one',
-    member({ bootstrap: true, options: { snapshotCount: 1 }, tls: { peerAutoTLS: true }, dormant: true }),
+    member({
+      bootstrap: true,
+      options: { snapshotCount: 1 },
+      tls: { peerAutoTLS: true },
+      dormant: true,
+      deletionPolicy: 'Retain',
+      maxLearners: 8,
+    }),
   ],
   [
     'with everything',
