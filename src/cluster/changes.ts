@@ -1,5 +1,7 @@
 /** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
+
 import { CLIENT_PORT } from '../api/names.ts';
+import { endpointOf } from '../lib/endpoint.ts';
 import type { Call, Step } from '../runtime/plan.ts';
 import { healthyVoters, leaderOf } from './gate.ts';
 import { type EtcdMemberEntry, entriesOf, identity, type MemberView, memberOf, type Observed } from './observed.ts';
@@ -21,11 +23,8 @@ export type EtcdCall = Change &
     readonly endpoints: readonly string[];
   };
 
-export const endpointsOf = ({ pod }: MemberView): readonly string[] => {
-  if (pod.is === 'absent' || pod.ip === undefined) return [];
-  const host = pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip;
-  return [`http://${host}:${CLIENT_PORT}`];
-};
+export const endpointsOf = ({ pod }: MemberView): readonly string[] =>
+  pod.is === 'absent' || pod.ip === undefined ? [] : [endpointOf(pod.ip, CLIENT_PORT)];
 
 /** Healthy voters, the leader first: it need not ask anybody. */
 function speakers(o: Observed): readonly string[] {

@@ -10,6 +10,7 @@ import {
   NOW,
   READY,
   SEED_NAME,
+  SELF,
   TARGET,
 } from '../../test/support/builders.ts';
 import { targetOf } from '../api/defaults.ts';
@@ -17,7 +18,7 @@ import type { Holding } from '../api/ownership.ts';
 import type { Service } from '../gen/kube.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
-import type { EtcdView, MemberView, Observed, SelfReport } from './observed.ts';
+import type { EtcdView, MemberView, Observed } from './observed.ts';
 
 const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
 const absent = { is: 'absent' } as const;
@@ -33,17 +34,6 @@ const podWith = (ready: boolean) =>
 
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
 const answers = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] } as const satisfies EtcdView;
-const self: SelfReport = {
-  id: MEMBER_ID,
-  clusterID: CLUSTER_ID,
-  leader: MEMBER_ID,
-  isLearner: false,
-  version: '3.6.16',
-  alarms: [],
-  databaseBytes: 0,
-  term: 2,
-  applied: 10,
-};
 const silent: EtcdView = { is: 'silent', why: 'connection refused' };
 
 const member = (status = {}, options = {}): MemberView => ({
@@ -53,7 +43,7 @@ const member = (status = {}, options = {}): MemberView => ({
 const readyMember: MemberView = {
   object: aMember({ status: { isVoter: true, conditions: READY } }),
   pod: podWith(true),
-  self,
+  self: SELF,
 };
 const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
 

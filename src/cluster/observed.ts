@@ -107,6 +107,7 @@ export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluste
 export const desired = (o: Observed): number => wanted(o).replicas;
 
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
+export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
 export const isStaying = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
 export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === true;

@@ -10,12 +10,13 @@ import {
   NOW,
   READY,
   SEED_NAME,
+  SELF,
 } from '../../test/support/builders.ts';
 import { down, entry as entryOf, type Is, learner, world as members, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
-import type { MemberView, Observed, SelfReport } from './observed.ts';
+import type { MemberView, Observed } from './observed.ts';
 
 const services: Observed['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
@@ -23,17 +24,6 @@ const services: Observed['services'] = {
 };
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [], isLearner: false };
 const answers: Observed['etcd'] = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] };
-const self: SelfReport = {
-  id: MEMBER_ID,
-  clusterID: CLUSTER_ID,
-  leader: MEMBER_ID,
-  isLearner: false,
-  version: '3.6.16',
-  alarms: [],
-  databaseBytes: 0,
-  term: 2,
-  applied: 10,
-};
 const LATE = '2026-01-01T11:59:59Z';
 const SOON = '2026-01-01T12:10:00Z';
 const served = { ...FORMED, conditions: [condition('Available', 'True', 'QuorumHealthy')] };
@@ -48,7 +38,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     },
   });
   const pod = { is: 'present', ip: '10.0.0.1', ready, maxLearners: 8 } as const;
-  const members = [{ object, pod, ...(ready && { self }) }];
+  const members = [{ object, pod, ...(ready && { self: SELF }) }];
   return {
     now: NOW,
     refusal: undefined,
@@ -214,7 +204,7 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
     const second: MemberView = {
       object: { ...object, metadata: { ...object.metadata, name: 'db-2', uid: 'second' } },
       pod: { is: 'present', ip: '10.0.0.2', ready: false, runningSince, maxLearners: 8 },
-      self: { ...self, id: 'beef000000000002' },
+      self: { ...SELF, id: 'beef000000000002' },
     };
     const members = [entry, { ...entry, id: 'beef000000000002', name: 'db-2' }];
     const target = { ...o.cluster.status?.observed, replicas: 2 } as Target;

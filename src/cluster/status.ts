@@ -1,9 +1,11 @@
 /** What the operator says about a cluster. Every pass says it, whichever rule answered. */
+
 import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
+import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
 import { isHealthy, quorumOf } from './gate.ts';
@@ -24,8 +26,6 @@ import {
   type Observed,
 } from './observed.ts';
 import { isExhausted } from './rules/repair.ts';
-
-const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** When the change that begins now counts as late. */
 export const progressDeadline = (o: Observed): string =>

@@ -1,13 +1,13 @@
 /** What the operator says about a schedule of defragmentations. */
+
 import { withVerdicts } from '../api/conditions.ts';
 import type { EtcdDefragPolicyStatus } from '../api/etcd-defrag-policy.ts';
 import { notYetVerdicts } from '../api/not-yet-supported.ts';
+import { iso } from '../lib/time.ts';
 import type { Observed } from './observed.ts';
 
 export const WHY =
   'EtcdDefragPolicy is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator';
-
-const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 export function statusOf({ now, object }: Observed): EtcdDefragPolicyStatus {
   const before = object.status ?? {};

@@ -1,13 +1,13 @@
 /** What the operator says about a defragmentation. */
+
 import { withVerdicts } from '../api/conditions.ts';
 import type { EtcdDefragStatus } from '../api/etcd-defrag.ts';
 import { notYetVerdicts } from '../api/not-yet-supported.ts';
+import { iso } from '../lib/time.ts';
 import type { Observed } from './observed.ts';
 
 export const WHY =
   'EtcdDefrag is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator';
-
-const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** What has ended stays as it is. */
 export function statusOf({ now, object }: Observed): EtcdDefragStatus {

@@ -4,7 +4,7 @@ import { Auth } from '../gen/etcd/auth_pb.ts';
 import { Cluster } from '../gen/etcd/cluster_pb.ts';
 import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
 import type { CallReport } from './client.ts';
-import { EtcdClient, endpointOf } from './client.ts';
+import { EtcdClient } from './client.ts';
 import type { Session } from './transport.ts';
 
 const ask = { endpoint: 'http://10.0.0.1:2379', timeoutMs: 500 };
@@ -91,13 +91,6 @@ test('plain HTTP where TLS is wanted is an error, and so is TLS without anybody 
   expect([plain, blind]).toMatchObject([
     { ok: false, error: { kind: 'tls' } },
     { ok: false, error: { kind: 'tls' } },
-  ]);
-});
-
-test('addresses of both families become URLs', () => {
-  expect([endpointOf('10.0.0.1', 2379), endpointOf('fd00::1', 2379, 'https')]).toEqual([
-    'http://10.0.0.1:2379',
-    'https://[fd00::1]:2379',
   ]);
 });
 

@@ -130,7 +130,3 @@ export class EtcdClient implements Etcd {
     this.#pool.close();
   }
 }
-
-/** The address of a Pod as a URL. */
-export const endpointOf = (ip: string, port: number, scheme: 'http' | 'https' = 'http'): string =>
-  `${scheme}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;

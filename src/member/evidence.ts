@@ -1,6 +1,8 @@
 /** Evidence that a member will not come back by itself, each class with its own time of grace. */
+
 import { EVIDENCE, type EvidenceReason } from '../api/etcd-member.ts';
 import { volumeClaimName } from '../api/names.ts';
+import { isPodOver } from '../api/pod.ts';
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../gen/kube.ts';
 import { hasJoined, inMemory, names, type Observed } from './observed.ts';
 
@@ -58,8 +60,7 @@ function lostData(o: Observed): Evidence | undefined {
   const recorded = o.member.status?.podUID;
   if (o.pod.is === 'absent') return lost(`Pod ${name} is gone, and the data in its memory with it`);
   if (o.pod.is === 'foreign') return undefined;
-  if (o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded')
-    return lost(`Pod ${name} has ended, and the data in its memory is gone`);
+  if (isPodOver(o.pod.object)) return lost(`Pod ${name} has ended, and the data in its memory is gone`);
   // Before its id is recorded, a later Pod of the seed may be the one in which the cluster was begun.
   const known = recorded !== undefined && o.member.status?.memberID !== undefined;
   return known && o.pod.object.metadata.uid !== recorded

@@ -1,4 +1,5 @@
 /** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
+
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import {
@@ -12,12 +13,13 @@ import {
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import { type EtcdPort, endpointOf } from '../etcd/client.ts';
+import type { EtcdPort } from '../etcd/client.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
+import { endpointOf } from '../lib/endpoint.ts';
 import type { NodeView, Observed, PeersView, SelfView } from './observed.ts';
 
 export interface MemberPorts {

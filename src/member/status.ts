@@ -1,10 +1,12 @@
 /** What the operator says about a member. */
+
 import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { isPodReady } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
+import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
 import { provenLoss } from './evidence.ts';
 import {
@@ -17,8 +19,6 @@ import {
   notYet,
   type Observed,
 } from './observed.ts';
-
-const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
   const before = o.member.status ?? {};

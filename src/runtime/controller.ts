@@ -180,10 +180,12 @@ export class Controller<Observed, Status extends object> {
   }
 
   async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
+    const { stores, claims } = this.#options;
+    const storeOf = ({ kind }: Resource) => stores.find((s) => s.resource.kind === kind);
     const onWrite = (write: Write): void => {
       const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
-      const store = this.#options.stores.find((s) => s.resource.kind === resource.kind);
+      const store = storeOf(resource);
       if (!store) return;
       const footprints = this.#written.get(key) ?? new Map<AnyStore, Footprint>();
       this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
@@ -191,8 +193,6 @@ export class Controller<Observed, Status extends object> {
     const subject = this.#brain.subject(observed);
     const { call, resource } = this.#brain;
     const mayWait = (after: object): boolean => this.#mayWait(key, subject.status, after as Status);
-    const { stores, claims } = this.#options;
-    const storeOf = ({ kind }: Resource) => stores.find((s) => s.resource.kind === kind);
     const isOld = (version: string | undefined): boolean => {
       const known = storeOf(resource)?.get(key)?.metadata.resourceVersion;
       const changed = known !== undefined && known !== version && known !== subject.metadata.resourceVersion;

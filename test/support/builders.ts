@@ -5,6 +5,7 @@ import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts
 import type { EtcdClusterStatus } from '../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember, EtcdMemberSpec, EtcdMemberStatus } from '../../src/api/etcd-member.ts';
 import { API_VERSION, MEMBER_FINALIZER, memberLabels, memberName, peerURL } from '../../src/api/names.ts';
+import type { SelfReport } from '../../src/cluster/observed.ts';
 import type { PersistentVolumeClaim, Pod } from '../../src/gen/kube.ts';
 
 export const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -63,6 +64,19 @@ export const LATCHED: EtcdClusterStatus = {
   membersNamed: 1,
 };
 export const FORMED: EtcdClusterStatus = { ...LATCHED, clusterID: CLUSTER_ID };
+
+/** What a member that leads and has nothing against it says of itself. */
+export const SELF: SelfReport = {
+  id: MEMBER_ID,
+  clusterID: CLUSTER_ID,
+  leader: MEMBER_ID,
+  isLearner: false,
+  version: '3.6.16',
+  alarms: [],
+  databaseBytes: 0,
+  term: 2,
+  applied: 10,
+};
 
 export const READY = [condition('Ready', 'True', 'PodReady')];
 

@@ -149,7 +149,7 @@ const shrink = faults('src/cluster/rules/shrink.ts', [
   ['a healthy member that goes before one that is down', '    isHealthy(o, m) ? 1 : 0,\n', ''],
   ['a voter that goes before a learner', '    entryOf(o, m)?.isLearner === false ? 1 : 0,\n', ''],
   ['a leader that goes although others could', '    entryOf(o, m)?.id === leader ? 1 : 0,\n', ''],
-  ['the oldest member that goes first', '-Date.parse(m.object', 'Date.parse(m.object'],
+  ['the oldest member that goes first', '-createdAt(m)', 'createdAt(m)'],
   ['a cluster that shrinks below what is wanted', 'staying.length <= desired(o)', 'staying.length < desired(o)'],
   [
     'members on their way out that count as too many',

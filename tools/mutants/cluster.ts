@@ -166,8 +166,8 @@ const acting = [
       "clusterID: o.cluster.status?.clusterID ?? ''",
       "clusterID: '0'",
     ],
-    ['an IPv6 address that nobody can reach', "pod.ip.includes(':') ?", 'pod.ip === "" ?'],
   ]),
+  ...faults('src/lib/endpoint.ts', [['an IPv6 address that nobody can reach', "ip.includes(':') ?", 'ip === "" ?']]),
   ...faults('src/cluster/call.ts', [
     ['a voter that is empty and counts', '{ learner: true }', '{ learner: false }'],
     ['a change that is made twice', 'repeatable: false', 'repeatable: true'],

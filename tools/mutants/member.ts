@@ -171,11 +171,7 @@ const evidence = faults('src/member/evidence.ts', [
     'recorded !== undefined && o.member.status?.memberID !== undefined',
     'recorded !== undefined',
   ],
-  [
-    'an ended Pod in memory that is made again, empty',
-    "o.pod.object.status?.phase === 'Failed' || o.pod.object.status?.phase === 'Succeeded'",
-    'false',
-  ],
+  ['an ended Pod in memory that is made again, empty', 'isPodOver(o.pod.object)', 'false'],
   ['a lost volume that is waited for for ever', "o.volume.object.status?.phase === 'Lost'", 'false'],
   [
     'a member that answers and is given up with its node',

@@ -8,6 +8,7 @@ import { type Answer, seen } from '../../runtime/plan.ts';
 import { unapplied } from '../asked.ts';
 import { seedMember } from '../build.ts';
 import {
+  createdAt,
   evidence,
   identity,
   isEntryOf,
@@ -80,11 +81,11 @@ const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
   const { repair } = o.cluster.status ?? {};
-  const began = seed.pod.is === 'present' && !seed.pod.ready ? (seed.pod.runningSince ?? undefined) : undefined;
+  const began = seed.pod.is === 'present' && !seed.pod.ready ? seed.pod.runningSince : undefined;
   const trouble = evidence(seed);
   if (began === undefined && !trouble) return undefined;
   const count = repair && repair.generation === o.cluster.metadata.generation ? repair.count : 0;
-  const since = Math.max(began ?? 0, Date.parse(seed.object.metadata.creationTimestamp ?? ''));
+  const since = Math.max(began ?? 0, createdAt(seed));
   if (o.now - since < Math.min(DEAD_AFTER.maxMs, DEAD_AFTER.firstMs * 2 ** count)) return undefined;
   return replacing(
     o,

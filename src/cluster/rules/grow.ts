@@ -11,6 +11,7 @@ import { joiningMember, joinList, nameIn } from '../build.ts';
 import { change } from '../changes.ts';
 import { healthyVoters, learnersOf, mayNotGo, votersOf } from '../gate.ts';
 import {
+  createdAt,
   desired,
   type EtcdMemberEntry,
   entriesOf,
@@ -56,7 +57,7 @@ export const isAwaited = (o: Observed, entry: EtcdMemberEntry): boolean =>
 
 const startedAt = (m: MemberView): number | undefined =>
   m.pod.is === 'present' ? (m.pod.runningSince ?? m.pod.startedAt) : undefined;
-const ageMs = (o: Observed, m: MemberView): number => o.now - Date.parse(m.object.metadata.creationTimestamp ?? '');
+const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m);
 
 /** Made, and its etcd has not answered yet. */
 const joining = (o: Observed): readonly MemberView[] =>

@@ -1,9 +1,12 @@
 /** Rules for members that will not come back. Each replacement has evidence, passes the gate, and is counted. */
+
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { iso } from '../../lib/time.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { change } from '../changes.ts';
 import { healthyVoters, isHealthy, mayNotGo } from '../gate.ts';
 import {
+  createdAt,
   entriesOf,
   entryOf,
   evidence,
@@ -22,7 +25,6 @@ const BACKOFF = { firstMs: 30_000, maxMs: 15 * 60_000 };
 /** After so many in a row that did not help, a person has to look. */
 export const MOST_REPLACEMENTS = 5;
 
-const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
 const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MS;
 
 /** Replacements in a row that did not help so far. An edit of the spec, or an hour of peace, ends the counting. */
@@ -42,8 +44,6 @@ export function mayReplace(o: Observed, m: MemberView): string | undefined {
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
   return left > 0 ? `the one before it has failed too: the next is tried in ${Math.ceil(left / 1000)} s` : undefined;
 }
-
-const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** Counted before it is done: whoever comes after a crash must not begin the count anew. */
 export const replacing = (

@@ -6,6 +6,7 @@ import { nameIn } from '../build.ts';
 import { change, removal } from '../changes.ts';
 import { healthyVoters, isHealthy, leaderOf, mayNotGo, quorumOf } from '../gate.ts';
 import {
+  createdAt,
   desired,
   type EtcdMemberEntry,
   entriesOf,
@@ -90,7 +91,7 @@ function leastLoss(o: Observed): readonly MemberView[] {
     isHealthy(o, m) ? 1 : 0,
     entryOf(o, m)?.isLearner === false ? 1 : 0,
     entryOf(o, m)?.id === leader ? 1 : 0,
-    -Date.parse(m.object.metadata.creationTimestamp ?? ''),
+    -createdAt(m),
   ];
   return o.members.filter(isStaying).sort((a, b) => {
     const [x, y] = [rank(a), rank(b)];
