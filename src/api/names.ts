@@ -34,6 +34,8 @@ export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
 export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
 /** On the Pod of a member that joins, and read by its etcd at every start: whom an empty data directory may join. */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
+/** On a member's Pod, and read by its etcd at every start: whether it compares its data with the others before it serves. */
+export const INITIAL_CHECK_ANNOTATION = `${GROUP}/initial-corrupt-check`;
 /** On a volume that has no owner, so that it outlives its member: the uid of the EtcdMember that it belongs to. */
 export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a volume that outlived its member: why, and since when. */

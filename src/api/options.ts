@@ -44,7 +44,10 @@ const GrpcKeepaliveSchema = Type.Object(
 const CorruptionCheckSchema = Type.Object(
   {
     initial: Type.Optional(
-      Type.Boolean({ description: 'Compare the data with the other members before serving. Absent: true.' }),
+      Type.Boolean({
+        description:
+          'Compare the data with the other members before serving, where one of them serves already. Absent: true.',
+      }),
     ),
     compactHash: Type.Optional(
       Type.Boolean({ description: 'Compare the hashes that compaction leaves, every minute; cheap. Absent: true.' }),

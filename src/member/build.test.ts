@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { aMember } from '../../test/support/builders.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
+import { INITIAL_CHECK_ANNOTATION, INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import { memberPod, volumeClaim } from './build.ts';
 
-const options = { imageRepository: 'quay.io/coreos/etcd', beginning: 'cluster', votes: false } as const;
+const options = {
+  imageRepository: 'quay.io/coreos/etcd',
+  beginning: 'cluster',
+  votes: false,
+  hasCompany: false,
+} as const;
 
 test('the Pod of a seed', () => {
   expect(memberPod(aMember(), options)).toMatchSnapshot();
@@ -20,19 +25,17 @@ test('a member that is to join reads at every start whom, and one that has joine
   const list = 'a=http://a:2380,b=http://b:2380';
   const joiner = aMember({ spec: { bootstrap: false, initialCluster: list } });
   const joining = memberPod(joiner, { ...options, beginning: 'member' });
-  expect(joining.metadata.annotations).toEqual({ [INITIAL_CLUSTER_ANNOTATION]: list });
+  expect(joining.metadata.annotations).toMatchObject({ [INITIAL_CLUSTER_ANNOTATION]: list });
   expect(joining.spec?.containers[0]?.command).toContain('--initial-cluster=$(INITIAL_CLUSTER)');
-  expect(joining.spec?.containers[0]?.env).toMatchObject([
-    {
-      name: 'INITIAL_CLUSTER',
-      valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_CLUSTER_ANNOTATION}']` } },
-    },
-  ]);
+  expect(joining.spec?.containers[0]?.env).toContainEqual({
+    name: 'INITIAL_CLUSTER',
+    valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_CLUSTER_ANNOTATION}']` } },
+  });
   const joined = memberPod(joiner, { ...options, beginning: 'nothing' });
   const name = joiner.metadata.name ?? '';
   expect(joined.spec?.containers[0]?.command).toContain(`--initial-cluster=${name}=http://${name}.db.ns.svc:2380`);
   expect(joined.spec?.containers[0]?.command).toContain('--initial-cluster-state=existing');
-  expect(joined.metadata.annotations).toBeUndefined();
+  expect(Object.keys(joined.metadata.annotations ?? {})).toEqual([INITIAL_CHECK_ANNOTATION]);
 });
 
 test('a member that exists already joins instead of beginning', () => {
@@ -122,7 +125,7 @@ describe('what a cluster says about its Pods', () => {
     const { labels, annotations } = podOf({ additionalMetadata }).metadata;
     expect(labels).toMatchObject({ team: 'a', 'app.kubernetes.io/name': 'etcd' });
     expect(labels).not.toHaveProperty('etcd-operator.cozystack.io/role');
-    expect(annotations).toEqual({ note: 'b', [INITIAL_STATE_ANNOTATION]: 'new' });
+    expect(annotations).toEqual({ note: 'b', [INITIAL_STATE_ANNOTATION]: 'new', [INITIAL_CHECK_ANNOTATION]: 'false' });
     expect(volumeClaim(aMember({ spec: { additionalMetadata } })).metadata.labels).toMatchObject({ team: 'a' });
   });
 

@@ -9,6 +9,7 @@ import {
   DATA_SUBPATH_ANNOTATION,
   HEADLESS_SERVICE_ANNOTATION,
   headlessServiceName,
+  INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_UID_ANNOTATION,
@@ -22,7 +23,7 @@ import {
 } from '../api/names.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
-import { learnerFlags, readinessPath, statedFlags } from './options.ts';
+import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
 
 /** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
@@ -131,6 +132,25 @@ export function beginningOf(
       };
 }
 
+/**
+ * What a Pod's annotations tell its etcd at every start. Members that start together must not compare their data first: each
+ * would wait for the others, none of which serves before it has compared, for seven seconds each. Who is new has no data.
+ */
+function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
+  const begins = beginning === 'nothing' ? undefined : beginningOf(member, beginning);
+  const checks = member.spec.options?.corruptionCheck?.initial === true;
+  return {
+    env: [
+      ...(begins ? [begins.env] : []),
+      ...(checks ? [fromAnnotation(INITIAL_CHECK, INITIAL_CHECK_ANNOTATION)] : []),
+    ],
+    annotations: {
+      ...(begins && { [begins.annotation]: begins.before }),
+      ...(checks && { [INITIAL_CHECK_ANNOTATION]: String(!begins && hasCompany) }),
+    },
+  };
+}
+
 function command(member: EtcdMember, beginning: Beginning): readonly string[] {
   const { clusterToken } = member.spec;
   const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
@@ -165,11 +185,11 @@ function resources(stated: Resources | undefined): ResourceRequirements {
   };
 }
 
-const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning): Container => ({
+const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, env: readonly EnvVar[]): Container => ({
   name: 'etcd',
   image,
   command: command(member, beginning),
-  ...(beginning !== 'nothing' && { env: [beginningOf(member, beginning).env] }),
+  ...(env.length > 0 && { env }),
   ports: [
     { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
     { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
@@ -200,18 +220,24 @@ const dataVolume = (member: EtcdMember): Volume =>
 function podMetadata(
   member: EtcdMember,
   labels: Readonly<Record<string, string>>,
-  beginning: Beginning,
+  told: Readonly<Record<string, string>>,
 ): ReturnType<typeof metadataWith> {
   const metadata = metadataWith(member.spec.additionalMetadata, labels);
-  if (beginning === 'nothing') return metadata;
-  const { annotation, before } = beginningOf(member, beginning);
-  return { ...metadata, annotations: { ...metadata.annotations, [annotation]: before } };
+  const annotations = { ...metadata.annotations, ...told };
+  return { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
 }
 
 export function memberPod(
   member: EtcdMember,
-  options: { readonly imageRepository: string; readonly beginning: Beginning; readonly votes: boolean },
+  options: {
+    readonly imageRepository: string;
+    readonly beginning: Beginning;
+    readonly votes: boolean;
+    /** Another member serves: there is somebody to compare the data with. */
+    readonly hasCompany: boolean;
+  },
 ): Pod {
+  const { env, annotations } = told(member, options.beginning, options.hasCompany);
   const { image: stated, version } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
@@ -221,7 +247,7 @@ export function memberPod(
     metadata: {
       name: nameOf(member),
       namespace: namespaceOf(member),
-      ...podMetadata(member, podLabels(member, options.votes), options.beginning),
+      ...podMetadata(member, podLabels(member, options.votes), annotations),
       ownerReferences: ownedBy(member),
     },
     spec: {
@@ -230,7 +256,7 @@ export function memberPod(
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
-      containers: [etcdContainer(member, image, options.beginning)],
+      containers: [etcdContainer(member, image, options.beginning, env)],
       volumes: [dataVolume(member)],
     },
   };

@@ -13,6 +13,7 @@ import {
   SEED_NAME,
 } from '../../test/support/builders.ts';
 import {
+  INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
   MEMBER_FINALIZER,
@@ -57,6 +58,7 @@ const world = (patch: Partial<Observed> = {}): Observed => ({
   nodeLostAfterMs: 600_000,
   etcd: answers,
   peers: { is: 'none' },
+  hasCompany: true,
   images: { repository: 'quay.io/coreos/etcd', allowed: [] },
   ...patch,
 });
@@ -425,6 +427,39 @@ test('a member that votes can join nobody at its next start: without its data it
     fields: {
       metadata: { annotations: { [INITIAL_CLUSTER_ANNOTATION]: `${SEED_NAME}=http://${SEED_NAME}.db.ns.svc:2380` } },
     },
+  });
+});
+
+describe('a member compares its data before it serves', () => {
+  const member = aMember({ status: joined, spec: { options: { corruptionCheck: { initial: true } } } });
+  const made = (patch: Partial<Observed>) =>
+    decide(world({ member, pod: absent, etcd: { is: 'notAsked' }, ...patch })).steps.flatMap((s) =>
+      s.do === 'create' ? ((s.object as Pod).metadata.annotations?.[INITIAL_CHECK_ANNOTATION] ?? []) : [],
+    );
+  const started = (told: string) => {
+    const pod = aPod({ ready: true, labels: voter });
+    return ours({ ...pod, metadata: { ...pod.metadata, annotations: { [INITIAL_CHECK_ANNOTATION]: told } } });
+  };
+
+  test('where another serves', () => expect(made({ hasCompany: true })).toEqual(['true']));
+  test('not when it is new and has none', () => {
+    const joiner = { ...member, status: {}, spec: { ...member.spec, bootstrap: false } };
+    expect(made({ member: joiner, hasCompany: true })).toEqual(['false']);
+  });
+  test('not where all start together: each would wait for the others', () => {
+    expect(made({ hasCompany: false })).toEqual(['false']);
+  });
+  test('at its next start, once it serves', () => {
+    expect(stepOf(world({ member, pod: started('false') }))).toMatchObject({
+      fields: { metadata: { annotations: { [INITIAL_CHECK_ANNOTATION]: 'true' } } },
+    });
+  });
+  test.each<[string, Partial<Observed>]>([
+    ['it does not serve yet', { pod: started('false'), etcd: { is: 'silent', why: 'timeout' } }],
+    ['it has been told', { pod: started('true') }],
+    ['nobody ever asked for it', {}],
+  ])('and is told nothing while or because %s', (_when, patch) => {
+    expect(stepsOf(world({ member, ...patch }))).toEqual([]);
   });
 });
 

@@ -22,6 +22,7 @@ const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
 const world = (patch: Partial<Observed> = {}, spec = {}): Observed => ({
   now: NOW,
   refusal: undefined,
+  hasCompany: true,
   member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
   cluster: aCluster({ status: FORMED }),
   pod: ours(aPod()),

@@ -11,7 +11,7 @@ import {
   volumeClaimName,
 } from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
-import { isPodOver } from '../api/pod.ts';
+import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { EtcdPort } from '../etcd/client.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
@@ -78,6 +78,7 @@ export async function observe(
     nodeLostAfterMs,
     etcd,
     peers,
+    hasCompany: siblingsOf(ports, member).some((other) => isServing(podOf(ports, other))),
     images,
   };
 }
@@ -164,20 +165,28 @@ async function askSelf(etcd: EtcdPort, member: EtcdMember, pod: Pod, signal: Abo
   return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
 }
 
-async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSignal): Promise<PeersView> {
-  const { namespace = '' } = member.metadata;
-  const others = ports.members
-    .labelled(namespace, CLUSTER_LABEL, member.spec.clusterName)
+/** The other members of the same cluster. */
+const siblingsOf = (ports: MemberPorts, member: EtcdMember): readonly EtcdMember[] =>
+  ports.members
+    .labelled(member.metadata.namespace ?? '', CLUSTER_LABEL, member.spec.clusterName)
     .filter((m) => m.metadata.uid !== member.metadata.uid && controllerOf(m)?.uid === controllerOf(member)?.uid);
+
+function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid = '' } }: EtcdMember): Pod | undefined {
+  const pod = holding(ports.pods.get(refKey({ namespace, name })), uid);
+  return pod.is === 'ours' ? pod.object : undefined;
+}
+
+const isServing = (pod: Pod | undefined): boolean =>
+  pod !== undefined && isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
+
+async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSignal): Promise<PeersView> {
+  const others = siblingsOf(ports, member);
   if (others.length === 0) return { is: 'none' };
   let why = 'none of them has a Pod with an address';
   for (const other of others) {
-    const pod = holding(
-      ports.pods.get(refKey({ namespace, name: other.metadata.name ?? '' })),
-      other.metadata.uid ?? '',
-    );
-    if (pod.is !== 'ours' || pod.object.status?.podIP === undefined) continue;
-    const endpoint = endpointOf(pod.object.status.podIP, CLIENT_PORT);
+    const ip = podOf(ports, other)?.status?.podIP;
+    if (ip === undefined) continue;
+    const endpoint = endpointOf(ip, CLIENT_PORT);
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) };
     const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {

@@ -50,6 +50,8 @@ export interface Observed {
   readonly nodeLostAfterMs: number;
   readonly etcd: SelfView;
   readonly peers: PeersView;
+  /** Another member of the cluster serves. */
+  readonly hasCompany: boolean;
   readonly images: ImagePolicy;
 }
 

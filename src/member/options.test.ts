@@ -8,14 +8,20 @@ test.each([
   [
     '3.5.35',
     [
-      '--experimental-initial-corrupt-check=true',
+      '--experimental-initial-corrupt-check=$(INITIAL_CORRUPT_CHECK)',
       '--experimental-compact-hash-check-enabled=true',
       '--experimental-corrupt-check-time=90m',
     ],
   ],
-  ['3.5.4', ['--experimental-initial-corrupt-check=true', '--experimental-corrupt-check-time=90m']],
-  ['3.6.16', ['--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true', '--corrupt-check-time=90m']],
-  ['3.7.3', ['--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true', '--corrupt-check-time=90m']],
+  ['3.5.4', ['--experimental-initial-corrupt-check=$(INITIAL_CORRUPT_CHECK)', '--experimental-corrupt-check-time=90m']],
+  [
+    '3.6.16',
+    ['--feature-gates=InitialCorruptCheck=$(INITIAL_CORRUPT_CHECK),CompactHashCheck=true', '--corrupt-check-time=90m'],
+  ],
+  [
+    '3.7.3',
+    ['--feature-gates=InitialCorruptCheck=$(INITIAL_CORRUPT_CHECK),CompactHashCheck=true', '--corrupt-check-time=90m'],
+  ],
 ])('corruption checks on %s', (version, flags) => {
   expect(optionFlags(checks, version)).toEqual(flags);
 });
@@ -47,9 +53,14 @@ test('nothing asked, nothing set', () => {
 
 const initial: EtcdOptions = { corruptionCheck: { initial: true } };
 test.each<[string, readonly string[], EtcdOptions | undefined, readonly string[]]>([
-  ['none', ['--pre-vote'], initial, ['--feature-gates=InitialCorruptCheck=true', '--pre-vote']],
+  ['none', ['--pre-vote'], initial, ['--feature-gates=InitialCorruptCheck=$(INITIAL_CORRUPT_CHECK)', '--pre-vote']],
   ['only theirs', ['--feature-gates=A=true', '--pre-vote'], undefined, ['--pre-vote', '--feature-gates=A=true']],
-  ['theirs, then ours', ['--feature-gates=A=true'], initial, ['--feature-gates=A=true,InitialCorruptCheck=true']],
+  [
+    'theirs, then ours',
+    ['--feature-gates=A=true'],
+    initial,
+    ['--feature-gates=A=true,InitialCorruptCheck=$(INITIAL_CORRUPT_CHECK)'],
+  ],
   ['two lists', ['--feature-gates=A=true', '--feature-gates=B=false'], {}, ['--feature-gates=A=true,B=false']],
   ['an empty list', ['--feature-gates='], undefined, []],
 ])('feature gates of the user: %s', (_what, extraArgs, options, flags) => {

@@ -28,6 +28,8 @@ export function readinessPath(version: string): string {
 
 const flag = (name: string, value: string | number | undefined): readonly string[] =>
   value === undefined ? [] : [`--${name}=${value}`];
+/** The Pod says at every start of the container whether there is somebody to compare the data with. */
+export const INITIAL_CHECK = 'INITIAL_CORRUPT_CHECK';
 const inSeconds = (value: number | undefined): string | undefined => (value === undefined ? undefined : `${value}s`);
 
 function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version): readonly string[] {
@@ -35,12 +37,12 @@ function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version
   const compactHash = check?.compactHash === true && hasCompactHash(version);
   if (version.minor < PLAIN_FLAGS)
     return [
-      ...flag('experimental-initial-corrupt-check', check?.initial ? 'true' : undefined),
+      ...flag('experimental-initial-corrupt-check', check?.initial ? `$(${INITIAL_CHECK})` : undefined),
       ...flag('experimental-compact-hash-check-enabled', compactHash ? 'true' : undefined),
       ...flag('experimental-corrupt-check-time', every),
     ];
   const gates = [
-    ...(check?.initial ? ['InitialCorruptCheck=true'] : []),
+    ...(check?.initial ? [`InitialCorruptCheck=$(${INITIAL_CHECK})`] : []),
     ...(compactHash ? ['CompactHashCheck=true'] : []),
   ];
   return [

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { targetOf } from '../../src/api/defaults.ts';
 import type { EtcdOptions } from '../../src/api/options.ts';
-import { optionFlags } from '../../src/member/options.ts';
+import { INITIAL_CHECK, optionFlags } from '../../src/member/options.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, startLab } from '../support/etcd.ts';
+import { expand } from '../support/pod-process.ts';
 
 let lab: EtcdLab;
 beforeAll(async () => {
@@ -55,7 +56,7 @@ describe.each(ETCD_VERSIONS)('etcd %s starts', (version) => {
       },
     ],
   ])('%s', async (what, options) => {
-    const flags = optionFlags(options, version);
+    const flags = optionFlags(options, version).map((f) => expand(f, { [INITIAL_CHECK]: 'true' }));
     if (what.startsWith('with the most')) {
       // An election takes as long as it may: that the flags are taken is seen before there is a leader.
       const node = lab.node(`most-${version}`, { version, flags });

@@ -40,7 +40,12 @@ function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObje
   const target = targetOf(cluster.spec);
   const made = seedMember(cluster, memberName(name, uid, 1), target, `${namespace}-${name}-${uid}`);
   const member = { ...made, metadata: { ...made.metadata, uid } };
-  const pod = memberPod(member, { imageRepository: 'quay.io/coreos/etcd', beginning: 'cluster', votes: true });
+  const pod = memberPod(member, {
+    imageRepository: 'quay.io/coreos/etcd',
+    beginning: 'cluster',
+    votes: true,
+    hasCompany: false,
+  });
   return [
     [services, headlessService(cluster)],
     [services, clientService(cluster)],

@@ -21,7 +21,12 @@ async function answer({ address }: Node, path: string): Promise<number> {
 }
 
 function probeOf(version: string): string {
-  const options = { imageRepository: 'quay.io/coreos/etcd', beginning: 'cluster', votes: true } as const;
+  const options = {
+    imageRepository: 'quay.io/coreos/etcd',
+    beginning: 'cluster',
+    votes: true,
+    hasCompany: false,
+  } as const;
   const probe = memberPod(aMember({ spec: { version } }), options).spec?.containers[0]?.readinessProbe?.httpGet;
   expect(probe?.port).toBe(2381);
   return probe?.path ?? '';

@@ -120,6 +120,12 @@ export class Rig {
     return this.#operators.map((operator) => operator.log()).join('=== killed; its successor:\n');
   }
 
+  /** What the members that run now said. */
+  membersLog(): string {
+    const running = this.world.kubelet.running(this.namespace);
+    return running.map(({ pod, child }) => `=== ${pod.metadata.name}:\n${child?.log() ?? ''}`).join('');
+  }
+
   /** Ends everything of this rig, so that the next one has the machine. */
   async stop(): Promise<void> {
     await this.#operators.at(-1)?.stop('SIGKILL');

@@ -23,6 +23,7 @@ export interface Verdict {
   readonly hit: boolean;
   /** From the successor's Lease to the end state. */
   readonly recoveredMs: number | undefined;
+  /** What the operators and the members said. */
   readonly log: string;
 }
 
@@ -71,6 +72,7 @@ export async function runPlan(world: World, ledger: Ledger, plan: Plan, referenc
   const wrong: string[] = [];
   let hit = (): boolean => false;
   let recoveredMs: number | undefined;
+  let log = '';
   try {
     const stage = await prepare(rig, plan.workload);
     const successor = Promise.withResolvers<number>();
@@ -92,9 +94,10 @@ export async function runPlan(world: World, ledger: Ledger, plan: Plan, referenc
   } catch (error) {
     wrong.push(error instanceof Error ? error.message : String(error));
   } finally {
+    log = rig.log() + rig.membersLog();
     await rig.stop();
   }
-  return { plan: plan.name, wrong, hit: hit(), recoveredMs, log: rig.log() };
+  return { plan: plan.name, wrong, hit: hit(), recoveredMs, log };
 }
 
 interface Stage {

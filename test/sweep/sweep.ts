@@ -121,5 +121,5 @@ function keep({ plan, log }: Verdict): string {
   const file = join(folder, `${plan.replace('/', '.')}.log`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(file, log);
-  return `\n  the operator's log is in ${file}`;
+  return `\n  what operator and members said is in ${file}`;
 }

@@ -2,7 +2,8 @@
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
 import { member } from './member.ts';
+import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
 import { runtime } from './runtime.ts';
 
-export const mutants: readonly Mutant[] = [...cluster, ...clusterRules, ...member, ...runtime];
+export const mutants: readonly Mutant[] = [...cluster, ...clusterRules, ...member, ...memberRunning, ...runtime];

@@ -1,6 +1,7 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
 import {
+  INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
   MEMBER_UID_ANNOTATION,
@@ -130,7 +131,13 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return { why: `PersistentVolumeClaim ${volumeClaimName(names(o).name)} is being deleted: no Pod can use it` };
-  const pod = memberPod(o.member, { imageRepository: o.images.repository, beginning: beginning(o), votes: votes(o) });
+  const { hasCompany, images } = o;
+  const pod = memberPod(o.member, {
+    imageRepository: images.repository,
+    beginning: beginning(o),
+    votes: votes(o),
+    hasCompany,
+  });
   const steps: readonly Step[] = [
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
     ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),
@@ -138,7 +145,7 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   return { why: needsVolume ? 'making the volume and the Pod' : 'the Pod is missing', steps };
 };
 
-/** The client Service follows the role label, and the seed's next start the annotation. */
+/** The client Service follows the role label, and etcd's next start the annotations. */
 export const markPod = (o: Observed): Answered => {
   if (o.pod.is !== 'ours') return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
@@ -146,14 +153,20 @@ export const markPod = (o: Observed): Answered => {
   const begins = beginningOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
   const told = annotations[begins.annotation];
   const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
+  const mayCompare = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== voter;
-  if (!relabel && !mayBegin) return undefined;
+  if (!relabel && !mayBegin && !mayCompare) return undefined;
+  const annotate = {
+    ...(mayBegin && { [begins.annotation]: begins.after }),
+    ...(mayCompare && { [INITIAL_CHECK_ANNOTATION]: 'true' }),
+  };
   const metadata = {
     ...(relabel && { labels: { [ROLE_LABEL]: voter ? ROLE_VOTER : null } }),
-    ...(mayBegin && { annotations: { [begins.annotation]: begins.after } }),
+    ...(Object.keys(annotate).length > 0 && { annotations: annotate }),
   };
+  const reach = voter ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it';
   return {
-    why: voter ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it',
+    why: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
     steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }],
   };
 };
