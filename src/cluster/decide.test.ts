@@ -131,6 +131,12 @@ describe('the rule that answers', () => {
     ['the seed has an address and does not answer', world({ etcd: silent }), 'waitForSeed', []],
     ['the seed answers, alone', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
     [
+      'the seed answers, and is going: its id is nothing to keep',
+      world({ etcd: answers, members: [member({}, { deleting: true })] }),
+      'waitForSeed',
+      [],
+    ],
+    [
       'something else answers at the address of the seed',
       world({ etcd: { ...answers, members: [{ ...entry, name: 'other', peerURLs: ['http://other:2380'] }] } }),
       'discover',

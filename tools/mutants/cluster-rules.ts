@@ -19,6 +19,7 @@ const bootstrap = faults('src/cluster/rules/bootstrap.ts', [
     '0',
   ],
   ['a seed without a token that is recorded', '    latch,\n', ''],
+  ['the id of a seed that is going, and its data with it', '!isStaying(seed) || o.etcd.is !==', 'o.etcd.is !=='],
   ["somebody else's cluster that is taken for ours", ' || !isEntryOf(only, seed.object)', ''],
   ['a seed with company that is taken for a new cluster', '!only || others.length > 0 ||', '!only ||'],
   ['a cluster that forms without its id being recorded', '    latch: { clusterID: o.etcd.clusterID },\n', ''],
@@ -28,7 +29,7 @@ const bootstrap = faults('src/cluster/rules/bootstrap.ts', [
     " || o.etcd.is === 'answers') return undefined;\n  if (unapplied",
     ') return undefined;\n  if (unapplied',
   ],
-  ['a seed that is made again while the earlier one is going', '!seed || !isStaying(seed) ||', '!seed ||'],
+  ['a seed that is made again while the earlier one is going', '!isStaying(seed) || o.etcd.is ===', 'o.etcd.is ==='],
   ['a slow seed that is killed in its first seconds', 'firstMs: 60_000, maxMs: 15 * 60_000', 'firstMs: 0, maxMs: 0'],
   [
     'a seed that dies in its first start and is waited for for ever',

@@ -95,10 +95,10 @@ function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
   );
 }
 
-/** The seed answers, and it is alone: its id is the cluster's id from now on. */
+/** The seed answers, and it is alone: its id is the cluster's id from now on. Not that of one that is going: it takes its data along. */
 export function discover(o: Observed): Answered {
   const seed = seedView(o);
-  if (isFormed(o) || !seed || o.etcd.is !== 'answers') return undefined;
+  if (isFormed(o) || !seed || !isStaying(seed) || o.etcd.is !== 'answers') return undefined;
   const [only, ...others] = o.etcd.members;
   if (!only || others.length > 0 || !isEntryOf(only, seed.object)) {
     const names = o.etcd.members.map((m) => m.name || m.peerURLs.join()).join(', ');
