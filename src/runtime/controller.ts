@@ -6,7 +6,15 @@ import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { claimOf } from './claims.ts';
 import { type Clock, deadline } from './clock.ts';
-import { type ExecuteOptions, execute, type Outcome, Overtaken, type Subject, type Write } from './execute.ts';
+import {
+  type ExecuteOptions,
+  execute,
+  type Outcome,
+  Overtaken,
+  type Subject,
+  Vanished,
+  type Write,
+} from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Call, Plan } from './plan.ts';
@@ -124,7 +132,7 @@ export class Controller<Observed, Status extends object> {
       this.#tell(key, plan);
       return this.#wake(key, plan, await this.#execute(key, plan, observed, limit));
     } catch (error) {
-      result = isConflict(error) || error instanceof Overtaken ? 'stale' : 'failed';
+      result = isStale(error) || error instanceof Overtaken ? 'stale' : 'failed';
       if (error instanceof Overtaken) return OVERTAKEN_MS;
       return this.#failed(key, rule, error);
     } finally {
@@ -225,11 +233,14 @@ export class Controller<Observed, Status extends object> {
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
     if (isRefusal(error)) this.#refusals.set(key, `the API server refuses: ${error.said}`);
-    const level = isConflict(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
+    const level = isStale(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
     throw error;
   }
 }
+
+/** What was decided on is another one by now, or gone. */
+const isStale = (error: unknown): boolean => isConflict(error) || error instanceof Vanished;
 
 const stepTarget = (step: Plan<object>['steps'][number]): string => {
   if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;

@@ -3,7 +3,7 @@ import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { Claims } from './claims.ts';
-import { type ExecuteOptions, execute, type Outcome, type Write } from './execute.ts';
+import { type ExecuteOptions, execute, type Outcome, Vanished, type Write } from './execute.ts';
 import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
 
 type Status = { readonly told?: string; readonly token?: string };
@@ -138,6 +138,16 @@ test.each<[string, (at: Seen) => Step]>([
     }
   },
 );
+
+test('a change of what is gone by now is stale, and that of a status too', async () => {
+  const { carryOut, server } = await aWorld();
+  const part = seen('Part', await server.create(parts, aPart('part')));
+  await server.delete(parts, ref('part'), { uid: part.uid });
+  const patch: Step = { do: 'patch', to: part, fields: { metadata: { labels: { ours: 'yes' } } } };
+  expect(await refusal(carryOut({ steps: [patch] }))).toBeInstanceOf(Vanished);
+  await server.delete(things, ref('a'), { uid: (await server.get(things, ref('a')))?.metadata.uid ?? '' });
+  expect(await refusal(carryOut({ status: { told: 'x' } }))).toBeInstanceOf(Vanished);
+});
 
 test('every write says which version the cache has to reach', async () => {
   const { carryOut, writes, server } = await aWorld();

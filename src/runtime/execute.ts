@@ -1,6 +1,6 @@
 /** Carries out a plan: what must be durable first, steps in order, status, Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
-import { type ApiError, isRefusal } from '../kube/errors.ts';
+import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
@@ -28,6 +28,19 @@ export interface ExecuteOptions {
 export class Overtaken extends Error {
   override readonly name = 'Overtaken';
 }
+
+/** What was to be changed is gone: the cache does not know it yet. */
+export class Vanished extends Error {
+  override readonly name = 'Vanished';
+}
+
+const present = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
+  try {
+    return await change;
+  } catch (error) {
+    throw isNotFound(error) ? new Vanished(`${ref.namespace}/${ref.name} is gone`) : error;
+  }
+};
 
 /** How it went, if not all was done. */
 export type Outcome =
@@ -65,7 +78,7 @@ export async function execute<Status extends object>(
     const body = { metadata: { uid, resourceVersion }, status };
     const ref = { namespace, name };
     current = await options.claims.telling(claimOf(resource.kind, refKey(ref)), () =>
-      options.client.patch(resource, ref, body, { subresource: 'status', signal }),
+      present(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal })),
     );
     report(options, resource, 'patch', current);
   };
@@ -118,7 +131,7 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
     }
     case 'apply': {
       const resource = resourceOf(options, step.to.kind);
-      const object = await client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal);
+      const object = await present(step.to, client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal));
       return report(options, resource, 'apply', object);
     }
     case 'patch': {
@@ -127,7 +140,7 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
       const body = withPreconditions(step.fields, step.to);
       const object = await options.claims.changing(
         claimOf(step.to.kind, refKey(step.to)),
-        () => client.patch(resource, refOf(step.to), body, how),
+        () => present(step.to, client.patch(resource, refOf(step.to), body, how)),
         (written) => options.cached(resource, written),
       );
       return report(options, resource, 'patch', object);
