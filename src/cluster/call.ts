@@ -5,7 +5,7 @@ import { atAny } from '../etcd/failover.ts';
 import type { MaintenancePort } from '../etcd/maintenance.ts';
 import type { MembersPort } from '../etcd/members.ts';
 import { type Call, NotNow } from '../runtime/plan.ts';
-import type { EtcdCall } from './changes.ts';
+import type { Change, EtcdCall } from './changes.ts';
 
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
@@ -14,7 +14,13 @@ export interface ChangePorts {
 
 const CHANGE_TIMEOUT_MS = 5_000;
 /** It is as it should be already: somebody was faster, or an answer of ours got lost. */
-const DONE: readonly EtcdErrorKind[] = ['peerURLExists', 'notFound', 'notLearner'];
+const DONE: Readonly<Record<Change['name'], readonly EtcdErrorKind[]>> = {
+  addLearner: ['peerURLExists', 'alreadyExists'], // within the same second it would get the same id
+  promote: ['notLearner'],
+  remove: ['notFound'],
+  moveLeader: [],
+  disarmCorrupt: [],
+};
 
 const idOf = (hex: string): bigint => BigInt(`0x${hex}`);
 
@@ -27,7 +33,8 @@ export async function carryOut(etcd: ChangePorts, step: Call, signal: AbortSigna
     { repeatable: false },
     (ask) => once(etcd, call, ask),
   );
-  if (!answer.ok && !DONE.includes(answer.error.kind)) throw new NotNow(`etcd refuses: ${answer.error.message}`);
+  if (!answer.ok && !DONE[call.name].includes(answer.error.kind))
+    throw new NotNow(`etcd refuses: ${answer.error.message}`);
 }
 
 function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Answer<unknown>> {

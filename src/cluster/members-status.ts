@@ -1,10 +1,12 @@
 /** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
 import type { EtcdClusterStatus, MemberEntry } from '../api/etcd-cluster-status.ts';
 import { isUpdated } from './asked.ts';
-import { quorumOf, votersOf } from './gate.ts';
+import { isHealthy, quorumOf, votersOf } from './gate.ts';
 import {
   entriesOf,
+  entryOf,
   isReadyVoter,
+  isStaying,
   isVoter,
   type MemberView,
   nameOf,
@@ -107,6 +109,21 @@ const newestLeader = (o: Observed): string | undefined =>
     .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
     .sort((a, b) => b.term - a.term)[0]?.leader;
 
+/** So long may a kubelet take until it finds out that a Pod is ready. */
+const PROBED_WITHIN_MS = 15_000;
+
+/** Its etcd serves, and only its kubelet does not know it yet: a cluster that grows has not lost its quorum by it. */
+const hasJustBegun = (o: Observed, m: MemberView): boolean =>
+  isStaying(m) &&
+  entryOf(o, m)?.isLearner === false &&
+  isHealthy(o, m) &&
+  m.pod.is === 'present' &&
+  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
+
+/** Voters that are ready, and those that have just begun. */
+export const servingVoters = (o: Observed): number =>
+  o.members.filter((m) => isReadyVoter(m) || hasJustBegun(o, m)).length;
+
 export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
 
 /** Absent parts are those that nobody could tell in this pass. */
@@ -120,7 +137,7 @@ export function membersStatus(o: Observed, now: string): MembersStatus {
   const leader = members.find((m) => (leaderId === undefined ? m.role === 'leader' : m.id === leaderId))?.name;
   const version = lowest(members.flatMap((m) => m.version ?? []));
   const voters = voterCount(o);
-  const [needed, healthy] = [quorumOf(voters), o.members.filter(isReadyVoter).length];
+  const [needed, healthy] = [quorumOf(voters), servingVoters(o)];
   return {
     ...(members.length > 0 && { members }),
     ...(leader !== undefined && { leader }),

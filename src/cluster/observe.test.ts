@@ -2,9 +2,11 @@
 import { expect, test } from 'vitest';
 import { aVolume } from '../../test/support/builders.ts';
 import { hear, type ModelWorld, member, modelWorld, nameOf, podOf, runningCluster } from '../../test/support/ports.ts';
+import type { Target } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../api/names.ts';
 import type { PersistentVolumeClaim } from '../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
+import { clientService, headlessService } from './build.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 
@@ -123,6 +125,28 @@ test('volumes are let go after a while only when their member went, and when nob
     claim('of-a-deleted-cluster', 'cluster-deleted'),
   );
   expect((await look(world)).quarantined.map((c) => c.metadata.name)).toEqual(['went']);
+});
+
+test('a parked cluster has no budget, and nothing is asked of the server for it', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  hear(world.services, headlessService(cached), clientService(cached));
+  const asked: string[] = [];
+  const get: typeof world.client.get = (resource, ref) => {
+    asked.push(`${resource.kind} ${ref.name}`);
+    return world.client.get(resource, ref);
+  };
+  const looking = { ...world, client: { get } as unknown as typeof world.client };
+  const told = async (replicas: number): Promise<readonly string[]> => {
+    const observed = { ...cached.status?.observed, replicas } as Target;
+    hear(world.clusters, { ...cached, status: { ...cached.status, observed } });
+    asked.length = 0;
+    await observe(looking, 'ns/db', signal, undefined);
+    return asked.filter((one) => one.startsWith('EtcdCluster'));
+  };
+  expect([await told(1), await told(0)]).toEqual([['EtcdCluster db'], []]);
 });
 
 test('a cluster that is gone is not looked at, also when there is one of the same name', async () => {

@@ -101,12 +101,16 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
   const suspicious =
     lacks(ports.services, headlessServiceName(name)) ||
     lacks(ports.services, clientServiceName(name)) ||
-    (wantsBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
+    (hasBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
     ports.members.labelled(namespace, CLUSTER_LABEL, name).some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;
   const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);
   return fresh?.metadata.uid === uid ? fresh : undefined;
 }
+
+/** Nothing is protected before a cluster exists, nor while it is parked. */
+const hasBudget = (cluster: EtcdCluster): boolean =>
+  wantsBudget(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
 
 /** Members behind TLS are not asked until we can: a failed handshake would be told as a member that does not answer. */
 const speaksPlainly = (cluster: EtcdCluster): boolean => cluster.spec.tls?.client === undefined;

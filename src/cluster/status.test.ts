@@ -225,6 +225,7 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
       'Progressing=True/Scaling',
       'Degraded=False/QuorumAvailable',
     ]);
+    expect(decide(grown(NOW - 1_000)).status.quorum).toEqual({ needed: 2, healthy: 2, margin: 0 });
   });
 
   test('counts as lost when it stays so', () => {

@@ -8,21 +8,19 @@ import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
-import { isHealthy, quorumOf } from './gate.ts';
-import { membersStatus, voterCount } from './members-status.ts';
+import { quorumOf } from './gate.ts';
+import { membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
   conflicts,
   desired,
   entriesOf,
-  entryOf,
   evidence,
   identity,
   isDormant,
   isLost,
   isReadyVoter,
   isStaying,
-  type MemberView,
   type Observed,
 } from './observed.ts';
 import { isExhausted } from './rules/repair.ts';
@@ -105,7 +103,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     why,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
-    serving: o.members.filter((m) => isReadyVoter(m) || hasJustBegun(o, m)).length,
+    serving: servingVoters(o),
     voters: voterCount(o),
     desired: desired(o),
     whole: isWhole(o),
@@ -122,17 +120,6 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     held: heldBack(o),
   };
 }
-
-/** So long may a kubelet take until it finds out that a Pod is ready. */
-const PROBED_WITHIN_MS = 15_000;
-
-/** Its etcd serves, and only its kubelet does not know it yet: a cluster that grows has not lost its quorum by it. */
-const hasJustBegun = (o: Observed, m: MemberView): boolean =>
-  isStaying(m) &&
-  entryOf(o, m)?.isLearner === false &&
-  isHealthy(o, m) &&
-  m.pod.is === 'present' &&
-  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
 
 const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'present');
 

@@ -112,6 +112,7 @@ const asking = faults('src/cluster/observe.ts', [
     '  if (!suspicious) return cached;\n',
     '  return cached;\n',
   ],
+  ['a question in every pass of a parked cluster', ' && cluster.status.observed?.replicas !== 0', ''],
   [
     'a cluster of the same name that is taken for the one that is gone',
     'return fresh?.metadata.uid === uid ? fresh : undefined;',
@@ -172,8 +173,10 @@ const acting = [
     ['a voter that is empty and counts', '{ learner: true }', '{ learner: false }'],
     ['a change that is made twice', 'repeatable: false', 'repeatable: true'],
     ["a change at somebody else's etcd", ', clusterId: idOf(call.clusterID) }', ' }'],
-    ['a lost answer to an addition that stops everything', "'peerURLExists', 'notFound'", "'notFound'"],
-    ['a member that is gone already, and is removed for ever', "'notFound', 'notLearner'", "'notLearner'"],
+    ['a lost answer to an addition that stops everything', "['peerURLExists', ", '['],
+    ['an addition that is repeated within a second, and stops everything', ", 'alreadyExists']", ']'],
+    ['a member that is gone already, and is removed for ever', "['notFound']", '[]'],
+    ['a member that votes already, and is promoted for ever', "['notLearner']", '[]'],
     ['a refusal that is taken for success', 'if (!answer.ok && !DONE', 'if (answer.ok && !DONE'],
     ['an alarm about space that goes instead', "alarm: 'corrupt' }", "alarm: 'noSpace' }"],
   ]),
@@ -207,12 +210,6 @@ const telling = [
       's.ready > 0',
     ],
     ['a cluster that is told to be available while no client is let through', 's.ready > 0 && s.serving', 's.serving'],
-    ['a learner that is told to be a part of the quorum', '  entryOf(o, m)?.isLearner === false &&\n', ''],
-    [
-      'a member that is never ready and is told to be a part of the quorum',
-      ' &&\n  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;',
-      ';',
-    ],
     ['a target that is told to be reached with a member too many', 'o.members.length === desired(o) &&\n', ''],
     ['a target that is told to be reached while a learner joins', '  voterCount(o) === desired(o) &&\n', ''],
     [
@@ -229,6 +226,17 @@ const telling = [
     ['a person who is not asked for help', "  if (s.exhausted) return yes('ReplacementsExhausted', s.why);\n", ''],
   ]),
   ...faults('src/cluster/members-status.ts', [
+    ['a learner that is told to be a part of the quorum', '  entryOf(o, m)?.isLearner === false &&\n', ''],
+    [
+      'a member that is never ready and is told to be a part of the quorum',
+      ' &&\n  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;',
+      ';',
+    ],
+    [
+      'a quorum that is told to be lost, because a new voter was not probed yet',
+      '[quorumOf(voters), servingVoters(o)]',
+      '[quorumOf(voters), o.members.filter(isReadyVoter).length]',
+    ],
     ['a leader of an old term that is told', 'b.term - a.term', 'a.term - b.term'],
     [
       'learners that are told to be a quorum',
