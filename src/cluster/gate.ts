@@ -19,11 +19,21 @@ const MAX_LAG = 5_000;
 
 const newest = (o: Observed): number => Math.max(0, ...o.members.map((m) => m.self?.applied ?? 0));
 
+/**
+ * Its data differs from what a quorum agrees on. An alarm alone does not say who is right, and of two halves nobody can
+ * tell; whoever does not answer is on neither side. Hashes are asked for only where corruption is reported.
+ */
+export function isCorrupt(o: Observed, m: MemberView): boolean {
+  const hashes = votersOf(o).map((entry) => memberOf(o, entry)?.self?.hash);
+  const agreed = hashes.find((hash) => hashes.filter((other) => other === hash).length >= quorumOf(hashes.length));
+  return agreed !== undefined && m.self?.hash !== undefined && m.self.hash !== agreed;
+}
+
 /** Answers, follows a leader, has the data and nothing against it. A full database serves on. */
 export function isHealthy(o: Observed, m: MemberView): boolean {
   const { self } = m;
   if (!self || self.leader === undefined || self.alarms.includes('CORRUPT')) return false;
-  return newest(o) - self.applied <= MAX_LAG;
+  return !isCorrupt(o, m) && newest(o) - self.applied <= MAX_LAG;
 }
 
 export const votersOf = (o: Observed): readonly EtcdMemberEntry[] => (entriesOf(o) ?? []).filter((e) => !e.isLearner);
@@ -52,10 +62,10 @@ const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
   return m !== undefined && isStaying(m);
 };
 
-/** It will not come back, or is to go and down: it gives nothing to a quorum, and without it the others need no more. */
+/** It will not come back, has other data, or is to go and down: it gives nothing to a quorum, and without it the others need no more. */
 const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
-  return m !== undefined && (evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m);
+  return m !== undefined && (evidence(m) !== undefined || isCorrupt(o, m) || !isStaying(m)) && !isHealthy(o, m);
 };
 
 /**

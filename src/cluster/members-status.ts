@@ -120,9 +120,15 @@ const hasJustBegun = (o: Observed, m: MemberView): boolean =>
   m.pod.is === 'present' &&
   o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
 
-/** Voters that are ready, and those that have just begun. */
+/** Clients are let through to it: ready, or on its way out and not gone yet. */
+export const isReached = (o: Observed, m: MemberView): boolean => {
+  const leaves = !isStaying(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
+  return isReadyVoter(m) || (leaves && m.pod.is === 'present' && m.pod.ready);
+};
+
+/** Voters that clients are let through to, and those that have just begun. */
 export const servingVoters = (o: Observed): number =>
-  o.members.filter((m) => isReadyVoter(m) || hasJustBegun(o, m)).length;
+  o.members.filter((m) => isReached(o, m) || hasJustBegun(o, m)).length;
 
 export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
 

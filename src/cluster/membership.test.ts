@@ -14,6 +14,7 @@ import {
   list,
   name,
   parked,
+  silent,
   stepsOf,
   up,
   url,
@@ -229,8 +230,38 @@ describe('the rule that answers', () => {
       [`remove ${name(2)}`],
     ],
     [
-      'all are being deleted: the data stays',
+      'all are being deleted: somebody else takes over their data first',
       world([{ leaving: true }, { leaving: true }, { leaving: true }]),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
+    [
+      'all are being deleted, and the newcomer has no object yet: it is waited for',
+      world([{ leaving: true }, { leaving: true }, { leaving: true }, awaited], { replicas: 3 }),
+      'startNext',
+      [`create ${name(4)}`],
+    ],
+    [
+      'all are being deleted, and the newcomer has the data: it votes',
+      world([{ leaving: true }, { leaving: true }, { leaving: true }, learner], { replicas: 3 }),
+      'promote',
+      [`promote ${name(4)}`],
+    ],
+    [
+      'all are being deleted, and the newcomer has taken over: they go',
+      withBudget(world([{ leaving: true }, { leaving: true }, { leaving: true }, up], { replicas: 3, leader: 4 }), 3),
+      'removeLeaving',
+      [`remove ${name(1)}`],
+    ],
+    [
+      'all are being deleted, and one of them is down: it goes before anybody comes',
+      world([{ leaving: true }, { leaving: true }, { leaving: true, down: true }]),
+      'removeLeaving',
+      [`remove ${name(3)}`],
+    ],
+    [
+      'all are being deleted, and etcd does not answer: nobody goes, and nobody comes',
+      world([{ leaving: true }, { leaving: true, down: true }, { leaving: true, down: true }], { etcd: silent }),
       'waitForMembers',
       [],
     ],
@@ -240,7 +271,12 @@ describe('the rule that answers', () => {
       'removeLeaving',
       [`remove ${name(3)}`],
     ],
-    ['the only voter stays', world([{ leaving: true }], { replicas: 1 }), 'waitForMembers', []],
+    [
+      'the only voter is being deleted: it stays until another one has its data',
+      world([{ leaving: true }], { replicas: 1 }),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
     [
       'members do not agree on a leader: nothing is taken away',
       {
@@ -372,13 +408,19 @@ describe('the rule that answers', () => {
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
     ],
     [
-      'woken: but not who is to go',
+      'woken: also who is to go, for its vote counts',
       {
         ...world([parked, { ...parked, leaving: true }], { replicas: 1, etcd: { is: 'notAsked' } }),
         budget: { is: 'absent' },
       },
       'wake',
-      [`patch ${name(1)} {"spec":{"dormant":null}}`],
+      [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
+    ],
+    [
+      'parked while a member is to go: its Pod goes as well',
+      withBudget(world([up, { leaving: true }], { replicas: 0 }), 2),
+      'park',
+      [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
       'one still sleeps: it is woken before anybody is added',

@@ -9,7 +9,7 @@ import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
 import { quorumOf } from './gate.ts';
-import { membersStatus, servingVoters, voterCount } from './members-status.ts';
+import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
   conflicts,
@@ -35,7 +35,9 @@ interface Situation {
   readonly formed: boolean;
   /** Voters that are ready, of all that vote, of all that are wanted. */
   readonly ready: number;
-  /** Those, and voters that have just begun. */
+  /** Clients are let through to somebody. */
+  readonly reached: boolean;
+  /** Voters that serve: also those that have just begun, or are to go. */
   readonly serving: number;
   readonly voters: number;
   readonly desired: number;
@@ -103,6 +105,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     why,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
+    reached: o.members.some((m) => isReached(o, m)),
     serving: servingVoters(o),
     voters: voterCount(o),
     desired: desired(o),
@@ -145,7 +148,7 @@ function heldBack(o: Observed): Situation['held'] {
 }
 
 /** Clients are let through to members that are ready only. */
-const isQuorate = (s: Situation): boolean => s.ready > 0 && s.serving >= quorumOf(s.voters);
+const isQuorate = (s: Situation): boolean => s.reached && s.serving >= quorumOf(s.voters);
 
 function available(s: Situation): Said {
   if (s.lost) return no('AllMembersLost', s.why);
@@ -155,7 +158,7 @@ function available(s: Situation): Said {
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
-  if (!s.served) return no('WaitingForSeed', s.why);
+  if (!s.served && !s.broken) return no('WaitingForSeed', s.why);
   return no('QuorumLost', `${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.why}`);
 }
 
@@ -187,7 +190,7 @@ function degraded(s: Situation): Said {
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
   const quorum = isQuorate(s);
-  if (!quorum && s.served) return yes('QuorumLost', s.why);
+  if (!quorum && (s.served || s.broken)) return yes('QuorumLost', s.why);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);

@@ -73,6 +73,8 @@ const fresh = (patch: Partial<Observed> = {}): Observed =>
   });
 const leaving = (patch: Partial<Observed> = {}): Observed =>
   world({ member: aMember({ status: joined, deleting: true }), ...patch });
+const forgotten: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
+const asleep = aMember({ status: joined, deleting: true, spec: { dormant: true } });
 const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
 
 const stepsOf = (o: Observed): readonly string[] =>
@@ -196,13 +198,56 @@ describe('the rule that answers', () => {
       'release',
       ['patch EtcdMember'],
     ],
-    ['it goes and was the only one', leaving(), 'release', ['patch EtcdMember']],
+    ['it goes and is the only one: its data stays until another one has it', leaving(), 'release', []],
     [
-      'it goes and etcd has forgotten it',
-      leaving({ peers: { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] } }),
+      'it goes and is the only one, and loses its Pod: it has to run for another one to take over',
+      leaving({ pod: absent }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
+    [
+      'it goes, was the only one, and its data is gone before',
+      leaving({ pod: absent, volume: absent }),
       'release',
       ['patch EtcdMember'],
     ],
+    [
+      'it goes, was the only one, and its volume is lost',
+      leaving({ pod: absent, volume: ours({ ...aVolume(), status: { phase: 'Lost' } }) }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'it goes, and its cluster was never begun: there is nothing to keep',
+      leaving({ member: aMember({ deleting: true }), cluster: aCluster({ status: LATCHED }) }),
+      'release',
+      ['patch EtcdMember'],
+    ],
+    [
+      'it goes while its cluster is parked: its Pod goes',
+      leaving({ member: asleep, peers: { is: 'silent', why: 'timeout' } }),
+      'park',
+      ['delete Pod'],
+    ],
+    [
+      'it goes while its cluster is parked, and another one still runs: its Pod goes',
+      leaving({ member: asleep, peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
+      'park',
+      ['delete Pod'],
+    ],
+    [
+      'it is the only one, and goes from a parked cluster: its Pod goes',
+      leaving({ member: asleep }),
+      'park',
+      ['delete Pod'],
+    ],
+    [
+      'it goes while its cluster is parked, and has no Pod any more',
+      leaving({ member: asleep, peers: { is: 'silent', why: 'timeout' }, pod: absent }),
+      'park',
+      [],
+    ],
+    ['it goes and etcd has forgotten it', leaving({ peers: forgotten }), 'release', ['patch EtcdMember']],
     [
       'it goes and etcd still counts it',
       leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
@@ -220,7 +265,11 @@ describe('the rule that answers', () => {
     ],
     [
       'it goes, and its volume is to stay',
-      leaving({ member: aMember({ status: joined, deleting: true, spec: retain }), volume: ours(untied) }),
+      leaving({
+        member: aMember({ status: joined, deleting: true, spec: retain }),
+        volume: ours(untied),
+        peers: forgotten,
+      }),
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
@@ -370,7 +419,10 @@ test.each<[string, Observed, string]>([
 
 test('letting go keeps the finalizers of others, and is void when the object has changed', () => {
   const [step] = decide(
-    leaving({ member: aMember({ deleting: true, finalizers: ['x/y', 'etcd-operator.cozystack.io/member-cleanup'] }) }),
+    leaving({
+      member: aMember({ deleting: true, finalizers: ['x/y', 'etcd-operator.cozystack.io/member-cleanup'] }),
+      peers: forgotten,
+    }),
   ).steps;
   expect(step).toMatchObject({
     do: 'patch',
@@ -389,7 +441,8 @@ test.each([
   'a volume that outlives %s has no owner, says why and since when, and is left alone when it has changed',
   (_what, cluster, why) => {
     const member = aMember({ status: joined, deleting: true, spec: retain });
-    expect(stepOf(world({ member, ...(cluster && { cluster }), volume: ours(versioned) }))).toMatchObject({
+    const going = world({ member, ...(cluster && { cluster }), volume: ours(versioned), peers: forgotten });
+    expect(stepOf(going)).toMatchObject({
       to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
       fields: {
         metadata: {

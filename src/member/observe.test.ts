@@ -50,6 +50,15 @@ test('before a Pod is made, the cluster is asked for anew: one that has formed m
   expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
 });
 
+test('before a member is let go, the cluster is asked for anew: it may have formed, and this be all of its data', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, FORMED);
+  hear(world.members, member(1, { deleting: true }, stored.metadata.uid));
+  hear(world.pods, podOf(1));
+  hear(world.clusters, { ...stored, status: LATCHED });
+  expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
+});
+
 test('a cluster of the same name is not the one that the member belongs to', async () => {
   const world = modelWorld();
   const { metadata } = await storedCluster(world, FORMED);

@@ -58,7 +58,7 @@ export async function observe(
   const node = await nodeOf(ports, held.is === 'ours' ? held.object : undefined, claim, signal);
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
   const [cluster, volumeOnNode, etcd, peers] = await Promise.all([
-    ownCluster(ports, member, held.is === 'absent', signal),
+    ownCluster(ports, member, held.is === 'absent' || member.metadata.deletionTimestamp !== undefined, signal),
     doubtful && claim ? isOnNode(ports, claim, signal) : false,
     held.is === 'ours' && member.spec.tls?.clientServerSecretRef === undefined
       ? askSelf(ports.etcd, member, held.object, signal)
@@ -131,20 +131,21 @@ async function isOnNode(ports: MemberPorts, claim: PersistentVolumeClaim, signal
 }
 
 /**
- * The cluster that controls this member. When a Pod is about to be made, a cached cluster without an id is not good enough:
- * a seed started as "new" although the cluster exists would be a second, empty cluster.
+ * The cluster that controls this member. When a Pod is about to be made, or the member let go, a cached cluster without an id
+ * is not good enough: a seed started as "new" although the cluster exists would be a second, empty cluster, and one that goes
+ * takes all of the data along.
  */
 async function ownCluster(
   ports: MemberPorts,
   member: EtcdMember,
-  aboutToMakePod: boolean,
+  idMatters: boolean,
   signal: AbortSignal,
 ): Promise<EtcdCluster | undefined> {
   const owner = controllerOf(member);
   if (owner?.kind !== etcdClusters.kind) return undefined;
   const ref = { namespace: member.metadata.namespace ?? '', name: owner.name };
   const cached = ports.clusters.get(refKey(ref));
-  const doubtful = cached?.metadata.uid !== owner.uid || (aboutToMakePod && cached.status?.clusterID === undefined);
+  const doubtful = cached?.metadata.uid !== owner.uid || (idMatters && cached.status?.clusterID === undefined);
   const resource: Resource<EtcdCluster> = etcdClusters;
   const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
   return cluster?.metadata.uid === owner.uid ? cluster : undefined;

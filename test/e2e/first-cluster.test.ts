@@ -53,22 +53,24 @@ describe('a single-member cluster', () => {
     });
   });
 
-  test('is not formed a second time when its only member is deleted', async () => {
+  test('keeps its data when its only member is deleted: another one takes over', async () => {
     const tenant = await aTenant();
     await tenant.create('lost');
     const before = await tenant.available('lost');
+    await tenant.etcdctl('lost', 'put', 'kept', 'yes');
     const [member] = await tenant.list(MEMBER_KIND);
     const name = member?.metadata.name ?? '';
     await expect(tenant.kubectl('delete', MEMBER_KIND, name)).rejects.toThrow(/allow-deletion/);
     await tenant.kubectl('annotate', MEMBER_KIND, name, 'etcd-operator.cozystack.io/allow-deletion=true');
     await tenant.kubectl('delete', MEMBER_KIND, name, '--wait=true');
 
-    await becomes('the loss to be told', async () => {
+    await becomes('another member to be there alone', async () => {
       const cluster = await tenant.get(KIND, 'lost');
-      expect(conditionOf(cluster, 'Available')).toMatchObject({ status: 'False', reason: 'AllMembersLost' });
+      expect(conditionOf(cluster, 'Progressing')).toMatchObject({ status: 'False', reason: 'Reconciled' });
       expect(cluster.status?.clusterID).toBe(before.status?.clusterID);
+      expect((await tenant.list(MEMBER_KIND)).map((m) => m.metadata.name === name)).toEqual([false]);
     });
-    expect(await tenant.list(MEMBER_KIND)).toEqual([]);
+    expect(await tenant.etcdctl('lost', 'get', 'kept', '--print-value-only')).toBe('yes');
   });
 });
 

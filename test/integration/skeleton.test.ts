@@ -1,7 +1,7 @@
 /** The whole slice with real servers: a user's EtcdCluster becomes an etcd that takes writes, and goes without a trace. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../src/api/names.ts';
-import type { Resource } from '../../src/kube/object.ts';
+import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { events, persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
 import { type Child, eventually, pause } from '../support/processes.ts';
@@ -182,26 +182,53 @@ describe('trouble', () => {
     await available(namespace, 'db');
   });
 
-  test('a member that is deleted after the bootstrap is a loss, not a reason for a second cluster', async () => {
+  test('the only member goes when somebody deletes it, and its data stays: another one takes over first', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db');
     const { clusterID } = (await available(namespace, 'db')).status ?? {};
     const [member] = await world.list(members, namespace);
-    await world.admin.delete(
-      members,
-      { namespace, name: member?.metadata.name ?? '' },
-      { uid: member?.metadata.uid ?? '' },
+    const name = member?.metadata.name ?? '';
+    await world.etcd.put(ask(namespace, name), 'k', 'kept');
+    await world.admin.delete(members, { namespace, name }, { uid: member?.metadata.uid ?? '' });
+    const heir = await eventually('another member alone', async () => {
+      const [only, ...others] = await world.list(members, namespace);
+      const ready = only?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
+      return others.length === 0 && only?.metadata.name !== name && ready ? only?.metadata.name : undefined;
+    });
+    const cluster = await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+    expect(cluster.status?.clusterID).toBe(clusterID);
+    expect(await world.etcd.get(ask(namespace, heir), 'k')).toEqual({ ok: true, value: 'kept' });
+    const told = (await world.list(events, namespace)).map((event) => event.reason);
+    expect(told).toContain('AllMembersDeleted');
+    expect(told).not.toContain('QuorumLost');
+  });
+
+  test('the only member has lost its volume and is deleted: a loss, not a reason for a second cluster', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db');
+    const { clusterID } = (await available(namespace, 'db')).status ?? {};
+    const [claim] = await world.list(persistentVolumeClaims, namespace);
+    const [member] = await world.list(members, namespace);
+    const remove = (kind: Resource, object: KubeObject | undefined) =>
+      world.admin.delete(kind, { namespace, name: object?.metadata.name ?? '' }, { uid: object?.metadata.uid ?? '' });
+    await remove(persistentVolumeClaims, claim);
+    await remove(pods, (await world.list(pods, namespace))[0]);
+    await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
+    await remove(members, member);
+    await eventually('it to be gone', async () =>
+      (await world.list(members, namespace)).length === 0 ? true : undefined,
     );
+    await pause(2_000);
     const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
     expect(cluster.status?.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`)).toEqual([
       'Available=False/AllMembersLost',
       'Progressing=False/AllMembersLost',
       'Degraded=True/AllMembersLost',
     ]);
-    await pause(2_000);
     expect(await world.list(members, namespace)).toEqual([]);
-    expect((await world.admin.get(clusters, { namespace, name: 'db' }))?.status?.clusterID).toBe(clusterID);
+    expect(cluster.status?.clusterID).toBe(clusterID);
   });
 
   test('data in memory that is lost with its Pod is reported, not begun again', async () => {

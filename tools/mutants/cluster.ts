@@ -27,14 +27,32 @@ const gate = faults('src/cluster/gate.ts', [
   ],
   [
     'a member that is only down and goes while others are',
-    '(evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m)',
+    '(evidence(m) !== undefined || isCorrupt(o, m) || !isStaying(m)) && !isHealthy(o, m)',
     '!isHealthy(o, m)',
   ],
   [
     'a member that has come back and goes while others are down',
-    '(evidence(m) !== undefined || !isStaying(m)) && !isHealthy(o, m)',
-    'evidence(m) !== undefined',
+    '(evidence(m) !== undefined || isCorrupt(o, m) || !isStaying(m)) && !isHealthy(o, m)',
+    'evidence(m) !== undefined || isCorrupt(o, m)',
   ],
+  ['a corrupt member that stays while another is down', ' || isCorrupt(o, m) || !isStaying(m)', ' || !isStaying(m)'],
+  [
+    'the one that is right, replaced by two that were not asked',
+    'agreed !== undefined && m.self?.hash !== undefined && m.self.hash',
+    'm.self?.hash !== undefined && m.self.hash',
+  ],
+  ['a member that is not asked and counts as corrupt', ' && m.self?.hash !== undefined', ''],
+  [
+    'one of two that is replaced, and nobody knows which is right',
+    'filter((other) => other === hash).length >= quorumOf(hashes.length)',
+    'filter((other) => other === hash).length >= quorumOf(hashes.length) - 1',
+  ],
+  [
+    'a learner that is believed about the data',
+    'votersOf(o).map((entry) => memberOf(o, entry)?.self?.hash)',
+    '(entriesOf(o) ?? []).map((entry) => memberOf(o, entry)?.self?.hash)',
+  ],
+  ['a member that differs from a quorum and counts as healthy', 'return !isCorrupt(o, m) && newest', 'return newest'],
   ['learners that count as a quorum', 'filter((e) => !e.isLearner)', 'filter(() => true)'],
   [
     'the data that goes with the last of members that are all deleted',
@@ -206,10 +224,15 @@ const telling = [
   ...faults('src/cluster/status.ts', [
     [
       'a cluster that is told to be available without a quorum',
-      's.ready > 0 && s.serving >= quorumOf(s.voters)',
-      's.ready > 0',
+      's.reached && s.serving >= quorumOf(s.voters)',
+      's.reached',
     ],
-    ['a cluster that is told to be available while no client is let through', 's.ready > 0 && s.serving', 's.serving'],
+    ['a cluster that is told to be available while no client is let through', 's.reached && s.serving', 's.serving'],
+    [
+      'a loss before the cluster ever served that is told as a beginning',
+      'if (!s.served && !s.broken) return no',
+      'if (!s.served) return no',
+    ],
     ['a target that is told to be reached with a member too many', 'o.members.length === desired(o) &&\n', ''],
     ['a target that is told to be reached while a learner joins', '  voterCount(o) === desired(o) &&\n', ''],
     [

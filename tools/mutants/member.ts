@@ -44,13 +44,25 @@ const leaving = faults('src/member/rules/leaving.ts', [
   ['a member that is let go before it started, while etcd lists its address', ' || m.peerURLs.includes(url)', ''],
   [
     'a quorum that is lost with the Pod of a member that goes',
-    '      if (known && mustRun(o)) return undefined;\n',
+    '      if (known && hasToBeSeenTo(o)) return undefined;\n',
     '',
   ],
+  ['a Pod that runs on in a parked cluster, because its member is to go', '  if (isDormant(o)) return true;\n', ''],
   [
     'a Pod without its data for a member that goes',
-    "hasJoined(o) && o.volume.is === 'ours' && (o.pod",
-    'hasJoined(o) && (o.pod',
+    "hasJoined(o) && o.volume.is === 'ours' && lacksPod",
+    'hasJoined(o) && lacksPod',
+  ],
+  [
+    'the last copy of the data that goes with its member',
+    'if (!isLastCopy(o)) return letGo',
+    'if (o.now > 0) return letGo',
+  ],
+  ['a member without data that is kept for ever', ' && reason !== EVIDENCE.dataLost', ''],
+  [
+    'a seed that never served and is kept for ever',
+    'return isClusterFormed(o) && hasJoined(o) && reason',
+    'return reason',
   ],
   [
     'a volume of a seed that never joined, in the way of the next',
@@ -144,8 +156,13 @@ const facts = [
     ],
     [
       'a second, empty cluster, because the cache has no id yet',
-      ' || (aboutToMakePod && cached.status?.clusterID === undefined)',
+      ' || (idMatters && cached.status?.clusterID === undefined)',
       '',
+    ],
+    [
+      'the only copy of the data that goes, because the cache has no id yet',
+      "held.is === 'absent' || member.metadata.deletionTimestamp !== undefined, signal",
+      "held.is === 'absent', signal",
     ],
     [
       'a cluster of the same name that is taken for the owner',

@@ -138,6 +138,6 @@ export function waitForSeed(o: Observed): Answered {
 
 /** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned. */
 const said = (seed: MemberView): string => {
-  const message = readyCondition(seed.object)?.message ?? '';
-  return message.includes('; ') ? ` (${message})` : '';
+  const { reason = '', message = '' } = readyCondition(seed.object) ?? {};
+  return message.includes('; ') || reason === 'NameConflict' ? ` (${message})` : '';
 };

@@ -118,6 +118,15 @@ const room = (o: Observed): number =>
 const TAKES_LONG_MS = 15_000;
 const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > TAKES_LONG_MS;
 
+const isLeaving = (m: MemberView | undefined): boolean => m !== undefined && !isStaying(m);
+
+/** Somebody deleted all that vote. What they have must not go with the last of them: a newcomer takes over first. */
+const needsHeir = (o: Observed): boolean =>
+  votersOf(o).length > 0 && votersOf(o).every((entry) => isLeaving(memberOf(o, entry)));
+
+/** So many may be on etcd's list. */
+export const mostMembers = (o: Observed): number => (needsHeir(o) ? votersOf(o).length + 1 : desired(o));
+
 /**
  * One joins just behind the other. The next is added when the one before it has begun to serve: before that, it would still
  * compare its list with etcd's, look up every name on it, and wait for the one that is not there yet. And before that one is
@@ -125,16 +134,20 @@ const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > TAKES_LON
  */
 export function addLearner(o: Observed): Answered {
   const entries = entriesOf(o);
-  if (!entries || entries.length >= desired(o) || isFull(o) || joining(o).length > 0) return undefined;
-  if (o.members.some((m) => !isStaying(m))) return undefined;
+  if (!entries || entries.length >= mostMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
+  if (o.members.some(isLeaving) && !needsHeir(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   // Refused a moment ago, and there is one that can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
   const { name, namespace } = identity(o.cluster);
   const joiner = nextName(o);
+  const why = needsHeir(o)
+    ? `all members that vote are being deleted: ${joiner} takes over their data before they go. To delete the data, delete EtcdCluster ${name}`
+    : `${entries.length} of ${desired(o)} members: adding ${joiner}`;
   return {
-    why: `${entries.length} of ${desired(o)} members: adding ${joiner}`,
+    why,
     steps: [change(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace) }, joiner)],
+    ...(needsHeir(o) && { notice: { type: 'Warning', reason: 'AllMembersDeleted', note: why } }),
   };
 }
 

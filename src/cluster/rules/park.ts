@@ -21,10 +21,13 @@ export function neverBegun(o: Observed): Answered {
     : { why, steps: begun.map((m) => ({ do: 'delete', what: seen('EtcdMember', m.object) })) };
 }
 
-/** All Pods go, every volume and every id stays: no member has to be filled again on waking. */
+/**
+ * All Pods go, every volume and every id stays: no member has to be filled again on waking. Also of those that are to go: etcd
+ * cannot be asked to forget them before it runs again.
+ */
 export function park(o: Observed): Answered {
   if (!isFormed(o) || desired(o) > 0) return undefined;
-  const awake = o.members.filter((m) => isStaying(m) && !isDormant(m));
+  const awake = o.members.filter((m) => !isDormant(m));
   if (awake.length > 0)
     return { why: `parking ${awake.map(nameOf).join(', ')}`, steps: awake.map((m) => turn(m, true)) };
   const going = o.members.filter((m) => m.pod.is === 'present');
@@ -36,9 +39,9 @@ export function park(o: Observed): Answered {
   };
 }
 
-/** All wake, also those that are too many now: their data is needed for a quorum. */
+/** All wake, also those that are too many now, or are to go: their data is needed for a quorum. */
 export function wake(o: Observed): Answered {
-  const asleep = o.members.filter((m) => isStaying(m) && isDormant(m));
+  const asleep = o.members.filter(isDormant);
   return asleep.length === 0
     ? undefined
     : { why: `waking ${asleep.map(nameOf).join(', ')}`, steps: asleep.map((m) => turn(m, false)) };

@@ -4,7 +4,7 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { iso } from '../../lib/time.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { change } from '../changes.ts';
-import { healthyVoters, isHealthy, mayNotGo } from '../gate.ts';
+import { healthyVoters, isCorrupt, isHealthy, mayNotGo } from '../gate.ts';
 import {
   createdAt,
   entriesOf,
@@ -58,20 +58,16 @@ export const replacing = (
   notice: { type: 'Warning', reason: 'ReplacingMember', note: why },
 });
 
-/** Its data differs from that of all others, which agree. An alarm alone does not say who is right. */
-function isCorrupt(o: Observed, m: MemberView): boolean {
-  if (!m.self?.alarms.includes('CORRUPT') || m.self.hash === undefined) return false;
-  const others = o.members.filter((other) => other !== m && entryOf(o, other)?.isLearner === false);
-  const hashes = new Set(others.map((other) => other.self?.hash));
-  return others.length >= 2 && hashes.size === 1 && !hashes.has(undefined) && !hashes.has(m.self.hash);
+function trouble(m: MemberView): string | undefined {
+  const found = evidence(m);
+  return found && `${nameOf(m)} (${found.reason}): ${found.message}`;
 }
 
 /** A member that will not come back, and why. One that is healthy in this very moment has come back. */
 export function lossOf(o: Observed, m: MemberView): string | undefined {
   if (!isStaying(m) || entryOf(o, m) === undefined || isHealthy(o, m)) return undefined;
-  if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from that of the others, which agree`;
-  const found = evidence(m);
-  return found && `${nameOf(m)} (${found.reason}): ${found.message}`;
+  if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from that of a quorum, which agrees`;
+  return trouble(m);
 }
 
 /** Why a loss is not made good now; `undefined` when it is, or can be. */
@@ -80,12 +76,16 @@ const heldUp = (o: Observed, m: MemberView): string | undefined => {
   return entry && (mayNotGo(o, entry) ?? mayReplace(o, m));
 };
 
+const UNANSWERED =
+  'etcd does not answer. Bring back what is missing; if that is not possible and the data is not needed, delete this EtcdCluster and create it again';
+
 /** What is lost and waits, as sentences for people. */
 export const waitingLosses = (o: Observed): readonly string[] =>
   o.members.flatMap((m) => {
-    const loss = lossOf(o, m);
+    const listed = entriesOf(o) !== undefined;
+    const loss = listed ? lossOf(o, m) : trouble(m);
     if (loss === undefined) return [];
-    const why = entriesOf(o) ? heldUp(o, m) : 'etcd does not answer';
+    const why = listed ? heldUp(o, m) : UNANSWERED;
     return [why === undefined ? loss : `${loss}; it is not replaced now: ${why}`];
   });
 

@@ -77,6 +77,8 @@ export const waitForMembers = (o: Observed): Answered => {
 
 function goingBecause(o: Observed, m: MemberView): string {
   const entry = entryOf(o, m);
+  if (!entriesOf(o))
+    return 'being deleted, but etcd does not answer, and only etcd can let it go. If the data is not needed, delete the EtcdCluster';
   const closed = entry && mayNotGo(o, entry);
   return closed === undefined ? 'being deleted' : `being deleted, but etcd cannot let it go now: ${closed}`;
 }

@@ -19,7 +19,7 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
-import { isAwaited } from './grow.ts';
+import { isAwaited, mostMembers } from './grow.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -54,7 +54,7 @@ export function removeStranger(o: Observed): Answered {
   const domain = `.${headlessServiceName(name)}.${namespace}.svc`;
   for (const entry of entries) {
     if (memberOf(o, entry)) continue;
-    if (isAwaited(o, entry) && entries.length <= desired(o)) continue;
+    if (isAwaited(o, entry) && entries.length <= mostMembers(o)) continue;
     // A voter under an address that we never gave out is somebody's, and may be alive.
     if (!entry.isLearner && !entry.peerURLs.some((url) => url.includes(domain))) continue;
     const answer = takeOut(o, entry, `etcd counts ${nameIn(entry)}, which has no EtcdMember`);

@@ -1,9 +1,19 @@
 /** Rules for a member that goes, or whose cluster is gone. */
-import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
 import { MEMBER_FINALIZER, peerURL, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { hasJoined, isClusterGoing, isDeleting, names, type Observed, retains } from '../observed.ts';
+import { provenLoss } from '../evidence.ts';
+import {
+  hasJoined,
+  isClusterFormed,
+  isClusterGoing,
+  isDeleting,
+  isDormant,
+  names,
+  type Observed,
+  retains,
+} from '../observed.ts';
 
 type Answered = Answer<EtcdMemberStatus> | undefined;
 const RETRY_MS = 1_000;
@@ -38,9 +48,21 @@ const letGo = (o: Observed, why: string): Answered => ({
   ],
 });
 
-/** As long as etcd counts its vote, it may be the one that decides: a Pod that it loses meanwhile is made again. */
-const mustRun = (o: Observed): boolean =>
-  hasJoined(o) && o.volume.is === 'ours' && (o.pod.is === 'absent' || (o.pod.is === 'ours' && isPodOver(o.pod.object)));
+/**
+ * As long as etcd counts its vote, it may be the one that decides: a Pod that it loses meanwhile is made again. One that is
+ * parked goes on with that: it leaves when it is awake.
+ */
+const hasToBeSeenTo = (o: Observed): boolean => {
+  if (isDormant(o)) return true;
+  const lacksPod = o.pod.is === 'absent' || (o.pod.is === 'ours' && isPodOver(o.pod.object));
+  return hasJoined(o) && o.volume.is === 'ours' && lacksPod;
+};
+
+/** Nobody else has what was acknowledged. From a damaged volume, people may still get something. */
+const isLastCopy = (o: Observed): boolean => {
+  const reason = provenLoss(o)?.reason;
+  return isClusterFormed(o) && hasJoined(o) && reason !== EVIDENCE.dataLost && reason !== EVIDENCE.volumeLost;
+};
 
 /** The object stays until etcd has no such member any more: otherwise the cluster would wait for its vote for ever. */
 export function release(o: Observed): Answered {
@@ -50,9 +72,11 @@ export function release(o: Observed): Answered {
   if (isClusterGoing(o)) return letGo(o, 'the cluster is deleted as a whole');
   switch (o.peers.is) {
     case 'none':
-      return letGo(o, 'it is the only member: there is nobody to remove it from');
+      if (!isLastCopy(o)) return letGo(o, 'it is the only member: there is nobody to remove it from');
+      if (hasToBeSeenTo(o)) return undefined;
+      return { why: 'it is the only member, and has the only copy of the data: another one has to take over first' };
     case 'silent':
-      if (mustRun(o)) return undefined;
+      if (hasToBeSeenTo(o)) return undefined;
       return {
         why: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
         wakeAfter: RETRY_MS,
@@ -62,7 +86,7 @@ export function release(o: Observed): Answered {
       const url = peerURL(name, o.member.spec.clusterName, namespace); // one that never started has no name there
       const id = o.member.status?.memberID;
       const known = o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url));
-      if (known && mustRun(o)) return undefined;
+      if (known && hasToBeSeenTo(o)) return undefined;
       return known
         ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
         : letGo(o, 'etcd has no such member any more');
