@@ -4,7 +4,7 @@
  */
 import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
-import { CLUSTER_LABEL, hexId, MEMBER_UID_ANNOTATION, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
+import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
@@ -142,23 +142,16 @@ const idsOf = (world: World): Map<string, bigint> => {
 export const noVolumeOfAMember: Always = (scene) => {
   const { world } = scene;
   const group = groupOf(world);
-  // Before there is an id, nothing was ever kept for anybody.
-  if (!group || isGoing(scene) || world.cluster?.status?.clusterID === undefined) return undefined;
+  // Before clients could reach it, nothing was ever kept for anybody.
+  if (!group || isGoing(scene) || scene.servedAt === undefined) return undefined;
   for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
     const { uid = '', name = '' } = claim.metadata;
-    if (!isDeleting(claim) || scene.deletedByPerson.has(uid) || isOnlyMemberTaken(scene, group, claim)) continue;
+    if (!isDeleting(claim) || scene.deletedByPerson.has(uid)) continue;
     const id = world.volumes.of(uid)?.disk?.id;
     if (id !== undefined && group.members.has(id)) return `claim ${name} is deleted, and etcd still counts its member`;
   }
   return undefined;
 };
-
-/** A person deleted the only member: there is nobody to remove it from, and nothing to wait for. */
-const isOnlyMemberTaken = ({ deletedByPerson }: Scene, group: Group, { metadata }: KubeObject): boolean =>
-  voters(group).length === 1 &&
-  [...(metadata.ownerReferences ?? []).map(({ uid }) => uid), metadata.annotations?.[MEMBER_UID_ANNOTATION] ?? ''].some(
-    (uid) => deletedByPerson.has(uid),
-  );
 
 /** With `deletionPolicy: Retain` no volume with data goes, unless a person takes it. */
 export const retainedVolumesStay: Always = ({ world, retains, servedAt, deletedByPerson }) => {

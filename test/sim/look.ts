@@ -1,14 +1,20 @@
-/** A look at a few worlds, always the same, for whoever wants to know soon whether something is broken: the first sentence. */
-import fc from 'fast-check';
+/** A look at some worlds, always the same, for whoever wants to know soon whether something is broken: the first sentence. */
 import { run } from './run.ts';
-import { SCOPE } from './scope.ts';
-import { scripts } from './script.ts';
+import { search } from './search.ts';
 
-const WORLDS = 60;
+const STEPS = Number(process.env['STEPS'] ?? 90_000);
 
-for (const script of fc.sample(scripts(SCOPE), { numRuns: WORLDS, seed: 1 })) {
-  const { broken } = await run(script);
-  if (broken === undefined) continue;
-  process.stdout.write(`${broken}\n`);
+let looked = 0;
+const found = await search({
+  seed: 1,
+  steps: STEPS,
+  shrink: false,
+  seen: ({ steps }) => {
+    looked += steps;
+  },
+});
+if (found) {
+  const { broken } = await run(found.script);
+  process.stdout.write(`${broken} (after ${looked} steps)\n`);
   process.exit(1);
 }

@@ -1,15 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Outcome, run } from './run.ts';
-import { MUST_HAPPEN, SCOPE } from './scope.ts';
-import { type Script, scripts } from './script.ts';
+import { MUST_HAPPEN } from './scope.ts';
+import { type Found, search } from './search.ts';
 
 /** The same worlds in every run, so that a change is judged by what it changes; another seed looks elsewhere. */
 const SEED = Number(process.env['SEED'] ?? 1);
 const STEPS = Number(process.env['STEPS'] ?? 1_000_000);
-const AT_ONCE = 100;
 const KEPT = join(import.meta.dirname, '../../.cache/sim');
 
 interface Sum {
@@ -33,7 +31,7 @@ const table = ({ steps, runs, virtualMs, tally }: Sum): string =>
   ].join('\n');
 
 /** Tells the whole story of the smallest script that still breaks, and keeps it for a replay. */
-async function fail(script: Script, seed: number): Promise<never> {
+async function fail({ script, seed }: Found): Promise<never> {
   const { broken, story } = await run(script, true);
   mkdirSync(KEPT, { recursive: true });
   const file = join(KEPT, `${broken?.split(':')[0] ?? 'unknown'}-${script.seed}.json`);
@@ -43,15 +41,8 @@ async function fail(script: Script, seed: number): Promise<never> {
 
 test(`whatever befalls it, the operator breaks no promise and comes to rest (seed ${SEED})`, async () => {
   const sum: Sum = { steps: 0, runs: 0, virtualMs: 0, tally: new Map() };
-  for (let seed = SEED; sum.steps < STEPS; seed++) {
-    const property = fc.asyncProperty(scripts(SCOPE), async (script) => {
-      const outcome = await run(script);
-      add(sum, outcome);
-      return outcome.broken === undefined;
-    });
-    const result = await fc.check(property, { seed, numRuns: AT_ONCE });
-    if (result.counterexample) await fail(result.counterexample[0], seed);
-  }
+  const found = await search({ seed: SEED, steps: STEPS, shrink: true, seen: (outcome) => add(sum, outcome) });
+  if (found) await fail(found);
   process.stdout.write(`${table(sum)}\n`);
   expect(MUST_HAPPEN.filter((kind) => !sum.tally.has(kind))).toEqual([]);
 }, 1_800_000);

@@ -14,7 +14,7 @@ type Unnamed = typeof UNNAMED;
 const TOLD_MS = 10_000;
 
 /** Why the world is not at rest yet; nothing when it is. */
-export function unrest({ world, edited, retains, servedAt }: Scene): Wrong {
+export function unrest({ world, edited, retains }: Scene): Wrong {
   const { cluster } = world;
   if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
@@ -24,7 +24,7 @@ export function unrest({ world, edited, retains, servedAt }: Scene): Wrong {
   const { progressDeadline } = cluster.status ?? {};
   if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - TOLD_MS)
     return 'a deadline is still to pass';
-  const named = namedEnd(world, servedAt !== undefined, said);
+  const named = namedEnd(world, said);
   if (named !== UNNAMED) return named;
   // Who is to leave a parked cluster leaves when it wakes: there is nobody to ask before that.
   if (leaving.length > 0 && cluster.spec.replicas !== 0)
@@ -33,7 +33,7 @@ export function unrest({ world, edited, retains, servedAt }: Scene): Wrong {
 }
 
 /** States that end the operator's work and ask for a person: each must be true. */
-function namedEnd(world: World, served: boolean, said: (type: string) => Condition | undefined): Wrong | Unnamed {
+function namedEnd(world: World, said: (type: string) => Condition | undefined): Wrong | Unnamed {
   const group = groupOf(world);
   const available = said('Available');
   if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
@@ -43,10 +43,6 @@ function namedEnd(world: World, served: boolean, said: (type: string) => Conditi
       ? undefined
       : `${available.reason}, although the data of a quorum is there`;
   }
-  const late = ['DeadlineExceeded', 'BootstrapFailed'].includes(said('Progressing')?.reason ?? '');
-  if (late && group && intactVoters(world, group) < needed(group)) return undefined;
-  // A cluster that never served says that it waits for its members, and what is wrong with them.
-  if (available?.status === 'False' && !served && group && intactVoters(world, group) < needed(group)) return undefined;
   if (said('Progressing')?.reason === 'ReplacementsExhausted') return undefined;
   return UNNAMED;
 }
@@ -84,10 +80,8 @@ function notAsAsked(world: World, edited: boolean, said: (type: string) => Condi
 function notParked(world: World, said: (type: string) => Condition | undefined): Wrong {
   const group = groupOf(world);
   const members = membersOf(world);
-  const staying = world.ground.api
-    .peek(pods)
-    .filter(({ metadata }) => !members.some((m) => isDeleting(m) && m.metadata.name === metadata.name));
-  if (staying.length > 0) return `${staying.length} Pods are left of a parked cluster`;
+  const left = world.ground.api.peek(pods);
+  if (left.length > 0) return `${left.length} Pods are left of a parked cluster`;
   if (said('Available')?.status === 'True') return 'a parked cluster is told to be available';
   const formed = world.cluster?.status?.clusterID !== undefined;
   return group && formed && members.length < voters(group).length ? 'a parked cluster has lost members' : undefined;

@@ -20,6 +20,7 @@ export const SCOPE: Scope = {
     'wipe',
     'damage',
     'fill',
+    'corrupt',
     'loseVolume',
     'nodeOff',
     'nodeCutOff',
@@ -28,6 +29,7 @@ export const SCOPE: Scope = {
     'isolate',
     'slowLearner',
     'deleteMember',
+    'deleteAllMembers',
     'deleteClaim',
     'deleteService',
     'deleteBudget',
@@ -58,4 +60,5 @@ export const MUST_HAPPEN: readonly string[] = [
   'etcd: lostRequest',
   'etcd: lostAnswer',
   'etcd: disconnected',
+  'alarm: corrupt',
 ];

@@ -44,6 +44,7 @@ const ACTIONS = {
   isolate: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
   slowLearner: { ms: fc.integer({ min: 1_000, max: 60_000 }) },
   deleteMember: { n: fc.nat(20) },
+  deleteAllMembers: {},
   deleteClaim: { n: fc.nat(20) },
   deleteService: { which: fc.constantFrom('headless', 'client') },
   deleteBudget: {},

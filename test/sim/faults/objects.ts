@@ -11,7 +11,7 @@ import {
 } from '../../../src/api/names.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
-import { groupOf, isDeleting, membersOf } from '../world/facts.ts';
+import { isDeleting, membersOf } from '../world/facts.ts';
 import { NAMESPACE, refTo } from '../world/ground.ts';
 import type { Run } from '../world/pod-run.ts';
 import { CLUSTER, type World } from '../world/world.ts';
@@ -23,7 +23,6 @@ function remove({ scene, world }: Stage, resource: Resource, object: KubeObject 
   if (!object || isDeleting(object)) return false;
   const { uid = '' } = object.metadata;
   scene.deletedByPerson.add(uid);
-  if (resource.kind === 'EtcdMember' && groupOf(world)?.members.size === 1) scene.dataExcused = true;
   world.ground.write((api) => api.delete(resource, refTo(object), { uid }));
   return true;
 }
@@ -83,6 +82,7 @@ type Kinds =
   | 'deleteAllPods'
   | 'evictPod'
   | 'deleteMember'
+  | 'deleteAllMembers'
   | 'deleteClaim'
   | 'deleteService'
   | 'deleteBudget'
@@ -104,6 +104,10 @@ export const objectDeeds: Deeds<Kinds> = {
     return pod !== undefined;
   },
   deleteMember: (stage, { n }) => remove(stage, etcdMembers, chosen(membersOf(stage.world), n)),
+  deleteAllMembers: (stage) =>
+    membersOf(stage.world)
+      .map((member) => remove(stage, etcdMembers, member))
+      .includes(true),
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   deleteService: (stage, { which }) =>

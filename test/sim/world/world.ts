@@ -134,6 +134,7 @@ export class World {
     this.#collecting = true;
     this.ground.soon(50, 3_000, () => {
       this.#collecting = false;
+      this.ground.api.countDisruptions();
       void this.ground.api.collectGarbage().then((some) => {
         if (some) this.ground.changedAt = this.ground.timeline.now;
       });

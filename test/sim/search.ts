@@ -1,0 +1,37 @@
+/** Looks for a world in which a promise is broken. The same seed looks at the same worlds. */
+import fc from 'fast-check';
+import { type Outcome, run } from './run.ts';
+import { SCOPE } from './scope.ts';
+import { type Script, scripts } from './script.ts';
+
+const AT_ONCE = 100;
+
+export interface Search {
+  readonly seed: number;
+  /** It ends when so much has happened in all worlds together. */
+  readonly steps: number;
+  /** Whether the first world that breaks is made small. */
+  readonly shrink: boolean;
+  readonly seen?: (outcome: Outcome) => void;
+}
+
+export interface Found {
+  readonly script: Script;
+  readonly seed: number;
+}
+
+export async function search({ seed: first, steps, shrink, seen }: Search): Promise<Found | undefined> {
+  let done = 0;
+  for (let seed = first; done < steps; seed++) {
+    const property = fc.asyncProperty(scripts(SCOPE), async (script) => {
+      if (done >= steps && !shrink) return true;
+      const outcome = await run(script);
+      done += outcome.steps;
+      seen?.(outcome);
+      return outcome.broken === undefined;
+    });
+    const { counterexample } = await fc.check(property, { seed, numRuns: AT_ONCE, endOnFailure: !shrink });
+    if (counterexample) return { script: counterexample[0], seed };
+  }
+  return undefined;
+}
