@@ -23,7 +23,16 @@ export default defineConfig({
         },
       },
       // Journeys mostly wait for Pods: two cores are enough for several side by side.
-      { test: { name: 'e2e', include: [testFiles.e2e], exclude: [e2eAlone], maxWorkers: 3, ...e2e } },
+      {
+        test: {
+          name: 'e2e',
+          include: [testFiles.e2e],
+          exclude: [e2eAlone],
+          setupFiles: 'test/e2e/operator-dies.ts',
+          maxWorkers: 3,
+          ...e2e,
+        },
+      },
       {
         test: {
           name: 'e2e-alone',

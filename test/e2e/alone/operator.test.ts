@@ -1,28 +1,12 @@
 /** What users notice of the operator itself: it may die at any moment, and an idle one writes nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { crash } from '../../../local/faults.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
 import { LEASE_NAME } from '../../../src/api/names.ts';
 import { aTenant, becomes, MEMBER_KIND, testCluster } from '../../support/journey.ts';
+import { IN_NAMESPACE, killOperator, operatorPods } from '../../support/operator.ts';
 import { atRest, quiet, settled } from '../../support/rest.ts';
 import { aServingCluster, IN_MEMORY } from '../../support/serving.ts';
-
-const IN_NAMESPACE = ['-n', OPERATOR_NAMESPACE];
-const operatorPods = async (): Promise<readonly string[]> => {
-  const cluster = await testCluster();
-  return (await cluster.kubectl([...IN_NAMESPACE, 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}'])).split(
-    ' ',
-  );
-};
-/** A process that is killed in the middle of whatever it does. Its Pod goes too: kubelet would wait longer and longer. */
-async function killOperator(pod?: string): Promise<void> {
-  const cluster = await testCluster();
-  for (const each of pod === undefined ? await operatorPods() : [pod]) {
-    await crash(cluster, OPERATOR_NAMESPACE, each);
-    await cluster.kubectl([...IN_NAMESPACE, 'delete', 'pod', each, '--grace-period=0', '--force', '--wait=false']);
-  }
-}
 
 /** How many writes the operators have made for clusters since they began; their Leases and Events are not among them. */
 async function operatorWrites(): Promise<number> {
