@@ -69,9 +69,11 @@ export const isDormant = (o: Observed): boolean => o.member.spec.dormant === tru
 export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';
 export const isClusterFormed = (o: Observed): boolean => o.cluster?.status?.clusterID !== undefined;
 
-/** This member's etcd has run as part of the cluster: its data directory must not be empty any more. */
-export const hasJoined = (o: Observed): boolean =>
-  o.member.status?.memberID !== undefined || (o.member.spec.bootstrap === true && isClusterFormed(o));
+/** This member's etcd has run as part of the cluster: its data directory must not be empty any more. A seed counts as a voter from the beginning. */
+export function hasJoined(o: Observed): boolean {
+  const { spec, status } = o.member;
+  return status?.memberID !== undefined || (spec.bootstrap === true ? isClusterFormed(o) : status?.isVoter === true);
+}
 
 /** Names that we need and somebody else has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {

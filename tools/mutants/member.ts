@@ -137,10 +137,12 @@ const evidence = faults('src/member/evidence.ts', [
 const facts = [
   ...faults('src/member/observed.ts', [
     [
-      'a seed whose id was never recorded, and that begins anew',
-      ' || (o.member.spec.bootstrap === true && isClusterFormed(o))',
-      '',
+      'a voter that is restarted, or loses its volume, because its id was never recorded',
+      ': status?.isVoter === true)',
+      ': false)',
     ],
+    ['a seed that counts as joined before there is a cluster', '? isClusterFormed(o) :', '? true :'],
+    ['a seed whose id was never recorded, and that begins anew', '? isClusterFormed(o) :', '? false :'],
     [
       'a member that is released as if its cluster lived',
       'o.cluster === undefined || o.cluster.metadata',

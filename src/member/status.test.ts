@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { aCluster, aMember, aPod, aVolume, FORMED, MEMBER_ID, POD_UID } from '../../test/support/builders.ts';
+import {
+  absent,
+  answers,
+  foreign,
+  fresh,
+  inMemory,
+  joined,
+  ours,
+  readyPod,
+  world,
+} from '../../test/support/member-world.ts';
+import type { Pod } from '../gen/kube.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+describe('the status', () => {
+  const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
+
+  test.each<[string, Observed, readonly string[]]>([
+    ['ready', world(), ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched']],
+    [
+      'another version runs',
+      world({ etcd: { ...answers, version: '3.6.1' } }),
+      ['Ready=True/PodReady', 'VersionDrifted=True/VersionMismatch'],
+    ],
+    ['no Pod yet', fresh(), ['Ready=False/PodNotReady']],
+    ['a Pod that is not ready', fresh({ pod: ours(aPod()), volume: ours(aVolume()) }), ['Ready=False/PodNotReady']],
+    [
+      'no id yet',
+      fresh({ pod: ours(aPod({ ready: true })), volume: ours(aVolume()), etcd: answers }),
+      ['Ready=False/DiscoveringMemberID'],
+    ],
+    ['lost', world({ pod: absent, volume: absent, etcd: { is: 'notAsked' } }), ['Ready=False/DataLost']],
+    [
+      'another member answers',
+      world({ etcd: { ...answers, memberID: 'f00' } }),
+      ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
+    ],
+    ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
+  ])('%s', (_name, observed, conditions) => {
+    expect(said(observed)).toEqual(conditions);
+  });
+
+  test('what etcd says is recorded only when it speaks for our cluster', () => {
+    const o = fresh({ pod: readyPod, volume: ours(aVolume()), cluster: aCluster({ status: FORMED }) });
+    expect(decide({ ...o, etcd: answers }).status).toMatchObject({
+      memberID: MEMBER_ID,
+      version: '3.6.16',
+      podUID: POD_UID,
+    });
+    expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
+  });
+
+  test('the Pod that held the data in memory is remembered while another one is there, and not while it is parked', () => {
+    const lost = aMember({ status: joined, spec: inMemory });
+    const another = ours(aPod({ uid: 'another', ready: true }));
+    expect(decide(world({ member: lost, pod: another, volume: absent })).status.podUID).toBe(POD_UID);
+    const parked = aMember({ status: joined, spec: { dormant: true } });
+    expect(decide(world({ member: parked, pod: absent })).status).not.toHaveProperty('podUID');
+  });
+
+  test('it tells why the API server refuses the Pod', () => {
+    const { status } = decide(fresh({ refusal: 'the API server refuses: exceeded quota' }));
+    expect(status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
+  });
+
+  test('it names what is in the way of the Pod', () => {
+    const waiting = {
+      name: 'etcd',
+      ready: false,
+      restartCount: 0,
+      image: '',
+      imageID: '',
+      state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } },
+    };
+    const pod = ours(aPod({ status: { phase: 'Pending', containerStatuses: [waiting] } }));
+    const { status } = decide(fresh({ pod, volume: ours(aVolume()) }));
+    expect(status.conditions?.[0]?.message).toBe(
+      'pod phase: Pending; etcd is waiting: ImagePullBackOff: no such image',
+    );
+  });
+
+  test('looking again changes nothing', () => {
+    const first = decide(world());
+    const again = decide(world({ member: aMember({ status: first.status }) }));
+    expect([again.status, again.notices]).toEqual([first.status, []]);
+  });
+});
