@@ -12,7 +12,6 @@ import {
 } from '../../test/support/builders.ts';
 import {
   absent,
-  answers,
   foreign,
   fresh,
   inMemory,
@@ -21,7 +20,6 @@ import {
   ours,
   readyPod,
   stepsOf,
-  voter,
   world,
 } from '../../test/support/member-world.ts';
 import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';

@@ -11,7 +11,6 @@ import {
   readyPod,
   world,
 } from '../../test/support/member-world.ts';
-import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 

@@ -16,7 +16,6 @@ import type { Observed } from './observed.ts';
 const retain = { deletionPolicy: 'Retain' } as const;
 const retained = aMember({ status: joined, spec: retain });
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
-const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
 const forgotten: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
 
 const stateOf = (o: Observed): string | undefined => {
