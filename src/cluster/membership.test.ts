@@ -487,3 +487,11 @@ test('leadership is moved by the leader itself, also when it is the one whose da
   const step = decide(world([up, up, wrong], { leader: 3, alarms: [{ id: id(3), alarm: 'CORRUPT' }] })).steps[0];
   expect(step?.do === 'call' && step.call).toMatchObject({ name: 'moveLeader', endpoints: ['http://10.0.0.3:2379'] });
 });
+
+test('a member whose Pod is ready, while its etcd follows nobody, is not said to be ready', () => {
+  const { rule, why } = decide(world([up, up, { leaderless: true }]));
+  expect([rule, why]).toEqual([
+    'waitForMembers',
+    `waiting for members to be ready (${name(3)}: its Pod is ready, but its etcd does not answer as a healthy voter)`,
+  ]);
+});

@@ -68,12 +68,18 @@ export const waitForMembers = (o: Observed): Answered => {
   if (waiting.length === 0 && o.members.length === desired(o)) return undefined;
   const losses = waitingLosses(o);
   const reasons = waiting.map((m) => {
-    const text = isStaying(m) ? readyCondition(m.object)?.message : goingBecause(o, m);
+    const text = isStaying(m) ? unreadyBecause(m) : goingBecause(o, m);
     return `${nameOf(m)}: ${text ?? 'not looked at yet'}`;
   });
   const why = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
   return { why, wakeAfter: ASK_SOON_MS };
 };
+
+/** The Pod may be ready by its own probe while etcd does not answer the operator. */
+function unreadyBecause(m: MemberView): string | undefined {
+  const said = readyCondition(m.object);
+  return said?.status === 'True' ? 'its Pod is ready, but its etcd does not answer as a healthy voter' : said?.message;
+}
 
 function goingBecause(o: Observed, m: MemberView): string {
   const entry = entryOf(o, m);
