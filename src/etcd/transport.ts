@@ -1,13 +1,16 @@
-/** gRPC to one member: an HTTP/2 session that is kept, noticed when dead, and wide enough for bulk data. */
-import { Code, ConnectError, type Transport } from '@connectrpc/connect';
-import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+/** gRPC to one member: a connection that is kept, noticed when dead, and wide enough for bulk data. */
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { Transport } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
 import { failure } from './errors.ts';
+import { Link, type Timing } from './link.ts';
+import { unary } from './unary.ts';
 
-const WINDOW_BYTES = 4 * 1024 * 1024;
 /** More than any answer about members, alarms or users; a hostile member must not fill our memory with a million of them. */
 const CONTROL_BYTES = 256 * 1024;
 /** Of one message with keys or a piece of a snapshot. */
 const BULK_BYTES = 8 * 1024 * 1024;
+const WINDOW_BYTES = 4 * 1024 * 1024;
 
 /** Who we are and whom we trust. */
 export interface TlsMaterial {
@@ -25,71 +28,49 @@ export interface Target {
   readonly tls?: TlsMaterial | undefined;
 }
 
-export interface Timing {
-  /** A stream on which nothing came for this long is checked with a ping. etcd refuses pings more often than every 5 s. */
-  readonly pingIntervalMs: number;
-  /** The answer to a ping must come within this time, or the session and all on it have failed. */
-  readonly pingTimeoutMs: number;
-  /** A session without calls is closed after this. */
-  readonly idleMs: number;
-}
-
 export const TIMING: Timing = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000, idleMs: 15 * 60_000 };
+
+/** Questions with one answer. */
+export interface Asking {
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number,
+    headers: Headers | undefined,
+    request: MessageInitShape<I>,
+  ): Promise<{ readonly message: MessageShape<O> }>;
+}
 
 export interface Session {
   /** For questions with small answers. */
-  readonly control: Transport;
+  readonly control: Asking;
   /** For keys, watches and snapshots. */
-  readonly bulk: Transport;
+  readonly bulk: Asking & Pick<Transport, 'stream'>;
   readonly state: () => 'closed' | 'connecting' | 'open';
   readonly close: () => void;
 }
 
 export type OpenSession = (target: Target) => Session;
 
-/** Without a wide connection window a stream over 2 ms of round trip carries 11 MiB/s; with it, 189. */
-class WideSessionManager extends Http2SessionManager {
-  readonly #widened = new WeakSet<object>();
-
-  override async request(
-    ...args: Parameters<Http2SessionManager['request']>
-  ): ReturnType<Http2SessionManager['request']> {
-    const stream = await super.request(...args);
-    const { session } = stream;
-    if (session && !this.#widened.has(session)) {
-      this.#widened.add(session);
-      session.setLocalWindowSize(WINDOW_BYTES); // the window of a stream alone changes nothing
-      // A member that stops says GOAWAY, and the manager destroys the idle session with an error that it may no longer
-      // listen for: without this, a stopping etcd ends the operator (connectrpc/connect-es#1768).
-      session.on('error', () => {});
-    }
-    return stream;
-  }
-}
-
-const STATES = { closed: 'closed', error: 'closed', connecting: 'connecting' } as const;
-
 export function openSession(target: Target, timing: Timing = TIMING): Session {
   const { endpoint } = target;
-  const manager = new WideSessionManager(
-    endpoint,
-    {
-      idleConnectionTimeoutMs: timing.idleMs,
-      pingIntervalMs: timing.pingIntervalMs,
-      pingTimeoutMs: timing.pingTimeoutMs,
-    },
-    { settings: { initialWindowSize: WINDOW_BYTES, enablePush: false }, ...tlsOptions(target) },
-  );
+  const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false };
+  const link = new Link(endpoint, { settings, ...tlsOptions(target) }, timing);
+  const asking = (maxBytes: number): Asking => ({ unary: (...call) => unary(link, ...call, maxBytes) });
+  let streams: Transport | undefined; // few sessions ever have one
   // Compressed answers are not asked for: a small one could unpack to more than the limit.
-  const common = { baseUrl: endpoint, sessionManager: manager, acceptCompression: [] };
+  const streaming = (): Transport =>
+    (streams ??= createGrpcTransport({
+      baseUrl: endpoint,
+      sessionManager: link,
+      acceptCompression: [],
+      readMaxBytes: BULK_BYTES,
+    }));
   return {
-    control: createGrpcTransport({ ...common, readMaxBytes: CONTROL_BYTES }),
-    bulk: createGrpcTransport({ ...common, readMaxBytes: BULK_BYTES }),
-    state: () => {
-      const state = manager.state();
-      return state in STATES ? STATES[state as keyof typeof STATES] : 'open';
-    },
-    close: () => manager.abort(new ConnectError('the session was closed', Code.Aborted)),
+    control: asking(CONTROL_BYTES),
+    bulk: { ...asking(BULK_BYTES), stream: (...call) => streaming().stream(...call) },
+    state: () => link.state(),
+    close: () => link.close(),
   };
 }
 
