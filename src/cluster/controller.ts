@@ -4,7 +4,9 @@ import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
+import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { AnyStore } from '../kube/store.ts';
+import { sameJson } from '../lib/merge-patch.ts';
 import type { Brain } from '../runtime/controller.ts';
 import { carryOut } from './call.ts';
 import { decide } from './decide.ts';
@@ -31,11 +33,21 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string) => void)
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets];
   for (const store of owned)
     store.onChange((before, after) => {
+      const { kind } = store.resource;
+      if (before && after && sameJson(news(kind, before), news(kind, after))) return;
       for (const object of [before, after]) {
         const cluster = object && clusterOf(object);
         if (cluster !== undefined) enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: cluster }));
       }
     });
+}
+
+/** What a cluster looks at. Kubernetes counts Pods in a budget's status, and a member labels its Pod: both are no news. */
+function news(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {
+  const metadata = { ...object.metadata, resourceVersion: undefined };
+  if (kind === podDisruptionBudgets.kind) return [metadata, object.spec];
+  if (kind === pods.kind) return [{ ...metadata, labels: undefined, annotations: undefined }, object.status];
+  return object;
 }
 
 const clusterOf = (object: KubeObject): string | undefined => {

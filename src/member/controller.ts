@@ -1,4 +1,5 @@
 /** The member controller: which events concern which member, and the three parts of its loop. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL, COMPONENT_LABEL, etcdMembers } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
@@ -43,6 +44,7 @@ export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): 
     for (const claim of ports.volumes.all()) if (!ports.pods.get(podKey(claim))) ownerOf(claim);
   });
   ports.clusters.onChange((before, after) => {
+    if (sameJson(fate(before), fate(after))) return;
     const cluster = after ?? before;
     const { namespace = '', name = '' } = cluster?.metadata ?? {};
     for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name)) enqueue(keyOf(member));
@@ -54,6 +56,14 @@ const standing = (node: Node | undefined) =>
   node && {
     ready: node.status?.conditions?.find((c) => c.type === 'Ready')?.status,
     taints: node.spec?.taints?.map((t) => t.key),
+  };
+
+/** What members care about in their cluster: most of what is told about it is what they have told themselves. */
+const fate = (cluster: EtcdCluster | undefined) =>
+  cluster && {
+    uid: cluster.metadata.uid,
+    going: cluster.metadata.deletionTimestamp,
+    id: cluster.status?.clusterID,
   };
 
 const podKey = (claim: KubeObject): string =>

@@ -1,0 +1,59 @@
+/** Which changes lead to a look at the cluster that they belong to. */
+import { expect, test } from 'vitest';
+import { hear, member, modelWorld, podOf } from '../../test/support/ports.ts';
+import { CLUSTER_LABEL } from '../api/names.ts';
+import type { Pod, PodDisruptionBudget } from '../gen/kube.ts';
+import { wireCluster } from './controller.ts';
+
+function aWorld() {
+  const world = modelWorld();
+  const looks: string[] = [];
+  wireCluster(world, (key) => looks.push(key));
+  const news = (): number => looks.splice(0).length;
+  return { ...world, news };
+}
+
+const labelled = (pod: Pod, labels: object, status: object = {}): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, resourceVersion: '9', labels: { ...pod.metadata.labels, ...labels } },
+  status: { ...pod.status, ...status },
+});
+
+test("a Pod's state is news, the labels that its member gives it are not", () => {
+  const { pods, news } = aWorld();
+  const pod = podOf(1);
+  hear(pods, pod);
+  expect(news()).toBeGreaterThan(0);
+  hear(pods, labelled(pod, { role: 'voter' }));
+  expect(news()).toBe(0);
+  hear(pods, labelled(pod, { role: 'voter' }, { phase: 'Failed' }));
+  expect(news()).toBeGreaterThan(0);
+  pods.apply('', { type: 'delete', object: pod });
+  expect(news()).toBeGreaterThan(0);
+});
+
+test('what a budget asks for is news, what Kubernetes counts in its status is not', () => {
+  const { budgets, news } = aWorld();
+  const metadata = { namespace: 'ns', name: 'db', uid: 'budget', labels: { [CLUSTER_LABEL]: 'db' } };
+  const budget = (minAvailable: number, healthy: number, version: string): PodDisruptionBudget => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { ...metadata, resourceVersion: version },
+    spec: { minAvailable },
+    status: { currentHealthy: healthy, desiredHealthy: 2, disruptionsAllowed: 0, expectedPods: 3 },
+  });
+  hear(budgets, budget(2, 0, '1'));
+  expect(news()).toBeGreaterThan(0);
+  hear(budgets, budget(2, 3, '2'));
+  expect(news()).toBe(0);
+  hear(budgets, budget(1, 3, '3'));
+  expect(news()).toBeGreaterThan(0);
+});
+
+test('whatever a member says is news', () => {
+  const { members, news } = aWorld();
+  hear(members, member(1));
+  expect(news()).toBeGreaterThan(0);
+  hear(members, member(1, { status: { isVoter: true } }));
+  expect(news()).toBeGreaterThan(0);
+});
