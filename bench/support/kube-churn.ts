@@ -24,6 +24,8 @@ let failures = 0;
 const queue = new Queue({
   clock: systemClock,
   concurrency: 64,
+  patienceMs: 1_000,
+  most: 64,
   backoff: { firstMs: 10, maxMs: 200 },
   work: async (key) => {
     passes++;

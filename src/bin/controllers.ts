@@ -5,6 +5,7 @@ import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
+import { isPodReady } from '../api/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
@@ -102,17 +103,22 @@ export function startStores(client: Client, process: Process): Stores {
   return stores;
 }
 
-/** Starts one controller, with all objects that exist already in its queue. */
+/**
+ * Starts one controller, with all objects that exist already in its queue. What has happened while nobody acted comes first;
+ * that all others are as they were is looked at in whatever time is left.
+ */
 function started<Object extends KubeObject, Observed, Status extends object>(
   brain: Brain<Observed, Status>,
   store: Store<Object>,
   options: ControllerOptions,
   wire: (enqueue: (key: string) => void) => void = (enqueue) =>
     store.onChange((before, after) => enqueue(keyOf((after ?? before) as Object))),
+  isWell: (object: Object) => boolean = () => false,
 ): Running {
   const controller = new Controller(brain, options);
   wire((key) => controller.enqueue(key));
-  for (const object of store.all()) controller.enqueue(keyOf(object));
+  for (const object of store.all()) if (!isWell(object)) controller.enqueue(keyOf(object));
+  for (const object of store.all()) controller.enqueue(keyOf(object), 'resync');
   return controller;
 }
 
@@ -147,9 +153,17 @@ export function startControllers(
   };
   const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
   const ports = { client, etcd, now, images, nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000, ...stores };
+  const runs = ({ metadata }: EtcdMember): boolean => {
+    const pod = metadata.deletionTimestamp === undefined ? stores.pods.get(keyOf({ metadata })) : undefined;
+    return pod !== undefined && isPodReady(pod);
+  };
+  const isComplete = ({ metadata, spec }: EtcdCluster): boolean => {
+    const members = stores.members.labelled(metadata.namespace ?? '', CLUSTER_LABEL, metadata.name ?? '');
+    return members.length === spec.replicas && members.every(runs);
+  };
   parts.controllers = [
-    started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue)),
-    started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue)),
+    started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue), isComplete),
+    started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue), runs),
     started(snapshotBrain(stores.snapshots, now), stores.snapshots, options),
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),

@@ -46,7 +46,10 @@ export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'cal
 }
 
 export const PASS_DEADLINE_MS = 30_000;
-const CONCURRENCY = 256;
+/** Enough to keep an API server busy, and few enough that a loop turn with an answer for each takes milliseconds. */
+const CONCURRENCY = 24;
+const PATIENCE_MS = 200;
+const MOST = 256;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** So often the same steps may follow each other without a pause. */
 const REPEATS = 3;
@@ -91,8 +94,10 @@ export class Controller<Observed, Status extends object> {
     this.#queue = new Queue({
       clock,
       concurrency: CONCURRENCY,
+      patienceMs: PATIENCE_MS,
+      most: MOST,
       backoff: BACKOFF,
-      work: (key) => this.#pass(key),
+      work: (key, looking) => this.#pass(key, looking),
       pauseAsked: (error) => (error instanceof ApiError ? error.retryAfterMs : undefined),
       onStart: (waitedMs) => metrics.queueSeconds.observe({ controller: brain.name }, waitedMs / 1000),
     });
@@ -117,7 +122,7 @@ export class Controller<Observed, Status extends object> {
     return this.#queue.stop();
   }
 
-  async #pass(key: string): Promise<number | undefined> {
+  async #pass(key: string, looking: () => void): Promise<number | undefined> {
     const { clock, metrics, signal } = this.#options;
     const started = clock.monotonic();
     const { signal: limit, cancel } = deadline(clock, PASS_DEADLINE_MS, signal);
@@ -125,6 +130,7 @@ export class Controller<Observed, Status extends object> {
     let result = 'ok';
     try {
       await this.#barrier(key, limit);
+      looking();
       const observed = await this.#brain.observe(key, limit, this.#refusals.get(key));
       if (observed === undefined) return this.#forget(key);
       const plan = this.#brain.decide(observed);

@@ -39,13 +39,17 @@ function aQueue(concurrency = 10, pauseAsked: () => number | undefined = () => u
   const { clock, advance, skew } = aClock();
   const passes: string[] = [];
   const open = new Map<string, { resolve: (after?: number) => void; reject: (e: Error) => void }>();
+  const looks = new Map<string, () => void>();
   const queue = new Queue({
     clock,
     concurrency,
+    patienceMs: 200,
+    most: 2 * concurrency,
     backoff: { firstMs: 100, maxMs: 1000 },
     pauseAsked,
-    work: (key) => {
+    work: (key, looking) => {
       passes.push(key);
+      looks.set(key, looking);
       return new Promise((resolve, reject) => open.set(key, { resolve, reject }));
     },
   });
@@ -57,7 +61,8 @@ function aQueue(concurrency = 10, pauseAsked: () => number | undefined = () => u
     open.get(key)?.reject(new Error('no'));
     await settle();
   };
-  return { queue, passes, finish, fail, advance, skew };
+  const look = (key: string): void => looks.get(key)?.();
+  return { queue, passes, look, finish, fail, advance, skew };
 }
 
 test('many events about one key during its pass lead to one more pass, after it', async () => {
@@ -196,4 +201,33 @@ test('it is known how long the longest pass has been running', async () => {
   expect(queue.oldestPassMs).toBe(500);
   await finish('a');
   expect(queue.oldestPassMs).toBe(200);
+});
+
+test('what arrives before a pass looks is seen by that pass, and what arrives after that leads to another one', async () => {
+  const { queue, passes, look, finish } = aQueue();
+  queue.add('a');
+  queue.add('a');
+  look('a');
+  await finish('a');
+  expect(passes).toEqual(['a']);
+
+  queue.add('a');
+  look('a');
+  queue.add('a');
+  await finish('a');
+  expect(passes).toEqual(['a', 'a', 'a']);
+});
+
+test('passes that take long make room for others, up to a limit', async () => {
+  const { queue, passes, finish, advance } = aQueue(2);
+  for (const key of ['slow', 'slower', 'a', 'b', 'c']) queue.add(key);
+  expect(passes).toEqual(['slow', 'slower']);
+  await advance(199);
+  expect(passes).toEqual(['slow', 'slower']);
+  await advance(1);
+  expect(passes).toEqual(['slow', 'slower', 'a', 'b']);
+  await advance(1_000);
+  expect(passes).toEqual(['slow', 'slower', 'a', 'b']);
+  await finish('slow');
+  expect(passes).toEqual(['slow', 'slower', 'a', 'b', 'c']);
 });

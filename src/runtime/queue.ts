@@ -7,10 +7,18 @@ export type Reason = 'change' | 'resync';
 
 export interface QueueOptions {
   readonly clock: Clock;
+  /** So many passes at a time: more of them would keep each other waiting, and the whole process busy in one go. */
   readonly concurrency: number;
+  /** A pass that takes longer waits for somebody who does not answer, and makes room for another one. */
+  readonly patienceMs: number;
+  /** All passes at a time, those included that have made room. */
+  readonly most: number;
   readonly backoff: BackoffOptions;
-  /** One pass. Resolves to when to look again, if nothing happens before; rejects to be tried again later. */
-  readonly work: (key: string) => Promise<number | undefined>;
+  /**
+   * One pass. Resolves to when to look again, if nothing happens before; rejects to be tried again later. `looking` says
+   * that it begins to look: what has arrived before that is seen by this pass, and needs no other one.
+   */
+  readonly work: (key: string, looking: () => void) => Promise<number | undefined>;
   /** How long a failure itself asks to wait; the back-off counts when it is longer. */
   readonly pauseAsked?: (error: unknown) => number | undefined;
   /** A pass begins for a key that has waited this long for its turn. */
@@ -35,6 +43,8 @@ export class Queue {
   readonly #failures = new Map<string, number>();
   /** Until when a key must be left alone, whatever happens to it: the server has asked for it. */
   readonly #held = new Map<string, number>();
+  /** Cancels the look at the passes that may have made room. */
+  #roomTimer: (() => void) | undefined;
   #changesInARow = 0;
   #stopped = false;
   #whenIdle: (() => void)[] = [];
@@ -89,6 +99,7 @@ export class Queue {
   /** Hands out nothing more; resolves when the running passes are done. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#roomTimer?.();
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
     this.#changed.clear();
@@ -97,7 +108,7 @@ export class Queue {
   }
 
   #pump(): void {
-    while (!this.#stopped && this.#running.size < this.#options.concurrency) {
+    while (!this.#stopped && this.depth > 0 && this.#hasRoom()) {
       const next = this.#next();
       if (next === undefined) return;
       const now = this.#options.clock.monotonic();
@@ -105,6 +116,21 @@ export class Queue {
       this.#running.set(next.key, now);
       void this.#pass(next.key);
     }
+  }
+
+  #hasRoom(): boolean {
+    const { clock, concurrency, patienceMs, most } = this.#options;
+    if (this.#running.size < concurrency) return true;
+    if (this.#running.size >= most) return false;
+    const now = clock.monotonic();
+    const brisk = [...this.#running.values()].filter((since) => now - since < patienceMs);
+    const [oldest] = brisk;
+    if (oldest === undefined || brisk.length < concurrency) return true;
+    this.#roomTimer ??= clock.after(oldest + patienceMs - now, () => {
+      this.#roomTimer = undefined;
+      this.#pump();
+    });
+    return false;
   }
 
   #next(): { readonly key: string; readonly since: number } | undefined {
@@ -127,7 +153,7 @@ export class Queue {
 
   async #pass(key: string): Promise<void> {
     try {
-      const after = await this.#options.work(key);
+      const after = await this.#options.work(key, () => this.#seen(key));
       this.#failures.delete(key);
       if (after !== undefined) this.addAfter(key, after, after === 0 ? 'change' : 'resync');
     } catch (error) {
@@ -144,11 +170,15 @@ export class Queue {
     }
   }
 
+  #seen(key: string): void {
+    this.#changed.delete(key);
+    this.#due.delete(key);
+  }
+
   /** What arrived during the pass waits, too. */
   #hold(key: string, ms: number): void {
     this.#held.set(key, this.#options.clock.monotonic() + ms);
-    this.#changed.delete(key);
-    this.#due.delete(key);
+    this.#seen(key);
   }
 
   #cancel(key: string): void {
