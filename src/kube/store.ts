@@ -2,6 +2,8 @@
  * A read cache of one kind, kept by watches. Readers see whole snapshots only; objects are shared and never changed.
  * It has one shard per watched namespace, or a single one for all of them.
  */
+
+import { sharing } from '../lib/sharing.ts';
 import { isAtLeast, type KubeObject, keyOf, type Resource } from './object.ts';
 import type { StoreEvent } from './watch-protocol.ts';
 
@@ -49,6 +51,7 @@ export class Store<T extends KubeObject> {
   readonly #listeners: Listener<T>[] = [];
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
   readonly #waiters = new Set<Waiter>();
+  #latest: T | undefined;
 
   constructor(resource: Resource<T>, namespaces: readonly string[], indexedLabels: readonly string[] = []) {
     this.resource = resource;
@@ -91,7 +94,7 @@ export class Store<T extends KubeObject> {
       case 'progress':
         break;
       case 'put':
-        this.#set(shard, keyOf(event.object), trimmed(event.object));
+        this.#put(shard, keyOf(event.object), trimmed(event.object));
         break;
       case 'delete':
         this.#set(shard, keyOf(event.object), undefined);
@@ -102,6 +105,13 @@ export class Store<T extends KubeObject> {
     const version = 'object' in event ? event.object.metadata.resourceVersion : event.resourceVersion;
     if (version !== undefined && isAtLeast(version, shard.version)) shard.version = version;
     this.#wake();
+  }
+
+  /** Objects of one kind are much alike, one is like its neighbour, and most like itself: what is equal is kept once. */
+  #put(shard: Shard<T>, key: string, object: T): void {
+    const kept = sharing(sharing(object, this.#latest), shard.live.get(key));
+    this.#latest = kept;
+    this.#set(shard, key, kept);
   }
 
   #set(shard: Shard<T>, key: string, after: T | undefined): void {
