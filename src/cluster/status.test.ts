@@ -12,8 +12,9 @@ import {
   SEED_NAME,
   SELF,
 } from '../../test/support/builders.ts';
-import { down, entry as entryOf, type Is, learner, world as members, up } from '../../test/support/members.ts';
+import { down, entry as entryOf, type Is, learner, world as members, silent, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../api/etcd-member.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
@@ -59,6 +60,7 @@ const unlisted: MemberView = {
   object: { ...aMember(), metadata: { ...aMember().metadata, name: 'db-other' }, status: { memberID: 'f00' } },
   pod: { is: 'absent' },
 };
+const leaving: Is = { leaving: true };
 const begun: Is = {
   pod: { is: 'present', ip: '10.0.0.1', ready: false, runningSince: NOW - 1_000, maxLearners: 8 },
 };
@@ -95,6 +97,21 @@ test.each<[string, Observed, readonly string[]]>([
     'a cluster that served has lost its member',
     world(served, false, notAsked),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'a cluster that never served has lost its only node: nobody is waited for',
+    members([{ down: true, evidence: EVIDENCE.nodeLost }], { etcd: silent }),
+    ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'the only member never served, is down, and somebody deletes it: nobody is waited for',
+    members([{ down: true, leaving: true }], { etcd: silent }),
+    ['Available=False/QuorumLost', 'Progressing=True/Scaling', 'Degraded=True/QuorumLost'],
+  ],
+  [
+    'all members are being deleted, and serve until others do',
+    members([leaving, leaving, leaving], { status: { conditions: served.conditions } }),
+    ['Available=True/QuorumAvailable', 'Progressing=True/Scaling', 'Degraded=False/QuorumAvailable'],
   ],
   [
     'the operator alone cannot reach etcd',

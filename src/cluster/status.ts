@@ -51,6 +51,8 @@ interface Situation {
   readonly parked: string | undefined;
   /** The cluster has served before: a member that is not ready is then a fault, not a beginning. */
   readonly served: boolean;
+  /** Only somebody that begins can be waited for: not one that is lost, or on its way out. */
+  readonly beginning: boolean;
   readonly lost: boolean;
   readonly taken: string;
   readonly unapplied: string;
@@ -101,6 +103,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
 function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: string): Situation {
   const said = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
+  const served = said?.status === 'True' || said?.reason === 'QuorumLost';
   return {
     why,
     formed: latched.clusterID !== undefined,
@@ -113,7 +116,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     broken: o.members.some((m) => evidence(m) !== undefined),
     exhausted: isExhausted(o),
     parked: desired(o) === 0 ? parkedWhy(o, why) : undefined,
-    served: said?.status === 'True' || said?.reason === 'QuorumLost',
+    served,
+    beginning: !served && o.members.every((m) => isStaying(m) && evidence(m) === undefined),
     lost: isLost(o),
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
@@ -158,7 +162,7 @@ function available(s: Situation): Said {
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
-  if (!s.served && !s.broken) return no('WaitingForSeed', s.why);
+  if (s.beginning) return no('WaitingForSeed', s.why);
   return no('QuorumLost', `${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.why}`);
 }
 
@@ -190,7 +194,7 @@ function degraded(s: Situation): Said {
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
   const quorum = isQuorate(s);
-  if (!quorum && (s.served || s.broken)) return yes('QuorumLost', s.why);
+  if (!quorum && !s.beginning) return yes('QuorumLost', s.why);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);

@@ -230,7 +230,7 @@ const telling = [
     ['a cluster that is told to be available while no client is let through', 's.reached && s.serving', 's.serving'],
     [
       'a loss before the cluster ever served that is told as a beginning',
-      'if (!s.served && !s.broken) return no',
+      'if (s.beginning) return no',
       'if (!s.served) return no',
     ],
     ['a target that is told to be reached with a member too many', 'o.members.length === desired(o) &&\n', ''],
@@ -241,6 +241,11 @@ const telling = [
       ';',
     ],
     ['a deadline that nobody hears of', 'o.now >= Date.parse(deadline)', 'false'],
+    [
+      'a deleted member that never served and is told as a beginning',
+      'isStaying(m) && evidence(m) === undefined)',
+      'evidence(m) === undefined)',
+    ],
     [
       'a lost quorum that is told as a beginning',
       "said?.status === 'True' || said?.reason === 'QuorumLost'",
