@@ -81,6 +81,34 @@ export const runtime: readonly Mutant[] = [
     ['a refusal of etcd that the next pass does not know', '      this.#refusals.set(key, outcome.why);\n', ''],
     ['a refusal that is told for ever', '    this.#refusals.delete(key);\n    if (plan', '    if (plan'],
   ]),
+  ...faults('src/runtime/claims.ts', [
+    [
+      'a status that is sent while another controller changes the object',
+      'return this.#changing.has(object);',
+      'return false;',
+    ],
+    [
+      'a change that is sent while a status is on its way',
+      '      await this.#telling.get(object)?.catch(() => undefined);\n',
+      '',
+    ],
+    ['a change that is not made, because a status failed', '?.catch(() => undefined);', ';'],
+    [
+      'a claim that ends before the cache has the change',
+      '      void cached(written).then(\n        () => this.#release(object),\n        () => this.#release(object),\n      );\n',
+      '      void cached(written);\n      this.#release(object);\n',
+    ],
+    [
+      'a status that is never sent, because a change failed',
+      '      this.#release(object);\n      throw error;',
+      '      throw error;',
+    ],
+    [
+      'a claim of two that ends with the first',
+      '    if (left > 0) this.#changing.set(object, left);\n    else this.#changing.delete(object);',
+      '    this.#changing.delete(object);',
+    ],
+  ]),
   ...faults('src/runtime/plan.ts', [
     ['a decision that holds for another object of the name', "  uid: object.metadata.uid ?? '',\n", "  uid: '',\n"],
     [
