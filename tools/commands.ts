@@ -24,7 +24,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'mutants',
-    takes: '[text]',
+    takes: '[--sim] [text]',
     does: 'Make deliberate faults, one at a time, and fail when the tests do not notice one of them.',
     load: async () => (await import('./commands/mutants.ts')).mutants,
   },

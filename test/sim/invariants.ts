@@ -36,6 +36,10 @@ export interface Scene {
   edited: boolean;
   /** Claims and members that a person deleted. */
   readonly deletedByPerson: Set<string>;
+  /** What was made for a cluster after it was gone, and how often. */
+  readonly remade: Map<string, number>;
+  /** Until when one of the members may be believed that takes itself for the whole cluster. */
+  usurpedUntil: number;
   /** Membership calls that have left and are not answered. */
   readonly inFlight: Set<MembershipCall>;
 }
@@ -117,6 +121,39 @@ export const oneDisruption: OnChange = ({ world, history }, call) => {
   return rest.length === 0 || alive >= quorum(rest.length)
     ? undefined
     : `a voter is removed while ${alive} of the other ${rest.length} serve`;
+};
+
+/** No voter is given up while the others are no quorum of their own: what was acknowledged may be with it alone. */
+export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world, history } = scene;
+  const group = groupOf(world);
+  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || !group || isGoing(scene)) return undefined;
+  if (scene.servedAt === undefined) return undefined;
+  const victim = voters(group).find(({ name }) => name === ref.name);
+  if (!victim) return undefined;
+  const rest = voters(group).filter((v) => v !== victim);
+  const alive = rest.filter((v) => history.wasReachableLately(v.id)).length;
+  return alive >= quorum(rest.length) && alive > 0
+    ? undefined
+    : `EtcdMember ${ref.name} is deleted while ${alive} of the other ${rest.length} voters serve`;
+};
+
+/** A list that is not a quorum's may be long outdated: nothing is decided by it. */
+export const listsAreTheQuorums: OnChange = (_scene, { method, args }) =>
+  method === 'list' && (args[0] as { readonly linearizable: boolean }).linearizable !== true
+    ? 'a list of members is asked of one member, without the word of a quorum'
+    : undefined;
+
+/** Who has not heard that a cluster is gone may finish what it was about to make, and never makes anything a second time. */
+const MADE_UNAWARES = 2;
+export const goneStaysGone: OnWrite = ({ world, remade }, { verb, resource, body }) => {
+  if (verb !== 'create') return undefined;
+  const [owner] = (body as KubeObject).metadata.ownerReferences ?? [];
+  if (owner?.kind !== 'EtcdCluster' || world.cluster?.metadata.uid === owner.uid) return undefined;
+  const what = `${resource.kind} ${(body as KubeObject).metadata.name} for ${owner.uid}`;
+  const times = (remade.get(what) ?? 0) + 1;
+  remade.set(what, times);
+  return times > MADE_UNAWARES ? `${what}, a cluster that is gone, is made ${times} times` : undefined;
 };
 
 /** I5: a data directory is never used under another member id. */
@@ -256,7 +293,8 @@ export const ALWAYS = {
   retainedVolumesStay,
   acknowledgedWritesSurvive,
 };
-export const BEFORE_WRITE = { quorumAfterPodDeletion, foreignIsLeftAlone };
+export const BEFORE_WRITE = { quorumAfterPodDeletion, foreignIsLeftAlone, sparedWhenDeleted, goneStaysGone };
+export const ON_QUESTION = { listsAreTheQuorums };
 export const AFTER_WRITE = {
   labelOnVotersOnly,
   availableIsTrue,

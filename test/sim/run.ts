@@ -3,7 +3,15 @@ import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { Faults } from './faults/faults.ts';
-import { AFTER_CHANGE, AFTER_WRITE, ALWAYS, BEFORE_CHANGE, BEFORE_WRITE, type Scene } from './invariants.ts';
+import {
+  AFTER_CHANGE,
+  AFTER_WRITE,
+  ALWAYS,
+  BEFORE_CHANGE,
+  BEFORE_WRITE,
+  ON_QUESTION,
+  type Scene,
+} from './invariants.ts';
 import { unrest } from './rest.ts';
 import type { Script } from './script.ts';
 import { groupOf } from './world/facts.ts';
@@ -53,6 +61,8 @@ class Judge implements Onlooker {
       edited: false,
       retains,
       deletedByPerson: new Set(),
+      remade: new Map(),
+      usurpedUntil: 0,
       inFlight: new Set(),
     };
   }
@@ -63,7 +73,11 @@ class Judge implements Onlooker {
   }
   after(write: Write, result: KubeObject | undefined): void {
     this.scene.history.record();
+    if (this.scene.usurpedUntil > this.scene.world.ground.timeline.now) return; // who is right is nobody's to say
     for (const [name, check] of Object.entries(AFTER_WRITE)) this.#say(name, check(this.scene, write, result));
+  }
+  asks(call: MembershipCall): void {
+    for (const [name, check] of Object.entries(ON_QUESTION)) this.#say(name, check(this.scene, call));
   }
   changes(call: MembershipCall): void {
     this.scene.inFlight.add(call);

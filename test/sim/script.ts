@@ -42,16 +42,19 @@ const ACTIONS = {
   nodeGone: { n: fc.nat(20) },
   nodeOutOfService: { n: fc.nat(20) },
   isolate: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
+  forceNew: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 60_000 }) },
   slowLearner: { ms: fc.integer({ min: 1_000, max: 60_000 }) },
   deleteMember: { n: fc.nat(20) },
   deleteAllMembers: {},
   deleteClaim: { n: fc.nat(20) },
+  unlabelClaim: { n: fc.nat(20) },
   deleteService: { which: fc.constantFrom('headless', 'client') },
   deleteBudget: {},
   foreign: { what: fc.constantFrom('headless', 'client', 'budget', 'pod', 'claim') },
   scale: { replicas: fc.constantFrom(0, 1, 1, 2, 3, 3, 3, 4, 5) },
   edit: { quota: fc.integer({ min: 100, max: 300 }) },
-  deleteCluster: {},
+  /** The operator may hear of it late. */
+  deleteCluster: { unseenMs: fc.constantFrom(0, 0, 10_000, 30_000) },
   createAgain: {},
 } satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
 

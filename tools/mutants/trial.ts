@@ -12,6 +12,8 @@ import type { Mutant } from './mutant.ts';
 const COPIED = ['src', 'test', 'tools', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 /** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
 const TIMEOUT_MS = 300_000;
+/** As much as the simulation looks at in CI: what it does not notice there, it does not notice. */
+const ALONE = { steps: 1_000_000, timeoutMs: 1_200_000 };
 
 export interface Copy {
   readonly folder: string;
@@ -51,7 +53,14 @@ const startVitest = (folder: string): Promise<Vitest> =>
   });
 
 /** What notices this fault: a test, or a promise that the simulation sees broken. Nothing, when it survives. */
-export async function tryOut(copy: Copy, { file, from, to }: Mutant): Promise<string | undefined> {
+export const tryOut = (copy: Copy, mutant: Mutant): Promise<string | undefined> =>
+  withFault(copy, mutant, async () => (await tables(copy, [testsOf(mutant.file)])) ?? (await simulation(copy)));
+
+/** Which promise the simulation sees broken, without any other test. */
+export const simulated = (copy: Copy, mutant: Mutant): Promise<string | undefined> =>
+  withFault(copy, mutant, () => simulation(copy, ALONE));
+
+async function withFault<T>(copy: Copy, { file, from, to }: Mutant, work: () => Promise<T>): Promise<T> {
   const path = join(copy.folder, file);
   const before = await readFile(path, 'utf8');
   const write = async (text: string): Promise<void> => {
@@ -60,15 +69,16 @@ export async function tryOut(copy: Copy, { file, from, to }: Mutant): Promise<st
   };
   await write(before.replace(from, () => to));
   try {
-    return (await tables(copy, [testsOf(file)])) ?? (await simulation(copy));
+    return await work();
   } finally {
     await write(before);
   }
 }
 
 /** Without a fault, nothing may be noticed: everything would look noticed otherwise. */
-export async function tryNothing(copy: Copy, files: readonly string[]): Promise<void> {
-  const noticed = (await tables(copy, [...new Set(files.map(testsOf))])) ?? (await simulation(copy));
+export async function tryNothing(copy: Copy, files: readonly string[] | undefined): Promise<void> {
+  const failed = files && (await tables(copy, [...new Set(files.map(testsOf))]));
+  const noticed = failed ?? (await simulation(copy, files ? undefined : ALONE));
   if (noticed !== undefined) throw new Failure(`without any fault, this fails: ${noticed}`);
 }
 
@@ -89,11 +99,12 @@ async function tables({ vitest }: Copy, paths: readonly string[]): Promise<strin
 }
 
 /** The first promise that a few worlds, always the same, see broken. */
-async function simulation({ folder }: Copy): Promise<string | undefined> {
+async function simulation({ folder }: Copy, more: Partial<typeof ALONE> = {}): Promise<string | undefined> {
   const { code, stdout } = await run(process.execPath, [join(folder, 'test/sim/look.ts')], {
     cwd: folder,
     allowFailure: true,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: more.timeoutMs ?? TIMEOUT_MS,
+    ...(more.steps !== undefined && { env: { STEPS: String(more.steps) } }),
   });
   return code === 0 ? undefined : `simulation: ${stdout.trim()}`;
 }

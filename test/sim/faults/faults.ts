@@ -14,7 +14,7 @@ export class Faults {
   readonly #stage: Stage;
 
   constructor(scene: Scene, spec: EtcdCluster['spec']) {
-    this.#stage = { scene, world: scene.world, spec, killAfterSteps: undefined, crashes: new Map() };
+    this.#stage = { scene, world: scene.world, spec, killAfterSteps: undefined, undo: new Set(), crashes: new Map() };
   }
 
   apply(action: Action): void {
@@ -57,6 +57,7 @@ export class Faults {
     watches.heldUntil.clear();
     watches.mergeUntil = 0;
     crashes.clear();
+    for (const undo of this.#stage.undo) undo();
     for (const node of nodes.all) recover(world, node);
     for (const node of etcd.nodes) {
       node.stalled = false;

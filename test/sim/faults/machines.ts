@@ -5,7 +5,7 @@ import { voters } from '../model/etcd-group.ts';
 import type { NodeState } from '../world/nodes.ts';
 import type { Ending, Run } from '../world/pod-run.ts';
 import type { World } from '../world/world.ts';
-import { chosen, type Deeds, running } from './stage.ts';
+import { chosen, type Deeds, running, type Stage } from './stage.ts';
 
 const KILLED: Ending = { exitCode: 137, reason: 'Error', message: '' };
 const OOM: Ending = { exitCode: 137, reason: 'OOMKilled', message: '' };
@@ -61,6 +61,39 @@ function corrupt({ ground }: World, process: ModelNode | undefined, ms: number):
   return true;
 }
 
+/** So long after it, an operator may still speak about what such a member said. */
+const BELIEVED_MS = 60_000;
+
+/**
+ * A person starts one member with --force-new-cluster: it takes itself for the whole cluster, under the same id, and forgets
+ * the others. After a while they see their mistake, and put the data directory back.
+ */
+function forceNew({ world, scene, undo }: Stage, n: number, ms: number): boolean {
+  const { etcd, kubelet, ground } = world;
+  const isVoterOfMany = ({ process }: Run): boolean => {
+    const { group, id } = process?.disk ?? {};
+    return group !== undefined && voters(group).length >= 3 && group.members.get(id ?? 0n)?.isLearner === false;
+  };
+  const run = chosen(running(world).filter(isVoterOfMany), n);
+  const { volume, process } = run ?? {};
+  const before = volume?.disk;
+  if (!run || !volume || !process || !before) return false;
+  etcd.forceNew(process);
+  const { disk: forced } = process;
+  volume.disk = forced;
+  scene.usurpedUntil = Number.POSITIVE_INFINITY;
+  const takeBack = (): void => {
+    if (!undo.delete(takeBack)) return;
+    scene.usurpedUntil = ground.timeline.now + BELIEVED_MS;
+    if (volume.destroyed || volume.disk !== forced) return;
+    volume.disk = before;
+    for (const each of kubelet.runs.values()) if (each.volume === volume) kubelet.kill(each, KILLED);
+  };
+  undo.add(takeBack);
+  ground.timeline.after(ms, takeBack);
+  return true;
+}
+
 type Kinds =
   | 'crash'
   | 'endPod'
@@ -74,6 +107,7 @@ type Kinds =
   | 'nodeGone'
   | 'nodeOutOfService'
   | 'isolate'
+  | 'forceNew'
   | 'slowLearner';
 
 export const machineDeeds: Deeds<Kinds> = {
@@ -122,6 +156,7 @@ export const machineDeeds: Deeds<Kinds> = {
     world.ground.timeline.after(ms, () => world.etcd.isolate(process, false));
     return true;
   },
+  forceNew: (stage, { n, ms }) => forceNew(stage, n, ms),
   slowLearner: ({ world }, { ms }) => {
     const learner = world.etcd.nodes.find(
       ({ running: runs, disk }) => runs && disk?.group.members.get(disk.id)?.isLearner,

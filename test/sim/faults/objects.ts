@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import {
   budgetName,
+  CLUSTER_LABEL,
   clientServiceName,
   etcdClusters,
   etcdMembers,
@@ -15,6 +16,7 @@ import { isDeleting, membersOf } from '../world/facts.ts';
 import { NAMESPACE, refTo } from '../world/ground.ts';
 import type { Run } from '../world/pod-run.ts';
 import { CLUSTER, type World } from '../world/world.ts';
+import { holdWatch } from './processes.ts';
 import { chosen, type Deeds, runs, type Stage } from './stage.ts';
 
 const clusters: Resource<EtcdCluster> = etcdClusters;
@@ -84,6 +86,7 @@ type Kinds =
   | 'deleteMember'
   | 'deleteAllMembers'
   | 'deleteClaim'
+  | 'unlabelClaim'
   | 'deleteService'
   | 'deleteBudget'
   | 'foreign'
@@ -110,6 +113,12 @@ export const objectDeeds: Deeds<Kinds> = {
       .includes(true),
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
+  unlabelClaim: ({ world }, { n }) => {
+    const claim = chosen(world.ground.api.peek(persistentVolumeClaims), n);
+    if (claim?.metadata.labels?.[CLUSTER_LABEL] === undefined) return false;
+    world.ground.patch(persistentVolumeClaims, refTo(claim), { metadata: { labels: { [CLUSTER_LABEL]: null } } });
+    return true;
+  },
   deleteService: (stage, { which }) =>
     remove(stage, services, stage.world.ground.find(services, wantedName(stage.world, which)[1])),
   deleteBudget: (stage) =>
@@ -117,7 +126,10 @@ export const objectDeeds: Deeds<Kinds> = {
   foreign: ({ world }, { what }) => makeForeign(world, ...wantedName(world, what)),
   scale: (stage, { replicas }) => edit(stage, { replicas }),
   edit: (stage, { quota }) => edit(stage, { options: { quotaBackendBytes: quota * 1024 * 1024 } }),
-  deleteCluster: (stage) => remove(stage, clusters, stage.world.cluster),
+  deleteCluster: (stage, { unseenMs }) => {
+    if (unseenMs > 0) holdWatch(stage, 'etcdclusters', unseenMs);
+    return remove(stage, clusters, stage.world.cluster);
+  },
   createAgain: ({ world, scene, spec }) => {
     if (world.cluster) return false;
     scene.servedAt = undefined;

@@ -26,6 +26,12 @@ function freezeOperator({ world, scene }: Stage, ms: number): boolean {
   return true;
 }
 
+export function holdWatch({ world, scene }: Stage, kind: string, ms: number): boolean {
+  world.watches.heldUntil.set(kind, world.ground.timeline.now + ms);
+  scene.history.late(ms);
+  return true;
+}
+
 type Kinds =
   | 'killOperator'
   | 'freezeOperator'
@@ -41,11 +47,7 @@ export const processDeeds: Deeds<Kinds> = {
     return true;
   },
   freezeOperator: (stage, { ms }) => freezeOperator(stage, ms),
-  holdWatch: ({ world, scene }, { kind, ms }) => {
-    world.watches.heldUntil.set(kind, world.ground.timeline.now + ms);
-    scene.history.late(ms);
-    return true;
-  },
+  holdWatch: (stage, { kind, ms }) => holdWatch(stage, kind, ms),
   mergeWatch: ({ world }, { ms }) => {
     world.watches.mergeUntil = world.ground.timeline.now + ms;
     return true;

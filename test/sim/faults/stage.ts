@@ -12,6 +12,8 @@ export interface Stage {
   readonly spec: EtcdCluster['spec'];
   /** An operator is to die after so many further steps of the world. */
   killAfterSteps: number | undefined;
+  /** What a person did to data directories, and takes back in the end. */
+  readonly undo: Set<() => void>;
   /** Pods whose etcd dies as soon as it starts, so many times more. */
   readonly crashes: Map<string, { readonly how: Ending; left: number }>;
 }

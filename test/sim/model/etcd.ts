@@ -74,6 +74,18 @@ export class ModelEtcd {
     node.disk = undefined;
   }
 
+  /** It forgets all others, and goes on alone under the same id. */
+  forceNew(node: ModelNode): void {
+    const { group, id } = node.disk ?? {};
+    const own = group?.members.get(id ?? 0n);
+    if (!group || !own) return;
+    const alone = new Group(group.clusterId, [own], this.now);
+    alone.bootstrapped.add(own.id);
+    node.disk = newDisk(alone, own.id);
+    node.serving = false;
+    this.settle();
+  }
+
   isolate(node: ModelNode, isolated: boolean): void {
     node.isolated = isolated;
     node.reachableSince = this.now;

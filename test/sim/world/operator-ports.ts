@@ -31,6 +31,8 @@ export interface Onlooker {
   /** It is about to be carried out; then it has been. */
   before(write: Write): void;
   after(write: Write, result: KubeObject | undefined): void;
+  /** Every question to etcd, as it leaves. */
+  asks(call: MembershipCall): void;
   changes(call: MembershipCall): void;
   changed(call: MembershipCall, answer: Answer<unknown>): void;
   /** The operator has its answer. */
@@ -171,6 +173,7 @@ export function etcdFor(
     const changing = MEMBERSHIP.includes(method);
     return (ask, ...args) => {
       const change: MembershipCall = { by: self, method, args, ask };
+      if (!self.dead) onlooker.asks(change);
       if (changing && !self.dead) onlooker.changes(change);
       const answered = network.exchange<Answer<unknown>>({
         asker: self,
