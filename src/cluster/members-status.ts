@@ -12,6 +12,7 @@ import {
   nameOf,
   type Observed,
   type SelfReport,
+  takesPart,
   wanted,
 } from './observed.ts';
 
@@ -116,7 +117,7 @@ const PROBED_WITHIN_MS = 15_000;
 const hasJustBegun = (o: Observed, m: MemberView): boolean =>
   isStaying(m) &&
   entryOf(o, m)?.isLearner === false &&
-  isHealthy(o, m) &&
+  (isHealthy(o, m) || (!m.self && takesPart(o, m))) &&
   m.pod.is === 'present' &&
   o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
 

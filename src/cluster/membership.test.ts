@@ -75,6 +75,39 @@ describe('the rule that answers', () => {
       [`addLearner ${name(3)}`],
     ],
     ['the next starts before it is promoted', world([up, learner, awaited]), 'startNext', [`create ${name(3)}`]],
+    [
+      'the seed has not agreed on a version: on 3.5, whoever joins now ends',
+      {
+        ...world([up], { replicas: 3 }),
+        etcd: { is: 'answers', clusterID: CLUSTER_ID, members: [entry(1, up)], unversioned: true, alarms: [] },
+      },
+      'addLearner',
+      [],
+    ],
+    [
+      'it has told its name and does not answer yet: the next is added',
+      world([up, { ...joining, started: true }], { replicas: 3 }),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
+    [
+      'all are added, and one has told its name: it is promoted, although it does not answer yet',
+      world([up, { ...joining, started: true }]),
+      'promote',
+      [`promote ${name(2)}`],
+    ],
+    [
+      'it had told its name and has ended since: it must answer before it votes',
+      world([up, { ...joining, started: true, restarted: true }]),
+      'waitForJoining',
+      [],
+    ],
+    [
+      'it had told its name and does not run: it must answer before it votes',
+      world([up, { ...joining, started: true, pod: { is: 'present', ready: false, maxLearners: 8 } }]),
+      'waitForJoining',
+      [],
+    ],
     ['all are added: who serves is promoted', world([up, learner, joining]), 'promote', [`promote ${name(2)}`]],
     ['more are to be added: nobody is promoted', world([up, learner, joining], { replicas: 4 }), 'waitForJoining', []],
     [
@@ -148,14 +181,14 @@ describe('the rule that answers', () => {
     [
       'the list has changed after the joining member has told its name: it is in',
       world([up, up, { ...joining, started: true, spec: { initialCluster: 'old' } }]),
-      'waitForJoining',
-      [],
+      'promote',
+      [`promote ${name(3)}`],
     ],
     [
       'the spec was edited after the joining member has told its name: it is in',
       world([up, up, { ...joining, started: true, spec: { version: '3.6.99' } }]),
-      'waitForJoining',
-      [],
+      'promote',
+      [`promote ${name(3)}`],
     ],
     [
       'one that has left etcd is still there: nobody is added until it is gone',

@@ -110,6 +110,31 @@ test('an alarm is that of the member that it names, and all are asked about the 
   expect([hashes.size, hashes.has(undefined)]).toEqual([1, false]);
 });
 
+test('a seed of 3.5 is asked whether its cluster has a version, and only before others join', async () => {
+  const world = modelWorld();
+  const [seed] = await runningCluster(world, 1);
+  if (!seed) throw new Error('there is one');
+  await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec: { replicas: 3 } });
+  const { maintenance } = world.etcd;
+  const downgrade: typeof maintenance.downgrade = async () => ({ ok: false, error: { kind: 'busy', message: 'no' } });
+  const undecided = { ...world, etcd: { ...world.etcd, maintenance: { ...maintenance, downgrade } } };
+  const unversioned = async (w: ModelWorld) => {
+    const { etcd } = await look(w);
+    return etcd.is === 'answers' && etcd.unversioned === true;
+  };
+  expect([await unversioned(undecided), await unversioned(world)]).toEqual([false, false]);
+  seed.version = '3.5.33';
+  expect([await unversioned(undecided), await unversioned(world)]).toEqual([true, false]);
+});
+
+test('a member whose etcd has ended before in its Pod is told as such', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const container = { name: 'etcd', image: '', imageID: '', ready: true, restartCount: 1 };
+  hear(world.pods, podOf(1, { ready: true, status: { containerStatuses: [container] } }));
+  expect((await look(world)).members[0]?.pod).toMatchObject({ restarted: true });
+});
+
 test('volumes are let go after a while only when their member went, and when nobody has taken them up', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);

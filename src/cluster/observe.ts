@@ -34,7 +34,7 @@ import {
 
 export interface ClusterPorts {
   readonly client: Client;
-  readonly etcd: EtcdPort & ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV'> };
+  readonly etcd: EtcdPort & ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'> };
   readonly now: () => number;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
@@ -69,7 +69,9 @@ export async function observe(
     speaksPlainly(cluster) ? askEach(ports.etcd, key, cluster, found, signal) : found,
   ]);
   const members = await withHashes(ports.etcd, key, answered, signal);
-  const etcd = list.is === 'answers' ? { ...list, alarms: alarmsOf(members) } : list;
+  const unversioned = await lacksVersion(ports.etcd, key, cluster, members, list, signal);
+  const told = unversioned ? { unversioned } : {};
+  const etcd = list.is === 'answers' ? { ...list, ...told, alarms: alarmsOf(members) } : list;
   const quarantined = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)].filter(
     (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
   );
@@ -130,13 +132,15 @@ function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly Member
 function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
-  const running = containerStatuses?.find((c) => c.name === 'etcd')?.state?.running?.startedAt;
+  const container = containerStatuses?.find((c) => c.name === 'etcd');
+  const running = container?.state?.running?.startedAt;
   return {
     is: 'present',
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
     ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
     ...(running !== undefined && { runningSince: Date.parse(running) }),
+    ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
   };
 }
@@ -239,6 +243,27 @@ async function withHashes(
       return { ...m, self: { ...m.self, hash: `${answer.value.compactRevision}:${answer.value.hash}` } };
     }),
   );
+}
+
+/**
+ * etcd 3.5 ends when it joins a cluster whose members have not agreed on a version, and only its seed has not for a moment.
+ * No call tells the version; but this one, which changes nothing, is answered differently without one.
+ */
+async function lacksVersion(
+  etcd: { readonly maintenance: Pick<MaintenancePort, 'downgrade'> },
+  key: string,
+  cluster: EtcdCluster,
+  members: readonly MemberView[],
+  list: EtcdView,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const alone = list.is === 'answers' && list.members.length === 1 && (cluster.spec.replicas ?? 1) > 1;
+  const old = members.find(({ self }) => self?.version.startsWith('3.5.'));
+  const [endpoint] = alone && old ? endpointsOf(old) : [];
+  if (endpoint === undefined) return false;
+  const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } };
+  const answer = await etcd.maintenance.downgrade(ask, 'validate', '0.0.1');
+  return !answer.ok && answer.error.kind === 'busy';
 }
 
 /** Who is likely to answer, and to answer for all. */

@@ -19,6 +19,8 @@ export type PodView =
       readonly startedAt?: number;
       /** Since when the present process of etcd runs. */
       readonly runningSince?: number;
+      /** Its etcd has ended before, in this Pod. */
+      readonly restarted?: boolean;
       /** How many learners its etcd lets the cluster have. */
       readonly maxLearners: number;
     };
@@ -62,6 +64,8 @@ export type EtcdView =
       readonly is: 'answers';
       readonly clusterID: string;
       readonly members: readonly EtcdMemberEntry[];
+      /** The members have not agreed on the version of their cluster yet. Asked only where it keeps others from joining. */
+      readonly unversioned?: boolean;
       /** Alarms of all members that there ever were. */
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
@@ -144,6 +148,15 @@ export const entryOf = (o: Observed, m: MemberView): EtcdMemberEntry | undefined
   entriesOf(o)?.find((entry) => isEntryOf(entry, m.object));
 export const memberOf = (o: Observed, entry: EtcdMemberEntry): MemberView | undefined =>
   o.members.find((m) => isEntryOf(entry, m.object));
+
+/**
+ * It has told the others its name, and runs since then. It votes and copies as well as any other, although it may not answer
+ * for seconds: where its name came to it with a snapshot, etcd 3.6 takes it for untold, and tells it again before it serves.
+ */
+export const takesPart = (o: Observed, m: MemberView): boolean => {
+  const runs = m.pod.is === 'present' && m.pod.runningSince !== undefined && m.pod.restarted !== true;
+  return runs && isStaying(m) && !hasJoined(m) && (entryOf(o, m)?.name ?? '') !== '';
+};
 
 export const wantsBudget = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 

@@ -46,6 +46,20 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(await members.promote(ask(seed), added.id))).toBe('notLearner');
   });
 
+  it('a learner that has told its name takes part and can be promoted, whether it answers yet or not', async ({
+    kit,
+  }) => {
+    const seed = await kit.seed();
+    const { members, kv } = kit.etcd;
+    for (let n = 0; n < 200; n++) must(await kv.put(ask(seed), 'k', String(n))); // more than 3.6 sends as a log
+    const node = kit.node('b');
+    const { added } = must(await members.add(ask(seed), [node.peerURL], { learner: true }));
+    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' });
+    await kit.until('its name', async () => (await kit.list(seed)).some(({ name }) => name === 'b') || undefined);
+    await kit.accepted('promotion', () => members.promote(ask(seed), added.id));
+    must(await kv.put(ask(seed), 'k', 'agreed by both'));
+  });
+
   it('a learner answers about itself and serves old reads, and refuses all else', async ({ kit }) => {
     const seed = await kit.seed();
     const { members, maintenance, kv, lease, auth, watches } = kit.etcd;

@@ -32,6 +32,8 @@ export interface Is {
   readonly ageMs?: number;
   readonly lag?: number;
   readonly alarm?: string;
+  /** Its etcd has ended before. */
+  readonly restarted?: boolean;
   /** It follows nobody. */
   readonly leaderless?: boolean;
   readonly hash?: string;
@@ -70,6 +72,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
       ready: up && votes,
       startedAt: NOW - 1_000,
       runningSince: NOW - 1_000,
+      ...(is.restarted && { restarted: true }),
       maxLearners: is.maxLearners ?? 8,
     },
     ...(up && {

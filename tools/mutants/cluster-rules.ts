@@ -85,6 +85,11 @@ const grow = faults('src/cluster/rules/grow.ts', [
     'votersOf(o).length > 0 && votersOf(o).every(',
     'votersOf(o).some(',
   ],
+  [
+    'a member of 3.5 that joins too early, and ends',
+    "if (o.etcd.is === 'answers' && o.etcd.unversioned === true)",
+    'if (o.now < 0)',
+  ],
   ['growth while a voter is down', '  if (healthyVoters(o).length < votersOf(o).length) return undefined;\n', ''],
   [
     'a refused addition that keeps learners from being promoted',
@@ -97,13 +102,11 @@ const grow = faults('src/cluster/rules/grow.ts', [
     'joining(o).some((m) => !isStuck(o, m))',
     'joining(o).length > 0',
   ],
-  ['a learner that is promoted on its way out', 'm?.self && isStaying(m) ?', 'm?.self ?'],
+  ['a learner that is promoted on its way out', 'm && isStaying(m) && (m.self', 'm && (m.self'],
   ['the learner with the least data that is promoted first', 'b.applied - a.applied', 'a.applied - b.applied'],
-  [
-    'a learner that is promoted before it answers',
-    'm?.self && isStaying(m) ? [{ entry, m, applied: m.self.applied }]',
-    'm && isStaying(m) ? [{ entry, m, applied: m.self?.applied ?? 0 }]',
-  ],
+  ['a learner that is promoted before it answers', 'isStaying(m) && (m.self || takesPart(o, m)) ?', 'isStaying(m) ?'],
+  ['a learner that takes part and is waited for until it answers', '(m.self || takesPart(o, m)) ?', 'm.self ?'],
+  ['a member that is not added until the one before it answers', ' && !takesPart(o, m) && entryOf', ' && entryOf'],
   ['a member that starts with an outdated list', ' && m.object.spec.initialCluster !== joinList(entries)', ' && false'],
   [
     'a started member whose Pod is made again for its list',

@@ -111,6 +111,9 @@ const facts = faults('src/cluster/observed.ts', [
     'm.object.status?.isVoter === true && isStaying(m)',
     'm.object.status?.isVoter === true',
   ],
+  ['a learner that died and is promoted, because it once took part', ' && m.pod.restarted !== true;', ';'],
+  ['a member that takes part without a process', 'm.pod.runningSince !== undefined && ', ''],
+  ['a member that takes part before it has told its name', "(entryOf(o, m)?.name ?? '') !== ''", 'true'],
   ['a member that is told to be ready without a Pod', " && m.pod.is === 'present' && m.pod.ready", ''],
   [
     'a member that any trouble is evidence against',
@@ -164,6 +167,7 @@ const asking = faults('src/cluster/observe.ts', [
     's.revision < least ? s.revision : least',
     's.revision > least ? s.revision : least',
   ],
+  ['a cluster without a version that is taken for one with', "answer.error.kind === 'busy'", 'false'],
   ['volumes that are deleted a week after their cluster', "=== 'member-removed' && ", ' !== undefined && '],
   ['a volume that somebody uses again, and that is deleted', ' && controllerOf(claim) === undefined', ''],
 ]);

@@ -23,6 +23,7 @@ import {
   memberOf,
   nameOf,
   type Observed,
+  takesPart,
   wanted,
 } from '../observed.ts';
 
@@ -59,9 +60,11 @@ const startedAt = (m: MemberView): number | undefined =>
   m.pod.is === 'present' ? (m.pod.runningSince ?? m.pod.startedAt) : undefined;
 const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m);
 
-/** Made, and its etcd has not answered yet. */
+/** Made, and its etcd neither answers nor takes part yet. */
 const joining = (o: Observed): readonly MemberView[] =>
-  o.members.filter((m) => isStaying(m) && !hasJoined(m) && !m.self && entryOf(o, m)?.isLearner === true);
+  o.members.filter(
+    (m) => isStaying(m) && !hasJoined(m) && !m.self && !takesPart(o, m) && entryOf(o, m)?.isLearner === true,
+  );
 
 /** The earlier operator makes the object first: it is added to etcd, and then told whom to join. */
 export function completePending(o: Observed): Answered {
@@ -139,6 +142,11 @@ export function addLearner(o: Observed): Answered {
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   // Refused a moment ago, and there is one that can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
+  if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
+    return {
+      why: 'etcd has not agreed on the version of its cluster yet: on 3.5, whoever joins before that ends',
+      wakeAfter: PROBE.firstMs,
+    };
   const { name, namespace } = identity(o.cluster);
   const joiner = nextName(o);
   const why = needsHeir(o)
@@ -170,7 +178,7 @@ export function promote(o: Observed): Answered {
   const [first] = learnersOf(o)
     .flatMap((entry) => {
       const m = memberOf(o, entry);
-      return m?.self && isStaying(m) ? [{ entry, m, applied: m.self.applied }] : [];
+      return m && isStaying(m) && (m.self || takesPart(o, m)) ? [{ entry, m, applied: m.self?.applied ?? 0 }] : [];
     })
     .sort((a, b) => b.applied - a.applied);
   const more = (entriesOf(o)?.length ?? 0) < desired(o) && !isFull(o) && o.refusal === undefined;

@@ -38,6 +38,10 @@ export interface ModelNode {
   running: boolean;
   /** Has joined in since it was started: before that no client is served. */
   serving: boolean;
+  /** Has told the others its name since it was started. */
+  published: boolean;
+  /** Before that it does not answer clients, although it takes part. */
+  servesAt: number;
   /** Cut off from clients and peers. */
   isolated: boolean;
   /** Does not receive its leader's log: a slow learner. */

@@ -35,6 +35,8 @@ export class ModelEtcd {
       disk: undefined,
       running: false,
       serving: false,
+      published: false,
+      servesAt: 0,
       isolated: false,
       stalled: false,
       startedAt: 0,
@@ -49,7 +51,9 @@ export class ModelEtcd {
   /** Starts the process. One that cannot go on has ended when this returns, and `lastWords` says why. */
   start(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
+    const joins = !node.disk && join.state === 'existing';
     const why = flagsOf(node) ?? (node.disk ? this.#resume(node, node.disk) : begin(this, node, join));
+    if (joins && node.disk) node.servesAt = this.now + lateness(node, node.disk.group);
     if (why !== undefined) this.#end(node, why);
     this.settle();
   }
@@ -82,7 +86,7 @@ export class ModelEtcd {
     const alone = new Group(group.clusterId, [own], this.now);
     alone.bootstrapped.add(own.id);
     node.disk = newDisk(alone, own.id);
-    node.serving = false;
+    node.serving = node.published = false;
     this.settle();
   }
 
@@ -179,9 +183,10 @@ export class ModelEtcd {
   #follow(node: ModelNode, disk: Disk): void {
     const { group, id } = disk;
     if (!node.stalled) {
-      if (!node.serving) publish(group, id, node);
+      if (!node.published) publish(group, id, node);
+      node.published = true;
       disk.applied = group.index;
-      node.serving = true;
+      node.serving = this.now >= node.servesAt;
     }
     group.matches.set(id, disk.applied);
     if (group.removed.has(id)) this.#end(node, REMOVED);
@@ -223,7 +228,8 @@ export class ModelEtcd {
     node.startedAt = node.reachableSince = this.now;
     node.lastWords = '';
     node.running = true;
-    node.serving = false;
+    node.serving = node.published = false;
+    node.servesAt = 0;
     node.tokens.clear();
   }
 
@@ -237,6 +243,12 @@ const failed = (kind: EtcdError['kind'], message: string): { ok: false; error: E
   ok: false,
   error: { kind, message },
 });
+
+/** A name that comes with a snapshot is taken for untold: it is told again, after this long. Below so many entries there is none. */
+const SNAPSHOT_ENTRIES = 100;
+const TOLD_AGAIN_MS = 7_000;
+const lateness = ({ version }: ModelNode, group: Group): number =>
+  minorOf(version) >= 6 && group.index > SNAPSHOT_ENTRIES ? TOLD_AGAIN_MS : 0;
 
 const flagsOf = ({ version, options }: ModelNode): string | undefined =>
   options.maxLearners !== undefined && minorOf(version) < 6

@@ -136,13 +136,18 @@ export class Kubelet {
     return process.running ? undefined : { exitCode: 1, reason: 'Error', message: process.lastWords };
   }
 
+  #since(run: Run): string {
+    const { timeline } = this.#ground;
+    return new Date(timeline.date - (timeline.now - run.startedAt)).toISOString();
+  }
+
   /** The container has ended; it is started again, later each time. */
   #exit(run: Run, ending: Ending): void {
     const { timeline, random } = this.#ground;
     if (run.state !== 'running') return;
     run.state = 'ended';
     run.ready = false;
-    const startedAt = new Date(timeline.date - (timeline.now - run.startedAt)).toISOString();
+    const startedAt = this.#since(run);
     run.lastEnd = { ...ending, startedAt, finishedAt: timeline.time };
     if (timeline.now - run.startedAt > FORGIVEN_MS) run.failures = 0;
     const pause = run.failures === 0 ? random.between(100, 1_000) : FIRST_BACKOFF_MS * 2 ** (run.failures - 1);
@@ -258,7 +263,7 @@ export class Kubelet {
         podIP: ip,
         startTime: this.#pod(run)?.status?.startTime ?? this.#ground.timeline.time,
         conditions: [condition('PodScheduled', true), condition('Ready', ready), condition('ContainersReady', ready)],
-        containerStatuses: [containerStatus(run)],
+        containerStatuses: [containerStatus(run, this.#since(run))],
       },
     );
   }

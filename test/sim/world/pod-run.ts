@@ -27,7 +27,8 @@ export interface Run {
   probing: boolean;
 }
 
-export function containerStatus(run: Run): ContainerStatus {
+/** `since` is when the process was started. */
+export function containerStatus(run: Run, since: string): ContainerStatus {
   const { lastEnd, restarts, ready } = run;
   const waits =
     lastEnd && run.failures > 1
@@ -35,7 +36,9 @@ export function containerStatus(run: Run): ContainerStatus {
       : undefined;
   const ended = lastEnd && { terminated: lastEnd };
   const state =
-    run.state === 'running' ? { running: {} } : (waits ?? ended ?? { waiting: { reason: 'ContainerCreating' } });
+    run.state === 'running'
+      ? { running: { startedAt: since } }
+      : (waits ?? ended ?? { waiting: { reason: 'ContainerCreating' } });
   return {
     name: 'etcd',
     image: '',

@@ -141,10 +141,12 @@ export class World {
     });
   }
 
-  /** Elections take time, and nothing else may happen meanwhile. */
+  /** Elections take time, and so does a late beginning; nothing else may happen meanwhile. */
   #tickLater(): void {
-    const leaderless = this.etcd.nodes.some(({ running, disk }) => running && disk && disk.group.leader === undefined);
-    if (!leaderless || this.#ticking) return;
+    const waits = this.etcd.nodes.some(
+      ({ running, disk, servesAt }) => running && disk && (disk.group.leader === undefined || servesAt > this.etcd.now),
+    );
+    if (!waits || this.#ticking) return;
     this.#ticking = true;
     this.ground.timeline.after(1_050, () => {
       this.#ticking = false;
