@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { aCluster, aMember, aPod, aVolume, FORMED, POD_UID, SEED_NAME } from '../../test/support/builders.ts';
 import { absent, fresh, joined, leaving, ours, stepsOf, voter, world } from '../../test/support/member-world.ts';
 import {
+  CLUSTER_LABEL,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
@@ -75,7 +76,7 @@ test.each([
       fields: {
         metadata: {
           ownerReferences: null,
-          labels: { [QUARANTINE_LABEL]: why },
+          labels: { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: why },
           annotations: { [QUARANTINED_AT_ANNOTATION]: '2026-01-01T12:00:00.000Z' },
         },
       },

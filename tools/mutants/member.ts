@@ -31,6 +31,11 @@ const leaving = faults('src/member/rules/leaving.ts', [
     '    annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },\n',
     '',
   ],
+  [
+    'a kept volume without labels, which nobody sees and nobody waits for',
+    '      ...memberLabels(o.member.spec.clusterName, names(o).name), // who has lost them is not seen, and kept for ever\n',
+    '',
+  ],
   ['a volume that changed hands and is changed', "o.volume.object, 'this version')", 'o.volume.object)'],
   ['a volume that is kept after the member was let go', '    ...keepVolume(o),\n', ''],
   [

@@ -1,6 +1,12 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
-import { MEMBER_FINALIZER, peerURL, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
+import {
+  MEMBER_FINALIZER,
+  memberLabels,
+  peerURL,
+  QUARANTINE_LABEL,
+  QUARANTINED_AT_ANNOTATION,
+} from '../../api/names.ts';
 import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
@@ -28,7 +34,10 @@ function keepVolume(o: Observed): readonly Step[] {
   if (!hasJoined(o) && o.cluster !== undefined) return [{ do: 'delete', what }];
   const metadata = {
     ownerReferences: null,
-    labels: { [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed' },
+    labels: {
+      ...memberLabels(o.member.spec.clusterName, names(o).name), // who has lost them is not seen, and kept for ever
+      [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed',
+    },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
   };
   return [{ do: 'patch', to: what, fields: { metadata } }];

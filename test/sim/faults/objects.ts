@@ -2,7 +2,6 @@
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import {
   budgetName,
-  CLUSTER_LABEL,
   clientServiceName,
   etcdClusters,
   etcdMembers,
@@ -115,8 +114,8 @@ export const objectDeeds: Deeds<Kinds> = {
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   unlabelClaim: ({ world }, { n }) => {
     const claim = chosen(world.ground.api.peek(persistentVolumeClaims), n);
-    if (claim?.metadata.labels?.[CLUSTER_LABEL] === undefined) return false;
-    world.ground.patch(persistentVolumeClaims, refTo(claim), { metadata: { labels: { [CLUSTER_LABEL]: null } } });
+    if (!claim?.metadata.labels) return false;
+    world.ground.patch(persistentVolumeClaims, refTo(claim), { metadata: { labels: null } });
     return true;
   },
   deleteService: (stage, { which }) =>
