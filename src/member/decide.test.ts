@@ -191,6 +191,12 @@ describe('the rule that answers', () => {
       ['delete Pod'],
     ],
     [
+      'parked in memory, and its Pod has ended: the Pod goes',
+      world({ member: aMember({ status: joined, spec: { ...inMemory, dormant: true } }), pod: ended }),
+      'park',
+      ['delete Pod'],
+    ],
+    [
       'it goes while its cluster is parked, and has no Pod any more',
       leaving({ member: asleep, peers: { is: 'silent', why: 'timeout' }, pod: absent }),
       'park',

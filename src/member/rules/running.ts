@@ -49,6 +49,7 @@ export const cannotRun = (o: Observed): Answered => {
 
 /** An empty data directory must never come back under the name of a member that had joined: no Pod is made. */
 export const stopOnDataLoss = (o: Observed): Answered => {
+  if (isDormant(o) && o.pod.is === 'ours') return undefined; // an ended Pod goes when its cluster is parked
   const loss = provenLoss(o);
   return loss?.reason === EVIDENCE.dataLost ? { why: loss.message } : undefined;
 };
