@@ -21,6 +21,8 @@ export class Kubelet {
   readonly #running = new Map<string, PodRun>();
   readonly #fronts = new Map<string, Rulebook>();
   readonly #waiting = new Map<string, Pod>();
+  /** Of every volume that a Pod of a namespace ever had. */
+  readonly #folders = new Map<string, Set<string>>();
   readonly #abandoned = new Set<string>();
   #held = false;
 
@@ -99,10 +101,9 @@ export class Kubelet {
     this.#abandoned.add(namespace);
     const here = [...this.#running.values()].filter(({ pod }) => pod.metadata.namespace === namespace);
     await Promise.all(here.map((run) => run.end('SIGKILL')));
-    for (const run of here) {
-      this.#running.delete(run.pod.metadata.uid ?? '');
-      if (run.data !== '') removeFolder(run.data);
-    }
+    for (const run of here) this.#running.delete(run.pod.metadata.uid ?? '');
+    for (const folder of this.#folders.get(namespace) ?? []) removeFolder(folder);
+    this.#folders.delete(namespace);
   }
 
   #find(namespace: string, name: string): PodRun | undefined {
@@ -117,8 +118,13 @@ export class Kubelet {
     else {
       const run = new PodRun(this.#site, pod, this.#fronts.get(namespace));
       this.#running.set(uid, run);
-      void run.begin().catch(quiet);
+      void run.begin((folder) => this.#note(namespace, folder)).catch(quiet);
     }
+  }
+
+  #note(namespace: string, folder: string): void {
+    const known = this.#folders.get(namespace) ?? new Set();
+    this.#folders.set(namespace, known.add(folder));
   }
 
   async #end(pod: Pod, gone: boolean): Promise<void> {

@@ -73,10 +73,11 @@ export class PodRun implements Running {
   }
 
   /** Until the Pod goes: its process is started again whenever it ends. */
-  async begin(): Promise<void> {
+  async begin(onData: (folder: string) => void): Promise<void> {
     const { client, addresses, hosts, signal } = this.#site;
     await bind(client, this.pod);
     this.data = await dataFolder(client, this.#site.folder, this.pod);
+    onData(this.data);
     this.address = await hosts.addressOf(this.#host);
     const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
     this.#reported = { ...this.#reported, podIP };

@@ -4,6 +4,7 @@ import { eventually, pause } from '../support/processes.ts';
 import type { Rig } from './rig.ts';
 
 const EVERY_MS = 100;
+const PREFIX = 'written-';
 
 export class Client {
   readonly #rig: Rig;
@@ -19,7 +20,7 @@ export class Client {
   async #write(): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       const asked = this.#ready()[n % Math.max(1, this.#ready().length)];
-      const key = `written-${n}`;
+      const key = `${PREFIX}${n}`;
       if (asked) {
         const { etcd } = this.#rig.world;
         const answer = await etcd.put({ endpoint: `http://${asked.address}:2379`, timeoutMs: 1_000 }, key, key);
@@ -42,18 +43,19 @@ export class Client {
   }
 
   async #missing(): Promise<readonly string[]> {
-    const found = await Promise.all(this.#acknowledged.map((key) => this.#read(key)));
-    return this.#acknowledged.filter((key, i) => found[i] !== key);
+    const found = new Set(await eventually('an answer about all that was written', () => this.#read()));
+    return this.#acknowledged.filter((key) => !found.has(key));
   }
 
-  #read(key: string): Promise<string> {
-    return eventually(`an answer about ${key}`, async () => {
-      const [asked] = this.#ready();
-      const answer = await this.#rig.world.etcd.get(
-        { endpoint: `http://${asked?.address}:2379`, timeoutMs: 2_000 },
-        key,
-      );
-      return answer.ok ? (answer.value ?? '') : undefined;
-    });
+  async #read(): Promise<readonly string[] | undefined> {
+    const [asked] = this.#ready();
+    if (!asked) return undefined;
+    const ask = { endpoint: `http://${asked.address}:2379`, timeoutMs: 2_000 };
+    const answer = await this.#rig.world.etcd.kv.range(ask, { key: PREFIX, prefix: true });
+    if (!answer.ok) return undefined;
+    return answer.value.kvs.flatMap(({ key, value }) => (same(key, value) ? new TextDecoder().decode(key) : []));
   }
 }
+
+/** Each key has itself as its value. */
+const same = (key: Uint8Array, value: Uint8Array): boolean => Buffer.compare(key, value) === 0;
