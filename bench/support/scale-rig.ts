@@ -13,7 +13,7 @@ import { watch } from '../../src/kube/watcher.ts';
 import { startControlPlane } from '../../test/support/control-plane.ts';
 import { type Child, eventually, freePort, Processes, pause } from '../../test/support/processes.ts';
 import { bundle } from '../../tools/image/bundle.ts';
-import { NODE_OPTIONS } from '../../tools/image/operator.ts';
+import { RUNTIME } from '../../tools/image/operator.ts';
 import { InstantKubelet } from './instant-kubelet.ts';
 import { inParallel } from './kube-lab.ts';
 import { ScriptedEtcd } from './scripted-etcd.ts';
@@ -87,7 +87,8 @@ export class ScaleRig {
         `--namespace=${NAMESPACE}`,
       ];
       // As in the image. Its certificates are not there.
-      const env = { ...process.env, NODE_OPTIONS: NODE_OPTIONS.replace('--use-openssl-ca', '') };
+      const options = RUNTIME.NODE_OPTIONS.replace('--use-openssl-ca', '');
+      const env = { ...process.env, ...RUNTIME, NODE_OPTIONS: options };
       const launch = (): Child => processes.start('operator', process.execPath, [program, ...flags], env);
       return new ScaleRig(admin, processes, folder, launch, `http://${address}/metrics`);
     } catch (error) {
