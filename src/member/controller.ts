@@ -44,10 +44,12 @@ export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): 
     for (const claim of ports.volumes.all()) if (!ports.pods.get(podKey(claim))) ownerOf(claim);
   });
   ports.clusters.onChange((before, after) => {
-    if (sameJson(fate(before), fate(after))) return;
+    const known = sameJson(fate(before), fate(after));
     const cluster = after ?? before;
     const { namespace = '', name = '' } = cluster?.metadata ?? {};
-    for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name)) enqueue(keyOf(member));
+    // One that leaves waits for what becomes of the others, and any word about the cluster may be about that.
+    for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name))
+      if (!known || member.metadata.deletionTimestamp !== undefined) enqueue(keyOf(member));
   });
 }
 
