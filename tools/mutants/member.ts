@@ -71,12 +71,12 @@ const leaving = faults('src/member/rules/leaving.ts', [
   ],
   [
     'a volume of a seed that never joined, in the way of the next',
-    '  if (!hasJoined(o) && o.cluster !== undefined)',
-    '  if (!hasJoined(o) && o.cluster === undefined)',
+    '  if (!isClusterFormed(o) && o.cluster !== undefined)',
+    '  if (!isClusterFormed(o) && o.cluster === undefined)',
   ],
   [
     'a volume with data that is deleted although it is to be kept',
-    '  if (!hasJoined(o) && o.cluster !== undefined)',
+    '  if (!isClusterFormed(o) && o.cluster !== undefined)',
     '  if (o.cluster !== undefined)',
   ],
   [

@@ -25,13 +25,13 @@ type Answered = Answer<EtcdMemberStatus> | undefined;
 const RETRY_MS = 1_000;
 
 /**
- * A volume that stays says from now on why, and since when. Of a member that never joined there is nothing to keep: its
- * volume has no owner that would take it along, and would be in the way of the next member of that name.
+ * A volume that stays says from now on why, and since when. Of a seed whose cluster never formed there is nothing to
+ * keep: its volume has no owner that would take it along, and would be in the way of the next one of that name.
  */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
   const what = seen('PersistentVolumeClaim', o.volume.object, 'this version');
-  if (!hasJoined(o) && o.cluster !== undefined) return [{ do: 'delete', what }];
+  if (!isClusterFormed(o) && o.cluster !== undefined) return [{ do: 'delete', what }];
   const metadata = {
     ownerReferences: null,
     labels: {
