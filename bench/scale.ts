@@ -1,7 +1,7 @@
 /**
  * Many clusters at once: memory and processor time while nothing happens, how fast they are made, a restart, and whether
  * clusters that hang are felt by others. Pods and etcds are scripted, the API server is real.
- * `CLUSTERS=5000` goes on to so many (and needs `ulimit -n 40000`), `MINUTES=6` looks that long at a processor that should idle.
+ * `CLUSTERS=5000` goes on to so many (and needs `ulimit -n 20000`), `MINUTES=6` looks that long at a processor that should idle.
  */
 import { pods } from '../src/kube/resources.ts';
 import { eventually, pause } from '../test/support/processes.ts';

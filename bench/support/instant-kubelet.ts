@@ -16,7 +16,7 @@ export class InstantKubelet {
   readonly #etcd: ScriptedEtcd;
   readonly #stop = new AbortController();
   readonly #known = new Map<string, string>();
-  readonly #addresses = new Map<string, Promise<string>>();
+  readonly #addresses = new Map<string, string>();
   readonly #listeners = new Set<PodEvent>();
 
   constructor(client: HttpClient, etcd: ScriptedEtcd) {
@@ -28,7 +28,7 @@ export class InstantKubelet {
       signal: this.#stop.signal,
       emit: (event) => {
         if (event.type === 'put') this.#onPod(event.object);
-        else if (event.type === 'delete') void this.#gone(event.object);
+        else if (event.type === 'delete') this.#gone(event.object);
       },
       onError: () => undefined,
       sleep: pause,
@@ -59,10 +59,9 @@ export class InstantKubelet {
   async #run(pod: Pod): Promise<void> {
     const { namespace = '', name = '', labels } = pod.metadata;
     const cluster = labels?.[CLUSTER_LABEL] ?? '';
-    const address =
+    const podIP =
       this.#addresses.get(keyOf(pod)) ?? this.#etcd.seat(`${namespace}/${cluster}`, peerURL(name, cluster, namespace));
-    this.#addresses.set(keyOf(pod), address);
-    const podIP = await address;
+    this.#addresses.set(keyOf(pod), podIP);
     this.#etcd.start(podIP, name);
     const at = new Date().toISOString();
     const running = { running: { startedAt: at } };
@@ -70,12 +69,12 @@ export class InstantKubelet {
     await this.#client.patch(pods, { namespace, name }, { status }, { subresource: 'status' });
   }
 
-  async #gone(pod: Pod): Promise<void> {
+  #gone(pod: Pod): void {
     const key = keyOf(pod);
     if (this.#known.get(key) !== pod.metadata.uid) return;
     this.#known.delete(key);
     for (const listener of this.#listeners) listener(key, 'gone');
-    const address = await this.#addresses.get(key);
+    const address = this.#addresses.get(key);
     if (address !== undefined && !this.#known.has(key)) this.#etcd.stop(address);
   }
 }

@@ -38,7 +38,7 @@ export class ScriptedEtcd {
   readonly #http = http2.createServer({ settings: { initialWindowSize: 1024 ** 2 } });
   readonly #clusters = new Map<string, State>();
   readonly #seats = new Map<string, Seat>();
-  readonly #servers: Server[] = [];
+  readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #hung = new Set<string>();
   /** When each cluster was last asked for its members for the first time since `turn`. */
@@ -49,6 +49,7 @@ export class ScriptedEtcd {
   opened = 0;
 
   constructor() {
+    this.#server = createServer((socket) => this.#accept(socket, socket.localAddress ?? ''));
     this.#http.on('sessionError', () => {});
     this.#http.on('session', (session) => session.on('error', () => {}));
     this.#http.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) =>
@@ -69,21 +70,20 @@ export class ScriptedEtcd {
     for (const cluster of clusters) this.#hung.add(cluster);
   }
 
+  /** One socket listens for all addresses of this machine: fifteen thousand would be more files than it may open. */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', () => reject(new Error(`port ${CLIENT_PORT} is in use: stop what listens there`)));
+      this.#server.listen(CLIENT_PORT, '0.0.0.0', resolve);
+    });
+  }
+
   /** A new address, at which this member can be reached. */
-  async seat(cluster: string, peerURL: string): Promise<string> {
-    for (;;) {
-      const n = ++this.#address;
-      const address = `127.${100 + Math.floor(n / 62_500)}.${1 + (Math.floor(n / 250) % 250)}.${1 + (n % 250)}`;
-      const server = createServer((socket) => this.#accept(socket, address));
-      const free = await new Promise<boolean>((resolve) => {
-        server.once('error', () => resolve(false));
-        server.listen(CLIENT_PORT, address, () => resolve(true));
-      });
-      if (!free) continue;
-      this.#servers.push(server);
-      this.#seats.set(address, { cluster, peerURL, up: false });
-      return address;
-    }
+  seat(cluster: string, peerURL: string): string {
+    const n = ++this.#address;
+    const address = `127.${100 + Math.floor(n / 62_500)}.${1 + (Math.floor(n / 250) % 250)}.${1 + (n % 250)}`;
+    this.#seats.set(address, { cluster, peerURL, up: false });
+    return address;
   }
 
   /** Its process has started: the first of a cluster begins it, any other must have been added. */
@@ -105,7 +105,7 @@ export class ScriptedEtcd {
   }
 
   close(): void {
-    for (const server of this.#servers) server.close();
+    this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
     this.#http.close();
   }
