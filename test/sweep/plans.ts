@@ -74,7 +74,7 @@ export function planCalled(name: string): Plan {
     const [, kind = about, seconds = '0'] = /^(.+)-(\d+)s$/.exec(about) ?? [];
     if (!plural.includes(kind)) throw new Error(`"${kind}" is not watched; ${plural.join(', ')} are`);
     const ms = { late: Number(seconds) * 1000, coalesced: COALESCED_MS, lost: LOST_MS }[what];
-    return { ...plan, lagMs: ms, weight: ms < 10_000 ? 1 : 0.25, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
+    return { ...plan, lagMs: ms, weight: ms < 10_000 ? 1 : 0.5, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
   }
   if (what === 'unanswered') return { ...plan, arrange: (rig) => arrangeSilence(rig, about) };
   if (what === '') throw new Error(`"${fault}" is no fault`);

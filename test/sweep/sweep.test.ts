@@ -1,10 +1,16 @@
-/** Every fault at every point of everything that a user does. `PLAN=<name>,… ./dev test sweep` repeats single plans. */
+/**
+ * Every fault at every point of everything that a user does. `PLAN=<name>,… ./dev test sweep` repeats single plans,
+ * `WORKLOAD=<name>,…` those of some workloads.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerPlans, gapPlans, killPlans, latePlans } from './plans.ts';
 import { Sweep } from './sweep.ts';
-import { WORKLOADS } from './workloads.ts';
+import { WORKLOADS, workloadCalled } from './workloads.ts';
 
-const asked = process.env['PLAN']?.split(',').map((name) => name.trim());
+const listed = (variable: string): readonly string[] | undefined =>
+  process.env[variable]?.split(',').map((name) => name.trim());
+const asked = listed('PLAN');
+const workloads = listed('WORKLOAD')?.map(workloadCalled) ?? WORKLOADS;
 const HOURS = 2 * 3_600_000;
 
 let sweep: Sweep;
@@ -25,7 +31,7 @@ async function expectWell(names: readonly string[]): Promise<void> {
 if (asked)
   test.concurrent.each(asked)('%s ends where it would have ended in peace', (name) => expectWell([name]), HOURS);
 
-describe.concurrent.each(asked ? [] : WORKLOADS)('while $sentence,', (workload) => {
+describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) => {
   test(
     'the operator is killed before and after each of its writes and changes of membership, and its successor finishes',
     async () => {
