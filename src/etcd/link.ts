@@ -141,6 +141,7 @@ export class Link {
 
   /** Whether it answers a ping in time. One that does not is done for. */
   #isAlive(session: http2.ClientHttp2Session): Promise<boolean> {
+    if (!isUsable(session)) return Promise.resolve(false); // a ping on it would throw, and nobody would catch that
     this.#checking ??= new Promise<boolean>((resolve) => {
       const limit = setTimeout(() => resolve(false), this.#timing.pingTimeoutMs);
       session.ref();
