@@ -86,6 +86,18 @@ describe('the rule that answers', () => {
       [`delete ${name(3)}`],
     ],
     [
+      'one differs from three that agree, and another is down',
+      world([{ hash: 'a' }, { hash: 'a' }, { hash: 'a' }, down, { hash: 'b', alarm: 'CORRUPT' }]),
+      'replaceLost',
+      [`delete ${name(5)}`],
+    ],
+    [
+      'one differs from three that agree and has no alarm: it is not healthy, and goes first',
+      world([{ hash: 'a' }, { hash: 'a' }, { hash: 'b' }, { hash: 'a', leaving: true }]),
+      'replaceLost',
+      [`delete ${name(3)}`],
+    ],
+    [
       'an alarm against one that agrees with the others',
       world([{ hash: 'a' }, { hash: 'b' }, { hash: 'a', alarm: 'CORRUPT' }]),
       'waitForMembers',
