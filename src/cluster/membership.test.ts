@@ -149,6 +149,12 @@ describe('the rule that answers', () => {
       [`patch ${name(3)} ${JSON.stringify({ spec: { initialCluster: list(up, up, joining) } })}`],
     ],
     [
+      'the list has changed after it has: it needs none any more',
+      world([up, up, { ...joining, started: true, restarted: true, spec: { initialCluster: 'a=http://a:2380' } }]),
+      'waitForJoining',
+      [],
+    ],
+    [
       'the spec was edited before the joining member has started',
       world([up, up, { ...joining, spec: { version: '3.6.99' } }]),
       'rebuildJoining',

@@ -97,7 +97,8 @@ export class Tenant {
 
   /** Speaks to the cluster through its client Service, from inside Kubernetes. */
   async etcdctl(name: string, ...args: readonly string[]): Promise<string> {
-    const [pod] = await this.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+    const pods = await this.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+    const pod = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (!pod) throw new Error(`${name} has no Pod`);
     const endpoint = `--endpoints=http://${name}-client.${this.namespace}.svc:2379`;
     return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...args)).trim();
