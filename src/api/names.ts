@@ -90,5 +90,5 @@ export const peerURL = (member: string, cluster: string, namespace: string): str
 export const clientURL = (member: string, cluster: string, namespace: string): string =>
   `http://${host(member, cluster, namespace)}:${CLIENT_PORT}`;
 
-/** etcd ids as every tool prints them. */
+/** etcd ids as its log has them, and the earlier operator; etcdctl leaves out leading zeros. */
 export const hexId = (id: bigint): string => id.toString(16).padStart(16, '0');
