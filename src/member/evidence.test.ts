@@ -1,41 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import {
-  aCluster,
-  aMember,
-  aPod,
-  aVolume,
-  CLUSTER_ID,
-  FORMED,
-  MEMBER_ID,
-  NOW,
-  POD_UID,
-} from '../../test/support/builders.ts';
+import { aMember, aPod, aVolume, CLUSTER_ID, MEMBER_ID, NOW, POD_UID } from '../../test/support/builders.ts';
+import { absent, inMemory, ours, world as running } from '../../test/support/member-world.ts';
 import type { ContainerStatus } from '../gen/kube.ts';
 import { evidenceOf, provenLoss } from './evidence.ts';
 import type { Observed } from './observed.ts';
 
-const absent = { is: 'absent' } as const;
-const ours = <T>(object: T) => ({ is: 'ours', object }) as const;
 const MINUTE = 60_000;
 const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
 
-const world = (patch: Partial<Observed> = {}, spec = {}): Observed => ({
-  now: NOW,
-  refusal: undefined,
-  hasCompany: true,
-  member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
-  cluster: aCluster({ status: FORMED }),
-  pod: ours(aPod()),
-  volume: ours(aVolume()),
-  node: { is: 'present', name: 'n1', outOfService: false },
-  volumeOnNode: false,
-  nodeLostAfterMs: 10 * MINUTE,
-  etcd: { is: 'silent', why: 'connection refused' },
-  peers: { is: 'none' },
-  images: { repository: 'quay.io/coreos/etcd', allowed: [] },
-  ...patch,
-});
-const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
+/** It was there, and does not answer. */
+const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
+  running({
+    member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
+    pod: ours(aPod()),
+    node: { is: 'present', name: 'n1', outOfService: false },
+    etcd: { is: 'silent', why: 'connection refused' },
+    ...patch,
+  });
 
 /** etcd has ended so often, last with these words. */
 const ended = (restartCount: number, message: string, more: Partial<ContainerStatus> = {}, reason = 'Error') =>
