@@ -48,6 +48,7 @@ export class Link {
     if (this.#streams === 0) this.#session?.close();
     else this.#session?.destroy(reason, CANCEL);
     this.#session = undefined;
+    clearTimeout(this.#timer); // it would keep all of this in memory until it fires
   }
 
   async request(
@@ -106,6 +107,9 @@ export class Link {
     this.#session = session;
     this.#streams = 0;
     this.#heard();
+    session.once('close', () => {
+      if (session === this.#session) clearTimeout(this.#timer);
+    });
   }
 
   #followed(session: http2.ClientHttp2Session, stream: http2.ClientHttp2Stream): http2.ClientHttp2Stream {
