@@ -7,7 +7,7 @@ const transport = createRouterTransport(() => {});
 const MINUTE = 60_000;
 const silence = { kind: 'timeout', message: 'no answer within 2000 ms' } as const;
 
-function aPool(sizes = { idleMs: MINUTE, spare: 10 }) {
+function aPool(sizes = { idleMs: MINUTE, waiting: 10 }) {
   const open = new Set<string>();
   let time = 0;
   let opened = 0;
@@ -16,7 +16,6 @@ function aPool(sizes = { idleMs: MINUTE, spare: 10 }) {
     now: () => time,
     backoff: { firstMs: 500, maxMs: 30_000 },
     ...sizes,
-    forgetMs: 15 * MINUTE,
     open: ({ endpoint, tls }: Target) => {
       const name = `${endpoint}${tls ? ` ${tls.cert}` : ''} #${++opened}`;
       open.add(name);
@@ -40,24 +39,40 @@ test('a member that is asked again is asked on the same session', () => {
   expect([...open]).toEqual(['a #1']);
 });
 
-test('of a cluster that is asked now and then one session stays; the others go when they are idle', () => {
+test('sessions that nobody uses are closed after a while', () => {
   const { pool, open, pass } = aPool();
-  for (const endpoint of ['a', 'b', 'c']) {
-    pool.take('one', endpoint, undefined).release();
-    pass(1);
-  }
+  for (const endpoint of ['a', 'b']) pool.take('one', endpoint, undefined).release();
+  pass(MINUTE);
+  pool.take('one', 'b', undefined).release();
+  pass(6_000);
+  pool.take('two', 'x', undefined).release();
+  expect([...open]).toEqual(['b #2', 'x #3']);
   pass(2 * MINUTE);
   pool.take('two', 'x', undefined).release();
-  expect([...open]).toEqual(['c #3', 'x #4']);
+  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0, unreachable: 0 });
 });
 
-test('a cluster that nobody asks about any more loses its last session, too', () => {
-  const { pool, open, pass } = aPool();
-  pool.take('one', 'a', undefined).release();
-  pass(16 * MINUTE);
-  pool.take('two', 'x', undefined).release();
-  expect([...open]).toEqual(['x #2']);
-  expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0, unreachable: 0 });
+test('when too many sessions wait, the one goes that was used longest ago', () => {
+  const { pool, open } = aPool({ idleMs: MINUTE, waiting: 2 });
+  for (const endpoint of ['a', 'b', 'a', 'c']) pool.take('one', endpoint, undefined).release();
+  expect([...open]).toEqual(['a #1', 'c #3']);
+});
+
+test('a session with a call on it takes no room', () => {
+  const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
+  const calls = ['a', 'b', 'c'].map((endpoint) => pool.take('one', endpoint, undefined));
+  expect(open.size).toBe(3);
+  for (const call of calls) call.release();
+  expect([...open]).toEqual(['c #3']);
+});
+
+test('a member that goes while it is being asked does not wait for another call', () => {
+  const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
+  const call = pool.take('one', 'a', undefined);
+  pool.retain('one', []);
+  pool.take('one', 'b', undefined).release();
+  call.release();
+  expect([...open]).toEqual(['b #2']);
 });
 
 test('a session with a call on it is never idle', () => {
@@ -103,8 +118,7 @@ test('a connection attempt into nothing is given up with the call that waited fo
     monotonic: () => 0,
     now: () => 0,
     idleMs: MINUTE,
-    spare: 10,
-    forgetMs: 15 * MINUTE,
+    waiting: 10,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => closed++ }),
   });
   const [first, second] = [pool.take('c', 'a', undefined), pool.take('c', 'a', undefined)];
@@ -146,8 +160,7 @@ test('silence while a connection is being made is the fault of the member, whate
     now: () => 0,
     backoff: { firstMs: 500, maxMs: 30_000 },
     idleMs: MINUTE,
-    spare: 10,
-    forgetMs: 15 * MINUTE,
+    waiting: 10,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => {} }),
   });
   pool.take('c', 'a', undefined).release(silence, false);
@@ -156,7 +169,7 @@ test('silence while a connection is being made is the fault of the member, whate
 
 /** Every member of so many clusters is asked every five minutes for an hour, one cluster after the other. */
 function anIdleHour(clusters: number) {
-  const made = aPool({ idleMs: 10 * MINUTE, spare: 300 });
+  const made = aPool({ idleMs: 10 * MINUTE, waiting: 1_200 });
   let most = 0;
   for (let round = 0; round < 13; round++)
     for (let cluster = 0; cluster < clusters; cluster++) {
@@ -167,24 +180,19 @@ function anIdleHour(clusters: number) {
   return { most, again: (made.opened() - 3 * clusters) / clusters };
 }
 
-test('a hundred idle clusters open no connection after the first', () => {
-  expect(anIdleHour(100)).toEqual({ most: 300, again: 0 });
+test('four hundred idle clusters open no connection after the first', () => {
+  expect(anIdleHour(400)).toEqual({ most: 1_200, again: 0 });
 });
 
-test('a thousand idle clusters hold one session each and a few hundred more, and dial the other members', () => {
-  const { most, again } = anIdleHour(1_000);
-  // In the 5 s between two looks, members of 17 clusters are dialled.
-  expect(most).toBeLessThanOrEqual(1_000 + 300 + 3 * 17);
-  expect(again).toBeLessThan(25); // an hour is twelve rounds, with two members to dial in each
+test('a thousand idle clusters hold no more sessions than that, and are dialled', () => {
+  expect(anIdleHour(1_000)).toEqual({ most: 1_200, again: 36 }); // an hour is twelve rounds of three members
 });
 
-test('a member that fails does not take the place of the session that is kept, and is not forgotten when it is idle', () => {
-  const { pool, open, pass } = aPool({ idleMs: MINUTE, spare: 0 });
-  pool.take('c', 'good', undefined).release();
-  pass(1);
+test('a member that fails is not forgotten when its session is closed', () => {
+  const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
   pool.take('c', 'bad', undefined).release(silence, true);
-  pass(6_000);
-  pool.take('other', 'x', undefined).release();
-  expect([...open]).toEqual(['good #1', 'x #3']);
+  pool.take('c', 'good', undefined).release();
+  expect([...open]).toEqual(['good #2']);
   expect(pool.counts()).toMatchObject({ unreachable: 1 });
+  expect(() => pool.take('c', 'bad', undefined)).toThrow(silence.message);
 });

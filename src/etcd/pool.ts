@@ -1,7 +1,7 @@
 /**
- * Sessions by cluster and member. One of each cluster is kept for the next pass; of the others so many as memory allows,
- * those that were used last. They are closed when nobody has used them for a while, when their member goes, and, once their
- * calls have ended, when the certificates change.
+ * Sessions by cluster and member. So many as memory allows wait for their next call, those that were used last. They are
+ * closed when nobody has used them for a while, when their member goes, and, once their calls have ended, when the
+ * certificates change.
  * A member that fails is asked more and more rarely, if the client wants that.
  */
 import type { BackoffOptions } from '../lib/backoff.ts';
@@ -14,12 +14,10 @@ export interface PoolOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly open: OpenSession;
-  /** A session beside the kept one is closed after this time without a call. */
+  /** A session is closed after this time without a call, and what is known of its member forgotten. */
   readonly idleMs: number;
-  /** So many sessions beside the kept ones may wait for their next call, in all clusters together. */
-  readonly spare: number;
-  /** Nobody asks about the cluster any more: its last session is closed too. */
-  readonly forgetMs: number;
+  /** So many sessions may wait for their next call, in all clusters together. */
+  readonly waiting: number;
   /** Without it every call goes to the member, however often it has failed. */
   readonly backoff?: BackoffOptions | undefined;
 }
@@ -44,6 +42,8 @@ export interface Taken {
 }
 
 interface Entry {
+  readonly cluster: string;
+  readonly endpoint: string;
   readonly session: Session;
   readonly tls: TlsMaterial | undefined;
   usedAt: number;
@@ -60,6 +60,8 @@ export class Pool {
   readonly #options: PoolOptions;
   readonly #clusters = new Map<string, Map<string, Entry>>();
   readonly #draining = new Set<Entry>();
+  /** Sessions without a call; the one that was used last is the last. */
+  readonly #waiting = new Set<Entry>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: PoolOptions) {
@@ -74,6 +76,7 @@ export class Pool {
     const refused = refusal(entry.circuit, begunAt);
     if (refused) throw new EtcdFailure(refused);
     entry.calls++;
+    this.#waiting.delete(entry);
     let released = false;
     return {
       session: entry.session,
@@ -98,7 +101,23 @@ export class Pool {
     }
     // A connection attempt into nothing lasts minutes, and all later calls would wait for it.
     const stuck = error?.kind === 'timeout' && connecting;
-    if (entry.calls === 0 && (this.#draining.delete(entry) || stuck)) entry.session.close();
+    if (entry.calls > 0) return;
+    if (this.#draining.delete(entry) || stuck) entry.session.close();
+    else if (this.#isHeld(entry)) this.#wait(entry);
+  }
+
+  #isHeld(entry: Entry): boolean {
+    return this.#clusters.get(entry.cluster)?.get(entry.endpoint) === entry;
+  }
+
+  #wait(entry: Entry): void {
+    this.#waiting.add(entry);
+    const [oldest] = this.#waiting;
+    if (!oldest || this.#waiting.size <= this.#options.waiting) return;
+    // What is known of a member that fails is kept without its session.
+    if (oldest.circuit.is === 'closed') return this.#drop(oldest);
+    this.#waiting.delete(oldest);
+    oldest.session.close();
   }
 
   /** Something has changed at the cluster's members: each is asked again at once, whatever it did before. */
@@ -109,7 +128,7 @@ export class Pool {
   /** These are the members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void {
     for (const [endpoint, entry] of this.#clusters.get(cluster) ?? [])
-      if (!endpoints.includes(endpoint)) this.#drop(cluster, endpoint, entry);
+      if (!endpoints.includes(endpoint)) this.#drop(entry);
   }
 
   forget(cluster: string): void {
@@ -136,7 +155,8 @@ export class Pool {
       known.usedAt = now;
       return known;
     }
-    const entry = { session: this.#options.open({ endpoint, tls }), tls, usedAt: now, calls: 0, circuit: CLOSED };
+    const session = this.#options.open({ endpoint, tls });
+    const entry = { cluster, endpoint, session, tls, usedAt: now, calls: 0, circuit: CLOSED };
     if (known) this.#retire(known);
     entries.set(endpoint, entry);
     this.#clusters.set(cluster, entries);
@@ -144,6 +164,7 @@ export class Pool {
   }
 
   #retire(entry: Entry): void {
+    this.#waiting.delete(entry);
     if (entry.calls === 0) entry.session.close();
     else this.#draining.add(entry);
   }
@@ -151,37 +172,16 @@ export class Pool {
   #sweep(now: number): void {
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
-    const { idleMs, forgetMs, spare } = this.#options;
-    const others: { readonly usedAt: number; readonly close: () => void }[] = [];
-    for (const [cluster, entries] of this.#clusters) {
-      const kept = keptOf(entries);
-      for (const [endpoint, entry] of entries) {
-        if (entry.calls > 0) continue;
-        if (now - entry.usedAt > (entry === kept ? forgetMs : idleMs)) this.#drop(cluster, endpoint, entry);
-        else if (entry !== kept && entry.session.state() !== 'closed') {
-          // What is known of a member that fails is kept without its session.
-          const close = () =>
-            entry.circuit.is === 'open' ? entry.session.close() : this.#drop(cluster, endpoint, entry);
-          others.push({ usedAt: entry.usedAt, close });
-        }
-      }
-    }
-    others.sort((one, other) => other.usedAt - one.usedAt);
-    for (const { close } of others.slice(spare)) close();
+    for (const entries of this.#clusters.values())
+      for (const entry of entries.values())
+        if (entry.calls === 0 && now - entry.usedAt > this.#options.idleMs) this.#drop(entry);
   }
 
-  #drop(cluster: string, endpoint: string, entry: Entry): void {
+  #drop(entry: Entry): void {
     entry.session.close();
-    const entries = this.#clusters.get(cluster);
-    entries?.delete(endpoint);
-    if (entries?.size === 0) this.#clusters.delete(cluster);
+    this.#waiting.delete(entry);
+    const entries = this.#clusters.get(entry.cluster);
+    entries?.delete(entry.endpoint);
+    if (entries?.size === 0) this.#clusters.delete(entry.cluster);
   }
-}
-
-/** The session that the next question about the cluster can use: the last one that served. */
-function keptOf(entries: ReadonlyMap<string, Entry>): Entry | undefined {
-  let kept: Entry | undefined;
-  for (const entry of entries.values())
-    if (entry.circuit.is === 'closed' && (!kept || entry.usedAt >= kept.usedAt)) kept = entry;
-  return kept;
 }
