@@ -1,4 +1,5 @@
 /** The client port against a real API server. */
+
 import {
   type Client,
   FIELD_MANAGER,
@@ -12,9 +13,15 @@ import { ApiError, isNotFound } from './errors.ts';
 import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
 import { pods } from './resources.ts';
 import type { Call, Transport } from './transport.ts';
+import { Turns } from './turns.ts';
 import type { WireEvent } from './watch-protocol.ts';
 
 const PAGE = 500;
+/**
+ * Of one kind. An API server gives out the addresses of Services one after the other; five hundred at once keep each other
+ * waiting until all of them time out, are undone and asked for again.
+ */
+const CREATES_AT_ONCE = 16;
 
 /** Whether a write may leave, and for how long one that has to wait for its connection may still leave. */
 export interface Fence {
@@ -25,6 +32,7 @@ export interface Fence {
 export class HttpClient implements Client {
   readonly transport: Transport;
   readonly #fence: Fence | undefined;
+  readonly #creates = new Map<string, Turns>();
 
   constructor(transport: Transport, fence?: Fence) {
     this.transport = transport;
@@ -63,7 +71,10 @@ export class HttpClient implements Client {
 
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
     const path = pathOf(resource, object.metadata.namespace);
-    return this.#write(path, { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } }, signal);
+    const call: Call = { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } };
+    const turns = this.#creates.get(resource.plural) ?? new Turns(CREATES_AT_ONCE);
+    this.#creates.set(resource.plural, turns);
+    return turns.take(() => this.#write(path, call, signal), signal);
   }
 
   apply<T extends KubeObject>(
