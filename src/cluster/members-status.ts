@@ -113,13 +113,22 @@ const newestLeader = (o: Observed): string | undefined =>
 /** So long may a kubelet take until it finds out that a Pod is ready. */
 const PROBED_WITHIN_MS = 15_000;
 
-/** Its etcd serves, and only its kubelet does not know it yet: a cluster that grows has not lost its quorum by it. */
+/** A learner that took its time to catch up is ready only when it votes, and probed only after that. */
+function votesSince(o: Observed, m: MemberView): number {
+  const known = o.cluster.status?.members?.find((each) => each.name === nameOf(m));
+  return known?.role === 'learner' ? o.now : Date.parse(known?.since ?? '') || 0;
+}
+
+/**
+ * Its etcd serves and votes, and only its kubelet does not know the one yet, or its object the other: a cluster that grows
+ * has not lost its quorum by it.
+ */
 const hasJustBegun = (o: Observed, m: MemberView): boolean =>
   isStaying(m) &&
   entryOf(o, m)?.isLearner === false &&
   (isHealthy(o, m) || (!m.self && takesPart(o, m))) &&
   m.pod.is === 'present' &&
-  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;
+  (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);
 
 /** Clients are let through to it: ready, or on its way out and not gone yet. */
 export const isReached = (o: Observed, m: MemberView): boolean => {

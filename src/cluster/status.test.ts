@@ -13,7 +13,7 @@ import {
   SELF,
 } from '../../test/support/builders.ts';
 import { down, entry as entryOf, type Is, learner, world as members, silent, up } from '../../test/support/members.ts';
-import type { EtcdClusterStatus, Target } from '../api/etcd-cluster-status.ts';
+import type { EtcdClusterStatus, MemberEntry, Target } from '../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../api/etcd-member.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
@@ -245,12 +245,33 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
     expect(decide(grown(NOW - 1_000)).status.quorum).toEqual({ needed: 2, healthy: 2, margin: 0 });
   });
 
+  const LOST = ['Available=False/QuorumLost', 'Progressing=True/WaitingForMembers', 'Degraded=True/QuorumLost'];
+
   test('counts as lost when it stays so', () => {
-    expect(say(grown(NOW - 60_000))).toEqual([
-      'Available=False/QuorumLost',
-      'Progressing=True/WaitingForMembers',
-      'Degraded=True/QuorumLost',
-    ]);
+    expect(say(grown(NOW - 60_000))).toEqual(LOST);
+  });
+
+  /** Its etcd has run for a minute, most of it to catch up. */
+  function caughtUp(role: MemberEntry['role'], since: number, patch: Partial<MemberView> = {}): Observed {
+    const o = grown(NOW - 60_000);
+    const status = { ...o.cluster.status, members: [{ name: 'db-2', role, since: new Date(since).toISOString() }] };
+    const members = o.members.map((m) => (m.object.metadata.name === 'db-2' ? { ...m, ...patch } : m));
+    return { ...o, cluster: { ...o.cluster, status }, members };
+  }
+
+  test('takes no quorum away when it took its time to catch up', () => {
+    expect(say(caughtUp('learner', NOW - 50_000))[0]).toBe('Available=True/QuorumAvailable');
+    expect(say(caughtUp('follower', NOW - 5_000))[0]).toBe('Available=True/QuorumAvailable');
+    expect(say(caughtUp('follower', NOW - 20_000))).toEqual(LOST);
+  });
+
+  test('takes no quorum away while only its object does not say yet that it votes', () => {
+    const object = aMember({ status: { memberID: 'beef000000000002', isVoter: false } });
+    const unrecorded: Partial<MemberView> = {
+      object: { ...object, metadata: { ...object.metadata, name: 'db-2', uid: 'second' } },
+      pod: { is: 'present', ip: '10.0.0.2', ready: true, runningSince: NOW - 60_000, maxLearners: 8 },
+    };
+    expect(say(caughtUp('follower', NOW - 60_000, unrecorded))[0]).toBe('Available=True/QuorumAvailable');
   });
 });
 

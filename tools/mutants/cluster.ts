@@ -261,8 +261,18 @@ const telling = [
     ['a learner that is told to be a part of the quorum', '  entryOf(o, m)?.isLearner === false &&\n', ''],
     [
       'a member that is never ready and is told to be a part of the quorum',
-      ' &&\n  o.now - (m.pod.runningSince ?? 0) < PROBED_WITHIN_MS;',
+      ' &&\n  (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);',
       ';',
+    ],
+    [
+      'a quorum that is told to be lost, because the object of a new voter does not say so yet',
+      'm.pod.ready || o.now',
+      'o.now',
+    ],
+    [
+      'a quorum that is told to be lost, because a new voter took its time to catch up',
+      'Math.max(m.pod.runningSince ?? 0, votesSince(o, m))',
+      '(m.pod.runningSince ?? 0)',
     ],
     [
       'a quorum that is told to be lost, because a new voter was not probed yet',
