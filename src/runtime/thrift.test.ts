@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { beThrifty, type Heap, processHeap } from './thrift.ts';
+import { beThrifty, type Memory, processMemory } from './thrift.ts';
 
 const MIB = 1024 ** 2;
 
-/** The moments of ten seconds each at which it collected, when the heap is as told at each of them. */
+/** The moments of ten seconds each at which it collected, when the memory is as told at each of them. */
 async function collections(looks: readonly { readonly taken: number; readonly busy: number }[]) {
   const over = new AbortController();
   const at: number[] = [];
   let look = -1;
   let floor = 0;
-  const heap: Heap = {
+  const memory: Memory = {
     taken: () => (looks[look]?.taken ?? 0) * MIB,
-    used: () => floor,
+    needed: () => floor,
     busy: () => looks[look]?.busy ?? 0,
     collect: async () => {
       at.push(look);
@@ -23,7 +23,7 @@ async function collections(looks: readonly { readonly taken: number; readonly bu
     queueMicrotask(call);
     return () => undefined;
   };
-  await beThrifty(heap, { now: () => 0, monotonic: () => 0, random: () => 0, after }, over.signal);
+  await beThrifty(memory, { now: () => 0, monotonic: () => 0, random: () => 0, after }, over.signal);
   return at;
 }
 
@@ -42,13 +42,14 @@ test('a heap that has no more than it needs is left alone, and one that cannot b
   ).toEqual([0]);
 });
 
-test('the heap of this process becomes smaller when garbage was made', async () => {
-  const heap = processHeap();
+test('the memory of this process becomes smaller when garbage was made', async () => {
+  const memory = processMemory();
   let garbage: object[] | undefined = Array.from({ length: 400_000 }, (_, n) => ({ n, text: `text ${n}` }));
   expect(garbage.length).toBe(400_000);
   garbage = undefined;
-  const before = heap.taken();
-  await heap.collect();
-  expect(heap.taken()).toBeLessThan(before - 8 * MIB);
-  expect(heap.busy()).toBeGreaterThan(0);
+  const before = memory.taken();
+  await memory.collect();
+  expect(memory.taken()).toBeLessThan(before - 8 * MIB);
+  expect(memory.needed()).toBeLessThan(before - 8 * MIB);
+  expect(memory.busy()).toBeGreaterThan(0);
 });
