@@ -79,7 +79,8 @@ export class ScaleRig {
     setPriority(BACKGROUND);
     process.env['GOGC'] = '400';
     try {
-      const { admin, operatorKubeconfig } = await startControlPlane(processes, folder);
+      // Nothing here waits for a controller of Kubernetes, and those of budgets would look at all Pods for each of them.
+      const { admin, operatorKubeconfig } = await startControlPlane(processes, folder, { controllers: [] });
       const program = join(folder, 'manager.mjs');
       writeFileSync(program, (await bundle('src/bin/operator.ts')).code);
       const address = `127.0.0.1:${await freePort()}`;

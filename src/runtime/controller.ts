@@ -50,14 +50,15 @@ export const PASS_DEADLINE_MS = 30_000;
 /** Enough to keep an API server busy, and few enough that a loop turn with an answer for each takes milliseconds. */
 const CONCURRENCY = 24;
 const PATIENCE_MS = 200;
-const MOST = 256;
+const MOST = 96;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** So often the same steps may follow each other without a pause. */
 const REPEATS = 3;
 /** What has overtaken a pass is in the queue already, or is as soon as the cache has it. */
 const OVERTAKEN_MS = 50;
-/** A minor change of status is told when it has stood for so long. */
+/** A minor change of status is told when it has stood for so long; while other keys wait for their turn, later. */
 const HOLD_MS = 2_000;
+const HOLD_BUSY_MS = 10_000;
 
 /** What was written to one kind. */
 interface Footprint {
@@ -169,7 +170,8 @@ export class Controller<Observed, Status extends object> {
     this.#refusals.delete(key);
     if (plan.steps.length > 0 || plan.latch) return this.#pauseAfter(key, plan);
     const since = this.#held.get(key);
-    const left = since === undefined ? Number.POSITIVE_INFINITY : since + HOLD_MS - this.#options.clock.monotonic();
+    const left =
+      since === undefined ? Number.POSITIVE_INFINITY : since + this.#holdMs() - this.#options.clock.monotonic();
     const wake = Math.min(plan.wakeAfter ?? Number.POSITIVE_INFINITY, Math.max(0, left));
     return Number.isFinite(wake) ? wake : undefined;
   }
@@ -183,12 +185,16 @@ export class Controller<Observed, Status extends object> {
     return times > REPEATS ? backoffMs(times - REPEATS, this.#options.clock.random(), BACKOFF) : 0;
   }
 
+  #holdMs(): number {
+    return this.#queue.depth > 0 ? HOLD_BUSY_MS : HOLD_MS;
+  }
+
   /** Whether this is a change of status, minor and young. */
   #mayWait(key: string, before: Status | undefined, after: Status): boolean {
     const now = this.#options.clock.monotonic();
     const since = this.#held.get(key) ?? now;
     const minor = this.#brain.isMinor?.(before ?? ({} as Status), after) === true;
-    const waits = minor && now - since < HOLD_MS && mergePatch(before, after) !== undefined;
+    const waits = minor && now - since < this.#holdMs() && mergePatch(before, after) !== undefined;
     if (waits) this.#held.set(key, since);
     else this.#held.delete(key);
     return waits;

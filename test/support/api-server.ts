@@ -35,7 +35,7 @@ export async function startApi(definitions: readonly CustomResourceDefinition[] 
     await processes.stopAll();
     removeFolder(folder);
   };
-  const { admin } = await startControlPlane(processes, folder, definitions).catch(async (error: unknown) => {
+  const { admin } = await startControlPlane(processes, folder, { definitions }).catch(async (error: unknown) => {
     await stop();
     throw error;
   });

@@ -32,19 +32,25 @@ export interface ApiServer {
   start(): Promise<void>;
 }
 
-const CONTROLLERS = [
+const ALL_CONTROLLERS = [
   'garbage-collector-controller',
   'namespace-controller',
   'disruption-controller',
   'persistentvolumeclaim-protection-controller', // lets a claim go once no Pod uses it
 ];
+
+export interface ControlPlaneOptions {
+  readonly definitions?: readonly CustomResourceDefinition[];
+  /** Of Kubernetes itself. Without any, their process is not started. */
+  readonly controllers?: readonly string[];
+}
 const ADMIN = 'admin-token';
 const OPERATOR = 'operator-token';
 
 export async function startControlPlane(
   processes: Processes,
   folder: string,
-  definitions: readonly CustomResourceDefinition[] = crds,
+  { definitions = crds, controllers = ALL_CONTROLLERS }: ControlPlaneOptions = {},
 ): Promise<ControlPlane> {
   const bin = await build(['kubernetes', 'etcd-3.6']);
   const etcdBinary = join(bin['etcd-3.6'], 'etcd');
@@ -75,7 +81,14 @@ export async function startControlPlane(
   await serves();
   await Promise.all([installCrds(admin, definitions), grantRights(admin)]);
   const adminKubeconfig = writeKubeconfig(folder, 'admin', server, ca, ADMIN);
-  await startControllerManager(processes, folder, join(bin.kubernetes, 'kube-controller-manager'), adminKubeconfig);
+  if (controllers.length > 0)
+    await startControllers(
+      processes,
+      folder,
+      join(bin.kubernetes, 'kube-controller-manager'),
+      adminKubeconfig,
+      controllers,
+    );
   return {
     admin,
     etcdBinary,
@@ -117,15 +130,16 @@ function apiServer(processes: Processes, folder: string, binary: string, etcdUrl
   return () => processes.start('kube-apiserver', binary, args);
 }
 
-async function startControllerManager(
+async function startControllers(
   processes: Processes,
   folder: string,
   binary: string,
   kubeconfig: string,
+  names: readonly string[],
 ): Promise<void> {
   processes.start('kube-controller-manager', binary, [
     `--kubeconfig=${kubeconfig}`,
-    `--controllers=${CONTROLLERS.join(',')}`,
+    `--controllers=${names.join(',')}`,
     '--leader-elect=false',
     '--bind-address=127.0.0.1',
     `--secure-port=${await freePort()}`,

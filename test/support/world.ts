@@ -57,11 +57,9 @@ async function assemble(
   processes: Processes,
   definitions: readonly CustomResourceDefinition[],
 ): Promise<World> {
-  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(
-    processes,
-    folder,
+  const { admin, operatorKubeconfig, operator, etcdBinary, apiServer } = await startControlPlane(processes, folder, {
     definitions,
-  );
+  });
   const kubelet = new Kubelet(admin, processes, folder, etcdBinary);
   await kubelet.register();
   const etcd = new EtcdClient(() => performance.now());
