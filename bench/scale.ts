@@ -77,7 +77,7 @@ async function burst(rig: ScaleRig, more: number, progress: Progress): Promise<r
   ];
 }
 
-async function memory(rig: ScaleRig, progress: Progress): Promise<Figure> {
+async function memory(rig: ScaleRig, progress: Progress, when = ''): Promise<Figure> {
   progress(`the memory of an operator with ${rig.clusters} idle clusters`);
   await pause(IDLE_MS);
   const samples: number[] = [];
@@ -85,7 +85,7 @@ async function memory(rig: ScaleRig, progress: Progress): Promise<Figure> {
     samples.push(rig.residentMiB);
     await pause(1_000);
   }
-  return summarise(`memory, ${rig.clusters} idle`, samples, 'MiB', MEMORY[rig.clusters]);
+  return summarise(`memory, ${rig.clusters} idle${when}`, samples, 'MiB', MEMORY[rig.clusters]);
 }
 
 /** In per cent of a core. */
@@ -126,6 +126,6 @@ async function restart(rig: ScaleRig, progress: Progress, figures: Figure[]): Pr
   );
   await rig.allReady(60_000);
   const cpu = rig.cpuSeconds;
-  figures.push(summarise(`memory, ${rig.clusters} after a restart`, [rig.residentMiB], 'MiB', MEMORY[rig.clusters]));
+  figures.push(await memory(rig, progress, ' after a restart'));
   return cpu;
 }

@@ -77,7 +77,7 @@ export class ScaleRig {
     const processes = new Processes(folder);
     // What stands for the rest of the world gives way to the operator, as if it ran on other machines, and has memory to spare.
     setPriority(BACKGROUND);
-    process.env['GOGC'] = '400';
+    process.env['GOGC'] = '1000';
     try {
       // Nothing here waits for a controller of Kubernetes, and those of budgets would look at all Pods for each of them.
       const { admin, operatorKubeconfig } = await startControlPlane(processes, folder, { controllers: [] });

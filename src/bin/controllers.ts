@@ -24,6 +24,7 @@ import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Pulse } from '../runtime/pulse.ts';
+import type { Reason } from '../runtime/queue.ts';
 import { snapshotBrain, snapshotResource } from '../snapshot/controller.ts';
 import type { Flags } from './flags.ts';
 
@@ -111,12 +112,12 @@ function started<Object extends KubeObject, Observed, Status extends object>(
   brain: Brain<Observed, Status>,
   store: Store<Object>,
   options: ControllerOptions,
-  wire: (enqueue: (key: string) => void) => void = (enqueue) =>
+  wire: (enqueue: (key: string, reason?: Reason) => void) => void = (enqueue) =>
     store.onChange((before, after) => enqueue(keyOf((after ?? before) as Object))),
   isWell: (object: Object) => boolean = () => false,
 ): Running {
   const controller = new Controller(brain, options);
-  wire((key) => controller.enqueue(key));
+  wire((key, reason) => controller.enqueue(key, reason));
   for (const object of store.all()) if (!isWell(object)) controller.enqueue(keyOf(object));
   for (const object of store.all()) controller.enqueue(keyOf(object), 'resync');
   return controller;

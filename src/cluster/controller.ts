@@ -8,6 +8,7 @@ import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { sameJson } from '../lib/merge-patch.ts';
 import type { Brain } from '../runtime/controller.ts';
+import type { Reason } from '../runtime/queue.ts';
 import { carryOut } from './call.ts';
 import { decide } from './decide.ts';
 import { type ClusterPorts, observe } from './observe.ts';
@@ -27,9 +28,14 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   forget: (key) => ports.etcd.forget(key),
 });
 
-/** Calls `enqueue` with the cluster's key whenever something that it is made of has changed. */
-export function wireCluster(ports: ClusterPorts, enqueue: (key: string) => void): void {
-  ports.clusters.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+/**
+ * Calls `enqueue` with the cluster's key whenever something that it is made of has changed. Those that were begun go first:
+ * of a thousand that are made at once, some are ready soon, and no fault elsewhere waits for all of them.
+ */
+export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Reason) => void): void {
+  ports.clusters.onChange((before, after) =>
+    enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
+  );
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets];
   for (const store of owned)
     store.onChange((before, after) => {

@@ -3,7 +3,7 @@ import { beThrifty, type Memory, processMemory } from './thrift.ts';
 
 const MIB = 1024 ** 2;
 
-/** The moments of ten seconds each at which it collected, when the memory is as told at each of them. */
+/** The looks at which it collected, when the memory is as told at each of them. */
 async function collections(looks: readonly { readonly taken: number; readonly busy: number }[]) {
   const over = new AbortController();
   const at: number[] = [];
@@ -36,9 +36,9 @@ test('memory is given back once when a burst is over, and not while it lasts', a
 
 test('a heap that has no more than it needs is left alone, and one that cannot be made smaller is not tried all the time', async () => {
   const quiet = { taken: 90, busy: 0 };
-  expect(await collections(Array.from({ length: 12 }, () => quiet))).toEqual([0, 6]);
+  expect(await collections(Array.from({ length: 24 }, () => quiet))).toEqual([0, 12]);
   expect(
-    await collections([{ taken: 90, busy: 0 }, ...Array.from({ length: 12 }, () => ({ taken: 50, busy: 0 }))]),
+    await collections([{ taken: 90, busy: 0 }, ...Array.from({ length: 24 }, () => ({ taken: 50, busy: 0 }))]),
   ).toEqual([0]);
 });
 

@@ -18,12 +18,12 @@ export interface Memory {
   collect(): Promise<unknown>;
 }
 
-const LOOK_MS = 10_000;
+const LOOK_MS = 5_000;
 /** Collecting stops everything for some milliseconds: only where nobody is there to wait for it. */
 const QUIET = 0.2;
 const WORTH_BYTES = 12 * 1024 ** 2;
 /** The same garbage is not looked for again and again. */
-const PAUSE_LOOKS = 6;
+const PAUSE_LOOKS = 12;
 
 /** Until the signal. */
 export async function beThrifty(memory: Memory, clock: Clock, signal: AbortSignal): Promise<void> {
