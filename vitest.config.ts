@@ -5,14 +5,17 @@ import { testFiles } from './tools/test/levels.ts';
 const e2eAlone = 'test/e2e/alone/**/*.test.ts';
 const e2e = { globalSetup: 'test/e2e/setup.ts', testTimeout: 600_000, hookTimeout: 300_000 };
 
+/** Files that start servers of their own and mostly wait for them. */
+const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 };
+
 /** One project per level of test; `./dev test` runs them one after the other. */
 export default defineConfig({
   test: {
     projects: [
       { test: { name: 'unit', include: [testFiles.unit] } },
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
-      { test: { name: 'contract', include: [testFiles.contract], testTimeout: 60_000, hookTimeout: 120_000 } },
-      { test: { name: 'integration', include: [testFiles.integration], testTimeout: 60_000, hookTimeout: 120_000 } },
+      { test: { name: 'contract', include: [testFiles.contract], ...withServers } },
+      { test: { name: 'integration', include: [testFiles.integration], ...withServers } },
       {
         test: {
           name: 'sweep',

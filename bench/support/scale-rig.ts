@@ -78,6 +78,7 @@ export class ScaleRig {
     // What stands for the rest of the world gives way to the operator, as if it ran on other machines, and has memory to spare.
     setPriority(BACKGROUND);
     process.env['GOGC'] = '1000';
+    let rig: ScaleRig | undefined;
     try {
       // Nothing here waits for a controller of Kubernetes, and those of budgets would look at all Pods for each of them.
       const { admin, operatorKubeconfig } = await startControlPlane(processes, folder, { controllers: [] });
@@ -96,11 +97,11 @@ export class ScaleRig {
       const env = { ...process.env, ...RUNTIME, NODE_OPTIONS: options };
       const command = ['-n', String(-BACKGROUND), process.execPath, program, ...flags]; // nobody but root may; then it is not
       const launch = (): Child => processes.start('operator', 'nice', command, env);
-      const rig = new ScaleRig(admin, processes, folder, launch, `http://${address}/metrics`);
+      rig = new ScaleRig(admin, processes, folder, launch, `http://${address}/metrics`);
       await rig.etcd.listen();
       return rig;
     } catch (error) {
-      await processes.stopAll();
+      await (rig ? rig.stop() : processes.stopAll());
       throw error;
     }
   }

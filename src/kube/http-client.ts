@@ -21,7 +21,7 @@ const PAGE = 500;
  * Of one kind. An API server gives out the addresses of Services one after the other; five hundred at once keep each other
  * waiting until all of them time out, are undone and asked for again.
  */
-const CREATES_AT_ONCE = 16;
+const CREATES_AT_ONCE = 32;
 
 /** Whether a write may leave, and for how long one that has to wait for its connection may still leave. */
 export interface Fence {
