@@ -1,6 +1,6 @@
 /** The pool of connections to one API server with one identity: usually a single HTTP/2 connection that carries everything. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { EventEmitter } from 'node:events';
+import { type ClientHttp2Stream, constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, buildConnector } from 'undici';
 import type { Identity } from './identity.ts';
@@ -69,18 +69,22 @@ export class Connections {
   }
 }
 
-/**
- * undici 8.12 stops listening to some HTTP/2 streams before they have ended: when their connection breaks after that, each tells an
- * error that nobody hears, and one such error ends the process. By then nobody waits for that stream any more, so it is enough
- * that somebody listens. undici does not show its streams; Node tells of every one that this process opens.
- */
+/** undici does not show its streams; Node tells of every one that this process opens. */
 function listenToEveryStream(): void {
-  unsubscribe(STREAM_OPENED, listen); // once is enough
-  subscribe(STREAM_OPENED, listen);
+  unsubscribe(STREAM_OPENED, mend); // once is enough
+  subscribe(STREAM_OPENED, mend);
 }
 
-const listen = (message: unknown): void =>
-  void (message as { readonly stream: EventEmitter }).stream.on('error', unheard);
+function mend(message: unknown): void {
+  const { stream } = message as { readonly stream: ClientHttp2Stream };
+  // undici 8.12 stops listening to some streams before they have ended: when their connection breaks after that, each tells an
+  // error that nobody hears, and one such error ends the process. By then nobody waits for that stream any more.
+  stream.on('error', unheard);
+  // It gives a call up by closing its stream without a code and destroying it at once. Node 26 then tells the server only when
+  // the body has gone, which never happens: it makes empty frames for it without end, until no memory is left.
+  const close = stream.close.bind(stream);
+  stream.close = (code = constants.NGHTTP2_CANCEL, closed) => close(code, closed);
+}
 
 export function unheard(): void {}
 
