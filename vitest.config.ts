@@ -5,6 +5,9 @@ import { testFiles } from './tools/test/levels.ts';
 const e2eAlone = 'test/e2e/alone/**/*.test.ts';
 const e2e = { globalSetup: 'test/e2e/setup.ts', testTimeout: 600_000, hookTimeout: 300_000 };
 
+/** It listens on every address of this machine, where members of other files have one each. */
+const takesPorts = 'test/integration/lifecycle-isolation.test.ts';
+
 /** Files that start servers of their own and mostly wait for them. */
 const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 };
 
@@ -15,7 +18,8 @@ export default defineConfig({
       { test: { name: 'unit', include: [testFiles.unit] } },
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], ...withServers } },
-      { test: { name: 'integration', include: [testFiles.integration], ...withServers } },
+      { test: { name: 'integration', include: [testFiles.integration], exclude: [takesPorts], ...withServers } },
+      { test: { name: 'integration-alone', include: [takesPorts], sequence: { groupOrder: 1 }, ...withServers } },
       {
         test: {
           name: 'sweep',
