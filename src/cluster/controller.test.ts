@@ -1,5 +1,6 @@
 /** Which changes lead to a look at the cluster that they belong to. */
 import { expect, test } from 'vitest';
+import { aCluster } from '../../test/support/builders.ts';
 import { hear, member, modelWorld, podOf } from '../../test/support/ports.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../gen/kube.ts';
@@ -7,10 +8,10 @@ import { wireCluster } from './controller.ts';
 
 function aWorld() {
   const world = modelWorld();
-  const looks: string[] = [];
-  wireCluster(world, (key) => looks.push(key));
+  const looks: (string | undefined)[] = [];
+  wireCluster(world, (_key, reason) => looks.push(reason));
   const news = (): number => looks.splice(0).length;
-  return { ...world, news };
+  return { ...world, news, looks };
 }
 
 const labelled = (pod: Pod, labels: object, status: object = {}): Pod => ({
@@ -56,4 +57,12 @@ test('whatever a member says is news', () => {
   expect(news()).toBeGreaterThan(0);
   hear(members, member(1, { status: { isVoter: true } }));
   expect(news()).toBeGreaterThan(0);
+});
+
+test('a cluster that nobody has begun with waits for those that are under way', () => {
+  const { clusters, looks } = aWorld();
+  hear(clusters, aCluster());
+  expect(looks.splice(0)).toEqual(['resync']);
+  hear(clusters, aCluster({ status: { readyMembers: 0 } }));
+  expect(looks.splice(0)).toEqual(['change']);
 });

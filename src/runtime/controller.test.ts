@@ -232,6 +232,40 @@ test('a minor change of status waits for others, and is told when it has stood',
   stop();
 });
 
+test('while others wait for their turn, a minor change of status waits longer', async () => {
+  let words = 'first';
+  let done = false;
+  let letGo = (): void => undefined;
+  const { server, controller, stop } = aController(
+    ({ thing: { metadata } }) =>
+      metadata.name === 'a'
+        ? plan({ status: { told: words } })
+        : plan(done ? {} : { steps: [{ do: 'call', call: { name: 'wait', target: 'b' }, retryMs: 1_000 }] }),
+    undefined,
+    () => new Promise((resolve) => (letGo = resolve)),
+    (before) => before.told !== undefined,
+  );
+  const told = async (): Promise<string | undefined> =>
+    (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+  await server.create(things, aThing('a'));
+  await server.create(things, aThing('b'));
+  await settle();
+  controller.enqueue('n/b'); // is being worked on, and waits for its next turn
+  expect(controller.depth).toBe(1);
+  words = 'second';
+  controller.enqueue('n/a');
+  await settle(2_200);
+  expect(await told()).toBe('first');
+  done = true;
+  letGo();
+  await settle();
+  expect(controller.depth).toBe(0);
+  controller.enqueue('n/a');
+  await settle();
+  expect(await told()).toBe('second');
+  stop();
+});
+
 test('a pass that changes nothing is not followed by another one', async () => {
   const { server, observed, stop } = aController(
     () => plan({ status: { told: 'the same' } }),
