@@ -17,6 +17,12 @@ export interface Child {
 
 const STOP_MS = 5_000;
 
+/** Whoever is interrupted exits without stopping them one by one. */
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
 export class Processes {
   readonly #folder: string;
   readonly #running = new Set<Child>();
@@ -43,10 +49,12 @@ export class Processes {
 }
 
 function follow(name: string, child: ChildProcess, logFile: string): Child {
+  alive.add(child);
   const ended = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => resolve(code));
     child.once('error', () => resolve(null));
   });
+  void ended.then(() => alive.delete(child));
   return {
     name,
     pid: child.pid ?? 0,

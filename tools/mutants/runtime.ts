@@ -79,7 +79,18 @@ export const runtime: readonly Mutant[] = [
     ],
     ['two that undo each other at full speed', 'return times > REPEATS ?', 'return times > 1_000 ?'],
     ['a refusal of etcd that the next pass does not know', '      this.#refusals.set(key, outcome.why);\n', ''],
+    ['words that are written while others wait for their turn', '> 0 ? HOLD_BUSY_MS', '> 9 ? HOLD_BUSY_MS'],
     ['a refusal that is told for ever', '    this.#refusals.delete(key);\n    if (plan', '    if (plan'],
+  ]),
+  ...faults('src/cluster/controller.ts', [
+    [
+      'a fault that waits behind a thousand new clusters',
+      "!after.status ? 'resync' : 'change'",
+      "!after.status ? 'change' : 'change'",
+    ],
+  ]),
+  ...faults('src/kube/http-client.ts', [
+    ['creations that crowd each other out', 'new Turns(CREATES_AT_ONCE)', 'new Turns(500)'],
   ]),
   ...faults('src/runtime/claims.ts', [
     [

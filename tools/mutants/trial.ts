@@ -9,7 +9,7 @@ import { run } from '../process.ts';
 import { Failure } from '../terminal.ts';
 import type { Mutant } from './mutant.ts';
 
-const COPIED = ['src', 'test', 'tools', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+const COPIED = ['src', 'local', 'test', 'tools', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 /** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
 const TIMEOUT_MS = 300_000;
 /** As much as the simulation looks at in CI: what it does not notice there, it does not notice. */
