@@ -78,7 +78,7 @@ export class ScaleRig {
     // What stands for the rest of the world gives way to the operator, as if it ran on other machines, and has memory to spare.
     setPriority(BACKGROUND);
     process.env['GOGC'] = '1000';
-    process.env['GOMEMLIMIT'] = '6GiB'; // not all that there is: the operator's own is what is measured
+    process.env['GOMEMLIMIT'] = '12GiB'; // not all that there is: the operator's own is what is measured
     let rig: ScaleRig | undefined;
     try {
       // Nothing here waits for a controller of Kubernetes, and those of budgets would look at all Pods for each of them.
