@@ -48,6 +48,7 @@ export interface NodeOptions {
   readonly flags?: readonly string[];
   /** Of the URLs; the flags must name the certificates. */
   readonly scheme?: 'http' | 'https';
+  readonly peerScheme?: 'http' | 'https';
 }
 
 export interface EtcdLab {
@@ -117,7 +118,8 @@ interface Making extends NodeOptions {
 }
 
 function makeNode(processes: Processes, client: EtcdClient, making: Making): Node {
-  const { name, address, scheme = 'http' } = making;
+  const { name, address, scheme = 'http', peerScheme = 'http' } = making;
+  const peerURL = `${peerScheme}://${address}:2380`;
   const endpoint = `${scheme}://${address}:2379`;
   const folder = join(making.folder, `data-${name}`);
   let child: Child | undefined;
@@ -128,14 +130,16 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     name,
     address,
     endpoint,
-    peerURL: `http://${address}:2380`,
+    peerURL,
     folder,
     get process() {
       return child;
     },
     start: (join_, version = making.version) => {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      child = processes.start(name, making.binary(version), [...argumentsOf(making, folder, endpoint, join_)]);
+      child = processes.start(name, making.binary(version), [
+        ...argumentsOf(making, { folder, endpoint, peerURL }, join_),
+      ]);
     },
     ready: async () => {
       // Over TLS only the test knows the certificates; the port for probes is always plain.
@@ -168,8 +172,11 @@ async function hasLeader(client: EtcdClient, endpoint: string): Promise<true | u
   return status.ok && status.value.leader !== 0n ? true : undefined;
 }
 
-function argumentsOf(making: Making, folder: string, endpoint: string, join_: Join): readonly string[] {
-  const peerURL = `http://${making.address}:2380`;
+function argumentsOf(
+  making: Making,
+  { folder, endpoint, peerURL }: Pick<Node, 'folder' | 'endpoint' | 'peerURL'>,
+  join_: Join,
+): readonly string[] {
   return [
     `--name=${making.name}`,
     `--data-dir=${folder}`,

@@ -1,0 +1,243 @@
+import 'reflect-metadata';
+import { generateKeyPairSync, webcrypto } from 'node:crypto';
+import * as x509 from '@peculiar/x509';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { systemChance } from './chance.ts';
+import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
+import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const DAY = 24 * 60 * 60_000;
+const WILDCARDS = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
+const CLIENTS = ['db-client.ns.svc', 'localhost', '127.0.0.1'];
+const BOTH = ['server auth', 'client auth'] as const;
+
+const server: Demands = { role: 'server', memberNames: ['*.db.ns.svc'], clientNames: CLIENTS, mutual: true };
+const peer: Demands = { role: 'peer', memberNames: WILDCARDS, clientNames: [], mutual: true };
+const operator: Demands = { role: 'operator', memberNames: [], clientNames: [], mutual: true };
+
+let ca: KeyPair;
+let other: KeyPair;
+/** An authority that another one signed, and a leaf of it. */
+let middle: KeyPair;
+
+const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
+  issue(
+    by,
+    { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf },
+    now,
+    systemChance,
+  );
+const paper = ({ cert, key }: KeyPair, trust = ca.cert): Paper => ({
+  secret: 'mine',
+  data: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': trust },
+});
+const found = (p: Paper | undefined, demands = server, now = NOW): readonly Finding[] =>
+  examine(p, 'mine', demands, now).findings;
+
+async function signedAuthority(by: KeyPair): Promise<KeyPair> {
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
+  const der = x509.PemConverter.decodeFirst(by.key);
+  const certificate = await x509.X509CertificateGenerator.create({
+    notBefore: new Date(NOW - DAY),
+    notAfter: new Date(NOW + 1000 * DAY),
+    serialNumber: '02',
+    subject: 'CN=middle',
+    issuer: new x509.X509Certificate(by.cert).subject,
+    publicKey: keys.publicKey,
+    signingKey: await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']),
+    signingAlgorithm: ALGORITHM,
+    extensions: [new x509.BasicConstraintsExtension(true, 0, true)],
+  });
+  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { cert: certificate.toString('pem'), key: x509.PemConverter.encode(key, 'PRIVATE KEY') };
+}
+
+beforeAll(async () => {
+  ca = await createAuthority('root', NOW, systemChance);
+  other = await createAuthority('root', NOW, systemChance); // the same name, another key
+  middle = await signedAuthority(ca);
+});
+
+describe('nothing is wrong with', () => {
+  test.each<[string, () => Promise<Paper>, Demands]>([
+    ['a certificate for every name', async () => paper(await made()), server],
+    ['one for peers', async () => paper(await made({ hosts: WILDCARDS })), peer],
+    ['a client that has no name', async () => paper(await made({ hosts: [], usages: ['client auth'] })), operator],
+    ['one without a list of usages', async () => paper(await made({ usages: [] })), peer],
+    ['several authorities to trust', async () => paper(await made(), `${other.cert}${ca.cert}`), server],
+    [
+      'a chain with an authority in the middle',
+      async () => {
+        const leaf = await made({}, middle);
+        return paper({ ...leaf, cert: `${leaf.cert}\n${middle.cert}` });
+      },
+      server,
+    ],
+    ['trust in the authority in the middle only', async () => paper(await made({}, middle), middle.cert), server],
+    [
+      'text around the certificate',
+      async () => {
+        const leaf = await made();
+        return paper({ ...leaf, cert: `subject=x\n${leaf.cert}\n` });
+      },
+      server,
+    ],
+  ])('%s', async (_, make, demands) => {
+    expect(found(await make(), demands)).toEqual([]);
+  });
+});
+
+describe('what is found', () => {
+  test.each<[string, () => Promise<Paper | undefined>, Demands, Partial<Finding>]>([
+    ['no Secret', () => Promise.resolve(undefined), server, { is: 'secretMissing' }],
+    ['no key', async () => paper({ ...(await made()), key: '' }), server, { is: 'keyMissing', key: 'tls.key' }],
+    ['no authority', async () => paper(await made(), ' \n'), server, { is: 'keyMissing', key: 'ca.crt' }],
+    ['no PEM', async () => paper({ ...(await made()), cert: 'hello' }), server, { is: 'notPem', key: 'tls.crt' }],
+    [
+      'a damaged certificate',
+      async () => paper({ ...(await made()), cert: (await made()).cert.replace(/\n.{20}/, '\nAAAA') }),
+      server,
+      { is: 'notPem', key: 'tls.crt' },
+    ],
+    [
+      'a key behind a passphrase',
+      async () => {
+        const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+        const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
+        return paper({ ...(await made()), key: String(key) });
+      },
+      server,
+      { is: 'notPem', key: 'tls.key' },
+    ],
+    ['the key of another', async () => paper({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
+    ['an authority of the same name', async () => paper(await made(), other.cert), server, { is: 'untrusted' }],
+    ['a chain that lacks its middle', async () => paper(await made({}, middle)), server, { is: 'untrusted' }],
+    [
+      'names of the present members only',
+      async () => paper(await made({ hosts: ['db-abcde.db.ns.svc', ...CLIENTS] })),
+      server,
+      { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
+    ],
+    [
+      'a wildcard above, which stands for one label only',
+      async () => paper(await made({ hosts: ['*.ns.svc', '*.svc', 'localhost', '127.0.0.1'] })),
+      server,
+      { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
+    ],
+    [
+      'half a wildcard, which Go does not take',
+      async () => paper(await made({ hosts: ['zz*.db.ns.svc', ...CLIENTS] })),
+      server,
+      { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
+    ],
+    [
+      'peers without the name of their reverse look-up',
+      async () => paper(await made({ hosts: ['*.db.ns.svc'] })),
+      peer,
+      { is: 'memberNameMissing', names: ['*.db.ns.svc.cluster.local'] },
+    ],
+    [
+      'no name for clients',
+      async () => paper(await made({ hosts: WILDCARDS })),
+      server,
+      { is: 'clientNameMissing', names: CLIENTS },
+    ],
+    [
+      'a name in the subject, which nobody looks at any more',
+      async () => paper(await made({ name: 'localhost', hosts: [...WILDCARDS, 'db-client.ns.svc', '127.0.0.1'] })),
+      server,
+      { is: 'clientNameMissing', names: ['localhost'] },
+    ],
+    [
+      'a server that is a client only',
+      async () => paper(await made({ usages: ['client auth'] })),
+      server,
+      { is: 'usageMissing', usage: 'server auth' },
+    ],
+    [
+      'a peer that is a server only',
+      async () => paper(await made({ usages: ['server auth'] })),
+      peer,
+      { is: 'usageMissing', usage: 'client auth' },
+    ],
+    [
+      'a client that is a server only',
+      async () => paper(await made({ usages: ['server auth'] })),
+      operator,
+      { is: 'usageMissing', usage: 'client auth' },
+    ],
+    [
+      'a server that the gateway cannot use',
+      async () => paper(await made({ usages: ['server auth'] })),
+      server,
+      { is: 'gatewayUsageMissing' },
+    ],
+    [
+      'an expired one',
+      async () => paper(await made({}, ca, NOW - 91 * DAY)),
+      server,
+      { is: 'expired', key: 'tls.crt' },
+    ],
+    [
+      'one of tomorrow',
+      async () => paper(await made({}, ca, NOW + DAY)),
+      server,
+      { is: 'notYetValid', key: 'tls.crt', at: '2026-01-02T11:55:00Z' },
+    ],
+    ['one near its end', async () => paper(await made({}, ca, NOW - 75 * DAY)), server, { is: 'expiresSoon' }],
+    [
+      'an authority that has expired',
+      async () => {
+        const old = await createAuthority('old', NOW - 3700 * DAY, systemChance);
+        return paper(await made({}, old), old.cert);
+      },
+      server,
+      { is: 'expired', key: 'ca.crt' },
+    ],
+  ])('%s', async (_, make, demands, expected) => {
+    const findings = found(await make(), demands);
+    expect(findings).toContainEqual(expect.objectContaining({ secret: 'mine', ...expected }));
+    for (const finding of findings) {
+      expect(sentenceOf(finding)).toContain('Secret mine');
+      expect(sentenceOf(finding)).not.toContain('PRIVATE KEY');
+      expect(reasonOf(finding)).toMatch(/^[A-Z][A-Za-z]+$/);
+    }
+  });
+});
+
+test('without client certificates, the gateway needs none either', async () => {
+  expect(found(paper(await made({ usages: ['server auth'] })), { ...server, mutual: false })).toEqual([]);
+});
+
+test('the authority may be in another Secret, which is then the one that is named', async () => {
+  const { data, secret } = paper(await made());
+  const { 'ca.crt': _, ...mine } = data;
+  const demands = (trust: string): Demands => ({ ...operator, trust: { secret: 'theirs', data: { 'ca.crt': trust } } });
+  expect(found({ secret, data: mine }, demands(ca.cert))).toEqual([]);
+  const [untrusted] = found({ secret, data: mine }, demands(other.cert));
+  expect(untrusted).toEqual({ is: 'untrusted', secret: 'mine', issuer: 'CN=root', trust: 'theirs' });
+  expect(found({ secret, data: mine }, demands(''))).toEqual([{ is: 'keyMissing', secret: 'theirs', key: 'ca.crt' }]);
+});
+
+test('what only bothers some, or later, keeps nobody from starting', () => {
+  const grave = (is: Finding['is']): boolean => isGrave({ is, secret: 's' } as Finding);
+  expect((['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'] as const).map(grave)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect((['expired', 'untrusted', 'memberNameMissing', 'secretMissing'] as const).map(grave)).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
+});
+
+test('soon is the last fifth, and at most a month', () => {
+  expect(soonFrom(0, 10 * DAY)).toBe(8 * DAY);
+  expect(soonFrom(0, 3650 * DAY)).toBe(3620 * DAY);
+});

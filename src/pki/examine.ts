@@ -1,0 +1,118 @@
+/** Looks at a certificate before anybody starts on it: what would a handshake with it fail on? Pure, the time comes in. */
+import type { X509Certificate } from 'node:crypto';
+import { iso } from '../lib/time.ts';
+import type { Finding, Role, Usage } from './findings.ts';
+import { certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
+
+/** What is read of a Secret. */
+export interface Paper {
+  readonly secret: string;
+  readonly data: Readonly<Record<string, string>>;
+}
+
+export interface Demands {
+  readonly role: Role;
+  /** Names that members are reached by; `*.` stands for every member that there is or will be. */
+  readonly memberNames: readonly string[];
+  /** Names and addresses by which clients come. */
+  readonly clientNames: readonly string[];
+  /** Clients must show a certificate: the gateway inside of etcd is one. */
+  readonly mutual: boolean;
+  /** Whose ca.crt the certificate must lead to, where it is not its own. */
+  readonly trust?: Paper | undefined;
+}
+
+export interface Examined {
+  readonly findings: readonly Finding[];
+  /** When the first certificate of the chain stops being valid, in milliseconds since 1970; of what can be read. */
+  readonly notBefore?: number;
+  readonly notAfter?: number;
+}
+
+export const CERT = 'tls.crt';
+export const KEY = 'tls.key';
+export const CA = 'ca.crt';
+
+const OID: Readonly<Record<Usage, string>> = { 'server auth': '1.3.6.1.5.5.7.3.1', 'client auth': '1.3.6.1.5.5.7.3.2' };
+const ANY_USAGE = '2.5.29.37.0';
+const DAY_MS = 24 * 60 * 60_000;
+
+export function examine(paper: Paper | undefined, secret: string, demands: Demands, now: number): Examined {
+  if (!paper) return { findings: [{ is: 'secretMissing', secret }] };
+  const trust = demands.trust ?? paper;
+  const wanted = [CERT, KEY].map((key) => ({ from: paper, key }));
+  const missing = [...wanted, { from: trust, key: CA }].filter(({ from, key }) => !from.data[key]?.trim());
+  if (missing.length > 0)
+    return { findings: missing.map(({ from, key }) => ({ is: 'keyMissing', secret: from.secret, key })) };
+  const [leaf, ...others] = certificatesIn(paper.data[CERT] ?? '');
+  const key = privateKeyIn(paper.data[KEY] ?? '');
+  const roots = certificatesIn(trust.data[CA] ?? '');
+  const unreadable: readonly Finding[] = [
+    ...(leaf ? [] : [{ is: 'notPem', secret, key: CERT } as const]),
+    ...(key ? [] : [{ is: 'notPem', secret, key: KEY } as const]),
+    ...(roots.length > 0 ? [] : [{ is: 'notPem', secret: trust.secret, key: CA } as const]),
+  ];
+  if (!leaf || !key || unreadable.length > 0) return { findings: unreadable };
+  const path = leadsTo(leaf, others, roots);
+  const findings: readonly Finding[] = [
+    ...(leaf.checkPrivateKey(key) ? [] : [{ is: 'keyMismatch', secret } as const]),
+    ...(path ? [] : [{ is: 'untrusted', secret, issuer: lineOf(leaf.issuer), trust: trust.secret } as const]),
+    ...names(leaf, secret, demands),
+    ...usages(leaf, secret, demands),
+    ...ages(leaf, { secret, key: CERT }, now),
+    ...(path ?? []).slice(1).flatMap((issuer) => ages(issuer, { secret: trust.secret, key: CA }, now)),
+  ];
+  return { findings, notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+}
+
+/** `CN=a\nO=b` as one line. */
+const lineOf = (name: string): string => name.split('\n').join(', ') || 'nobody';
+
+/** A name that no member has: a certificate for it is one for every member. */
+const PROBE = 'zz-any-member';
+const covers = (leaf: X509Certificate, name: string): boolean => {
+  if (/^[\d.]+$|:/.test(name)) return leaf.checkIP(name) !== undefined;
+  const host = name.startsWith('*.') ? `${PROBE}${name.slice(1)}` : name;
+  return leaf.checkHost(host, { subject: 'never', partialWildcards: false }) !== undefined;
+};
+
+function names(leaf: X509Certificate, secret: string, demands: Demands): readonly Finding[] {
+  const lacking = (wanted: readonly string[]): readonly string[] => wanted.filter((name) => !covers(leaf, name));
+  const [forMembers, forClients] = [lacking(demands.memberNames), lacking(demands.clientNames)];
+  return [
+    ...(forMembers.length > 0 ? [{ is: 'memberNameMissing', secret, names: forMembers } as const] : []),
+    ...(forClients.length > 0 ? [{ is: 'clientNameMissing', secret, names: forClients } as const] : []),
+  ];
+}
+
+const NEEDED: Readonly<Record<Role, readonly Usage[]>> = {
+  server: ['server auth'],
+  peer: ['server auth', 'client auth'],
+  operator: ['client auth'],
+  application: ['client auth'],
+};
+
+function usages(leaf: X509Certificate, secret: string, { role, mutual }: Demands): readonly Finding[] {
+  const stated = leaf.keyUsage; // the extended one; without the extension everything is allowed
+  const lacks = (usage: Usage): boolean =>
+    stated !== undefined && !stated.includes(OID[usage]) && !stated.includes(ANY_USAGE);
+  return [
+    ...NEEDED[role].filter(lacks).map((usage) => ({ is: 'usageMissing', secret, usage }) as const),
+    ...(role === 'server' && mutual && lacks('client auth') ? [{ is: 'gatewayUsageMissing', secret } as const] : []),
+  ];
+}
+
+/** When somebody should know: in the last fifth of its life, and not earlier than a month before the end. */
+export const soonFrom = (notBefore: number, notAfter: number): number =>
+  notAfter - Math.min(30 * DAY_MS, (notAfter - notBefore) / 5);
+
+function ages(
+  certificate: X509Certificate,
+  where: { readonly secret: string; readonly key: string },
+  now: number,
+): readonly Finding[] {
+  const [from, until] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
+  if (now >= until) return [{ is: 'expired', ...where, at: iso(until) }];
+  if (now < from) return [{ is: 'notYetValid', ...where, at: iso(from) }];
+  return now >= soonFrom(from, until) ? [{ is: 'expiresSoon', ...where, at: iso(until) }] : [];
+}

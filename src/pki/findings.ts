@@ -1,0 +1,97 @@
+/** What can be wrong with the certificates of a cluster, as a closed list, each with a sentence that says what to do. Pure. */
+
+/** Where a certificate is used, and by whom. */
+export type Role = 'server' | 'peer' | 'operator' | 'application';
+
+type What =
+  | { readonly is: 'secretMissing' }
+  | { readonly is: 'secretForeign'; readonly owner: string }
+  | { readonly is: 'keyMissing'; readonly key: string }
+  | { readonly is: 'notPem'; readonly key: string }
+  | { readonly is: 'keyMismatch' }
+  /** No chain leads from the certificate to one of those in ca.crt. */
+  | { readonly is: 'untrusted'; readonly issuer: string; readonly trust: string }
+  /** Members could not be reached, or not reach each other. */
+  | { readonly is: 'memberNameMissing'; readonly names: readonly string[] }
+  /** Clients that verify would be refused under these names. */
+  | { readonly is: 'clientNameMissing'; readonly names: readonly string[] }
+  | { readonly is: 'usageMissing'; readonly usage: Usage }
+  /** etcd's own gateway from HTTP to gRPC connects with the certificate of the server. */
+  | { readonly is: 'gatewayUsageMissing' }
+  | { readonly is: 'expired'; readonly key: string; readonly at: string }
+  | { readonly is: 'notYetValid'; readonly key: string; readonly at: string }
+  | { readonly is: 'expiresSoon'; readonly key: string; readonly at: string }
+  /** The authority of a running cluster was replaced, which a member only notices when it starts again. */
+  | { readonly is: 'authorityChanged' }
+  /** Certificates that it signed are in use, and it is gone. */
+  | { readonly is: 'authorityLost' };
+
+export type Usage = 'server auth' | 'client auth';
+
+export type Finding = What & {
+  /** The Secret that it is about. */
+  readonly secret: string;
+};
+
+/** These do not keep a cluster from being started: it works, and somebody should know. */
+const MINOR: readonly Finding['is'][] = ['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'];
+export const isGrave = ({ is }: Finding): boolean => !MINOR.includes(is);
+
+/** As reasons of a condition. */
+const REASONS: Readonly<Record<Finding['is'], string>> = {
+  secretMissing: 'SecretMissing',
+  secretForeign: 'NameConflict',
+  keyMissing: 'KeyMissing',
+  notPem: 'NotPEM',
+  keyMismatch: 'KeyMismatch',
+  untrusted: 'Untrusted',
+  memberNameMissing: 'NameMissing',
+  clientNameMissing: 'NameMissing',
+  usageMissing: 'UsageMissing',
+  gatewayUsageMissing: 'UsageMissing',
+  expired: 'Expired',
+  notYetValid: 'NotYetValid',
+  expiresSoon: 'ExpiresSoon',
+  authorityChanged: 'AuthorityChanged',
+  authorityLost: 'AuthorityLost',
+};
+export const reasonOf = ({ is }: Finding): string => REASONS[is];
+
+/** What is wrong, and what a person can do. Nothing of a key is ever part of it. */
+export function sentenceOf(f: Finding): string {
+  const secret = `Secret ${f.secret}`;
+  switch (f.is) {
+    case 'secretMissing':
+      return `${secret} is not there: create it, or correct the reference`;
+    case 'secretForeign':
+      return `${secret} exists and belongs to ${f.owner}: delete or rename it, or give the cluster another name`;
+    case 'keyMissing':
+      return `${secret} has no ${f.key}: add it`;
+    case 'notPem':
+      return `${f.key} of ${secret} is not PEM that can be read: put it there as PEM, unencrypted`;
+    case 'keyMismatch':
+      return `tls.key of ${secret} does not belong to the certificate in its tls.crt: put the pair there that was issued together`;
+    case 'untrusted':
+      return `the certificate in tls.crt of ${secret}, issued by ${f.issuer}, does not lead to a certificate in ca.crt of Secret ${f.trust}: add the missing intermediates to tls.crt, or the right authority to ca.crt`;
+    case 'memberNameMissing':
+      return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}, by which members are reached, also those that come later: issue it with ${f.names.length === 1 ? 'that name' : 'those names'}`;
+    case 'clientNameMissing':
+      return `the certificate in tls.crt of ${secret} lacks ${list(f.names)}: clients that connect there and verify the server are refused`;
+    case 'usageMissing':
+      return `the certificate in tls.crt of ${secret} may not be used for ${f.usage}: issue it with that extended key usage`;
+    case 'gatewayUsageMissing':
+      return `the certificate in tls.crt of ${secret} may not be used for client auth, and etcd's own HTTP gateway connects with it: requests over HTTP and JSON fail; gRPC works`;
+    case 'expired':
+      return `${f.key} of ${secret} has expired on ${f.at}: renew it`;
+    case 'notYetValid':
+      return `${f.key} of ${secret} is not valid before ${f.at}: issue it with an earlier date, or correct the clock`;
+    case 'expiresSoon':
+      return `${f.key} of ${secret} expires on ${f.at}: renew it before that`;
+    case 'authorityChanged':
+      return `ca.crt or the issuer in ${secret} is another than the one that running members trust, and this build does not change the authority of a running cluster yet: members go on with the certificates that they have. Put back a certificate of the old authority`;
+    case 'authorityLost':
+      return `${secret}, which held the authority of this cluster, is gone: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup`;
+  }
+}
+
+const list = (names: readonly string[]): string => names.join(', ');

@@ -1,0 +1,57 @@
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { systemChance } from './chance.ts';
+import { AUTHORITY_MS, createAuthority, issue, type Leaf } from './issue.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 60 * 60_000;
+const leaf: Leaf = {
+  name: 'db-server',
+  hosts: ['*.db.ns.svc', 'localhost', '127.0.0.1'],
+  usages: ['server auth', 'client auth'],
+  durationMs: 48 * HOUR,
+};
+const read = ({ cert }: { readonly cert: string }): X509Certificate => new X509Certificate(cert);
+
+test('a leaf has the names, the usages and the time that it was asked for with', async () => {
+  const ca = await createAuthority('db-client-ca', NOW, systemChance);
+  const issued = await issue(ca, leaf, NOW, systemChance);
+  const certificate = read(issued);
+  expect(certificate.verify(read(ca).publicKey) && certificate.checkIssued(read(ca))).toBe(true);
+  expect(certificate).toMatchObject({ ca: false, subject: 'CN=db-server', issuer: 'CN=db-client-ca' });
+  expect(certificate.subjectAltName).toBe('DNS:*.db.ns.svc, DNS:localhost, IP Address:127.0.0.1');
+  expect(certificate.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
+  expect(certificate.validFromDate.getTime()).toBe(NOW - 5 * 60_000);
+  expect(certificate.validToDate.getTime()).toBe(NOW + 48 * HOUR);
+});
+
+test('no leaf outlives its authority', async () => {
+  const ca = await createAuthority('ca', NOW - AUTHORITY_MS + HOUR, systemChance);
+  expect(read(await issue(ca, leaf, NOW, systemChance)).validToDate.getTime()).toBe(NOW + HOUR);
+});
+
+test('time and chance are arguments: the same numbers give the same serial, and it is never short or negative', async () => {
+  const key = await systemChance.key();
+  const withByte = (byte: number) => ({
+    key: () => Promise.resolve(key),
+    serial: () => new Uint8Array(16).fill(byte),
+  });
+  const ca = await createAuthority('ca', NOW, withByte(0xff));
+  expect(read(ca).serialNumber).toBe(`7F${'FF'.repeat(15)}`);
+  const zero = await issue(ca, leaf, NOW, withByte(0));
+  expect(read(zero).serialNumber).toBe(`40${'00'.repeat(15)}`);
+  expect((await issue(ca, leaf, NOW, withByte(0))).key).toBe(zero.key);
+});
+
+test('two authorities of one name are told apart', async () => {
+  const [one, two] = [await createAuthority('ca', NOW, systemChance), await createAuthority('ca', NOW, systemChance)];
+  expect(read(await issue(one, leaf, NOW, systemChance)).checkIssued(read(two))).toBe(false);
+});
+
+test('only an authority that was made here can be signed with', async () => {
+  const ca = await createAuthority('ca', NOW, systemChance);
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const rsa = { ...ca, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+  await expect(issue(rsa, leaf, NOW, systemChance)).rejects.toThrow('not made here');
+  await expect(issue({ ...ca, key: 'x' }, leaf, NOW, systemChance)).rejects.toThrow();
+});

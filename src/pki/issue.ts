@@ -1,0 +1,138 @@
+/**
+ * An authority, and the certificates that it signs. ECDSA on P-256: making a key of 2048 bits of RSA takes seventy times as
+ * long, which an operator of a thousand clusters would feel, and every etcd that we run knows it. Time and chance come in as arguments.
+ */
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+import { bits, boolean, integer, numbered, octets, oid, sequence, set, time, utf8 } from './der.ts';
+import type { Usage } from './findings.ts';
+
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What cannot be computed: fresh keys, and numbers that nobody has used. */
+export interface Chance {
+  /** A private key on P-256. */
+  readonly key: () => Promise<KeyObject>;
+  /** 16 bytes. */
+  readonly serial: () => Uint8Array;
+}
+
+export interface Leaf {
+  /** Its common name. */
+  readonly name: string;
+  /** DNS names and addresses of IPv4. */
+  readonly hosts: readonly string[];
+  /** None: it may be used for everything. */
+  readonly usages: readonly Usage[];
+  readonly durationMs: number;
+}
+
+/** Clocks of nodes may be behind by so much. */
+const BACKDATED_MS = 5 * 60_000;
+export const AUTHORITY_MS = 10 * 365 * 24 * 60 * 60_000;
+
+const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
+const USAGE: Readonly<Record<Usage, Buffer>> = {
+  'server auth': oid('1.3.6.1.5.5.7.3.1'),
+  'client auth': oid('1.3.6.1.5.5.7.3.2'),
+};
+
+export async function createAuthority(name: string, now: number, chance: Chance): Promise<KeyPair> {
+  const key = await chance.key();
+  const certificate = signed(key, {
+    serial: serialOf(chance),
+    issuer: nameOf(name),
+    subject: nameOf(name),
+    from: now - BACKDATED_MS,
+    until: now + AUTHORITY_MS,
+    publicKey: createPublicKey(key),
+    extensions: [
+      critical('2.5.29.19', sequence(boolean(true), integer(Buffer.from([0])))), // it signs leaves, and no further authority
+      critical('2.5.29.15', bits(Buffer.from([0b0000_0110]), 1)), // to sign certificates and lists of revoked ones
+      extension('2.5.29.14', octets(keyIdOf(createPublicKey(key)))),
+    ],
+  });
+  return { cert: certificate, key: pemOf(key) };
+}
+
+/** Rejects when the authority's own pair cannot be read. */
+export async function issue(authority: KeyPair, leaf: Leaf, now: number, chance: Chance): Promise<KeyPair> {
+  const ca = new X509Certificate(authority.cert);
+  const signer = createPrivateKey(authority.key);
+  const issuer = /^CN=(.*)$/.exec(ca.subject)?.[1];
+  // Others have more in their names, and sign in other ways.
+  if (issuer === undefined || signer.asymmetricKeyType !== 'ec') throw new Error('this authority was not made here');
+  const key = await chance.key();
+  const certificate = signed(signer, {
+    serial: serialOf(chance),
+    issuer: nameOf(issuer),
+    subject: nameOf(leaf.name),
+    from: now - BACKDATED_MS,
+    until: Math.min(now + leaf.durationMs, ca.validToDate.getTime()), // nobody would trust it any longer
+    publicKey: createPublicKey(key),
+    extensions: [
+      critical('2.5.29.19', sequence()), // it signs nothing
+      critical('2.5.29.15', bits(Buffer.from([0b1000_0000]), 7)), // digital signatures
+      extension('2.5.29.35', sequence(numbered(0, 'plain', keyIdOf(ca.publicKey)))),
+      ...(leaf.usages.length > 0
+        ? [extension('2.5.29.37', sequence(...leaf.usages.map((usage) => USAGE[usage])))]
+        : []),
+      ...(leaf.hosts.length > 0 ? [extension('2.5.29.17', sequence(...leaf.hosts.map(hostOf)))] : []),
+    ],
+  });
+  return { cert: certificate, key: pemOf(key) };
+}
+
+interface ToBeSigned {
+  readonly serial: Uint8Array;
+  readonly issuer: Buffer;
+  readonly subject: Buffer;
+  readonly from: number;
+  readonly until: number;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Buffer[];
+}
+
+function signed(by: KeyObject, { serial, issuer, subject, from, until, publicKey, extensions }: ToBeSigned): string {
+  const content = sequence(
+    numbered(0, 'constructed', integer(Buffer.from([2]))), // version 3
+    integer(serial),
+    ECDSA_SHA256,
+    issuer,
+    sequence(time(from), time(until)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    numbered(3, 'constructed', sequence(...extensions)),
+  );
+  const certificate = sequence(content, ECDSA_SHA256, bits(sign('sha256', content, by)));
+  return new X509Certificate(certificate).toString();
+}
+
+const extension = (id: string, value: Buffer): Buffer => sequence(oid(id), octets(value));
+const critical = (id: string, value: Buffer): Buffer => sequence(oid(id), boolean(true), octets(value));
+
+const nameOf = (commonName: string): Buffer => sequence(set(sequence(oid('2.5.4.3'), utf8(commonName))));
+
+function hostOf(host: string): Buffer {
+  return isIPv4(host)
+    ? numbered(7, 'plain', Buffer.from(host.split('.').map(Number)))
+    : numbered(2, 'plain', Buffer.from(host));
+}
+
+/** Of the bits of the key alone, as is usual. */
+function keyIdOf(key: KeyObject): Buffer {
+  const { x = '', y = '' } = key.export({ format: 'jwk' });
+  const point = Buffer.concat([Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
+  return createHash('sha1').update(point).digest();
+}
+
+/** Positive and never shorter than it should be: the first byte is neither zero nor has its highest bit. */
+function serialOf({ serial }: Chance): Uint8Array {
+  const [first = 0, ...rest] = serial();
+  return Buffer.from([(first & 0x3f) | 0x40, ...rest]);
+}
+
+const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();

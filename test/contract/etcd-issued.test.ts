@@ -1,0 +1,156 @@
+/** Certificates as the operator issues them, with real members: they find each other, and let in whom they should. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import type { Access } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { systemChance } from '../../src/pki/chance.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, initialCluster, type Node, startLab } from '../support/etcd.ts';
+import { eventually } from '../support/processes.ts';
+
+const MEMBERS = '*.db.ns.svc';
+const NAME = 'db-abcde.db.ns.svc';
+const HOUR = 60 * 60_000;
+
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+
+interface Issued {
+  readonly lab: EtcdLab;
+  readonly authority: KeyPair;
+  readonly client: KeyPair;
+  readonly nodes: readonly Node[];
+  /** Another certificate for the client port of all members. */
+  readonly renew: (leaf?: Partial<Leaf>) => Promise<void>;
+}
+
+async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Issued> {
+  const lab = await startLab();
+  const file = (name: string): string => join(lab.folder, name);
+  const write = (name: string, { cert, key }: KeyPair, ca: KeyPair): readonly [string, string, string] => {
+    const files = [file(`${name}.crt`), file(`${name}.key`), file(`${name}-ca.crt`)] as const;
+    writeFileSync(files[0], cert);
+    writeFileSync(files[1], key);
+    writeFileSync(files[2], ca.cert);
+    return files;
+  };
+  const sign = (by: KeyPair, leaf: Omit<Leaf, 'durationMs'>): Promise<KeyPair> =>
+    issue(by, { durationMs: HOUR, ...leaf }, Date.now(), systemChance);
+  const authority = await createAuthority('db-client-ca', Date.now(), systemChance);
+  const peers = await createAuthority('db-peer-ca', Date.now(), systemChance);
+  const both = ['server auth', 'client auth'] as const;
+  const renew = async (leaf: Partial<Leaf> = {}): Promise<void> => {
+    write('server', await sign(authority, { name: 'db-server', hosts: [MEMBERS], usages: both, ...leaf }), authority);
+  };
+  await renew();
+  const paths = (name: string): readonly [string, string, string] => [
+    file(`${name}.crt`),
+    file(`${name}.key`),
+    file(`${name}-ca.crt`),
+  ];
+  const flagsOf = (peer: string): readonly string[] => {
+    const [[cert, key, ca], [peerCert, peerKey, peerCa]] = [paths('server'), paths(peer)];
+    return [
+      `--cert-file=${cert}`,
+      `--key-file=${key}`,
+      `--trusted-ca-file=${ca}`,
+      '--client-cert-auth=true',
+      `--peer-cert-file=${peerCert}`,
+      `--peer-key-file=${peerKey}`,
+      `--peer-trusted-ca-file=${peerCa}`,
+      '--peer-client-cert-auth=true',
+    ];
+  };
+  const schemes = { scheme: 'https', peerScheme: 'https' } as const;
+  const nodes = [1, 2, 3].map((n) => lab.node(`m${n}`, { version, flags: flagsOf('peer'), ...schemes }));
+  // There is no DNS here that would know names. A peer must have one for the address that it comes from as well.
+  const hosts = [...nodes.map(({ address }) => address), '127.0.0.1'];
+  write('peer', await sign(peers, { name: 'db-peer', hosts, usages: both }), peers);
+  for (const node of nodes) node.start({ initialCluster: initialCluster(nodes), state: 'new' });
+  await Promise.all(nodes.map((node) => node.ready()));
+  const client = await sign(authority, { name: 'db-client', hosts: [], usages: ['client auth'] });
+  return { lab, authority, client, nodes, renew };
+}
+
+describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
+  const it = test.extend<{ issued: Issued }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    issued: async ({}, use) => {
+      const issued = await threeMembers(version);
+      await use(issued);
+      await issued.lab.close();
+    },
+  });
+  const reach = ({ authority, client }: Issued, serverName = NAME): Access => ({
+    cluster: 'issued',
+    tls: () => ({ ca: authority.cert, ...client, serverName }),
+  });
+
+  it('three members that trust only each other agree, and serve a client that verifies them', async ({ issued }) => {
+    const { lab, nodes } = issued;
+    const access = reach(issued);
+    for (const node of nodes)
+      await eventually(
+        `${node.name} takes a write`,
+        async () => (await lab.client.kv.put({ ...ask(node), access }, node.name, 'v')).ok || undefined,
+        { seen: () => node.process?.log().slice(-2_000) },
+      );
+    const [first] = nodes;
+    if (!first) throw new Error('no member');
+    const all = await lab.client.kv.range({ ...ask(first), access }, { key: 'm', end: 'n' });
+    expect(all.ok && all.value.kvs.length).toBe(3);
+  });
+
+  it('nobody is let in without a certificate, with one of the wrong authority, or under a wrong name', async ({
+    issued,
+  }) => {
+    const { lab, authority, nodes } = issued;
+    const [node] = nodes;
+    if (!node) throw new Error('no member');
+    const other = await createAuthority('db-client-ca', Date.now(), systemChance);
+    const leaf = { name: 'x', hosts: [], usages: ['client auth'], durationMs: HOUR } as const;
+    const stranger = await issue(other, leaf, Date.now(), systemChance);
+    const tries: readonly Access[] = [
+      { cluster: 'bare', tls: () => ({ ca: authority.cert, serverName: NAME }) },
+      { cluster: 'stranger', tls: () => ({ ca: authority.cert, ...stranger, serverName: NAME }) },
+      reach(issued, 'db-abcde.other.ns.svc'),
+    ];
+    const kinds = await Promise.all(tries.map((access) => lab.client.status({ ...ask(node), access })));
+    expect(kinds.map(kindOf)).toEqual(['tls', 'tls', 'tls']);
+  });
+
+  it("the certificate of a client opens no peer's port", async ({ issued }) => {
+    const { client, nodes } = issued;
+    expect(await handshake(nodes[0]?.address ?? '', client)).not.toBe('let in');
+  });
+
+  it('a renewed certificate is shown from the next handshake on, without a restart', async ({ issued }) => {
+    const { authority, client, nodes, renew } = issued;
+    const [node] = nodes;
+    const shown = (): Promise<string> => serial(node?.address ?? '', authority, client);
+    const before = await shown();
+    await renew({ hosts: [MEMBERS, 'localhost'] });
+    expect(await shown()).not.toBe(before);
+  });
+});
+
+/** What becomes of a connection to the peer port: a server tells only after the handshake that it does not like a certificate. */
+const handshake = (host: string, { cert, key }: KeyPair): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = connect({ host, port: 2380, cert, key, rejectUnauthorized: false }, () => {
+      socket.write('GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    });
+    socket.on('data', () => resolve('let in'));
+    socket.on('error', (error) => resolve(error.message));
+    socket.on('close', () => resolve('closed'));
+  });
+
+const serial = (host: string, authority: KeyPair, { cert, key }: KeyPair): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port: 2379, cert, key, ca: authority.cert, servername: NAME }, () => {
+      resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
