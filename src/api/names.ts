@@ -76,6 +76,18 @@ export const headlessServiceName = (cluster: string): string => cluster;
 export const clientServiceName = (cluster: string): string => `${cluster}-client`;
 export const budgetName = (cluster: string): string => cluster;
 export const volumeClaimName = (member: string): string => `data-${member}`;
+/** What members mount: only the operator writes it, so that a change reaches them when it decides. */
+export const serverMountName = (cluster: string): string => `${cluster}-server-mounted`;
+export const peerMountName = (cluster: string): string => `${cluster}-peer-mounted`;
+/** Authorities of the operator's own: one for each port, or an application's certificate would open that of the peers. */
+export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;
+export const peerAuthorityName = (cluster: string): string => `${cluster}-peer-ca`;
+/** Where cert-manager puts what it issues. */
+export const issuedServerName = (cluster: string): string => `${cluster}-server-tls`;
+export const issuedPeerName = (cluster: string): string => `${cluster}-peer-tls`;
+/** What the operator shows to members, and what applications may show. */
+export const operatorCertificateName = (cluster: string): string => `${cluster}-operator-client-tls`;
+export const applicationCertificateName = (cluster: string): string => `${cluster}-client-tls`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;
 
@@ -83,12 +95,15 @@ export const clusterToken = (namespace: string, cluster: string, uid: string): s
 export const memberName = (cluster: string, clusterUid: string, counter: number): string =>
   `${cluster}-${shortName(clusterUid, counter)}`;
 
-const host = (member: string, cluster: string, namespace: string): string =>
-  `${member}.${headlessServiceName(cluster)}.${namespace}.svc`;
-export const peerURL = (member: string, cluster: string, namespace: string): string =>
-  `http://${host(member, cluster, namespace)}:${PEER_PORT}`;
-export const clientURL = (member: string, cluster: string, namespace: string): string =>
-  `http://${host(member, cluster, namespace)}:${CLIENT_PORT}`;
+export type Scheme = 'http' | 'https';
+
+/** The name that a member is known by in DNS, and in its certificate. */
+export const hostOf = (member: string, service: string, namespace: string): string =>
+  `${member}.${service}.${namespace}.svc`;
+export const peerURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>
+  `${scheme}://${hostOf(member, service, namespace)}:${PEER_PORT}`;
+export const clientURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>
+  `${scheme}://${hostOf(member, service, namespace)}:${CLIENT_PORT}`;
 
 /** etcd ids as its log has them, and the earlier operator; etcdctl leaves out leading zeros. */
 export const hexId = (id: bigint): string => id.toString(16).padStart(16, '0');

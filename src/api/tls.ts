@@ -5,6 +5,11 @@ import type { DeepReadonly } from './meta.ts';
 import { SnapshotLocationSchema } from './snapshot-location.ts';
 import { localReference } from './text.ts';
 
+export const DEFAULT_DURATION = '2160h';
+
+const exactlyOne = (...fields: readonly string[]): string =>
+  `[${fields.map((field) => `has(self.${field})`).join(', ')}].exists_one(given, given)`;
+
 const issuer = (description: string) =>
   Type.Object(
     {
@@ -12,6 +17,34 @@ const issuer = (description: string) =>
       kind: Type.Optional(Type.Enum(['Issuer', 'ClusterIssuer'], { type: 'string', default: 'Issuer' })),
     },
     { description },
+  );
+
+const duration = (description: string) =>
+  Type.String({ pattern: '^([0-9]{1,6}[hms]){1,3}$', maxLength: 32, description });
+
+const managedFields = {
+  duration: Type.Optional(duration(`How long each certificate is valid, such as 720h. Absent: ${DEFAULT_DURATION}.`)),
+  renewBefore: Type.Optional(
+    duration('How long before its end a certificate is renewed. Absent: a third of its duration.'),
+  ),
+};
+const managedRules = (field: string) =>
+  cel(
+    {
+      rule: "!has(self.duration) || duration(self.duration) >= duration('1h')",
+      message: `${field}.duration is shorter than 1h: certificates would have to be renewed all the time`,
+      fieldPath: '.duration',
+    },
+    {
+      rule: `!has(self.renewBefore) || duration(self.renewBefore) < duration(has(self.duration) ? self.duration : '${DEFAULT_DURATION}')`,
+      message: `${field}.renewBefore is not shorter than the duration: a certificate would have to be renewed as soon as it is issued`,
+      fieldPath: '.renewBefore',
+    },
+    {
+      rule: "!has(self.renewBefore) || duration(self.renewBefore) >= duration('5m')",
+      message: `${field}.renewBefore is shorter than 5m: a certificate could end before its successor has reached every member`,
+      fieldPath: '.renewBefore',
+    },
   );
 
 const ClientTlsSchema = Type.Object(
@@ -36,18 +69,41 @@ const ClientTlsSchema = Type.Object(
         { description: 'Certificates from cert-manager.' },
       ),
     ),
+    managed: Type.Optional(
+      Type.Object(
+        {
+          ...managedFields,
+          clientCertificates: Type.Optional(
+            Type.Enum(['Required', 'None'], {
+              type: 'string',
+              description:
+                'Required: clients must show a certificate; there is one for applications in the Secret <cluster>-client-tls. None: only members show one. Absent: Required.',
+            }),
+          ),
+        },
+        {
+          description: 'Certificates from an authority of the operator that is made for this cluster.',
+          ...managedRules('tls.client.managed'),
+        },
+      ),
+    ),
   },
   {
     description: 'TLS between clients and members.',
     ...cel(
       {
-        rule: 'has(self.serverSecretRef) != has(self.certManager)',
-        message: 'tls.client needs exactly one of serverSecretRef and certManager',
+        rule: exactlyOne('serverSecretRef', 'certManager', 'managed'),
+        message: 'tls.client needs exactly one of serverSecretRef, certManager and managed',
       },
       {
         rule: '!(has(self.operatorClientSecretRef) && has(self.certManager))',
         message:
           'tls.client.operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+        fieldPath: '.operatorClientSecretRef',
+      },
+      {
+        rule: '!(has(self.operatorClientSecretRef) && has(self.managed))',
+        message: 'tls.client.operatorClientSecretRef cannot accompany managed: the operator issues its own',
         fieldPath: '.operatorClientSecretRef',
       },
     ),
@@ -65,12 +121,18 @@ const PeerTlsSchema = Type.Object(
         { description: 'Certificates from cert-manager.' },
       ),
     ),
+    managed: Type.Optional(
+      Type.Object(managedFields, {
+        description: 'Certificates from an authority of the operator that is made for the peers of this cluster.',
+        ...managedRules('tls.peer.managed'),
+      }),
+    ),
   },
   {
     description: 'TLS among members; both sides always show a certificate.',
     ...cel({
-      rule: 'has(self.secretRef) != has(self.certManager)',
-      message: 'tls.peer needs exactly one of secretRef and certManager',
+      rule: exactlyOne('secretRef', 'certManager', 'managed'),
+      message: 'tls.peer needs exactly one of secretRef, certManager and managed',
     }),
   },
 );

@@ -7,6 +7,7 @@ import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
 import { isPodReady } from '../api/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
+import { Credentials } from '../credentials/credentials.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
 import type { Etcd } from '../etcd/client.ts';
@@ -17,6 +18,7 @@ import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
+import { systemChance } from '../pki/chance.ts';
 import { Claims } from '../runtime/claims.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
@@ -153,7 +155,16 @@ export function startControllers(
     claims: new Claims(),
   };
   const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
-  const ports = { client, etcd, now, images, nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000, ...stores };
+  const ports = {
+    client,
+    etcd,
+    now,
+    images,
+    credentials: new Credentials({ client, now, domain: flags.clusterDomain }),
+    chance: systemChance,
+    nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
+    ...stores,
+  };
   const runs = ({ metadata }: EtcdMember): boolean => {
     const pod = metadata.deletionTimestamp === undefined ? stores.pods.get(keyOf({ metadata })) : undefined;
     return pod !== undefined && isPodReady(pod);

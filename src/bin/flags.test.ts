@@ -16,7 +16,7 @@ test('without flags the defaults of earlier operators hold', () => {
     metricsBindAddress: ':8080',
     healthProbeBindAddress: ':8081',
     leaderElect: false,
-    clusterDomain: '',
+    clusterDomain: 'cluster.local',
     operatorImage: '',
     etcdImageRepository: 'quay.io/coreos/etcd',
     etcdImageAllowed: [],
@@ -72,4 +72,13 @@ test('--help says which flags do nothing yet, and is a success', () => {
   const usage = refused(['--help']);
   expect(usage.exitCode).toBe(0);
   expect(usage.message).toContain('does nothing yet');
+});
+
+test.each([
+  ['nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\n', 'cluster.local'],
+  ['search ns.svc.example.org svc.example.org. example.org', 'example.org'],
+  ['search example.org', 'cluster.local'],
+])('the domain of the cluster is that of the Pod: %j', (resolvConf, domain) => {
+  expect(parseFlags([], {}, resolvConf).clusterDomain).toBe(domain);
+  expect(parseFlags(['--cluster-domain=mine'], {}, resolvConf).clusterDomain).toBe('mine');
 });

@@ -60,7 +60,11 @@ function command(output: string[]): Command {
     .option('--metrics-bind-address <address>', 'where /metrics is served; 0 turns it off', ':8080')
     .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 turns it off', ':8081')
     .addOption(new Option('--leader-elect <bool>', 'act only while holding the Lease').argParser(bool).default(false))
-    .option('--cluster-domain <domain>', 'the DNS domain of the cluster (does nothing yet: for certificates)', '')
+    .option(
+      '--cluster-domain <domain>',
+      'the DNS domain of the cluster, for certificates; else that of this Pod, else cluster.local',
+      '',
+    )
     .option('--operator-image <image>', 'this image (does nothing yet: for snapshot Jobs); env OPERATOR_IMAGE')
     .option('--etcd-image-repository <repository>', 'where etcd images come from; env ETCD_IMAGE_REPOSITORY')
     .option(
@@ -79,8 +83,12 @@ function command(output: string[]): Command {
     .option('--log-level <level>', 'debug, info, warn or error', 'info');
 }
 
+/** Pods look for names in `svc.<domain>`. */
+const domainIn = (resolvConf: string): string =>
+  /^search\s.*?(?<=\s)svc\.(\S+)/m.exec(resolvConf)?.[1]?.replace(/\.$/, '') ?? 'cluster.local';
+
 /** Throws Usage with the sentence to print. */
-export function parseFlags(args: readonly string[], env: Env): Flags {
+export function parseFlags(args: readonly string[], env: Env, resolvConf = ''): Flags {
   const output: string[] = [];
   const program = command(output);
   try {
@@ -97,7 +105,7 @@ export function parseFlags(args: readonly string[], env: Env): Flags {
     metricsBindAddress: options['metricsBindAddress'] ?? '',
     healthProbeBindAddress: options['healthProbeBindAddress'] ?? '',
     leaderElect: program.opts<{ leaderElect: boolean }>().leaderElect,
-    clusterDomain: options['clusterDomain'] ?? '',
+    clusterDomain: options['clusterDomain'] || domainIn(resolvConf),
     operatorImage: image,
     etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',
     etcdImageAllowed: list(options['etcdImageAllowed'] ?? env['ETCD_IMAGE_ALLOWED'] ?? ''),

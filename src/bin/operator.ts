@@ -1,5 +1,6 @@
 /** The operator: flags → ports → controllers. */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { LEASE_NAME } from '../api/names.ts';
 import { EtcdClient } from '../etcd/client.ts';
@@ -150,12 +151,21 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   }
 }
 
+/** Outside of Linux there may be none. */
+function readResolvConf(): string {
+  try {
+    return readFileSync('/etc/resolv.conf', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** The process: everything about exit codes and signals is here. */
 export async function main(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());
   try {
-    const flags = parseFlags(args, process.env);
+    const flags = parseFlags(args, process.env, readResolvConf());
     const log = createLogger(flags.logLevel);
     log.info({ node: process.version, watching: flags.watchNamespaces }, 'starting');
     return await runOperator(flags, log, stop.signal);

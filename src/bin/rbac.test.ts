@@ -9,6 +9,7 @@ test('the operator has exactly these rights', () => {
       "/persistentvolumeclaims: create delete get list patch watch",
       "/persistentvolumes: get",
       "/pods: create delete get list patch watch",
+      "/secrets: create get patch",
       "/services: create get list patch watch",
       "etcd-operator.cozystack.io/etcdclusters: get list watch",
       "etcd-operator.cozystack.io/etcdclusters/finalizers: update",
@@ -45,6 +46,8 @@ test('the operator has exactly these rights', () => {
   `);
 });
 
-test('nothing is granted with a wildcard, and no Secret is readable', () => {
-  expect(JSON.stringify([rbac, leaderElectionRbac])).not.toMatch(/\*|secrets|exec|impersonate|escalate|"bind"/);
+test('nothing is granted with a wildcard, and no Secret can be found without its name', () => {
+  expect(JSON.stringify([rbac, leaderElectionRbac])).not.toMatch(/\*|exec|impersonate|escalate|"bind"/);
+  const ofSecrets = rbac.filter(({ resources }) => resources?.includes('secrets')).flatMap(({ verbs }) => verbs);
+  for (const verb of ['list', 'watch', 'delete', 'deletecollection', 'update']) expect(ofSecrets).not.toContain(verb);
 });

@@ -18,7 +18,8 @@ export function notYet(o: Observed): readonly NotYet[] {
     asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
   const recreate = 'Create the cluster without it, or wait for a later version of the operator';
   return [
-    ...say(tls?.client !== undefined || tls?.peer !== undefined, 'TLS', 'tls', recreate),
+    ...say(tls?.client?.certManager !== undefined, 'TLS', 'tls.client.certManager', recreate),
+    ...say(tls?.peer?.certManager !== undefined, 'TLS', 'tls.peer.certManager', recreate),
     ...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate),
     ...say(auth?.enabled === true, 'Auth', 'auth.enabled', recreate),
     ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),

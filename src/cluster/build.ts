@@ -1,5 +1,6 @@
 /** The objects that a cluster is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
+import { isMutual, peerScheme } from '../api/certificates.ts';
 import { defaultsOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
@@ -16,12 +17,15 @@ import {
   MEMBER_FINALIZER,
   memberLabels,
   PEER_PORT,
+  peerMountName,
   peerURL,
   ROLE_LABEL,
   ROLE_VOTER,
+  serverMountName,
 } from '../api/names.ts';
 import type { AdditionalMetadata } from '../api/resources.ts';
-import type { PodDisruptionBudget, Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
+import type { Tls } from '../api/tls.ts';
+import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../gen/kube.ts';
 import { mergePatch, sameJson } from '../lib/merge-patch.ts';
 import { type EtcdMemberEntry, identity } from './observed.ts';
 
@@ -155,6 +159,32 @@ export function metadataPatch(
   return { metadata: { labels, annotations } };
 }
 
+/** What of the cluster's encryption a member has to know: what it mounts, and whom it asks for a certificate. */
+const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['tls']> => ({
+  ...(tls.client && {
+    clientServerSecretRef: { name: serverMountName(cluster) },
+    ...(isMutual(tls) && { clientMTLS: true }),
+  }),
+  ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) } }),
+});
+
+/** A Secret that only the operator writes. */
+export function secretOf(cluster: EtcdCluster, name: string, data: Readonly<Record<string, string>>): Secret {
+  const { namespace, name: clusterName } = identity(cluster);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
+      ownerReferences: ownedBy(cluster),
+    },
+    type: 'kubernetes.io/tls',
+    data,
+  };
+}
+
 /** How many learners may join at once: enough for a growth from one member to nine. The same for all members, for ever. */
 const MAX_LEARNERS = 8;
 
@@ -178,6 +208,7 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
       clusterName,
       initialCluster,
       clusterToken: token,
+      ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls) }),
       // Members of a cluster that an earlier operator made run without it, and all must agree.
       ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
       ...(deletionPolicy !== undefined && { deletionPolicy }),
@@ -188,7 +219,13 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
 /** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
-  const seed = member(cluster, name, target, token, `${name}=${peerURL(name, clusterName, namespace)}`);
+  const seed = member(
+    cluster,
+    name,
+    target,
+    token,
+    `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`,
+  );
   return { ...seed, spec: { ...seed.spec, bootstrap: true } };
 }
 

@@ -34,6 +34,7 @@ const call = (clusterID: string, endpoints: readonly string[], change: Change): 
   cluster: 'ns/db',
   clusterID,
   endpoints,
+  hosts: {},
 });
 const outcome = (promise: Promise<void>): Promise<string> =>
   promise.then(() => 'done').catch((error: unknown) => String(error));

@@ -1,10 +1,10 @@
 /** Carries out the changes of a plan at etcd. What etcd refuses is a fact for the next pass, not a fault. */
-import type { Ask } from '../etcd/client.ts';
+import type { Access, Ask } from '../etcd/client.ts';
 import type { Answer, EtcdErrorKind } from '../etcd/errors.ts';
 import { atAny } from '../etcd/failover.ts';
 import type { MaintenancePort } from '../etcd/maintenance.ts';
 import type { MembersPort } from '../etcd/members.ts';
-import { type Call, NotNow } from '../runtime/plan.ts';
+import { NotNow } from '../runtime/plan.ts';
 import type { Change, EtcdCall } from './changes.ts';
 
 export interface ChangePorts {
@@ -24,9 +24,13 @@ const DONE: Readonly<Record<Change['name'], readonly EtcdErrorKind[]>> = {
 
 const idOf = (hex: string): bigint => BigInt(`0x${hex}`);
 
-export async function carryOut(etcd: ChangePorts, step: Call, signal: AbortSignal): Promise<void> {
-  const call = step as EtcdCall;
-  const access = { cluster: call.cluster, clusterId: idOf(call.clusterID) };
+export async function carryOut(
+  etcd: ChangePorts,
+  call: EtcdCall,
+  signal: AbortSignal,
+  way: Access = { cluster: call.cluster },
+): Promise<void> {
+  const access = { ...way, clusterId: idOf(call.clusterID) };
   const answer = await atAny<unknown>(
     call.endpoints,
     { timeoutMs: CHANGE_TIMEOUT_MS, signal, access },

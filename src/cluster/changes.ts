@@ -1,5 +1,6 @@
 /** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
 
+import { memberClientScheme, memberHost } from '../api/member-address.ts';
 import { CLIENT_PORT } from '../api/names.ts';
 import { endpointOf } from '../lib/endpoint.ts';
 import type { Call, Step } from '../runtime/plan.ts';
@@ -21,10 +22,16 @@ export type EtcdCall = Change &
     readonly clusterID: string;
     /** Whom to ask, in this order. */
     readonly endpoints: readonly string[];
+    /** The names that their certificates must have. */
+    readonly hosts: Readonly<Record<string, string>>;
   };
 
-export const endpointsOf = ({ pod }: MemberView): readonly string[] =>
-  pod.is === 'absent' || pod.ip === undefined ? [] : [endpointOf(pod.ip, CLIENT_PORT)];
+export const endpointsOf = ({ object, pod }: MemberView): readonly string[] =>
+  pod.is === 'absent' || pod.ip === undefined ? [] : [endpointOf(pod.ip, CLIENT_PORT, memberClientScheme(object))];
+
+/** By endpoint, the name that is to be in the certificate there. */
+export const hostsOf = (members: readonly MemberView[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(members.flatMap((m) => endpointsOf(m).map((endpoint) => [endpoint, memberHost(m.object)])));
 
 /** Healthy voters, the leader first: it need not ask anybody. */
 function speakers(o: Observed): readonly string[] {
@@ -54,6 +61,7 @@ export function change(o: Observed, what: Change, target: string, retryMs = RETR
     cluster: `${namespace}/${name}`,
     clusterID: o.cluster.status?.clusterID ?? '',
     endpoints: what.name === 'moveLeader' ? leading(o) : speakers(o),
+    hosts: hostsOf(o.members),
   };
   return { do: 'call', call, retryMs };
 }

@@ -3,6 +3,7 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
+import type { Access } from '../etcd/client.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { AnyStore } from '../kube/store.ts';
@@ -10,9 +11,11 @@ import { sameJson } from '../lib/merge-patch.ts';
 import type { Brain } from '../runtime/controller.ts';
 import type { Reason } from '../runtime/queue.ts';
 import { carryOut } from './call.ts';
+import type { EtcdCall } from './changes.ts';
 import { decide } from './decide.ts';
 import { type ClusterPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
+import { doPaperwork, isPaperwork } from './paperwork.ts';
 import { isMinor } from './status.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
@@ -23,10 +26,22 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.cluster,
   decide,
-  call: (call, signal) => carryOut(ports.etcd, call, signal),
+  call: async (call, signal) => {
+    if (isPaperwork(call)) return doPaperwork(ports, call, signal);
+    const change = call as EtcdCall;
+    return carryOut(ports.etcd, change, signal, await wayTo(ports, change));
+  },
   isMinor,
-  forget: (key) => ports.etcd.forget(key),
+  forget: (key) => {
+    ports.etcd.forget(key);
+    ports.credentials.forget(key);
+  },
 });
+
+async function wayTo({ clusters, credentials }: ClusterPorts, { cluster: key, hosts }: EtcdCall): Promise<Access> {
+  const cluster = clusters.get(key);
+  return cluster ? credentials.access(cluster, (endpoint) => hosts[endpoint]) : { cluster: key };
+}
 
 /**
  * Calls `enqueue` with the cluster's key whenever something that it is made of has changed. Those that were begun go first:

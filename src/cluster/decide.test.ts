@@ -15,6 +15,7 @@ import {
 } from '../../test/support/builders.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { Holding } from '../api/ownership.ts';
+import { NO_CERTIFICATES } from '../credentials/view.ts';
 import type { Service } from '../gen/kube.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
@@ -61,6 +62,7 @@ function world(patch: Partial<Observed> = {}): Observed {
     members,
     etcd: { is: 'notAsked' },
     quarantined: [],
+    certificates: NO_CERTIFICATES,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
     ...patch,
   };
@@ -220,8 +222,11 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'a new cluster wants TLS: nothing is made, and surely nothing in plain text',
-      world({ ...nothing, cluster: aCluster({ spec: { tls: { peer: { secretRef: { name: 's' } } } } }) }),
+      'a new cluster wants certificates of cert-manager: nothing is made, and surely nothing in plain text',
+      world({
+        ...nothing,
+        cluster: aCluster({ spec: { tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
+      }),
       'heldBack',
       [],
     ],
@@ -324,7 +329,7 @@ describe('the rule that answers', () => {
     [
       'a running cluster is asked for what is not built: it goes on as it is',
       formed({
-        cluster: aCluster({ status: FORMED, spec: { version: '3.6.17', tls: { peer: { secretRef: { name: 's' } } } } }),
+        cluster: aCluster({ status: FORMED, spec: { version: '3.6.17', auth: { enabled: true } } }),
       }),
       'steady',
       [],

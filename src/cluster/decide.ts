@@ -4,6 +4,7 @@ import { type NamedRule, type Plan, planOf } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
 import { repairBudget } from './rules/budget.ts';
+import { prepareCertificates, waitForCertificates, writeCertificates } from './rules/certificates.ts';
 import {
   addLearner,
   completePending,
@@ -30,6 +31,8 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'tellPolicy', rule: tellPolicy }, // before anything can be deleted by it
   { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could make a member
   { name: 'neverBegun', rule: neverBegun },
+  { name: 'prepareCertificates', rule: prepareCertificates }, // before anything that could be started with them
+  { name: 'waitForCertificates', rule: waitForCertificates },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
@@ -53,6 +56,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd takes nobody for a while
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
+  { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent
   { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },

@@ -12,15 +12,17 @@ import {
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import type { EtcdPort, MemberStatus } from '../etcd/client.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import type { Access, EtcdPort, MemberStatus } from '../etcd/client.ts';
 import type { MaintenancePort } from '../etcd/maintenance.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
+import type { Chance } from '../pki/issue.ts';
 import type { ChangePorts } from './call.ts';
-import { endpointsOf } from './changes.ts';
+import { endpointsOf, hostsOf } from './changes.ts';
 import {
   type EtcdView,
   identity,
@@ -43,6 +45,8 @@ export interface ClusterPorts {
   readonly budgets: Store<PodDisruptionBudget>;
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly images: ImagePolicy;
+  readonly credentials: Credentials;
+  readonly chance: Chance;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
@@ -59,17 +63,20 @@ export async function observe(
   if (!cluster) return undefined;
   const { name, namespace, uid } = identity(cluster);
   const found = memberViews(ports, cluster);
-  const reachable = speaksPlainly(cluster) ? found : [];
-  ports.etcd.retain(key, reachable.flatMap(endpointsOf));
+  ports.etcd.retain(key, found.flatMap(endpointsOf));
+  const certificates = await ports.credentials.view(cluster);
+  const hosts = hostsOf(found);
+  const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
+  const ways = { etcd: ports.etcd, access, signal };
   const [headless, client, budget, list, answered] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
     heldBudget(ports, cluster, signal),
-    askEtcd(ports.etcd, key, reachable, signal),
-    speaksPlainly(cluster) ? askEach(ports.etcd, key, cluster, found, signal) : found,
+    askEtcd(ways, found),
+    askEach(ways, cluster, found),
   ]);
-  const members = await withHashes(ports.etcd, key, answered, signal);
-  const unversioned = await lacksVersion(ports.etcd, key, cluster, members, list, signal);
+  const members = await withHashes(ways, answered);
+  const unversioned = await lacksVersion(ways, cluster, members, list);
   const told = unversioned ? { unversioned } : {};
   const etcd = list.is === 'answers' ? { ...list, ...told, alarms: alarmsOf(members) } : list;
   const quarantined = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)].filter(
@@ -87,7 +94,15 @@ export async function observe(
     etcd,
     quarantined,
     images: ports.images,
+    certificates,
   };
+}
+
+/** How members are asked in this pass. */
+interface Ways {
+  readonly etcd: ClusterPorts['etcd'];
+  readonly access: Access;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -113,9 +128,6 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
 /** Nothing is protected before a cluster exists, nor while it is parked. */
 const hasBudget = (cluster: EtcdCluster): boolean =>
   wantsBudget(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
-
-/** Members behind TLS are not asked until we can: a failed handshake would be told as a member that does not answer. */
-const speaksPlainly = (cluster: EtcdCluster): boolean => cluster.spec.tls?.client === undefined;
 
 function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {
   const { name, namespace, uid } = identity(cluster);
@@ -182,17 +194,15 @@ type Told = MemberView & { readonly told?: MemberStatus };
 
 /** Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed. */
 function askEach(
-  etcd: EtcdPort,
-  key: string,
+  { etcd, access, signal }: Ways,
   cluster: EtcdCluster,
   members: readonly MemberView[],
-  signal: AbortSignal,
 ): Promise<readonly Told[]> {
   const ours = cluster.status?.clusterID;
   const ask = async (m: MemberView): Promise<Told> => {
     const [endpoint] = endpointsOf(m);
     if (ours === undefined || endpoint === undefined) return m;
-    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } });
+    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
     if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
     return { ...m, self: selfReport(answer.value), told: answer.value };
   };
@@ -224,12 +234,7 @@ const alarmsOf = (members: readonly Told[]): readonly { readonly id: string; rea
 };
 
 /** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */
-async function withHashes(
-  etcd: { readonly maintenance: Pick<MaintenancePort, 'hashKV'> },
-  key: string,
-  members: readonly Told[],
-  signal: AbortSignal,
-): Promise<readonly Told[]> {
+async function withHashes({ etcd, access, signal }: Ways, members: readonly Told[]): Promise<readonly Told[]> {
   const told = members.flatMap((m) => m.told ?? []);
   if (!told.some((s) => alarmsIn(s).some(({ alarm }) => alarm === 'CORRUPT'))) return members;
   const revision = told.reduce((least, s) => (s.revision < least ? s.revision : least), told[0]?.revision ?? 0n);
@@ -237,7 +242,7 @@ async function withHashes(
     members.map(async (m) => {
       const [endpoint] = endpointsOf(m);
       if (!m.self || endpoint === undefined) return m;
-      const ask = { endpoint, timeoutMs: HASH_TIMEOUT_MS, signal, access: { cluster: key } };
+      const ask = { endpoint, timeoutMs: HASH_TIMEOUT_MS, signal, access };
       const answer = await etcd.maintenance.hashKV(ask, revision);
       if (!answer.ok) return m;
       return { ...m, self: { ...m.self, hash: `${answer.value.compactRevision}:${answer.value.hash}` } };
@@ -250,18 +255,16 @@ async function withHashes(
  * No call tells the version; but this one, which changes nothing, is answered differently without one.
  */
 async function lacksVersion(
-  etcd: { readonly maintenance: Pick<MaintenancePort, 'downgrade'> },
-  key: string,
+  { etcd, access, signal }: Ways,
   cluster: EtcdCluster,
   members: readonly MemberView[],
   list: EtcdView,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const alone = list.is === 'answers' && list.members.length === 1 && (cluster.spec.replicas ?? 1) > 1;
   const old = members.find(({ self }) => self?.version.startsWith('3.5.'));
   const [endpoint] = alone && old ? endpointsOf(old) : [];
   if (endpoint === undefined) return false;
-  const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } };
+  const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
   const answer = await etcd.maintenance.downgrade(ask, 'validate', '0.0.1');
   return !answer.ok && answer.error.kind === 'busy';
 }
@@ -271,16 +274,11 @@ const promise = ({ object, pod }: MemberView): number =>
   (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
 
 /** Voters first; the first member that agrees with a quorum speaks for all. */
-async function askEtcd(
-  etcd: EtcdPort,
-  key: string,
-  members: readonly MemberView[],
-  signal: AbortSignal,
-): Promise<EtcdView> {
+async function askEtcd({ etcd, access, signal }: Ways, members: readonly MemberView[]): Promise<EtcdView> {
   const order = [...members].sort((a, b) => promise(b) - promise(a));
   let view: EtcdView = { is: 'notAsked' };
   for (const endpoint of order.flatMap(endpointsOf)) {
-    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: { cluster: key } };
+    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
     const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       view = { is: 'silent', why: answer.error.message };

@@ -4,9 +4,11 @@ import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
 import { type EtcdMember, EVIDENCE, NO_DATA } from '../api/etcd-member.ts';
-import { budgetName, clientServiceName, headlessServiceName, memberName, peerURL } from '../api/names.ts';
+import { addedPeerURL } from '../api/member-address.ts';
+import { budgetName, clientServiceName, headlessServiceName, memberName } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
+import type { CertificatesView } from '../credentials/view.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -88,6 +90,7 @@ export interface Observed {
   readonly quarantined: readonly PersistentVolumeClaim[];
   /** Which repositories the administrator allows. */
   readonly images: ImagePolicy;
+  readonly certificates: CertificatesView;
 }
 
 /** The first name that a cluster gives out is the seed's. */
@@ -139,10 +142,9 @@ export const entriesOf = (o: Observed): readonly EtcdMemberEntry[] | undefined =
 
 /** Whether an entry of etcd's list is this member. A member that never started has no name yet. */
 export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
-  const { name = '', namespace = '' } = member.metadata;
   const id = member.status?.memberID;
   if (id !== undefined) return entry.id === id;
-  return entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace));
+  return entry.name === member.metadata.name || entry.peerURLs.includes(addedPeerURL(member));
 };
 export const entryOf = (o: Observed, m: MemberView): EtcdMemberEntry | undefined =>
   entriesOf(o)?.find((entry) => isEntryOf(entry, m.object));

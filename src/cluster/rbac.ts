@@ -10,6 +10,8 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
+  // By name only: those that a spec names, and those that were made for it.
+  { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
   {

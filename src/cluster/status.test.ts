@@ -15,6 +15,7 @@ import {
 import { down, entry as entryOf, type Is, learner, world as members, silent, up } from '../../test/support/members.ts';
 import type { EtcdClusterStatus, MemberEntry, Target } from '../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../api/etcd-member.ts';
+import { NO_CERTIFICATES } from '../credentials/view.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
@@ -51,6 +52,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     members,
     etcd: answers,
     quarantined: [],
+    certificates: NO_CERTIFICATES,
     ...patch,
   };
 }

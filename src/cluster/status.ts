@@ -8,6 +8,7 @@ import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
+import { CERTIFICATES_VALID, certificatesMissing, certificatesWake, certificateVerdicts } from './certificates.ts';
 import { quorumOf } from './gate.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
@@ -77,6 +78,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const reached = arrived && s.unapplied === '' && s.held === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const unsupported = notYetVerdicts(notYet(o));
+  const certificates = certificateVerdicts(o);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -91,10 +93,14 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           { type: 'Available', ...available(s) },
           { type: 'Progressing', ...progressing(s, reached) },
           { type: 'Degraded', ...degraded(s) },
+          ...certificates,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
-        unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [],
+        [
+          ...(unsupported.length === 0 ? [NOT_YET_SUPPORTED] : []),
+          ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
+        ],
       ),
     ],
   };
@@ -148,7 +154,9 @@ function heldBack(o: Observed): Situation['held'] {
   const [unsupported] = notYetVerdicts(notYet(o));
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const image = forbiddenImage(o);
-  return image === undefined ? undefined : { reason: 'ImageNotAllowed', message: image };
+  if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
+  const certificates = certificatesMissing(o);
+  return certificates === undefined ? undefined : { reason: 'CertificatesInvalid', message: certificates };
 }
 
 /** Clients are let through to members that are ready only. */
@@ -211,6 +219,8 @@ const EXPECTED = [
   'SpecChanged',
   'Scaling',
   'Paused',
+  'Valid',
+  'Issuing',
 ];
 
 /** Somebody waits for a condition; the figures beside them may follow a little later. */
@@ -225,10 +235,11 @@ export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notic
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
-/** The rule's own wish, or earlier when a deadline has to be reported. */
+/** The rule's own wish, or earlier when a deadline has to be reported or a Secret to be looked at. */
 export function wakeAt(o: Observed, answer: Answer<EtcdClusterStatus>): number | undefined {
   const deadline = answer.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
   const left = deadline === undefined ? undefined : Date.parse(deadline) - o.now;
-  if (left === undefined || left <= 0) return answer.wakeAfter;
-  return Math.min(answer.wakeAfter ?? left, left);
+  const wishes = [answer.wakeAfter, left !== undefined && left > 0 ? left : undefined, certificatesWake(o)];
+  const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(earliest) ? earliest : undefined;
 }

@@ -18,7 +18,7 @@ export interface Access {
   /** Sessions and the log-in are shared under this name. */
   readonly cluster: string;
   /** Asked before every call: what it returns may change, and new sessions use the new. */
-  readonly tls?: () => TlsMaterial;
+  readonly tls?: (endpoint: string) => TlsMaterial;
   /** Asked before every call, too; `undefined` when nobody is to log in. */
   readonly login?: () => Login | undefined;
   /** An answer from any other cluster is refused. */
@@ -163,7 +163,7 @@ export class Caller {
   }
 
   #take(ask: Ask): Taken {
-    return this.#options.pool.take(clusterOf(ask), ask.endpoint, ask.access?.tls?.());
+    return this.#options.pool.take(clusterOf(ask), ask.endpoint, ask.access?.tls?.(ask.endpoint));
   }
 
   async #token(ask: Ask, until: number): Promise<Answer<Token>> {

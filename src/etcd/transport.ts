@@ -86,6 +86,7 @@ function tlsOptions({ endpoint, tls }: Target): object {
     ...(cert !== undefined && key !== undefined && { cert, key }),
     ...(serverName !== undefined && { servername: serverName }),
     rejectUnauthorized: true,
+    allowPartialTrustChain: true, // as etcd does: the authority that is trusted may have one above it
     minVersion: 'TLSv1.2',
   };
 }

@@ -1230,6 +1230,16 @@ export interface SeccompProfile {
   readonly type: string;
 }
 
+export interface Secret {
+  readonly apiVersion: 'v1';
+  readonly data?: Readonly<Record<string, string>>;
+  readonly immutable?: boolean;
+  readonly kind: 'Secret';
+  readonly metadata: ObjectMeta;
+  readonly stringData?: Readonly<Record<string, string>>;
+  readonly type?: string;
+}
+
 export interface SecretEnvSource {
   readonly name?: string;
   readonly optional?: boolean;

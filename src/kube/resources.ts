@@ -7,12 +7,15 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  Secret,
   Service,
 } from '../gen/kube.ts';
 import type { Resource } from './object.ts';
 
 export const pods: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
 export const services: Resource<Service> = { group: '', version: 'v1', plural: 'services', kind: 'Service' };
+/** Read by name only: never listed, never watched. */
+export const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
 export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
   group: '',
   version: 'v1',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aMember } from '../../test/support/builders.ts';
+import { aMember, SEED_NAME } from '../../test/support/builders.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { INITIAL_CHECK_ANNOTATION, INITIAL_CLUSTER_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import { memberPod, volumeClaim } from './build.ts';
@@ -215,5 +215,54 @@ describe('a member that was taken over', () => {
   test.each(['..', '../x', '/etc', 'a/b', '', '.hidden'])('is not led out of its volume by %j', (path) => {
     const spec = taken({ 'etcd-operator.cozystack.io/data-dir-subpath': path });
     expect(spec?.containers[0]?.command).toContain('--data-dir=/var/lib/etcd');
+  });
+});
+
+describe('with certificates', () => {
+  const both = {
+    clientServerSecretRef: { name: 'db-server-mounted' },
+    clientMTLS: true,
+    peerSecretRef: { name: 'db-peer-mounted' },
+  };
+  const flagsOf = (tls: EtcdMember['spec']['tls']) => {
+    const pod = memberPod(aMember({ spec: { ...(tls && { tls }) } }), options);
+    return { pod, flags: pod.spec?.containers[0]?.command ?? [] };
+  };
+
+  test('all ports for others are encrypted, and the one for probes is not', () => {
+    const { pod, flags } = flagsOf(both);
+    expect(flags.filter((flag) => flag.includes('://'))).toEqual([
+      '--listen-peer-urls=https://0.0.0.0:2380',
+      '--listen-client-urls=https://0.0.0.0:2379',
+      `--advertise-client-urls=https://${SEED_NAME}.db.ns.svc:2379`,
+      `--initial-advertise-peer-urls=https://${SEED_NAME}.db.ns.svc:2380`,
+      `--initial-cluster=${SEED_NAME}=https://${SEED_NAME}.db.ns.svc:2380`,
+      '--listen-metrics-urls=http://0.0.0.0:2381',
+    ]);
+    expect(flags.filter((flag) => flag.includes('/etc/etcd/tls') || flag.includes('cert-auth'))).toEqual([
+      '--cert-file=/etc/etcd/tls/client/tls.crt',
+      '--key-file=/etc/etcd/tls/client/tls.key',
+      '--client-cert-auth=true',
+      '--trusted-ca-file=/etc/etcd/tls/client/ca.crt',
+      '--peer-cert-file=/etc/etcd/tls/peer/tls.crt',
+      '--peer-key-file=/etc/etcd/tls/peer/tls.key',
+      '--peer-trusted-ca-file=/etc/etcd/tls/peer/ca.crt',
+      '--peer-client-cert-auth=true',
+    ]);
+    expect(pod.spec?.volumes?.slice(1)).toEqual([
+      { name: 'tls-client', secret: { secretName: 'db-server-mounted', defaultMode: 0o440 } },
+      { name: 'tls-peer', secret: { secretName: 'db-peer-mounted', defaultMode: 0o440 } },
+    ]);
+    expect(pod.spec?.containers[0]?.volumeMounts?.slice(1)).toEqual([
+      { name: 'tls-client', mountPath: '/etc/etcd/tls/client', readOnly: true },
+      { name: 'tls-peer', mountPath: '/etc/etcd/tls/peer', readOnly: true },
+    ]);
+    expect(pod.spec?.containers[0]?.readinessProbe).toEqual(flagsOf(undefined).pod.spec?.containers[0]?.readinessProbe);
+  });
+
+  test('clients need none unless it is asked for', () => {
+    const { flags } = flagsOf({ clientServerSecretRef: { name: 's' } });
+    expect(flags.filter((flag) => /cert-auth|trusted-ca|peer-cert/.test(flag))).toEqual([]);
+    expect(flags).toContain('--listen-peer-urls=http://0.0.0.0:2380');
   });
 });

@@ -1,14 +1,13 @@
 /** The objects that a member is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { annotated, memberClientScheme, memberPeerScheme, serviceOf } from '../api/member-address.ts';
 import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
 import {
   API_VERSION,
   CLIENT_PORT,
   clientURL,
   DATA_SUBPATH_ANNOTATION,
-  HEADLESS_SERVICE_ANNOTATION,
-  headlessServiceName,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
@@ -25,6 +24,7 @@ import type { Resources } from '../api/resources.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
+import { tlsFlags, tlsMounts, tlsVolumes } from './tls.ts';
 
 /** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
 export type Beginning = 'cluster' | 'member' | 'nothing';
@@ -35,15 +35,7 @@ const DATA_DIR = '/var/lib/etcd';
 const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
 const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
 
-/** One safe name, as a folder or a host: anything else is ignored rather than let out of its place. */
-const SAFE = /^[A-Za-z0-9][-A-Za-z0-9_.]*$/;
-const annotated = (m: EtcdMember, annotation: string): string | undefined => {
-  const value = m.metadata.annotations?.[annotation];
-  return value !== undefined && SAFE.test(value) ? value : undefined;
-};
-/** A member that was taken over keeps the addresses that etcd knows, and its data where it is. */
-const serviceOf = (m: EtcdMember): string =>
-  annotated(m, HEADLESS_SERVICE_ANNOTATION) ?? headlessServiceName(m.spec.clusterName);
+/** A member that was taken over keeps its data where it is. */
 const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
@@ -110,7 +102,7 @@ const LIST = 'INITIAL_CLUSTER';
 
 /** A list that nobody can join by. It is ignored by an etcd that has its data. */
 const listOfOne = (member: EtcdMember): string =>
-  `${nameOf(member)}=${peerURL(nameOf(member), serviceOf(member), namespaceOf(member))}`;
+  `${nameOf(member)}=${peerURL(nameOf(member), serviceOf(member), namespaceOf(member), memberPeerScheme(member))}`;
 
 /** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
 export function beginningOf(
@@ -154,20 +146,22 @@ function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
 function command(member: EtcdMember, beginning: Beginning): readonly string[] {
   const { clusterToken } = member.spec;
   const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
+  const [client, peer] = [memberClientScheme(member), memberPeerScheme(member)];
   return [
     'etcd',
     `--name=${name}`,
     `--data-dir=${dataDirOf(member)}`,
-    `--listen-peer-urls=http://0.0.0.0:${PEER_PORT}`,
-    `--listen-client-urls=http://0.0.0.0:${CLIENT_PORT}`,
-    `--advertise-client-urls=${clientURL(name, service, namespace)}`,
-    `--initial-advertise-peer-urls=${peerURL(name, service, namespace)}`,
+    `--listen-peer-urls=${peer}://0.0.0.0:${PEER_PORT}`,
+    `--listen-client-urls=${client}://0.0.0.0:${CLIENT_PORT}`,
+    `--advertise-client-urls=${clientURL(name, service, namespace, client)}`,
+    `--initial-advertise-peer-urls=${peerURL(name, service, namespace, peer)}`,
     `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
     `--initial-cluster-token=${clusterToken}`,
     `--initial-cluster-state=${beginning === 'cluster' ? `$(${STATE})` : 'existing'}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
     ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
+    ...tlsFlags(member),
   ];
 }
 
@@ -196,7 +190,7 @@ const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, 
     { name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
   ],
   resources: resources(member.spec.resources),
-  volumeMounts: [{ name: DATA, mountPath: DATA_DIR }],
+  volumeMounts: [{ name: DATA, mountPath: DATA_DIR }, ...tlsMounts(member)],
   terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use
   // Asks only whether the process is there: restarting a member because others are gone would make it worse.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
@@ -257,7 +251,7 @@ export function memberPod(
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
       containers: [etcdContainer(member, image, options.beginning, env)],
-      volumes: [dataVolume(member)],
+      volumes: [dataVolume(member), ...tlsVolumes(member)],
     },
   };
 }

@@ -27,7 +27,7 @@ import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-const withTls = { tls: { peerSecretRef: { name: 'peer' } } };
+const withTls = { tls: { peerAutoTLS: true } };
 const retain = { deletionPolicy: 'Retain' } as const;
 const retained = aMember({ status: joined, spec: retain });
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
@@ -49,7 +49,7 @@ describe('the rule that answers', () => {
     ['the Pod is gone', world({ pod: absent, etcd: { is: 'notAsked' } }), 'makeVolumeAndPod', ['create Pod']],
     ['the Pod has ended', world({ pod: ended }), 'removeEndedPod', ['delete Pod']],
     [
-      'a new member with TLS: no Pod, and surely none in plain text',
+      'a new member with TLS that is not built: no Pod, and surely none in plain text',
       fresh({ member: aMember({ spec: withTls }) }),
       'cannotRun',
       [],

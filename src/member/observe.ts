@@ -2,6 +2,7 @@
 
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { memberClientScheme, memberHost } from '../api/member-address.ts';
 import {
   CLIENT_PORT,
   CLUSTER_LABEL,
@@ -13,7 +14,8 @@ import {
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import type { EtcdPort } from '../etcd/client.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import type { Access, EtcdPort } from '../etcd/client.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
@@ -27,6 +29,7 @@ export interface MemberPorts {
   readonly etcd: EtcdPort;
   readonly now: () => number;
   readonly images: ImagePolicy;
+  readonly credentials: Credentials;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
@@ -57,13 +60,12 @@ export async function observe(
   const claim = heldVolume.is === 'ours' ? heldVolume.object : undefined;
   const node = await nodeOf(ports, held.is === 'ours' ? held.object : undefined, claim, signal);
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
-  const [cluster, volumeOnNode, etcd, peers] = await Promise.all([
-    ownCluster(ports, member, held.is === 'absent' || member.metadata.deletionTimestamp !== undefined, signal),
+  const going = member.metadata.deletionTimestamp !== undefined;
+  const cluster = await ownCluster(ports, member, held.is === 'absent' || going, signal);
+  const [volumeOnNode, etcd, peers] = await Promise.all([
     doubtful && claim ? isOnNode(ports, claim, signal) : false,
-    held.is === 'ours' && member.spec.tls?.clientServerSecretRef === undefined
-      ? askSelf(ports.etcd, member, held.object, signal)
-      : ({ is: 'notAsked' } as const),
-    member.metadata.deletionTimestamp === undefined ? ({ is: 'none' } as const) : askPeers(ports, member, signal),
+    held.is === 'ours' ? askSelf(ports, member, cluster, held.object, signal) : ({ is: 'notAsked' } as const),
+    going ? askPeers(ports, member, cluster, signal) : ({ is: 'none' } as const),
   ]);
   const { images, nodeLostAfterMs } = ports;
   return {
@@ -152,15 +154,23 @@ async function ownCluster(
 }
 
 /** Sessions are shared with whoever else asks this cluster's members. */
-const accessTo = (member: EtcdMember): { readonly cluster: string } => ({
-  cluster: refKey({ namespace: member.metadata.namespace ?? '', name: member.spec.clusterName }),
-});
+async function accessTo(ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): Promise<Access> {
+  if (cluster) return ports.credentials.access(cluster, () => memberHost(member));
+  return { cluster: refKey({ namespace: member.metadata.namespace ?? '', name: member.spec.clusterName }) };
+}
 
-async function askSelf(etcd: EtcdPort, member: EtcdMember, pod: Pod, signal: AbortSignal): Promise<SelfView> {
+async function askSelf(
+  ports: MemberPorts,
+  member: EtcdMember,
+  cluster: EtcdCluster | undefined,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<SelfView> {
   const ip = pod.status?.podIP;
   if (ip === undefined || isPodOver(pod)) return { is: 'notAsked' };
-  const endpoint = endpointOf(ip, CLIENT_PORT);
-  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) });
+  const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(member));
+  const access = await accessTo(ports, member, cluster);
+  const answer = await ports.etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
   if (!answer.ok) return { is: 'silent', why: answer.error.message };
   const { clusterId, memberId, version } = answer.value;
   return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
@@ -180,15 +190,20 @@ function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid 
 const isServing = (pod: Pod | undefined): boolean =>
   pod !== undefined && isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
 
-async function askPeers(ports: MemberPorts, member: EtcdMember, signal: AbortSignal): Promise<PeersView> {
+async function askPeers(
+  ports: MemberPorts,
+  member: EtcdMember,
+  cluster: EtcdCluster | undefined,
+  signal: AbortSignal,
+): Promise<PeersView> {
   const others = siblingsOf(ports, member);
   if (others.length === 0) return { is: 'none' };
   let why = 'none of them has a Pod with an address';
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
     if (ip === undefined) continue;
-    const endpoint = endpointOf(ip, CLIENT_PORT);
-    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: accessTo(member) };
+    const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(other));
+    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, other, cluster) };
     const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       why = answer.error.message;

@@ -92,7 +92,7 @@ export function notYet(o: Observed): readonly NotYet[] {
   const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
   return [
-    ...say(Boolean(tls?.clientServerSecretRef ?? tls?.peerSecretRef ?? tls?.peerAutoTLS), 'TLS', 'tls'),
+    ...say(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS'),
     ...say(restore !== undefined && !hasJoined(o), 'Restore', 'restore'),
   ];
 }

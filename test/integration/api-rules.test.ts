@@ -26,6 +26,7 @@ import { type Cause, causesIn, isAt, nameOf, occurrences, type Place, placesOf }
 import * as pod from './api/pod-rows.ts';
 import type { EditRow, Row } from './api/row.ts';
 import * as selector from './api/selector-rows.ts';
+import * as tls from './api/tls-rows.ts';
 import * as versions from './api/version-rows.ts';
 
 let api: Api;
@@ -153,6 +154,7 @@ describe('the name of other kinds', () => {
     await expectCreated(kinds[kind], object, refused);
   });
 });
+describe('an EtcdCluster, as far as it is encrypted', () => creates('clusters', tls.specs, version));
 describe('an EtcdCluster', () => creates('clusters', cluster.specs, version));
 describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', pod.specs, version));
 describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));

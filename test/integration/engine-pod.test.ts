@@ -29,7 +29,7 @@ const aPod = (annotations: Readonly<Record<string, string>>): Pod => ({
     ],
   },
 });
-const place = { address: '127.1.1.1', data: '/d', podIP: '127.1.1.2' };
+const place = { address: '127.1.1.1', data: '/d', podIP: '127.1.1.2', mounts: {} };
 
 test('a variable comes from the annotation as it is at this start', () => {
   const listening = '--listen-client-urls=http://127.1.1.1:2379';

@@ -51,7 +51,8 @@ export class Hosts {
 
   #fileOf({ service, namespace }: Host): string {
     const path = join(this.#folder, `${namespace}.${service}`);
-    if (!existsSync(path)) writeFileSync(path, '127.0.0.1 localhost\n');
+    // Whatever comes from here comes from this address: its name is one of a Pod, with the domain, as a cluster's DNS has it.
+    if (!existsSync(path)) writeFileSync(path, `127.0.0.1 localhost pod.${service}.${namespace}.svc.cluster.local\n`);
     return path;
   }
 }

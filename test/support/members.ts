@@ -8,6 +8,7 @@ import { budget, clientService, headlessService, joinList } from '../../src/clus
 import { decide } from '../../src/cluster/decide.ts';
 import { quorumOf } from '../../src/cluster/gate.ts';
 import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../src/cluster/observed.ts';
+import { NO_CERTIFICATES } from '../../src/credentials/view.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
 
 export const name = (n: number): string => memberName('db', CLUSTER_UID, n);
@@ -135,6 +136,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
     members: views,
     etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },
     quarantined: [],
+    certificates: NO_CERTIFICATES,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
   };
 }

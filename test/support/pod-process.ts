@@ -11,6 +11,8 @@ export interface Place {
   readonly data: string;
   /** What the Pod's status says. */
   readonly podIP: string;
+  /** Further folders, by where they are inside of the container. */
+  readonly mounts: Readonly<Record<string, string>>;
 }
 
 const containerOf = (pod: Pod) => pod.spec?.containers[0];
@@ -47,12 +49,14 @@ export const expand = (text: string, variables: Readonly<Record<string, string>>
   );
 
 /** The arguments of its etcd. */
-export function argumentsOf(pod: Pod, { address, data, podIP }: Place): readonly string[] {
+export function argumentsOf(pod: Pod, { address, data, podIP, mounts }: Place): readonly string[] {
   const { command = [], args = [] } = containerOf(pod) ?? {};
   const [, ...words] = [...command, ...args].map((word) => expand(word, environment(pod, podIP)));
   return words.map((word) => {
     if (word.startsWith('--listen-')) return word.replaceAll('0.0.0.0', address);
-    return word.startsWith('--data-dir=') ? word.replace(DATA_MOUNT, data) : word;
+    if (word.startsWith('--data-dir=')) return word.replace(DATA_MOUNT, data);
+    const mounted = Object.keys(mounts).find((path) => word.includes(`=${path}/`));
+    return mounted === undefined ? word : word.replace(mounted, mounts[mounted] ?? '');
   });
 }
 

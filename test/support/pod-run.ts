@@ -9,6 +9,7 @@ import type { Addresses } from './addresses.ts';
 import { type GrpcProxy, type Rulebook, startGrpcProxy } from './grpc-proxy.ts';
 import type { Host, Hosts } from './hosts.ts';
 import { argumentsOf, environment, podStatus, type Reported, readinessURL } from './pod-process.ts';
+import { type Mounts, mountSecrets } from './pod-secrets.ts';
 import { type Child, eventually, type Processes, pause } from './processes.ts';
 
 /** One Pod's process. */
@@ -57,6 +58,7 @@ export class PodRun implements Running {
   stopping = false;
   #front: GrpcProxy | undefined;
   #lost = false;
+  #mounts: Mounts = {};
   #ending: Promise<void> | undefined;
   #reported: Reported = { podIP: '', startedAt: now(), ready: false, readySince: now(), restarts: 0, state: {} };
 
@@ -78,6 +80,8 @@ export class PodRun implements Running {
     await bind(client, this.pod);
     this.data = await dataFolder(client, this.#site.folder, this.pod);
     onData(this.data);
+    const over = (): boolean => this.stopping || signal.aborted;
+    this.#mounts = await mountSecrets(client, this.#site.folder, this.pod, over);
     this.address = await hosts.addressOf(this.#host);
     const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
     this.#reported = { ...this.#reported, podIP };
@@ -122,7 +126,7 @@ export class PodRun implements Running {
     const { client, processes, hosts, etcd } = this.#site;
     const pod = (await client.get(pods, refOf(this.pod))) ?? this.pod;
     if (this.stopping) return;
-    const args = argumentsOf(pod, { address: this.address, data: this.data, podIP });
+    const args = argumentsOf(pod, { address: this.address, data: this.data, podIP, mounts: this.#mounts });
     const [command, words] = hosts.around(this.#host, etcd, args);
     const child = processes.start(refOf(pod).name, command, words, { ...process.env, ...environment(pod, podIP) });
     this.child = child;

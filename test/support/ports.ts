@@ -3,10 +3,12 @@ import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, etcdMembers, hexId, memberName, peerURL } from '../../src/api/names.ts';
+import { Credentials } from '../../src/credentials/credentials.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../src/kube/store.ts';
+import { systemChance } from '../../src/pki/chance.ts';
 import { ModelEtcd, type ModelNode } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
 import { ModelApiServer } from '../sim/model/kube.ts';
@@ -23,6 +25,8 @@ export function modelWorld() {
     etcd: modelPorts(model),
     now: () => NOW,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+    credentials: new Credentials({ client, now: () => NOW, domain: 'cluster.local' }),
+    chance: systemChance,
     nodeLostAfterMs: 600_000,
     clusters: new Store<EtcdCluster>(etcdClusters, []),
     members: new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]),

@@ -13,7 +13,14 @@ const MODULE = 'k8s.io/kubernetes@v1.36.3';
 const ROOTS: readonly (readonly [document: string, kinds: readonly string[]])[] = [
   [
     'api__v1',
-    ['core.v1.Pod', 'core.v1.Service', 'core.v1.PersistentVolumeClaim', 'core.v1.PersistentVolume', 'core.v1.Node'],
+    [
+      'core.v1.Pod',
+      'core.v1.Service',
+      'core.v1.Secret',
+      'core.v1.PersistentVolumeClaim',
+      'core.v1.PersistentVolume',
+      'core.v1.Node',
+    ],
   ],
   ['apis__coordination.k8s.io__v1', ['coordination.v1.Lease']],
   ['apis__events.k8s.io__v1', ['events.v1.Event']],

@@ -97,7 +97,7 @@ const facts = faults('src/cluster/observed.ts', [
   ['a member that is taken for another of the same name', '  if (id !== undefined) return entry.id === id;\n', ''],
   [
     'a member that never started and is not found on the list',
-    'entry.name === name || entry.peerURLs.includes(peerURL(name, member.spec.clusterName, namespace))',
+    'entry.name === member.metadata.name || entry.peerURLs.includes(addedPeerURL(member))',
     'entry.name === name',
   ],
   [

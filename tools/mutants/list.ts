@@ -1,4 +1,5 @@
 /** Every fault. */
+import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
 import { member } from './member.ts';
@@ -6,4 +7,11 @@ import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
 import { runtime } from './runtime.ts';
 
-export const mutants: readonly Mutant[] = [...cluster, ...clusterRules, ...member, ...memberRunning, ...runtime];
+export const mutants: readonly Mutant[] = [
+  ...certificates,
+  ...cluster,
+  ...clusterRules,
+  ...member,
+  ...memberRunning,
+  ...runtime,
+];

@@ -168,7 +168,7 @@ const facts = [
     ],
     [
       'the only copy of the data that goes, because the cache has no id yet',
-      "held.is === 'absent' || member.metadata.deletionTimestamp !== undefined, signal",
+      "held.is === 'absent' || going, signal",
       "held.is === 'absent', signal",
     ],
     [

@@ -2,6 +2,7 @@
  * Rules that bring in members. The name is chosen, etcd is told, the object is made, etcd takes it for a voter: each step
  * follows from what etcd's own list says, so whoever comes after a crash goes on where it stopped.
  */
+import { peerScheme } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { memberName, peerURL } from '../../api/names.ts';
 import { probeMs } from '../../lib/backoff.ts';
@@ -75,7 +76,13 @@ export function completePending(o: Observed): Answered {
   if (!entryOf(o, pending))
     return {
       why: `member ${nameOf(pending)} is to join`,
-      steps: [change(o, { name: 'addLearner', peerURL: peerURL(nameOf(pending), name, namespace) }, nameOf(pending))],
+      steps: [
+        change(
+          o,
+          { name: 'addLearner', peerURL: peerURL(nameOf(pending), name, namespace, peerScheme(o.cluster)) },
+          nameOf(pending),
+        ),
+      ],
     };
   return tellJoinList(pending, entries, `member ${nameOf(pending)} is to know whom to join`);
 }
@@ -154,7 +161,9 @@ export function addLearner(o: Observed): Answered {
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;
   return {
     why,
-    steps: [change(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace) }, joiner)],
+    steps: [
+      change(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace, peerScheme(o.cluster)) }, joiner),
+    ],
     ...(needsHeir(o) && { notice: { type: 'Warning', reason: 'AllMembersDeleted', note: why } }),
   };
 }

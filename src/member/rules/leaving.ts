@@ -1,12 +1,7 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
-import {
-  MEMBER_FINALIZER,
-  memberLabels,
-  peerURL,
-  QUARANTINE_LABEL,
-  QUARANTINED_AT_ANNOTATION,
-} from '../../api/names.ts';
+import { addedPeerURL } from '../../api/member-address.ts';
+import { MEMBER_FINALIZER, memberLabels, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
@@ -91,8 +86,8 @@ export function release(o: Observed): Answered {
         wakeAfter: RETRY_MS,
       };
     case 'answer': {
-      const { name, namespace } = names(o);
-      const url = peerURL(name, o.member.spec.clusterName, namespace); // one that never started has no name there
+      const { name } = names(o);
+      const url = addedPeerURL(o.member); // one that never started has no name there
       const id = o.member.status?.memberID;
       const known = o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url));
       if (known && hasToBeSeenTo(o)) return undefined;

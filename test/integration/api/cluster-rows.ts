@@ -1,10 +1,7 @@
 /** EtcdCluster without what goes into its Pods. Each spec is added to `version: 3.6.16`. */
 import { type EditRow, type Row, ref } from './row.ts';
+import { peer, server } from './tls-rows.ts';
 
-const server = { client: { serverSecretRef: ref('s') } };
-const peer = { peer: { secretRef: ref('p') } };
-const issuer = { name: 'ca' };
-const clusterIssuer = { name: 'ca', kind: 'ClusterIssuer' };
 const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: ref('c') };
 const restore = (source: object) => ({ bootstrap: { restore: { source } } });
 const auth = { auth: { enabled: true, rootCredentialsSecretRef: ref('root') } };
@@ -60,66 +57,6 @@ export const specs: readonly Row[] = [
   ['no time at all', { progressDeadlineSeconds: 0 }, 'spec.progressDeadlineSeconds'],
   ['a field that there is not', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
   ['no budget', { podDisruptionBudget: { enabled: false } }],
-
-  ['TLS for clients', { tls: server }],
-  ['TLS for peers', { tls: peer }],
-  [
-    'TLS for both, clients show certificates',
-    { tls: { client: { ...server.client, operatorClientSecretRef: ref('o') }, ...peer } },
-  ],
-  [
-    'certificates from cert-manager',
-    {
-      tls: {
-        client: { certManager: { serverIssuerRef: clusterIssuer, operatorClientIssuerRef: clusterIssuer } },
-        peer: { certManager: { issuerRef: clusterIssuer } },
-      },
-    },
-  ],
-  ['TLS that encrypts nothing', { tls: {} }, 'tls is empty and encrypts nothing'],
-  [
-    'TLS for clients without a certificate',
-    { tls: { client: {} } },
-    'tls.client needs exactly one of serverSecretRef and certManager',
-  ],
-  [
-    'two certificates for clients',
-    { tls: { client: { ...server.client, certManager: { serverIssuerRef: issuer } } } },
-    'tls.client needs exactly one of',
-  ],
-  [
-    'the operator’s certificate from elsewhere',
-    { tls: { client: { certManager: { serverIssuerRef: issuer }, operatorClientSecretRef: ref('o') } } },
-    'operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
-  ],
-  [
-    'no Secret named for clients',
-    { tls: { client: { serverSecretRef: {} } } },
-    'tls.client.serverSecretRef names nothing',
-  ],
-  [
-    'no Secret named for the operator',
-    { tls: { client: { ...server.client, operatorClientSecretRef: ref('') } } },
-    'operatorClientSecretRef names nothing',
-  ],
-  ['no Secret named for peers', { tls: { peer: { secretRef: {} } } }, 'tls.peer.secretRef names nothing'],
-  [
-    'TLS for peers without a certificate',
-    { tls: { peer: {} } },
-    'tls.peer needs exactly one of secretRef and certManager',
-  ],
-  [
-    'two certificates for peers',
-    { tls: { peer: { secretRef: ref('p'), certManager: { issuerRef: issuer } } } },
-    'tls.peer needs exactly one of',
-  ],
-  ['an issuer without a name', { tls: { peer: { certManager: { issuerRef: { name: '' } } } } }, 'issuerRef.name'],
-  [
-    'an issuer of another kind',
-    { tls: { peer: { certManager: { issuerRef: { name: 'x', kind: 'Vault' } } } } },
-    'issuerRef.kind',
-  ],
-  ['cert-manager without an issuer', { tls: { client: { certManager: {} } } }, 'serverIssuerRef'],
 
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],

@@ -1,0 +1,46 @@
+/** What is said about the certificates of a cluster. */
+import type { Verdict } from '../api/conditions.ts';
+import { isUnsettled, UNSETTLED_MS } from '../credentials/view.ts';
+import { iso } from '../lib/time.ts';
+import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
+import { isFormed, type Observed } from './observed.ts';
+
+export const CERTIFICATES_VALID = 'CertificatesValid';
+
+/** Each once: what is wrong with an authority is wrong with all that it signs. */
+export function findingsOf({ certificates: { authorities, certificates } }: Observed): readonly Finding[] {
+  const all = [...authorities, ...certificates].flatMap(({ findings }) => findings);
+  const said = all.map(sentenceOf);
+  return all.filter((_, i) => said.indexOf(said[i] ?? '') === i);
+}
+
+const graveOf = (o: Observed): readonly Finding[] => findingsOf(o).filter(isGrave);
+
+/** Why no member can be started, if so. A cluster that exists goes on with what its members have. */
+export function certificatesMissing(o: Observed): string | undefined {
+  const grave = isFormed(o) ? [] : graveOf(o);
+  return grave.length === 0 ? undefined : grave.map(sentenceOf).join('; ');
+}
+
+/** Nobody tells when a Secret changes. */
+export const certificatesWake = (o: Observed): number | undefined =>
+  isUnsettled(o.certificates) ? UNSETTLED_MS : undefined;
+
+export function certificateVerdicts(o: Observed): readonly Verdict[] {
+  const { certificates } = o.certificates;
+  if (certificates.length === 0) return [];
+  const type = CERTIFICATES_VALID;
+  const [grave, all] = [graveOf(o), findingsOf(o)];
+  const worst = grave[0] ?? all[0];
+  if (worst) {
+    const sentences = [...grave, ...all.filter((f) => !isGrave(f))].map(sentenceOf);
+    return [
+      { type, status: grave.length > 0 ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') },
+    ];
+  }
+  if (certificates.some(({ usable }) => !usable))
+    return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being made' }];
+  const [first] = certificates.toSorted((a, b) => (a.notAfter ?? 0) - (b.notAfter ?? 0));
+  const message = `the first to expire is that in Secret ${first?.need.secret}, on ${iso(first?.notAfter ?? 0)}`;
+  return [{ type, status: 'True', reason: 'Valid', message }];
+}

@@ -1,0 +1,95 @@
+/** How often Secrets are read, and how members are reached with what is in them. */
+import { expect, test } from 'vitest';
+import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { Secret } from '../gen/kube.ts';
+import type { KubeObject, Ref, Resource } from '../kube/object.ts';
+import { systemChance } from '../pki/chance.ts';
+import { createAuthority, issue } from '../pki/issue.ts';
+import { Credentials } from './credentials.ts';
+
+/** Secrets by name, and a record of who was asked for. */
+function vault(held: Map<string, Secret>) {
+  const asked: string[] = [];
+  let now = NOW;
+  const get = <T extends KubeObject>(_resource: Resource<T>, { name }: Ref): Promise<T | undefined> => {
+    asked.push(name);
+    return Promise.resolve(held.get(name) as unknown as T | undefined);
+  };
+  const credentials = new Credentials({ client: { get }, now: () => now, domain: 'cluster.local' });
+  return { credentials, asked, pass: (ms: number) => (now += ms), held };
+}
+
+const cluster = (uid = CLUSTER_UID): EtcdCluster => {
+  const made = aCluster({ spec: { tls: { client: { serverSecretRef: { name: 'mine' } } } } });
+  return { ...made, metadata: { ...made.metadata, uid } };
+};
+
+async function good(): Promise<Map<string, Secret>> {
+  const ca = await createAuthority('ca', NOW, systemChance);
+  const hosts = ['*.db.ns.svc', 'db-client.ns.svc'];
+  const leaf = { name: 'x', hosts, usages: ['server auth'], durationMs: 1e10 } as const;
+  const { cert, key } = await issue(ca, leaf, NOW, systemChance);
+  const text = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  const owner = { apiVersion: 'x', kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
+  return new Map<string, Secret>([
+    ['mine', { apiVersion: 'v1', kind: 'Secret', metadata: {}, data }],
+    ['db-server-mounted', { apiVersion: 'v1', kind: 'Secret', metadata: { ownerReferences: [owner] }, data }],
+  ]);
+}
+
+test('good ones are read every five minutes, by name, however many ask', async () => {
+  const { credentials, asked, pass } = vault(await good());
+  await Promise.all([
+    credentials.view(cluster()),
+    credentials.access(cluster(), () => 'h'),
+    credentials.view(cluster()),
+  ]);
+  expect(asked).toEqual(['mine', 'db-server-mounted']);
+  pass(299_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(2);
+  pass(1_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(4);
+});
+
+test('missing and wrong ones are read every ten seconds, and at once after a write', async () => {
+  const { credentials, asked, pass } = vault(new Map());
+  await credentials.view(cluster());
+  pass(9_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(2);
+  pass(1_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(4);
+  credentials.forget('ns/db');
+  await credentials.view(cluster());
+  expect(asked.length).toBe(6);
+});
+
+test('a cluster that was made anew shares nothing with its predecessor', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  await credentials.view(cluster('another'));
+  expect(asked.length).toBe(4);
+});
+
+test('a plain cluster is reached plainly, and nothing is read for it', async () => {
+  const { credentials, asked } = vault(new Map());
+  expect(await credentials.access(aCluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
+  expect(asked).toEqual([]);
+});
+
+test('each member is reached by its own name, and without anybody to trust there is no way around', async () => {
+  const { credentials, held } = vault(await good());
+  const access = await credentials.access(cluster(), (endpoint) => `name of ${endpoint}`);
+  expect(access.tls?.('https://10.0.0.1:2379')).toEqual({
+    ca: expect.stringContaining('BEGIN CERTIFICATE'),
+    serverName: 'name of https://10.0.0.1:2379',
+  });
+  held.clear();
+  credentials.forget('ns/db');
+  expect(await credentials.access(cluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
+});

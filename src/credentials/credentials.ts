@@ -1,0 +1,96 @@
+/**
+ * Who the operator is to each cluster, and whom it trusts there: from Secrets that are read by name, kept for a while, and read
+ * again more often as long as one is missing or wrong. Both controllers that speak to members share it.
+ */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { Access } from '../etcd/client.ts';
+import type { Client } from '../kube/client.ts';
+import { secrets } from '../kube/resources.ts';
+import { type Judged, judge, type Material, secretNames } from './judge.ts';
+import { type CertificatesView, isUnsettled, NO_CERTIFICATES, UNSETTLED_MS } from './view.ts';
+
+export interface CredentialsOptions {
+  readonly client: Pick<Client, 'get'>;
+  readonly now: () => number;
+  /** The DNS domain of the Kubernetes cluster. */
+  readonly domain: string;
+}
+
+/** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
+export const SETTLED_MS = 5 * 60_000;
+
+interface Known extends Judged {
+  /** A cluster that was made anew has nothing in common with its predecessor. */
+  readonly uid: string | undefined;
+  readonly readAt: number;
+}
+
+const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string => `${namespace}/${name}`;
+
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #reading = new Map<string, Promise<Known>>();
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+  }
+
+  get domain(): string {
+    return this.#options.domain;
+  }
+
+  /** Reads what is not known, or too old. */
+  async view(cluster: EtcdCluster): Promise<CertificatesView> {
+    return (await this.#judged(cluster))?.view ?? NO_CERTIFICATES;
+  }
+
+  /** How a member is reached that has this name in its certificate, or several of them by their endpoints. */
+  async access(cluster: EtcdCluster, hostAt: (endpoint: string) => string | undefined): Promise<Access> {
+    const key = { cluster: keyOf(cluster) };
+    if (cluster.spec.tls?.client === undefined) return key;
+    const material = (await this.#judged(cluster))?.material;
+    // Without anybody to trust there is no connection: never a plain one instead.
+    return material ? { ...key, tls: (endpoint) => materialFor(material, hostAt(endpoint)) } : key;
+  }
+
+  /** A Secret of the cluster was written, or the cluster is gone. */
+  forget(key: string): void {
+    this.#known.delete(key);
+    this.#reading.delete(key);
+  }
+
+  async #judged(cluster: EtcdCluster): Promise<Judged | undefined> {
+    const names = secretNames(cluster);
+    if (names.length === 0) return undefined;
+    const key = keyOf(cluster);
+    const known = this.#known.get(key);
+    const keptMs = known && isUnsettled(known.view) ? UNSETTLED_MS : SETTLED_MS;
+    const { uid } = cluster.metadata;
+    if (known?.uid === uid && this.#options.now() - (known?.readAt ?? 0) < keptMs) return known;
+    const reading = this.#reading.get(key) ?? this.#read(cluster, names);
+    this.#reading.set(key, reading);
+    try {
+      const fresh = await reading;
+      if (this.#reading.get(key) === reading) this.#known.set(key, fresh); // otherwise it was written meanwhile
+      return fresh;
+    } finally {
+      if (this.#reading.get(key) === reading) this.#reading.delete(key);
+    }
+  }
+
+  async #read(cluster: EtcdCluster, names: readonly string[]): Promise<Known> {
+    const { client, now, domain } = this.#options;
+    const { namespace = '', uid } = cluster.metadata;
+    const found = await Promise.all(
+      names.map(async (name) => [name, await client.get(secrets, { namespace, name })] as const),
+    );
+    return { ...judge(cluster, new Map(found), { now: now(), domain }), uid, readAt: now() };
+  }
+}
+
+/** Sessions are told apart by the texts: the same certificate must not become another session. */
+const materialFor = (material: Material, serverName: string | undefined) => ({
+  ...material,
+  ...(serverName !== undefined && { serverName }),
+});

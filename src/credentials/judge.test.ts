@@ -1,0 +1,274 @@
+/** What is made of the Secrets of a cluster: what is wrong, what is to be written, and how the operator connects. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../test/support/builders.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { API_VERSION } from '../api/names.ts';
+import type { Tls } from '../api/tls.ts';
+import type { Secret } from '../gen/kube.ts';
+import { systemChance } from '../pki/chance.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
+import { type Judged, judge, secretNames } from './judge.ts';
+
+const DAY = 24 * 60 * 60_000;
+const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
+
+const own: Tls = {
+  client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'op' } },
+  peer: { secretRef: { name: 'peer' } },
+};
+const managed: Tls = {
+  client: { managed: { duration: '720h' } },
+  peer: { managed: { duration: '720h', renewBefore: '5m' } },
+};
+
+let ca: KeyPair;
+let next: KeyPair;
+
+beforeAll(async () => {
+  ca = await createAuthority('ca', NOW - DAY, systemChance);
+  next = await createAuthority('next', NOW - DAY, systemChance);
+});
+
+const leaf = (change: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
+  issue(
+    by,
+    { name: 'x', hosts: NAMES, usages: ['server auth', 'client auth'], durationMs: 30 * DAY, ...change },
+    now,
+    systemChance,
+  );
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+function secret({ cert, key }: KeyPair, trust?: string, ofCluster = false): Secret {
+  const data = { 'tls.crt': cert, 'tls.key': key, ...(trust !== undefined && { 'ca.crt': trust }) };
+  const owner = { apiVersion: API_VERSION, kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...(ofCluster && { ownerReferences: [owner] }) },
+    data: Object.fromEntries(Object.entries(data).map(([name, text]) => [name, base64(text)])),
+  };
+}
+
+type Held = Readonly<Record<string, Secret>>;
+const cluster = (tls: Tls, formed = false): EtcdCluster =>
+  aCluster({ spec: { tls }, ...(formed && { status: FORMED }) });
+const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
+  judge(of, new Map(secretNames(of).map((name) => [name, held[name]])), { now, domain: 'cluster.local' });
+
+/** `role: what is to be done; what was found` */
+function shown({ view: { authorities, certificates } }: Judged): readonly string[] {
+  const line = (name: string, todo: string | undefined, findings: readonly { readonly is: string }[]): string =>
+    [`${name}:`, todo ?? '-', ...findings.map(({ is }) => is)].join(' ');
+  return [
+    ...authorities.map((a) => line(a.secret, a.todo, a.findings)),
+    ...certificates.map((c) => line(c.need.role, c.todo, c.findings)),
+  ];
+}
+
+describe('Secrets of the user', () => {
+  /** All good: three Secrets, and what members mount. */
+  async function all(change: (held: Held) => Held | Promise<Held> = (held) => held): Promise<Held> {
+    const [server, peer] = [secret(await leaf(), ca.cert), secret(await leaf(), ca.cert)];
+    const op = secret(await leaf({ hosts: [], usages: ['client auth'] }));
+    const held: Held = { server, peer, op };
+    return change(held);
+  }
+  const mounted = (held: Held): Held => {
+    const copy = (of: Secret | undefined): Secret =>
+      ({ ...of, metadata: secret(ca, '', true).metadata }) as unknown as Secret;
+    return { ...held, 'db-server-mounted': copy(held['server']), 'db-peer-mounted': copy(held['peer']) };
+  };
+
+  test('only what is named is looked at, and what was made for it', () => {
+    expect(secretNames(cluster(own))).toEqual(['server', 'db-server-mounted', 'op', 'peer', 'db-peer-mounted']);
+    expect(secretNames(aCluster())).toEqual([]);
+  });
+
+  test('are copied to where members mount them', async () => {
+    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copy', 'operator: -', 'peer: copy']);
+    expect(shown(judged(cluster(own), await all(mounted)))).toEqual(['server: -', 'operator: -', 'peer: -']);
+  });
+
+  test('are what the operator connects with', async () => {
+    const held = await all(mounted);
+    const { material } = judged(cluster(own, true), held);
+    expect(material?.ca).toBe(ca.cert);
+    expect(base64(material?.cert ?? '')).toBe(held['op']?.data?.['tls.crt']);
+    const alone: Tls = { client: { serverSecretRef: { name: 'server' } } };
+    expect(judged(cluster(alone), held).material).toEqual({ ca: ca.cert });
+    expect(judged(cluster(alone), {}).material).toBeUndefined();
+  });
+
+  test.each<[string, (held: Held) => Held | Promise<Held>, readonly string[]]>([
+    [
+      'none of them is there',
+      () => ({}),
+      ['server: - secretMissing', 'operator: - secretMissing', 'peer: - secretMissing'],
+    ],
+    [
+      'one lacks a name: it is not copied, the other is',
+      async (held) => ({ ...held, server: secret(await leaf({ hosts: ['db-client.ns.svc'] }), ca.cert) }),
+      ['server: - memberNameMissing', 'operator: -', 'peer: copy'],
+    ],
+    [
+      'the operator has a certificate that members will not trust',
+      async (held) => ({ ...held, op: secret(await leaf({ hosts: [] }, next)) }),
+      ['server: copy', 'operator: - untrusted', 'peer: copy'],
+    ],
+    [
+      'somebody else has the name of a copy: it is not touched',
+      (held) => ({ ...held, 'db-peer-mounted': secret(ca) }),
+      ['server: copy', 'operator: -', 'peer: - secretForeign'],
+    ],
+    [
+      'a copy from before an edit, and nothing runs yet: it is replaced with all that it has',
+      async (held) => ({ ...mounted(held), server: secret(await leaf({}, next), next.cert) }),
+      ['server: copy', 'operator: - untrusted', 'peer: -'],
+    ],
+  ])('before there is a cluster: %s', async (_, change, expected) => {
+    expect(shown(judged(cluster(own), await all(change)))).toEqual(expected);
+  });
+
+  test.each<[string, (held: Held) => Held | Promise<Held>, readonly string[]]>([
+    [
+      'a renewed certificate of the same authority is taken over',
+      async (held) => ({ ...mounted(held), server: secret(await leaf(), ca.cert) }),
+      ['server: copyLeaf', 'operator: -', 'peer: -'],
+    ],
+    [
+      'one that expired is reported, and members keep what they have',
+      async (held) => ({ ...mounted(held), server: secret(await leaf({}, ca, NOW - 40 * DAY), ca.cert) }),
+      ['server: - expired', 'operator: -', 'peer: -'],
+    ],
+    [
+      'a Secret that was deleted is reported, and members keep what they have',
+      (held) => {
+        const { server: _, ...rest } = mounted(held);
+        return rest;
+      },
+      ['server: - secretMissing', 'operator: -', 'peer: -'],
+    ],
+    [
+      'another authority: nothing reaches members that would not trust it',
+      async (held) => ({ ...mounted(held), peer: secret(await leaf({}, next), next.cert) }),
+      ['server: -', 'operator: -', 'peer: - authorityChanged'],
+    ],
+    [
+      'more trust than before: it is said that running members do not have it',
+      async (held) => ({ ...mounted(held), peer: secret(await leaf(), `${ca.cert}\n${next.cert}`) }),
+      ['server: -', 'operator: -', 'peer: copyLeaf authorityChanged'],
+    ],
+    [
+      'a cluster that an earlier operator made has no copies yet',
+      (held) => held,
+      ['server: copy', 'operator: -', 'peer: copy'],
+    ],
+  ])('of a running cluster: %s', async (_, change, expected) => {
+    expect(shown(judged(cluster(own, true), await all(change)))).toEqual(expected);
+  });
+
+  test('deleted Secrets do not take the connection away: the operator shows what members show', async () => {
+    const { server: _s, op: _o, ...rest } = await all(mounted);
+    const { material } = judged(cluster(own, true), rest);
+    expect(material?.ca).toBe(ca.cert);
+    expect(base64(material?.cert ?? '')).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
+    const wrong = { ...rest, op: secret(await leaf({ hosts: [] }, next)) };
+    expect(judged(cluster(own, true), wrong).material).toEqual(material);
+  });
+
+  test('those of cert-manager are found where it puts them, once there is a cluster', async () => {
+    const issuer = { name: 'i' };
+    const tls: Tls = { client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: issuer } } };
+    expect(secretNames(cluster(tls))).toEqual([]);
+    expect(secretNames(cluster(tls, true))).toEqual(['db-server-tls', 'db-server-mounted', 'db-operator-client-tls']);
+  });
+});
+
+describe('an authority of the operator', () => {
+  async function all(now = NOW): Promise<Held> {
+    const made = async (): Promise<Secret> => secret(await leaf({}, ca, now), ca.cert, true);
+    return {
+      'db-client-ca': secret(ca, undefined, true),
+      'db-peer-ca': secret(ca, undefined, true),
+      'db-server-mounted': await made(),
+      'db-operator-client-tls': await made(),
+      'db-client-tls': await made(),
+      'db-peer-mounted': await made(),
+    };
+  }
+  const rest = ['db-client-ca: -', 'db-peer-ca: -'];
+
+  test('from nothing: everything is made', () => {
+    expect(shown(judged(cluster(managed), {}))).toEqual([
+      'db-client-ca: found',
+      'db-peer-ca: found',
+      'server: issue',
+      'operator: issue',
+      'application: issue',
+      'peer: issue',
+    ]);
+  });
+
+  test('without certificates of clients there is none for applications', () => {
+    const tls: Tls = { client: { managed: { clientCertificates: 'None' } } };
+    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: found', 'server: issue']);
+  });
+
+  test('all is there', async () => {
+    const { view, material } = judged(cluster(managed, true), await all());
+    expect(shown({ view, material })).toEqual([...rest, 'server: -', 'operator: -', 'application: -', 'peer: -']);
+    expect(material).toMatchObject({ ca: ca.cert, cert: expect.stringContaining('BEGIN CERTIFICATE') });
+  });
+
+  test('certificates are renewed after two thirds of their life, and not before', async () => {
+    const held = await all(NOW);
+    const at = (days: number): readonly string[] =>
+      shown(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
+    expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issue']]);
+  });
+
+  test('that a certificate ends soon is not said of one that is renewed in time', async () => {
+    expect(shown(judged(cluster(managed, true), await all(), NOW + 29 * DAY))[5]).toBe('peer: -');
+  });
+
+  test('what was damaged or deleted is made again, a name that came later included', async () => {
+    const held = await all();
+    const { 'db-client-tls': _, ...without } = held;
+    const damaged = { ...without, 'db-server-mounted': secret({ ...ca, cert: 'x' }, ca.cert, true) };
+    expect(shown(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
+      'server: issue',
+      'operator: -',
+      'application: issue',
+    ]);
+  });
+
+  test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
+    const { 'db-client-ca': _, ...without } = await all();
+    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - authorityLost');
+    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
+    const late = shown(judged(cluster(managed, true), without, NOW + 25 * DAY));
+    expect(late[2]).toBe('server: - expiresSoon');
+  });
+
+  test('nor is one that somebody exchanged', async () => {
+    const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
+    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: - authorityChanged');
+    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
+  });
+
+  test('a Secret of somebody else is never used and never changed', async () => {
+    const held: Held = {
+      ...(await all()),
+      'db-client-ca': secret(ca),
+      'db-operator-client-tls': secret(await leaf(), ca.cert),
+    };
+    const { view, material } = judged(cluster(managed, true), held);
+    expect(shown({ view, material }).slice(0, 4)).toEqual([
+      'db-client-ca: - secretForeign',
+      'db-peer-ca: -',
+      'server: -',
+      'operator: - secretForeign',
+    ]);
+    expect(base64(material?.cert ?? '')).toBe(held['db-server-mounted']?.data?.['tls.crt']);
+  });
+});

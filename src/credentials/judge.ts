@@ -1,0 +1,183 @@
+/** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
+import { type CertificateNeed, certificatesOf, isMutual, namesOf } from '../api/certificates.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { serverMountName } from '../api/names.ts';
+import { holding } from '../api/ownership.ts';
+import type { Secret } from '../gen/kube.ts';
+import { CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
+import { type Finding, isGrave } from '../pki/findings.ts';
+import { certificatesIn, leadsTo, privateKeyIn } from '../pki/pem.ts';
+import type { AuthorityView, CertificatesView, CertificateView } from './view.ts';
+
+export interface Material {
+  readonly ca: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface Judged {
+  readonly view: CertificatesView;
+  /** Whom the operator trusts, and what it shows. `undefined` when it cannot connect. */
+  readonly material: Material | undefined;
+}
+
+/** By name; what is absent is `undefined`. */
+export type Secrets = ReadonlyMap<string, Secret | undefined>;
+
+export interface Surroundings {
+  readonly now: number;
+  /** The DNS domain of the Kubernetes cluster. */
+  readonly domain: string;
+}
+
+type Issued = Extract<CertificateNeed, { readonly from: 'operator' }>;
+type Given = Extract<CertificateNeed, { readonly from: 'user' }>;
+
+/** Every Secret that is to be looked at. */
+export const secretNames = (cluster: EtcdCluster): readonly string[] => [
+  ...new Set(
+    certificatesOf(cluster).flatMap((need) =>
+      need.from === 'operator' ? [need.authority, need.secret] : [need.secret, ...(need.mount ? [need.mount] : [])],
+    ),
+  ),
+];
+
+export function textOf(secret: Secret | undefined, key: string): string {
+  return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString();
+}
+
+const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>
+  secret && {
+    secret: name,
+    data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
+  };
+
+export function judge(cluster: EtcdCluster, secrets: Secrets, around: Surroundings): Judged {
+  const needs = certificatesOf(cluster);
+  const world = { cluster, secrets, around };
+  const authorities = [...new Set(needs.flatMap((n) => (n.from === 'operator' ? [n.authority] : [])))];
+  const judged = authorities.map((name) => authorityOf(world, name, needs));
+  const certificates = needs.map((need) =>
+    need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need),
+  );
+  return { view: { authorities: judged, certificates }, material: materialOf(world, certificates) };
+}
+
+interface World {
+  readonly cluster: EtcdCluster;
+  readonly secrets: Secrets;
+  readonly around: Surroundings;
+}
+
+const isFormed = ({ status }: EtcdCluster): boolean => status?.clusterID !== undefined;
+
+/** Only what this cluster controls counts as its own. */
+function ours(
+  { cluster, secrets }: World,
+  name: string,
+): { readonly secret?: Secret; readonly findings: readonly Finding[] } {
+  const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
+  if (held.is === 'foreign') return { findings: [{ is: 'secretForeign', secret: name, owner: held.owner }] };
+  return held.is === 'ours' ? { secret: held.object, findings: [] } : { findings: [] };
+}
+
+/** A lost authority is not simply replaced: members that run would not trust anything that the next one signs. */
+function authorityOf(world: World, name: string, needs: readonly CertificateNeed[]): AuthorityView {
+  const { secret, findings } = ours(world, name);
+  if (findings.length > 0) return { secret: name, findings };
+  const inUse = needs.some((n) => n.from === 'operator' && n.authority === name && ours(world, n.secret).secret);
+  const readable = certificatesIn(textOf(secret, CERT)).length > 0 && privateKeyIn(textOf(secret, KEY)) !== undefined;
+  if (secret && readable) return { secret: name, findings: [] };
+  if (inUse && isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost', secret: name }] };
+  return secret
+    ? { secret: name, findings: [{ is: 'notPem', secret: name, key: KEY }] }
+    : { secret: name, findings: [], todo: 'found' };
+}
+
+function demandsOf({ cluster, around }: World, role: CertificateNeed['role'], trust?: Paper): Demands {
+  const { members, clients } = namesOf(cluster, role, around.domain);
+  const mutual = isMutual(cluster.spec.tls ?? {});
+  return { role, memberNames: members, clientNames: clients, mutual, trust };
+}
+
+function issuedOf(world: World, need: Issued, authorities: readonly AuthorityView[]): CertificateView {
+  const { secret, findings: foreign } = ours(world, need.secret);
+  const authority = authorities.find((a) => a.secret === need.authority);
+  const stuck = [...foreign, ...(authority?.findings ?? [])].length > 0;
+  const signer = world.secrets.get(need.authority);
+  // Somebody has put another authority there.
+  const replaced = secret && signer && textOf(secret, CA).trim() !== textOf(signer, CERT).trim();
+  if (replaced && isFormed(world.cluster)) {
+    const findings: readonly Finding[] = [{ is: 'authorityChanged', secret: need.authority }];
+    return { need, findings, usable: true };
+  }
+  const seen = examine(paperOf(secret, need.secret), need.secret, demandsOf(world, need.role), world.around.now);
+  const wrong = seen.findings.filter(isGrave).length > 0 || replaced === true;
+  const due = world.around.now >= (seen.notAfter ?? 0) - need.renewBeforeMs;
+  const known = { need, usable: secret !== undefined && !wrong, ...(seen.notAfter && { notAfter: seen.notAfter }) };
+  // What can be made good at once is not worth a word.
+  if (!stuck && (wrong || due)) return { ...known, findings: [], todo: 'issue' };
+  const said = seen.findings.filter(({ is }) => stuck || is !== 'expiresSoon'); // it will be renewed before that
+  return { ...known, findings: [...foreign, ...(secret ? said : [])] };
+}
+
+function givenOf(world: World, need: Given): CertificateView {
+  const { secrets, around } = world;
+  const source = secrets.get(need.secret);
+  const trust = need.role === 'operator' ? trustOf(world) : undefined;
+  // Without the server's Secret, about which enough is said, nobody can tell whether this one fits.
+  if (need.role === 'operator' && !trust)
+    return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
+  const seen = examine(paperOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
+  const known = { need, ...(seen.notAfter && { notAfter: seen.notAfter }) };
+  const good = !seen.findings.some(isGrave);
+  if (need.mount === undefined) return { ...known, findings: seen.findings, usable: good };
+  const { secret: copy, findings: foreign } = ours(world, need.mount);
+  const usable = foreign.length === 0 && (copy !== undefined || good);
+  const findings = [...seen.findings, ...foreign];
+  if (!good || foreign.length > 0 || !source) return { ...known, findings, usable };
+  if (!copy || !isFormed(world.cluster)) {
+    const same = copy && [CERT, KEY, CA].every((key) => textOf(copy, key) === textOf(source, key));
+    return { ...known, findings, usable, ...(!same && { todo: 'copy' }) };
+  }
+  return { ...known, usable, ...ofRunning(need.secret, source, copy, findings) };
+}
+
+/** Members that run have read ca.crt when they started: only a certificate that it vouches for may be given to them. */
+function ofRunning(
+  name: string,
+  source: Secret,
+  copy: Secret,
+  findings: readonly Finding[],
+): Pick<CertificateView, 'findings' | 'todo'> {
+  const sameTrust = textOf(source, CA).trim() === textOf(copy, CA).trim();
+  const sameLeaf = textOf(source, CERT) === textOf(copy, CERT) && textOf(source, KEY) === textOf(copy, KEY);
+  const [leaf, ...others] = certificatesIn(textOf(source, CERT));
+  const vouched = leaf !== undefined && leadsTo(leaf, others, certificatesIn(textOf(copy, CA))) !== undefined;
+  const changed: readonly Finding[] = sameTrust && vouched ? [] : [{ is: 'authorityChanged', secret: name }];
+  return { findings: [...findings, ...changed], ...(!sameLeaf && vouched && { todo: 'copyLeaf' }) };
+}
+
+/** What members mount, or would. */
+function trustOf(world: World): Paper | undefined {
+  const server = certificatesOf(world.cluster).find(({ role }) => role === 'server');
+  if (!server) return undefined;
+  const mount = mountOf(world);
+  const copy = isFormed(world.cluster) ? ours(world, mount).secret : undefined;
+  return copy ? paperOf(copy, mount) : paperOf(world.secrets.get(server.secret), server.secret);
+}
+
+/**
+ * Where clients must show a certificate and that of the operator is missing or wrong, it shows the one of the members:
+ * otherwise it could not look after a cluster that runs, because of a Secret that the cluster does not need.
+ */
+function materialOf(world: World, certificates: readonly CertificateView[]): Material | undefined {
+  const ca = trustOf(world)?.data[CA] ?? '';
+  if (certificatesIn(ca).length === 0) return undefined;
+  const own = certificates.find(({ need }) => need.role === 'operator');
+  if (!own) return { ca };
+  const shown = own.usable ? world.secrets.get(own.need.secret) : ours(world, mountOf(world)).secret;
+  return shown ? { ca, cert: textOf(shown, CERT), key: textOf(shown, KEY) } : { ca };
+}
+
+const mountOf = ({ cluster }: World): string => serverMountName(cluster.metadata.name ?? '');

@@ -1,0 +1,42 @@
+/** What is known about the certificates of a cluster: plain data for decisions. No key and no certificate is part of it. */
+import type { CertificateNeed } from '../api/certificates.ts';
+import { type Finding, isGrave } from '../pki/findings.ts';
+
+/** What is to be written, if anything. */
+export type Todo =
+  /** A new authority into an empty Secret. */
+  | 'found'
+  /** A certificate, signed by the authority. */
+  | 'issue'
+  /** What the user's Secret has, into the one that members mount. */
+  | 'copy'
+  /** The same without ca.crt: members that run trust what they started with. */
+  | 'copyLeaf';
+
+export interface AuthorityView {
+  readonly secret: string;
+  readonly findings: readonly Finding[];
+  readonly todo?: Extract<Todo, 'found'>;
+}
+
+export interface CertificateView {
+  readonly need: CertificateNeed;
+  readonly findings: readonly Finding[];
+  readonly todo?: Exclude<Todo, 'found'>;
+  /** Milliseconds since 1970, of what can be read. */
+  readonly notAfter?: number;
+  /** Members can mount it, or have it mounted. */
+  readonly usable: boolean;
+}
+
+export interface CertificatesView {
+  readonly authorities: readonly AuthorityView[];
+  readonly certificates: readonly CertificateView[];
+}
+
+/** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
+export const UNSETTLED_MS = 10_000;
+export const isUnsettled = ({ authorities, certificates }: CertificatesView): boolean =>
+  [...authorities, ...certificates].some(({ findings, todo }) => todo !== undefined || findings.some(isGrave));
+
+export const NO_CERTIFICATES: CertificatesView = { authorities: [], certificates: [] };

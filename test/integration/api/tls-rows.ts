@@ -1,0 +1,122 @@
+/** The encryption of an EtcdCluster. Each spec is added to `version: 3.6.16`. */
+import { type Row, ref } from './row.ts';
+
+export const server = { client: { serverSecretRef: ref('s') } };
+export const peer = { peer: { secretRef: ref('p') } };
+const issuer = { name: 'ca' };
+const clusterIssuer = { name: 'ca', kind: 'ClusterIssuer' };
+
+export const specs: readonly Row[] = [
+  ['TLS for clients', { tls: server }],
+  ['TLS for peers', { tls: peer }],
+  [
+    'TLS for both, clients show certificates',
+    { tls: { client: { ...server.client, operatorClientSecretRef: ref('o') }, ...peer } },
+  ],
+  [
+    'certificates from cert-manager',
+    {
+      tls: {
+        client: { certManager: { serverIssuerRef: clusterIssuer, operatorClientIssuerRef: clusterIssuer } },
+        peer: { certManager: { issuerRef: clusterIssuer } },
+      },
+    },
+  ],
+  ['certificates of the operator', { tls: { client: { managed: {} }, peer: { managed: {} } } }],
+  [
+    'certificates of the operator for a day, and clients without one',
+    { tls: { client: { managed: { duration: '24h', renewBefore: '1h30m', clientCertificates: 'None' } } } },
+  ],
+  ['peers with certificates for a day', { tls: { peer: { managed: { duration: '24h', renewBefore: '8h' } } } }],
+  [
+    'certificates for minutes, for clients',
+    { tls: { client: { managed: { duration: '30m' } } } },
+    'tls.client.managed.duration is shorter than 1h',
+  ],
+  [
+    'renewal before the beginning, for peers',
+    { tls: { peer: { managed: { renewBefore: '2160h' } } } },
+    'tls.peer.managed.renewBefore is not shorter than the duration',
+  ],
+  [
+    'renewal in the last minute, for peers',
+    { tls: { peer: { managed: { renewBefore: '59s' } } } },
+    'tls.peer.managed.renewBefore is shorter than 5m',
+  ],
+  ['a duration that is none', { tls: { peer: { managed: { duration: '3d' } } } }, 'tls.peer.managed.duration'],
+  [
+    'certificates for minutes',
+    { tls: { peer: { managed: { duration: '59m' } } } },
+    'tls.peer.managed.duration is shorter than 1h',
+  ],
+  [
+    'renewal before the beginning',
+    { tls: { client: { managed: { duration: '24h', renewBefore: '24h' } } } },
+    'tls.client.managed.renewBefore is not shorter than the duration',
+  ],
+  [
+    'renewal before the beginning of the default',
+    { tls: { client: { managed: { renewBefore: '3000h' } } } },
+    'tls.client.managed.renewBefore is not shorter than the duration',
+  ],
+  [
+    'renewal in the last minute',
+    { tls: { client: { managed: { renewBefore: '1m' } } } },
+    'tls.client.managed.renewBefore is shorter than 5m',
+  ],
+  ['clients that may', { tls: { client: { managed: { clientCertificates: 'Optional' } } } }, 'clientCertificates'],
+  [
+    'certificates of the operator and of the user',
+    { tls: { client: { managed: {}, ...server.client } } },
+    'tls.client needs exactly one of',
+  ],
+  [
+    'the operator’s certificate beside its authority',
+    { tls: { client: { managed: {}, operatorClientSecretRef: ref('o') } } },
+    'operatorClientSecretRef cannot accompany managed',
+  ],
+  ['TLS that encrypts nothing', { tls: {} }, 'tls is empty and encrypts nothing'],
+  [
+    'TLS for clients without a certificate',
+    { tls: { client: {} } },
+    'tls.client needs exactly one of serverSecretRef, certManager and managed',
+  ],
+  [
+    'two certificates for clients',
+    { tls: { client: { ...server.client, certManager: { serverIssuerRef: issuer } } } },
+    'tls.client needs exactly one of',
+  ],
+  [
+    'the operator’s certificate from elsewhere',
+    { tls: { client: { certManager: { serverIssuerRef: issuer }, operatorClientSecretRef: ref('o') } } },
+    'operatorClientSecretRef cannot accompany certManager: use certManager.operatorClientIssuerRef',
+  ],
+  [
+    'no Secret named for clients',
+    { tls: { client: { serverSecretRef: {} } } },
+    'tls.client.serverSecretRef names nothing',
+  ],
+  [
+    'no Secret named for the operator',
+    { tls: { client: { ...server.client, operatorClientSecretRef: ref('') } } },
+    'operatorClientSecretRef names nothing',
+  ],
+  ['no Secret named for peers', { tls: { peer: { secretRef: {} } } }, 'tls.peer.secretRef names nothing'],
+  [
+    'TLS for peers without a certificate',
+    { tls: { peer: {} } },
+    'tls.peer needs exactly one of secretRef, certManager and managed',
+  ],
+  [
+    'two certificates for peers',
+    { tls: { peer: { secretRef: ref('p'), certManager: { issuerRef: issuer } } } },
+    'tls.peer needs exactly one of',
+  ],
+  ['an issuer without a name', { tls: { peer: { certManager: { issuerRef: { name: '' } } } } }, 'issuerRef.name'],
+  [
+    'an issuer of another kind',
+    { tls: { peer: { certManager: { issuerRef: { name: 'x', kind: 'Vault' } } } } },
+    'issuerRef.kind',
+  ],
+  ['cert-manager without an issuer', { tls: { client: { certManager: {} } } }, 'serverIssuerRef'],
+];

@@ -1,0 +1,245 @@
+/** Encrypted clusters with real servers: certificates of the operator's own, and those of users, good and bad. */
+import { connect } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Tls } from '../../src/api/tls.ts';
+import { textOf } from '../../src/credentials/judge.ts';
+import type { Access } from '../../src/etcd/client.ts';
+import type { Secret } from '../../src/gen/kube.ts';
+import { events, pods, secrets } from '../../src/kube/resources.ts';
+import { systemChance } from '../../src/pki/chance.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { type Child, eventually } from '../support/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+let operator: Child | undefined;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(async () => {
+  await world?.stop();
+});
+afterEach(async (context) => {
+  if (context.task.result?.state === 'fail') process.stderr.write(operator?.log().slice(-10_000) ?? '');
+  await operator?.stop('SIGKILL');
+  operator = undefined;
+});
+
+const PATIENCE_MS = 120_000;
+const condition = (namespace: string, type: string, status: string, reason?: string) =>
+  world.patiently(PATIENCE_MS).condition(namespace, 'db', type, status, reason);
+const read = (namespace: string, name: string): Promise<Secret> =>
+  eventually(`Secret ${name}`, () => world.admin.get(secrets, { namespace, name }));
+const podNames = async (namespace: string): Promise<readonly string[]> =>
+  (await world.list(pods, namespace)).map((pod) => pod.metadata.name ?? '');
+const at = (namespace: string, pod: string) => ({
+  endpoint: `https://${world.kubelet.addressOf(namespace, pod)}:2379`,
+  timeoutMs: 5_000,
+});
+const hostOf = (namespace: string, pod: string): string => `${pod}.db.${namespace}.svc`;
+
+const write = (namespace: string, name: string, text: Readonly<Record<string, string>>): Promise<Secret> => {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  return world.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data });
+};
+const change = (namespace: string, name: string, text: Readonly<Record<string, string>>): Promise<Secret> => {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  return world.admin.patch(secrets, { namespace, name }, { data });
+};
+
+describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
+  const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
+
+  test('one line each: members find each other, clients need a certificate, and no key is told to anybody', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { tls, replicas: 3 });
+    await condition(namespace, 'Progressing', 'False', 'Reconciled');
+    await condition(namespace, 'CertificatesValid', 'True', 'Valid');
+    const given = await read(namespace, 'db-client-tls');
+    const [ca, cert, key] = ['ca.crt', 'tls.crt', 'tls.key'].map((name) => textOf(given, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const names = await podNames(namespace);
+    expect(names.length).toBe(3);
+    for (const pod of names) {
+      const serverName = hostOf(namespace, pod);
+      const app: Access = { cluster: `app of ${pod}`, tls: () => ({ ca, cert, key, serverName }) };
+      expect(await world.etcd.put({ ...at(namespace, pod), access: app }, pod, 'v')).toMatchObject({ ok: true });
+      const bare: Access = { cluster: `bare ${pod}`, tls: () => ({ ca, serverName }) };
+      expect(await world.etcd.status({ ...at(namespace, pod), access: bare })).toMatchObject({
+        error: { kind: 'tls' },
+      });
+      const list = await world.etcd.memberList({ ...at(namespace, pod), access: app, linearizable: true });
+      const urls = list.ok ? list.value.members.flatMap(({ peerURLs }) => peerURLs) : [];
+      expect(urls.map((url) => new URL(url).protocol)).toEqual(['https:', 'https:', 'https:']);
+    }
+    const kept = await Promise.all(
+      [
+        'db-client-ca',
+        'db-peer-ca',
+        'db-server-mounted',
+        'db-peer-mounted',
+        'db-operator-client-tls',
+        'db-client-tls',
+      ].map((name) => read(namespace, name)),
+    );
+    const told = JSON.stringify([
+      operator.log(),
+      await world.list(clusters, namespace),
+      await world.list(members, namespace),
+      await world.list(pods, namespace),
+      await world.list(events, namespace),
+    ]);
+    for (const secret of kept) {
+      const lines = textOf(secret, 'tls.key').split('\n').slice(1, -2);
+      expect(lines.filter((line) => line !== '' && told.includes(line))).toEqual([]);
+      expect(told).not.toContain(secret.data?.['tls.key']);
+    }
+    expect(told).not.toContain('PRIVATE KEY');
+  });
+
+  test('without certificates of clients, everybody who trusts the authority is served', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { tls: { client: { managed: { clientCertificates: 'None' } } } });
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    const ca = textOf(await read(namespace, 'db-server-mounted'), 'ca.crt');
+    const [pod = ''] = await podNames(namespace);
+    const access: Access = { cluster: 'one-way', tls: () => ({ ca, serverName: hostOf(namespace, pod) }) };
+    expect(await world.etcd.put({ ...at(namespace, pod), access }, 'k', 'v')).toMatchObject({ ok: true });
+  });
+
+  test('a Secret of somebody else in the way is left as it is, and named', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await write(namespace, 'db-client-ca', { mine: 'keep' });
+    await world.createCluster(namespace, 'db', { tls });
+    const cluster = await condition(namespace, 'CertificatesValid', 'False', 'NameConflict');
+    const said = cluster.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
+    expect(said).toContain('Secret db-client-ca exists and belongs to nobody');
+    expect(await world.list(members, namespace)).toEqual([]);
+    expect((await read(namespace, 'db-client-ca')).data).toEqual({ mine: Buffer.from('keep').toString('base64') });
+  });
+});
+
+describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
+  const tls: Tls = {
+    client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'op' } },
+    peer: { secretRef: { name: 'peer' } },
+  };
+  const DAY = 24 * 60 * 60_000;
+  let ca: KeyPair;
+  beforeAll(async () => {
+    ca = await createAuthority('of the user', Date.now(), systemChance);
+  });
+  const leaf = async (
+    hosts: readonly string[],
+    more: Partial<Leaf> = {},
+  ): Promise<Readonly<Record<string, string>>> => {
+    const usages = ['server auth', 'client auth'] as const;
+    const { cert, key } = await issue(
+      ca,
+      { name: 'x', hosts, usages, durationMs: 90 * DAY, ...more },
+      Date.now(),
+      systemChance,
+    );
+    return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
+  };
+  const namesIn = (namespace: string): readonly string[] => [
+    `*.db.${namespace}.svc`,
+    `*.db.${namespace}.svc.cluster.local`,
+    `db-client.${namespace}.svc`,
+  ];
+  const serialAt = (namespace: string, pod: string, own: Readonly<Record<string, string>>): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const host = world.kubelet.addressOf(namespace, pod) ?? '';
+      const socket = connect(
+        {
+          host,
+          port: 2379,
+          ca: ca.cert,
+          cert: own['tls.crt'],
+          key: own['tls.key'],
+          servername: hostOf(namespace, pod),
+        },
+        () => {
+          resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
+          socket.destroy();
+        },
+      );
+      socket.on('error', reject);
+    });
+
+  test('late, without a name, without a key: each is named, nothing is started, and all heals by itself', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    const names = namesIn(namespace);
+    await world.createCluster(namespace, 'db', { tls });
+    const late = await condition(namespace, 'CertificatesValid', 'False', 'SecretMissing');
+    expect(late.status?.conditions?.find((c) => c.type === 'Available')?.reason).toBe('CertificatesInvalid');
+    await write(namespace, 'op', await leaf([], { usages: ['client auth'] }));
+    await write(namespace, 'peer', await leaf(names.slice(0, 1)));
+    await write(namespace, 'server', await leaf(names));
+    const unnamed = await condition(namespace, 'CertificatesValid', 'False', 'NameMissing');
+    const said = unnamed.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
+    expect(said).toContain(`tls.crt of Secret peer lacks *.db.${namespace}.svc.cluster.local`);
+    await change(namespace, 'peer', { ...(await leaf(names)), 'tls.key': ' ' });
+    await condition(namespace, 'CertificatesValid', 'False', 'KeyMissing');
+    expect([await world.list(members, namespace), await podNames(namespace)]).toEqual([[], []]);
+    await change(namespace, 'peer', await leaf(names));
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    const told = await world.list(events, namespace);
+    expect(told.map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining(['SecretMissing', 'NameMissing', 'KeyMissing', 'Valid']),
+    );
+  });
+
+  test('bad ones do not touch a cluster that runs; renewed ones reach it without a restart', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    const names = namesIn(namespace);
+    const own = await leaf([], { usages: ['client auth'] });
+    await write(namespace, 'op', own);
+    await write(namespace, 'peer', await leaf(names));
+    await write(namespace, 'server', await leaf(names));
+    await world.createCluster(namespace, 'db', { tls, replicas: 3 });
+    await condition(namespace, 'Progressing', 'False', 'Reconciled');
+    const [pod = ''] = await podNames(namespace);
+    const before = await serialAt(namespace, pod, own);
+    const processes = (): readonly unknown[] => world.kubelet.running(namespace).map(({ child }) => child?.pid);
+    const running = processes();
+
+    const restart = async (): Promise<void> => {
+      await operator?.stop('SIGTERM');
+      operator = world.startOperator(); // looks at all Secrets at once, instead of within five minutes
+    };
+    await world.admin.delete(
+      secrets,
+      { namespace, name: 'peer' },
+      { uid: (await read(namespace, 'peer')).metadata.uid ?? '' },
+    );
+    await change(namespace, 'server', { ...(await leaf(names)), 'tls.key': 'no key' });
+    await restart();
+    const bad = await condition(namespace, 'CertificatesValid', 'False');
+    expect(bad.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message).toMatch(
+      /tls.key of Secret server is not PEM.*Secret peer is not there/,
+    );
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    expect(await serialAt(namespace, pod, own)).toBe(before);
+
+    await write(namespace, 'peer', await leaf(names));
+    await change(namespace, 'server', await leaf(names));
+    await condition(namespace, 'CertificatesValid', 'True', 'Valid');
+    await eventually(
+      'the renewed certificate',
+      async () => ((await serialAt(namespace, pod, own)) === before ? undefined : true),
+      { timeoutMs: PATIENCE_MS },
+    );
+    expect(processes()).toEqual(running);
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+  });
+});

@@ -1,0 +1,107 @@
+/** Faults in what is made of certificates. */
+import { faults, type Mutant } from './mutant.ts';
+
+const examine = faults('src/pki/examine.ts', [
+  ['a key that belongs to another certificate', 'leaf.checkPrivateKey(key) ? []', 'key ? []'],
+  [
+    'a certificate that nobody trusts',
+    "...(path ? [] : [{ is: 'untrusted'",
+    "...(path ?? leaf ? [] : [{ is: 'untrusted'",
+  ],
+  ['a wildcard that Go does not take', 'partialWildcards: false', 'partialWildcards: true'],
+  ['a name in the subject that counts', "subject: 'never'", "subject: 'default'"],
+  ['a peer that cannot be a client', "peer: ['server auth', 'client auth']", "peer: ['server auth']"],
+  ['an expired certificate', 'if (now >= until)', 'if (now < 0)'],
+  ['a certificate of tomorrow', 'if (now < from)', 'if (now < 0)'],
+]);
+
+const judge = faults('src/credentials/judge.ts', [
+  [
+    "somebody else's Secret that is overwritten",
+    "if (held.is === 'foreign') return",
+    "if (held.is === 'absent') return",
+  ],
+  [
+    'a lost authority that is replaced under running members',
+    'if (inUse && isFormed(world.cluster)) return',
+    'if (!inUse) return',
+  ],
+  [
+    'an exchanged authority that signs for running members',
+    'if (replaced && isFormed(world.cluster)) {',
+    'if (!replaced && !secret) {',
+  ],
+  ['certificates that are not renewed', 'if (!stuck && (wrong || due))', 'if (!stuck && wrong)'],
+  ['a damaged certificate that is left', 'if (!stuck && (wrong || due))', 'if (!stuck && due)'],
+  [
+    'a bad Secret that reaches members',
+    'if (!good || foreign.length > 0 || !source)',
+    'if (foreign.length > 0 || !source)',
+  ],
+  ['a new authority that reaches running members', '...(!sameLeaf && vouched && {', '...(!sameLeaf && {'],
+  ['a change of authority that nobody is told of', 'sameTrust && vouched ? []', 'vouched ? []'],
+  [
+    'a connection that is lost with the Secret of a running cluster',
+    'const copy = isFormed(world.cluster) ? ours',
+    'const copy = !isFormed(world.cluster) ? ours',
+  ],
+  [
+    'an operator that cannot look after a cluster because its own Secret is gone',
+    'own.usable ? world.secrets.get(own.need.secret) : ours',
+    'own ? world.secrets.get(own.need.secret) : ours',
+  ],
+]);
+
+const rules = faults('src/cluster/certificates.ts', [
+  [
+    'a cluster that is begun on a bad certificate',
+    'const grave = isFormed(o) ? [] : graveOf(o);',
+    'const grave: readonly Finding[] = [];',
+  ],
+  [
+    'a running cluster that is held up by a bad Secret',
+    'const grave = isFormed(o) ? [] : graveOf(o);',
+    'const grave = graveOf(o);',
+  ],
+  ['a wrong certificate that is called good', "grave.length > 0 ? 'False' : 'True'", "'True'"],
+  [
+    'a Secret that is put right and not looked at',
+    'isUnsettled(o.certificates) ? UNSETTLED_MS : undefined',
+    'undefined',
+  ],
+]);
+
+const order = faults('src/cluster/rules/certificates.ts', [
+  [
+    'members that are not repaired because a Secret cannot be written',
+    'isFormed(o) && o.refusal !== undefined ? undefined : writeCertificates(o)',
+    'writeCertificates(o)',
+  ],
+]);
+
+const paperwork = faults('src/cluster/paperwork.ts', [
+  [
+    'a Secret of somebody else that is overwritten',
+    "if (held.is === 'foreign') throw",
+    "if (held.is === 'absent') throw",
+  ],
+  [
+    'trust that is taken from running members',
+    "call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA]",
+    '[CERT, KEY, CA]',
+  ],
+  ['a Secret that was emptied meanwhile', 'if (empty !== undefined) throw', 'if (empty === KEY) throw'],
+  ['a Secret of a cluster that was made anew', ' || cluster.metadata.uid !== call.cluster.uid', ''],
+  [
+    'the words of a library about a key',
+    'throw new NotNow(`the authority in',
+    'throw new Error(authority.key + `the authority in',
+  ],
+]);
+
+const credentials = faults('src/credentials/credentials.ts', [
+  ['what belonged to a predecessor', 'known?.uid === uid && ', ''],
+  ['Secrets that are read in every pass', '< keptMs) return known;', '< 0) return known;'],
+]);
+
+export const certificates: readonly Mutant[] = [...examine, ...judge, ...rules, ...order, ...paperwork, ...credentials];
