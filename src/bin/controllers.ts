@@ -181,6 +181,7 @@ export function startControllers(
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];
   metrics.gauges(parts);
+  metrics.expiryGauge(() => ports.credentials.expiries());
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

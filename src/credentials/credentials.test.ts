@@ -82,6 +82,16 @@ test('a plain cluster is reached plainly, and nothing is read for it', async () 
   expect(asked).toEqual([]);
 });
 
+test('it is told when what was read last expires, and no longer when the cluster is gone', async () => {
+  const { credentials } = vault(await good());
+  expect([...credentials.expiries()]).toEqual([]);
+  await credentials.view(cluster());
+  const labels = { namespace: 'ns', cluster: 'db', role: 'server', secret: 'mine' };
+  expect([...credentials.expiries()]).toEqual([{ ...labels, notAfter: NOW + 1e10 }]);
+  credentials.forget('ns/db');
+  expect([...credentials.expiries()]).toEqual([]);
+});
+
 test('each member is reached by its own name, and without anybody to trust there is no way around', async () => {
   const { credentials, held } = vault(await good());
   const access = await credentials.access(cluster(), (endpoint) => `name of ${endpoint}`);

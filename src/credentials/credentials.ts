@@ -5,6 +5,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Access } from '../etcd/client.ts';
 import type { Client } from '../kube/client.ts';
+import { refOf } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import { type Judged, judge, type Material, secretNames } from './judge.ts';
 import { type CertificatesView, isUnsettled, NO_CERTIFICATES, UNSETTLED_MS } from './view.ts';
@@ -18,6 +19,15 @@ export interface CredentialsOptions {
 
 /** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
 export const SETTLED_MS = 5 * 60_000;
+
+export interface Expiry {
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly role: string;
+  readonly secret: string;
+  /** Milliseconds since 1970. */
+  readonly notAfter: number;
+}
 
 interface Known extends Judged {
   /** A cluster that was made anew has nothing in common with its predecessor. */
@@ -52,6 +62,15 @@ export class Credentials {
     const material = (await this.#judged(cluster))?.material;
     // Without anybody to trust there is no connection: never a plain one instead.
     return material ? { ...key, tls: (endpoint) => materialFor(material, hostAt(endpoint)) } : key;
+  }
+
+  /** When the certificates that were read last stop being valid. */
+  *expiries(): Iterable<Expiry> {
+    for (const [key, { view }] of this.#known)
+      for (const { need, notAfter } of view.certificates) {
+        const { namespace, name: cluster } = refOf(key);
+        if (notAfter !== undefined) yield { namespace, cluster, role: need.role, secret: need.secret, notAfter };
+      }
   }
 
   /** A Secret of the cluster was written, or the cluster is gone. */

@@ -17,11 +17,22 @@ export interface Metrics {
   /** Numbers that are looked up when somebody asks. */
   readonly gauges: (sources: GaugeSources) => void;
   readonly etcdGauges: (sessions: () => EtcdSessions) => void;
+  readonly expiryGauge: (certificates: () => Iterable<Expiry>) => void;
 }
 
 export interface GaugeSources {
   readonly controllers: readonly { readonly name: string; readonly depth: number }[];
   readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
+}
+
+export interface Expiry {
+  readonly namespace: string;
+  readonly cluster: string;
+  /** Where it is used. */
+  readonly role: string;
+  readonly secret: string;
+  /** Milliseconds since 1970. */
+  readonly notAfter: number;
 }
 
 export interface EtcdSessions {
@@ -46,6 +57,7 @@ export function createMetrics(): Metrics {
     }),
     gauges: (sources) => registerGauges(registry, sources),
     etcdGauges: (sessions) => registerEtcdGauges(registry, sessions),
+    expiryGauge: (certificates) => registerExpiryGauge(registry, certificates),
   };
 }
 
@@ -152,6 +164,19 @@ function registerEtcdGauges(registry: Registry, sessions: () => EtcdSessions): v
     registers: [registry],
     collect() {
       this.set(sessions().unreachable);
+    },
+  });
+}
+
+function registerExpiryGauge(registry: Registry, certificates: () => Iterable<Expiry>): void {
+  new Gauge({
+    name: 'etcd_operator_certificate_expiry_timestamp_seconds',
+    help: 'When a certificate of a cluster stops being valid, in seconds since 1970.',
+    labelNames: ['namespace', 'cluster', 'role', 'secret'],
+    registers: [registry],
+    collect() {
+      this.reset(); // clusters that are gone
+      for (const { notAfter, ...labels } of certificates()) this.set(labels, notAfter / 1000);
     },
   });
 }
