@@ -16,11 +16,15 @@ export function findingsOf({ certificates: { authorities, certificates } }: Obse
 
 const graveOf = (o: Observed): readonly Finding[] => findingsOf(o).filter(isGrave);
 
-/** Why no member can be started, if so. A cluster that exists goes on with what its members have. */
+/** Why nothing can be begun, if so. What was begun goes on with what its members have. */
 export function certificatesMissing(o: Observed): string | undefined {
-  const grave = isFormed(o) ? [] : graveOf(o);
+  const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);
   return grave.length === 0 ? undefined : grave.map(sentenceOf).join('; ');
 }
+
+/** Whether a new member would find what it is to mount; otherwise its Pod would wait, and etcd with it. */
+export const canMount = ({ certificates: { certificates } }: Observed): boolean =>
+  certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer'));
 
 /** Nobody tells when a Secret changes. */
 export const certificatesWake = (o: Observed): number | undefined =>

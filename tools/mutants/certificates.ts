@@ -55,12 +55,12 @@ const judge = faults('src/credentials/judge.ts', [
 const rules = faults('src/cluster/certificates.ts', [
   [
     'a cluster that is begun on a bad certificate',
-    'const grave = isFormed(o) ? [] : graveOf(o);',
+    'const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);',
     'const grave: readonly Finding[] = [];',
   ],
   [
     'a running cluster that is held up by a bad Secret',
-    'const grave = isFormed(o) ? [] : graveOf(o);',
+    'const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);',
     'const grave = graveOf(o);',
   ],
   ['a wrong certificate that is called good', "grave.length > 0 ? 'False' : 'True'", "'True'"],
@@ -69,6 +69,10 @@ const rules = faults('src/cluster/certificates.ts', [
     'isUnsettled(o.certificates) ? UNSETTLED_MS : undefined',
     'undefined',
   ],
+]);
+
+const growth = faults('src/cluster/rules/grow.ts', [
+  ['a member that is added and has nothing to mount', '  if (!canMount(o)) return undefined;\n', ''],
 ]);
 
 const order = faults('src/cluster/rules/certificates.ts', [
@@ -104,4 +108,12 @@ const credentials = faults('src/credentials/credentials.ts', [
   ['Secrets that are read in every pass', '< keptMs) return known;', '< 0) return known;'],
 ]);
 
-export const certificates: readonly Mutant[] = [...examine, ...judge, ...rules, ...order, ...paperwork, ...credentials];
+export const certificates: readonly Mutant[] = [
+  ...examine,
+  ...judge,
+  ...rules,
+  ...growth,
+  ...order,
+  ...paperwork,
+  ...credentials,
+];

@@ -9,6 +9,7 @@ import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { isUpdated } from '../asked.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
+import { canMount } from '../certificates.ts';
 import { change } from '../changes.ts';
 import { healthyVoters, learnersOf, mayNotGo, votersOf } from '../gate.ts';
 import {
@@ -147,6 +148,7 @@ export function addLearner(o: Observed): Answered {
   if (!entries || entries.length >= mostMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
   if (o.members.some(isLeaving) && !needsHeir(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
+  if (!canMount(o)) return undefined;
   // Refused a moment ago, and there is one that can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
