@@ -11,6 +11,8 @@ import { Credentials } from '../credentials/credentials.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
 import type { Etcd } from '../etcd/client.ts';
+import { shownBy } from '../etcd/handshake.ts';
+import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
@@ -125,6 +127,10 @@ function started<Object extends KubeObject, Observed, Status extends object>(
   return controller;
 }
 
+/** For a handshake. */
+const LOOK_MS = 2_000;
+const lookAt = (endpoint: string, tls: TlsMaterial): Promise<string | undefined> => shownBy(endpoint, tls, LOOK_MS);
+
 /** Starts all controllers; the answer stops them and waits for what they are doing. */
 export function startControllers(
   client: Client,
@@ -160,7 +166,7 @@ export function startControllers(
     etcd,
     now,
     images,
-    credentials: new Credentials({ client, now, domain: flags.clusterDomain }),
+    credentials: new Credentials({ client, now, domain: flags.clusterDomain, look: lookAt }),
     chance: systemChance,
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     ...stores,

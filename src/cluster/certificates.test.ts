@@ -126,11 +126,23 @@ describe('a cluster that runs', () => {
   test('gets a renewed certificate, and is repaired first when that was refused', () => {
     const due = view({ todo: 'copyLeaf' });
     expect(stepsOf(running(due))).toEqual(['copyLeaf db-peer-mounted']);
+    expect(saidBy(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
     const o = { ...world([up, up], { replicas: 3, spec: { tls: own } }), certificates: due };
     expect(decide(o).rule).toBe('prepareCertificates');
     const refused = { ...o, refusal: 'the API server refuses: quota' };
     expect(decide(refused).rule).toBe('addLearner');
     expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeCertificates');
+  });
+
+  test('says which members do not show a renewed certificate yet, and looks again soon', () => {
+    const o = running({ ...view(), behind: ['db-abcde.db.ns.svc'] });
+    expect([decide(o).rule, decide(o).wakeAfter]).toEqual(['steady', 10_000]);
+    expect(saidBy(o, 'CertificatesValid')).toMatchObject([
+      'True',
+      'Renewing',
+      expect.stringContaining('db-abcde.db.ns.svc'),
+    ]);
+    expect(saidBy(running({ ...view(), behind: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
   });
 
   test('says each thing once, the worst first, and nothing any more when all is well', () => {

@@ -42,8 +42,15 @@ export function certificateVerdicts(o: Observed): readonly Verdict[] {
       { type, status: grave.length > 0 ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') },
     ];
   }
-  if (certificates.some(({ usable }) => !usable))
+  const due = certificates.some(({ todo }) => todo !== undefined);
+  if (certificates.some(({ usable }) => !usable) || (due && !isFormed(o)))
     return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being made' }];
+  const { behind = [] } = o.certificates;
+  if (due) return [{ type, status: 'True', reason: 'Renewing', message: 'a renewed certificate is on its way' }];
+  if (behind.length > 0) {
+    const message = `still shown is the certificate from before at ${behind.join(', ')}: Kubernetes brings the new one within a minute or two, and no member has to be restarted`;
+    return [{ type, status: 'True', reason: 'Renewing', message }];
+  }
   const [first] = certificates.toSorted((a, b) => (a.notAfter ?? 0) - (b.notAfter ?? 0));
   const message = `the first to expire is that in Secret ${first?.need.secret}, on ${iso(first?.notAfter ?? 0)}`;
   return [{ type, status: 'True', reason: 'Valid', message }];

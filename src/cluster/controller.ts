@@ -34,7 +34,7 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   isMinor,
   forget: (key) => {
     ports.etcd.forget(key);
-    ports.credentials.forget(key);
+    ports.credentials.drop(key);
   },
 });
 

@@ -8,6 +8,7 @@ import {
   headlessServiceName,
   hexId,
   QUARANTINE_LABEL,
+  serverMountName,
 } from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
@@ -94,9 +95,15 @@ export async function observe(
     etcd,
     quarantined,
     images: ports.images,
-    certificates,
+    certificates: { ...certificates, behind: await ports.credentials.behind(cluster, hostsOf(mounting(members))) },
   };
 }
+
+/** Members that answer, and mount what the operator writes: those of an earlier operator mount the user's own Secret. */
+const mounting = (members: readonly MemberView[]): readonly MemberView[] =>
+  members.filter(
+    ({ object: { spec }, self }) => self && spec.tls?.clientServerSecretRef?.name === serverMountName(spec.clusterName),
+  );
 
 /** How members are asked in this pass. */
 interface Ways {

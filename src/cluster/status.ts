@@ -221,6 +221,7 @@ const EXPECTED = [
   'Paused',
   'Valid',
   'Issuing',
+  'Renewing',
 ];
 
 /** Somebody waits for a condition; the figures beside them may follow a little later. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { systemChance } from '../pki/chance.ts';
@@ -16,8 +17,13 @@ function vault(held: Map<string, Secret>) {
     asked.push(name);
     return Promise.resolve(held.get(name) as unknown as T | undefined);
   };
-  const credentials = new Credentials({ client: { get }, now: () => now, domain: 'cluster.local' });
-  return { credentials, asked, pass: (ms: number) => (now += ms), held };
+  const looked: string[] = [];
+  const look = (endpoint: string, { serverName = '' }: TlsMaterial): Promise<string> => {
+    looked.push(`${endpoint} as ${serverName}`);
+    return Promise.resolve('another');
+  };
+  const credentials = new Credentials({ client: { get }, now: () => now, domain: 'cluster.local', look });
+  return { credentials, looked, asked, pass: (ms: number) => (now += ms), held };
 }
 
 const cluster = (uid = CLUSTER_UID): EtcdCluster => {
@@ -90,6 +96,14 @@ test('it is told when what was read last expires, and no longer when the cluster
   expect([...credentials.expiries()]).toEqual([{ ...labels, notAfter: NOW + 1e10 }]);
   credentials.forget('ns/db');
   expect([...credentials.expiries()]).toEqual([]);
+});
+
+test('members are looked at by name until they show what they have mounted; a plain cluster is not', async () => {
+  const { credentials, looked } = vault(await good());
+  expect(await credentials.behind(cluster(), { 'https://10.0.0.1:2379': 'a.db.ns.svc' })).toEqual(['a.db.ns.svc']);
+  expect(looked).toEqual(['https://10.0.0.1:2379 as a.db.ns.svc']);
+  expect(await credentials.behind(aCluster(), { 'http://10.0.0.1:2379': 'a.db.ns.svc' })).toEqual([]);
+  expect(looked.length).toBe(1);
 });
 
 test('each member is reached by its own name, and without anybody to trust there is no way around', async () => {

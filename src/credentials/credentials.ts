@@ -4,10 +4,12 @@
  */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Access } from '../etcd/client.ts';
+import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import { type Judged, judge, type Material, secretNames } from './judge.ts';
+import { Shown } from './shown.ts';
 import { type CertificatesView, isUnsettled, NO_CERTIFICATES, UNSETTLED_MS } from './view.ts';
 
 export interface CredentialsOptions {
@@ -15,6 +17,8 @@ export interface CredentialsOptions {
   readonly now: () => number;
   /** The DNS domain of the Kubernetes cluster. */
   readonly domain: string;
+  /** The fingerprint of the certificate that a member shows in a handshake; `undefined` when there is none. */
+  readonly look: (endpoint: string, tls: TlsMaterial) => Promise<string | undefined>;
 }
 
 /** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
@@ -41,6 +45,7 @@ export class Credentials {
   readonly #options: CredentialsOptions;
   readonly #known = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<Known>>();
+  readonly #shown = new Shown();
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
@@ -64,6 +69,15 @@ export class Credentials {
     return material ? { ...key, tls: (endpoint) => materialFor(material, hostAt(endpoint)) } : key;
   }
 
+  /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
+  async behind(cluster: EtcdCluster, hosts: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    const { mounted, material } = (await this.#judged(cluster)) ?? {};
+    if (mounted === undefined || material === undefined || cluster.spec.tls?.client === undefined) return [];
+    const look = (endpoint: string) => this.#options.look(endpoint, materialFor(material, hosts[endpoint]));
+    const behind = await this.#shown.behind(keyOf(cluster), mounted, Object.keys(hosts), look);
+    return behind.map((endpoint) => hosts[endpoint] ?? endpoint);
+  }
+
   /** When the certificates that were read last stop being valid. */
   *expiries(): Iterable<Expiry> {
     for (const [key, { view }] of this.#known)
@@ -73,10 +87,16 @@ export class Credentials {
       }
   }
 
-  /** A Secret of the cluster was written, or the cluster is gone. */
+  /** A Secret of the cluster was written: all are read again. */
   forget(key: string): void {
     this.#known.delete(key);
     this.#reading.delete(key);
+  }
+
+  /** The cluster is gone. */
+  drop(key: string): void {
+    this.forget(key);
+    this.#shown.forget(key);
   }
 
   async #judged(cluster: EtcdCluster): Promise<Judged | undefined> {

@@ -19,6 +19,8 @@ export interface Judged {
   readonly view: CertificatesView;
   /** Whom the operator trusts, and what it shows. `undefined` when it cannot connect. */
   readonly material: Material | undefined;
+  /** The fingerprint of what members have mounted for clients. */
+  readonly mounted: string | undefined;
 }
 
 /** By name; what is absent is `undefined`. */
@@ -60,7 +62,11 @@ export function judge(cluster: EtcdCluster, secrets: Secrets, around: Surroundin
   const certificates = needs.map((need) =>
     need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need),
   );
-  return { view: { authorities: judged, certificates }, material: materialOf(world, certificates) };
+  return {
+    view: { authorities: judged, certificates },
+    material: materialOf(world, certificates),
+    mounted: mountedIn(world),
+  };
 }
 
 interface World {
@@ -181,3 +187,6 @@ function materialOf(world: World, certificates: readonly CertificateView[]): Mat
 }
 
 const mountOf = ({ cluster }: World): string => serverMountName(cluster.metadata.name ?? '');
+
+const mountedIn = (world: World): string | undefined =>
+  certificatesIn(textOf(ours(world, mountOf(world)).secret, CERT))[0]?.fingerprint256;

@@ -32,11 +32,14 @@ export interface CertificateView {
 export interface CertificatesView {
   readonly authorities: readonly AuthorityView[];
   readonly certificates: readonly CertificateView[];
+  /** Members that still show an earlier certificate to clients. */
+  readonly behind?: readonly string[];
 }
 
 /** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
 export const UNSETTLED_MS = 10_000;
-export const isUnsettled = ({ authorities, certificates }: CertificatesView): boolean =>
+export const isUnsettled = ({ authorities, certificates, behind = [] }: CertificatesView): boolean =>
+  behind.length > 0 ||
   [...authorities, ...certificates].some(({ findings, todo }) => todo !== undefined || findings.some(isGrave));
 
 export const NO_CERTIFICATES: CertificatesView = { authorities: [], certificates: [] };

@@ -75,7 +75,7 @@ export function openSession(target: Target, timing: Timing = TIMING): Session {
 }
 
 /** Plain where TLS was meant, or the other way round, is an error and never a fall-back. */
-function tlsOptions({ endpoint, tls }: Target): object {
+export function tlsOptions({ endpoint, tls }: Target): object {
   const secure = endpoint.startsWith('https://');
   if (secure && !tls) throw failure('tls', `${endpoint} wants TLS, and no authority to trust was given`);
   if (!secure && tls) throw failure('tls', `${endpoint} is plain HTTP, and this cluster is reached with TLS only`);

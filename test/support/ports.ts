@@ -25,7 +25,12 @@ export function modelWorld() {
     etcd: modelPorts(model),
     now: () => NOW,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
-    credentials: new Credentials({ client, now: () => NOW, domain: 'cluster.local' }),
+    credentials: new Credentials({
+      client,
+      now: () => NOW,
+      domain: 'cluster.local',
+      look: () => Promise.resolve(undefined),
+    }),
     chance: systemChance,
     nodeLostAfterMs: 600_000,
     clusters: new Store<EtcdCluster>(etcdClusters, []),

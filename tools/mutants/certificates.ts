@@ -71,6 +71,19 @@ const rules = faults('src/cluster/certificates.ts', [
   ],
 ]);
 
+const shown = faults('src/credentials/shown.ts', [
+  [
+    'a handshake with every member in every pass',
+    'known === expected ? known : await look(endpoint)',
+    'await look(endpoint)',
+  ],
+  [
+    'an old certificate that is taken for the new one',
+    '.filter(([, shown]) => shown !== expected)',
+    '.filter(([, shown]) => shown === undefined)',
+  ],
+]);
+
 const growth = faults('src/cluster/rules/grow.ts', [
   ['a member that is added and has nothing to mount', '  if (!canMount(o)) return undefined;\n', ''],
 ]);
@@ -111,6 +124,7 @@ const credentials = faults('src/credentials/credentials.ts', [
 export const certificates: readonly Mutant[] = [
   ...examine,
   ...judge,
+  ...shown,
   ...rules,
   ...growth,
   ...order,

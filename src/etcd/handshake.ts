@@ -1,0 +1,21 @@
+/** Which certificate a member shows now. A session that is kept knows only the one of the moment when it was made. */
+import { connect } from 'node:tls';
+import { type TlsMaterial, tlsOptions } from './transport.ts';
+
+/** Its fingerprint; `undefined` when there was no handshake that ends well. */
+export function shownBy(endpoint: string, tls: TlsMaterial, timeoutMs: number): Promise<string | undefined> {
+  const { hostname, port } = new URL(endpoint);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port), ...tlsOptions({ endpoint, tls }) });
+    const end = (shown?: string): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(shown);
+    };
+    const timer = setTimeout(end, timeoutMs);
+    socket.once('secureConnect', () => end(socket.getPeerX509Certificate()?.fingerprint256));
+    socket.once('error', () => end());
+    socket.once('close', () => end());
+  });
+}
