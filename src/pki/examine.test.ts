@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { systemChance } from './chance.ts';
 import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';
+import { type Chance, createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -37,7 +37,7 @@ const paper = ({ cert, key }: KeyPair, trust = ca.cert): Paper => ({
 const found = (p: Paper | undefined, demands = server, now = NOW): readonly Finding[] =>
   examine(p, 'mine', demands, now).findings;
 
-async function signedAuthority(by: KeyPair): Promise<KeyPair> {
+async function signedAuthority(by: KeyPair, issuer = new x509.X509Certificate(by.cert).subject): Promise<KeyPair> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const der = x509.PemConverter.decodeFirst(by.key);
   const certificate = await x509.X509CertificateGenerator.create({
@@ -45,7 +45,7 @@ async function signedAuthority(by: KeyPair): Promise<KeyPair> {
     notAfter: new Date(NOW + 1000 * DAY),
     serialNumber: '02',
     subject: 'CN=middle',
-    issuer: new x509.X509Certificate(by.cert).subject,
+    issuer,
     publicKey: keys.publicKey,
     signingKey: await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']),
     signingAlgorithm: ALGORITHM,
@@ -114,6 +114,7 @@ describe('what is found', () => {
     ],
     ['the key of another', async () => paper({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
     ['an authority of the same name', async () => paper(await made(), other.cert), server, { is: 'untrusted' }],
+    ['one that says so itself', () => Promise.resolve(paper(middle, other.cert)), server, { is: 'untrusted' }],
     ['a chain that lacks its middle', async () => paper(await made({}, middle)), server, { is: 'untrusted' }],
     [
       'names of the present members only',
@@ -235,6 +236,25 @@ test('what only bothers some, or later, keeps nobody from starting', () => {
     true,
     true,
   ]);
+});
+
+test('certificates that all claim to have issued each other do not keep the operator busy', async () => {
+  const key = await systemChance.key();
+  const same = { ...systemChance, key: () => Promise.resolve(key) };
+  const made150 = (chance: Chance) =>
+    Promise.all(Array.from({ length: 150 }, () => createAuthority('circle', NOW, chance)));
+  const [circle, liars] = [await made150(same), await made150(systemChance)];
+  const leaf = await made({}, circle[0]);
+  const tangled = { ...leaf, cert: [leaf, ...liars, ...circle].map(({ cert }) => cert).join('\n') };
+  const began = performance.now();
+  expect(found(paper(tangled)).map(({ is }) => is)).toEqual(['untrusted']);
+  expect(performance.now() - began).toBeLessThan(3_000);
+});
+
+test('what an issuer calls itself is cut before it is too long for a condition', async () => {
+  const findings = found(paper(await signedAuthority(ca, `CN=${'x'.repeat(50_000)}`)));
+  const [untrusted] = findings.filter(({ is }) => is === 'untrusted');
+  expect(untrusted && sentenceOf(untrusted).length).toBeLessThan(500);
 });
 
 test('soon is the last fifth, and at most a month', () => {

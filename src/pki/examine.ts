@@ -24,8 +24,7 @@ export interface Demands {
 
 export interface Examined {
   readonly findings: readonly Finding[];
-  /** When the first certificate of the chain stops being valid, in milliseconds since 1970; of what can be read. */
-  readonly notBefore?: number;
+  /** When the certificate stops being valid, in milliseconds since 1970; of what can be read. */
   readonly notAfter?: number;
 }
 
@@ -62,11 +61,12 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
     ...ages(leaf, { secret, key: CERT }, now),
     ...(path ?? []).slice(1).flatMap((issuer) => ages(issuer, { secret: trust.secret, key: CA }, now)),
   ];
-  return { findings, notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+  return { findings, notAfter: leaf.validToDate.getTime() };
 }
 
-/** `CN=a\nO=b` as one line. */
-const lineOf = (name: string): string => name.split('\n').join(', ') || 'nobody';
+/** `CN=a\nO=b` as one line. Whoever issued it chose the text, and a condition that is too long is not taken at all. */
+const MOST_TEXT = 200;
+const lineOf = (name: string): string => name.split('\n').join(', ').slice(0, MOST_TEXT) || 'nobody';
 
 /** A name that no member has: a certificate for it is one for every member. */
 const PROBE = 'zz-any-member';
@@ -106,7 +106,8 @@ function usages(leaf: X509Certificate, secret: string, { role, mutual }: Demands
 export const soonFrom = (notBefore: number, notAfter: number): number =>
   notAfter - Math.min(30 * DAY_MS, (notAfter - notBefore) / 5);
 
-function ages(
+/** Whether a certificate is too old, too young, or near its end. */
+export function ages(
   certificate: X509Certificate,
   where: { readonly secret: string; readonly key: string },
   now: number,

@@ -90,7 +90,7 @@ export function sentenceOf(f: Finding): string {
     case 'authorityChanged':
       return `ca.crt or the issuer in ${secret} is another than the one that running members trust, and this build does not change the authority of a running cluster yet: members go on with the certificates that they have. Put back a certificate of the old authority`;
     case 'authorityLost':
-      return `${secret}, which held the authority of this cluster, is gone: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup`;
+      return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference`;
   }
 }
 

@@ -48,6 +48,14 @@ test('two authorities of one name are told apart', async () => {
   expect(read(await issue(one, leaf, NOW, systemChance)).checkIssued(read(two))).toBe(false);
 });
 
+test('names are as short as X.520 wants them, and those of one cluster still differ', async () => {
+  const name = 'n'.repeat(56);
+  const ca = await createAuthority(`${name}-client-ca`, NOW, systemChance);
+  const certificate = read(await issue(ca, { ...leaf, name: `${name}-operator-client` }, NOW, systemChance));
+  expect(certificate.subject).toBe(`CN=${'n'.repeat(48)}-operator-client`);
+  expect(certificate.checkIssued(read(ca)) && certificate.verify(read(ca).publicKey)).toBe(true);
+});
+
 test('only an authority that was made here can be signed with', async () => {
   const ca = await createAuthority('ca', NOW, systemChance);
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

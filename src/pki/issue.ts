@@ -114,7 +114,8 @@ function signed(by: KeyObject, { serial, issuer, subject, from, until, publicKey
 const extension = (id: string, value: Buffer): Buffer => sequence(oid(id), octets(value));
 const critical = (id: string, value: Buffer): Buffer => sequence(oid(id), boolean(true), octets(value));
 
-const nameOf = (commonName: string): Buffer => sequence(set(sequence(oid('2.5.4.3'), utf8(commonName))));
+/** No longer than X.520 allows. What tells two names of one cluster apart is at the end. */
+const nameOf = (commonName: string): Buffer => sequence(set(sequence(oid('2.5.4.3'), utf8(commonName.slice(-64)))));
 
 function hostOf(host: string): Buffer {
   return isIPv4(host)

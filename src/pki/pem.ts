@@ -21,25 +21,29 @@ export function privateKeyIn(text: string): KeyObject | undefined {
   }
 }
 
-/** Whether a chain leads from the first certificate over some of the others to one that is trusted. */
+/** No honest chain needs as many. Somebody who writes a Secret decides how many certificates claim to have issued each other. */
+const MOST_SIGNATURES = 64;
+
+/** The chain that leads from the first certificate over some of the others to one that is trusted; the shortest, if there is one. */
 export function leadsTo(
   leaf: X509Certificate,
   others: readonly X509Certificate[],
   trusted: readonly X509Certificate[],
 ): readonly X509Certificate[] | undefined {
-  let frontier: readonly (readonly X509Certificate[])[] = [[leaf]];
-  for (let depth = 0; depth <= others.length + 1; depth++) {
-    const next: (readonly X509Certificate[])[] = [];
-    for (const path of frontier) {
-      const last = path.at(-1) ?? leaf;
-      if (trusted.some((root) => root.fingerprint256 === last.fingerprint256)) return path;
-      for (const issuer of [...trusted, ...others])
-        if (!path.includes(issuer) && hasIssued(issuer, last)) next.push([...path, issuer]);
+  const roots = new Set(trusted.map(({ fingerprint256 }) => fingerprint256));
+  const seen = new Set([leaf.fingerprint256]);
+  const paths: (readonly X509Certificate[])[] = [[leaf]];
+  let signatures = 0;
+  for (const path of paths) {
+    const last = path.at(-1) ?? leaf;
+    if (roots.has(last.fingerprint256)) return path;
+    for (const issuer of [...trusted, ...others]) {
+      if (seen.has(issuer.fingerprint256) || !issuer.ca || !last.checkIssued(issuer)) continue;
+      if (++signatures > MOST_SIGNATURES) return undefined;
+      if (!last.verify(issuer.publicKey)) continue;
+      seen.add(issuer.fingerprint256);
+      paths.push([...path, issuer]);
     }
-    frontier = next;
   }
   return undefined;
 }
-
-const hasIssued = (issuer: X509Certificate, issued: X509Certificate): boolean =>
-  issuer.ca && issued.checkIssued(issuer) && issued.verify(issuer.publicKey);
