@@ -38,6 +38,10 @@ export type CertificateNeed = {
     }
 );
 
+/** The Secret that the operator writes for it, if any. */
+export const writtenFor = (need: CertificateNeed): string | undefined =>
+  need.from === 'user' ? need.mount : need.secret;
+
 interface Managed {
   readonly duration?: string;
   readonly renewBefore?: string;

@@ -134,6 +134,11 @@ describe('a cluster that runs', () => {
     expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeCertificates');
   });
 
+  test('is looked at when a certificate is to be renewed', () => {
+    const o = running(view());
+    expect(decide({ ...o, certificates: view({ renewAt: o.now + 60_000 }) }).wakeAfter).toBe(60_000);
+  });
+
   test('says which members do not show a renewed certificate yet, and looks again soon', () => {
     const o = running({ ...view(), behind: ['db-abcde.db.ns.svc'] });
     expect([decide(o).rule, decide(o).wakeAfter]).toEqual(['steady', 10_000]);

@@ -1,6 +1,6 @@
 /** What is said about the certificates of a cluster. */
 import type { Verdict } from '../api/conditions.ts';
-import { isUnsettled, UNSETTLED_MS } from '../credentials/view.ts';
+import { isUnsettled, renewalOf, UNSETTLED_MS } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
 import { isFormed, type Observed } from './observed.ts';
@@ -26,9 +26,12 @@ export function certificatesMissing(o: Observed): string | undefined {
 export const canMount = ({ certificates: { certificates } }: Observed): boolean =>
   certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer'));
 
-/** Nobody tells when a Secret changes. */
-export const certificatesWake = (o: Observed): number | undefined =>
-  isUnsettled(o.certificates) ? UNSETTLED_MS : undefined;
+/** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
+export function certificatesWake(o: Observed): number | undefined {
+  if (isUnsettled(o.certificates)) return UNSETTLED_MS;
+  const renewal = renewalOf(o.certificates);
+  return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
+}
 
 export function certificateVerdicts(o: Observed): readonly Verdict[] {
   const { certificates } = o.certificates;

@@ -1,7 +1,7 @@
 /** Secrets are written as a plan says, from what is there at that moment, through a model of the API server. */
 import { X509Certificate } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { NOW } from '../../test/support/builders.ts';
+import { FORMED, NOW } from '../../test/support/builders.ts';
 import { hear, type ModelWorld, modelWorld } from '../../test/support/ports.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters } from '../api/names.ts';
@@ -11,10 +11,13 @@ import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Resource } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
+import { systemChance } from '../pki/chance.ts';
+import { createAuthority, issue, type KeyPair } from '../pki/issue.ts';
 import { doPaperwork, isPaperwork } from './paperwork.ts';
 
 const resource: Resource<EtcdCluster> = etcdClusters;
 const { signal } = new AbortController();
+const DAY = 24 * 60 * 60_000;
 
 let world: ModelWorld;
 let cluster: EtcdCluster;
@@ -30,16 +33,20 @@ async function aWorld(tls: Tls): Promise<void> {
   cluster = await world.client.create(resource, object);
   hear(world.clusters, cluster);
 }
-const write = (name: Todo, target: string): Promise<void> => {
+const write = (name: Todo, target: string, now = NOW): Promise<void> => {
   const call = { name, target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } };
   if (!isPaperwork(call)) throw new Error(`${name} is not known`);
-  return doPaperwork(world, call, signal);
+  return doPaperwork({ ...world, now: () => now }, call, signal);
 };
 const said = (promise: Promise<void>): Promise<string> => promise.then(() => 'done', String);
 const read = async (name: string): Promise<Secret> => {
   const found = await world.client.get(secrets, { namespace: 'ns', name });
   if (!found) throw new Error(`no Secret ${name}`);
   return found;
+};
+const change = (name: string, text: Readonly<Record<string, string>>): Promise<Secret> => {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  return world.client.patch(secrets, { namespace: 'ns', name }, { data });
 };
 const certificateIn = async (name: string, key = 'tls.crt') => new X509Certificate(textOf(await read(name), key));
 const give = (name: string, data: Readonly<Record<string, string>>): Promise<Secret> =>
@@ -80,65 +87,102 @@ describe('an authority of the operator', () => {
     });
   });
 
-  test('renews in place', async () => {
+  test('renews in place, and not before it is due', async () => {
     await write('found', 'db-peer-ca');
     await write('issue', 'db-peer-mounted');
     const [before, object] = [await certificateIn('db-peer-mounted'), await read('db-peer-mounted')];
-    await write('issue', 'db-peer-mounted');
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('is not what it was');
+    await write('issue', 'db-peer-mounted', NOW + 61 * DAY);
     expect((await certificateIn('db-peer-mounted')).serialNumber).not.toBe(before.serialNumber);
     expect((await read('db-peer-mounted')).metadata.uid).toBe(object.metadata.uid);
   });
 
   test('that is not there, not ours or not readable signs nothing, and says nothing of a key', async () => {
     expect(await said(write('issue', 'db-peer-mounted'))).toBe(
-      'NotNow: Secret db-peer-ca with the authority is not there',
+      'NotNow: the authority in Secret db-peer-ca cannot be used',
     );
     await give('db-client-ca', { 'tls.crt': 'x', 'tls.key': 'planted-secret' });
-    expect(await said(write('issue', 'db-server-mounted'))).toContain(
-      'Secret db-client-ca exists and belongs to nobody',
-    );
+    expect(await said(write('issue', 'db-server-mounted'))).not.toContain('planted');
     await write('found', 'db-peer-ca');
-    const ref = { namespace: 'ns', name: 'db-peer-ca' };
-    await world.client.patch(secrets, ref, { data: { 'tls.key': Buffer.from('planted-secret').toString('base64') } });
-    const words = await said(write('issue', 'db-peer-mounted'));
-    expect(words).toBe('NotNow: the authority in Secret db-peer-ca cannot be read');
+    await change('db-peer-ca', { 'tls.key': 'planted-secret' });
+    expect(await said(write('issue', 'db-peer-mounted'))).not.toContain('planted');
+    for (const name of ['db-server-mounted', 'db-peer-mounted']) await expect(read(name)).rejects.toThrow('no Secret');
+  });
+
+  test('whose certificate is not its own signs nothing that would have to be signed again and again', async () => {
+    await write('found', 'db-peer-ca');
+    await write('found', 'db-client-ca');
+    const mine = await read('db-peer-ca');
+    await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('NotNow: ');
+    const leaf = { name: 'x', hosts: [], usages: [], durationMs: DAY };
+    const own = { cert: textOf(mine, 'tls.crt'), key: textOf(mine, 'tls.key') };
+    const noAuthority = await issue(own, leaf, NOW, systemChance);
+    await change('db-peer-ca', { 'tls.crt': noAuthority.cert, 'tls.key': noAuthority.key });
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('would be no better than before');
+    await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
   });
 
   test('a second authority is never put over the first', async () => {
     await give('db-client-ca', { 'tls.crt': 'theirs' });
-    expect(await said(write('found', 'db-client-ca'))).toContain('belongs to nobody');
+    expect(await said(write('found', 'db-client-ca'))).toContain('is not what it was');
     expect(textOf(await read('db-client-ca'), 'tls.crt')).toBe('theirs');
   });
 });
 
 describe('a Secret of the user', () => {
-  beforeEach(() => aWorld({ client: { serverSecretRef: { name: 'mine' } } }));
-  const full = { 'tls.crt': 'cert', 'tls.key': 'key', 'ca.crt': 'ca', other: 'x' };
+  let ca: KeyPair;
+  beforeEach(async () => {
+    await aWorld({ client: { serverSecretRef: { name: 'mine' } } });
+    ca = await createAuthority('ca', NOW, systemChance);
+  });
+  const good = async (by = ca): Promise<Readonly<Record<string, string>>> => {
+    const leaf = { name: 'x', hosts: ['*.db.ns.svc'], usages: [], durationMs: 30 * DAY };
+    const { cert, key } = await issue(by, leaf, NOW, systemChance);
+    return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': by.cert };
+  };
   const dataOf = async (name: string) => {
     const secret = await read(name);
     return Object.fromEntries(Object.keys(secret.data ?? {}).map((key) => [key, textOf(secret, key)]));
   };
+  /** Members run from now on. */
+  const form = (): void => hear(world.clusters, { ...cluster, status: FORMED });
 
   test('is copied, with what members need and no more; a renewal leaves what they trust', async () => {
-    const mine = await give('mine', full);
+    const [first, renewed] = [await good(), await good()];
+    await give('mine', { ...first, other: 'x' });
     await write('copy', 'db-server-mounted');
-    expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'cert', 'tls.key': 'key', 'ca.crt': 'ca' });
-    const data = { 'tls.crt': 'bmV3', 'tls.key': 'bmV3', 'ca.crt': 'bmV3' };
-    await world.client.patch(secrets, { namespace: 'ns', name: mine.metadata.name ?? '' }, { data });
+    expect(await dataOf('db-server-mounted')).toEqual(first);
+    form();
+    await change('mine', { ...renewed, 'ca.crt': `${ca.cert}\n${ca.cert}` });
     await write('copyLeaf', 'db-server-mounted');
-    expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'new', 'tls.key': 'new', 'ca.crt': 'ca' });
+    expect(await dataOf('db-server-mounted')).toEqual({ ...renewed, 'ca.crt': ca.cert });
   });
 
-  test('that is incomplete by now, or whose copy belongs to somebody else, is left alone', async () => {
-    expect(await said(write('copy', 'db-server-mounted'))).toBe('NotNow: Secret mine has no tls.crt any more');
-    await give('mine', full);
+  test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
+    ['half of it was written', async () => ({ 'tls.crt': (await good())['tls.crt'] ?? '' })],
+    ['another authority has signed it', async () => good(await createAuthority('ca', NOW, systemChance))],
+    ['it was emptied', async () => ({ 'tls.key': '' })],
+  ])('that was good when it was decided and is not any more does not reach members: %s', async (_, bad) => {
+    const first = await good();
+    await give('mine', first);
+    await write('copy', 'db-server-mounted');
+    form();
+    await change('mine', await bad());
+    expect(await said(write('copyLeaf', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await dataOf('db-server-mounted')).toEqual(first);
+  });
+
+  test('that is not there, or whose copy belongs to somebody else, is left alone', async () => {
+    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
+    await give('mine', await good());
     await give('db-server-mounted', { 'tls.crt': 'theirs' });
-    expect(await said(write('copy', 'db-server-mounted'))).toContain('exists and belongs to nobody');
+    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
     expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'theirs' });
   });
 
   test('of a cluster that was made anew meanwhile is not touched', async () => {
-    await give('mine', full);
+    await give('mine', await good());
     const call = {
       name: 'copy',
       target: 'db-server-mounted',

@@ -1,9 +1,8 @@
 /** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
-import { type CertificateNeed, certificatesOf, namesOf } from '../api/certificates.ts';
+import { type CertificateNeed, certificatesOf, namesOf, writtenFor } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { holding } from '../api/ownership.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { textOf } from '../credentials/judge.ts';
+import { judge, type Secrets, textOf } from '../credentials/judge.ts';
 import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
@@ -35,41 +34,68 @@ export interface PaperPorts {
 
 type Data = Readonly<Record<string, string>>;
 
+/**
+ * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
+ * and so is what would be written. Nothing unexamined reaches members, and nothing is written that would be written again.
+ */
 export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: AbortSignal): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
   if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new NotNow('the cluster is gone');
-  const current = await own(ports, cluster, call.target, signal);
-  const data = await contents(ports, cluster, call, signal);
+  const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
+  const held = await read(ports, cluster, need, call.target, signal);
+  const current = held.get(call.target);
+  const todo = (secrets: Secrets): Todo | undefined => todoOf(ports, cluster, secrets, call.target);
   try {
-    await write(ports, secretOf(cluster, call.target, encoded(data)), current, signal);
+    if (todo(held) !== call.name) throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
+    const built = secretOf(cluster, call.target, encoded(await contents(ports, cluster, call, need, held)));
+    const after = { ...built, ...current, data: { ...current?.data, ...built.data } };
+    if (todo(new Map([...held, [call.target, after]])) !== undefined)
+      throw new NotNow(
+        `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
+      );
+    await write(ports, built, current, signal);
   } finally {
     ports.credentials.forget(refKey(call.cluster));
   }
 }
 
-/** Looked at right before it is written: what belongs to somebody else is never touched. */
-async function own(
+/** All that matters for the one that is written. */
+async function read(
   { client }: PaperPorts,
-  cluster: EtcdCluster,
-  name: string,
+  { metadata: { namespace = '' } }: EtcdCluster,
+  need: CertificateNeed | undefined,
+  target: string,
   signal: AbortSignal,
-): Promise<Secret | undefined> {
-  const { namespace = '', uid = '' } = cluster.metadata;
-  const held = holding(await client.get(secrets, { namespace, name }, signal), uid);
-  if (held.is === 'foreign') throw new NotNow(`Secret ${name} exists and belongs to ${held.owner}`);
-  return held.is === 'ours' ? held.object : undefined;
+): Promise<Secrets> {
+  const names = new Set([
+    target,
+    ...(need ? [need.secret] : []),
+    ...(need?.from === 'operator' ? [need.authority] : []),
+  ]);
+  const get = async (name: string) => [name, await client.get(secrets, { namespace, name }, signal)] as const;
+  return new Map(await Promise.all([...names].map(get)));
 }
 
-async function contents(ports: PaperPorts, cluster: EtcdCluster, call: PaperCall, signal: AbortSignal): Promise<Data> {
-  if (call.name === 'found') {
-    const { cert, key } = await createAuthority(call.target, ports.now(), ports.chance);
-    return { [CERT]: cert, [KEY]: key };
+function todoOf(ports: PaperPorts, cluster: EtcdCluster, held: Secrets, target: string): Todo | undefined {
+  const { view } = judge(cluster, held, { now: ports.now(), domain: ports.credentials.domain });
+  const authority = view.authorities.find(({ secret }) => secret === target);
+  return authority?.todo ?? view.certificates.find(({ need }) => writtenFor(need) === target)?.todo;
+}
+
+async function contents(
+  ports: PaperPorts,
+  cluster: EtcdCluster,
+  call: PaperCall,
+  need: CertificateNeed | undefined,
+  held: Secrets,
+): Promise<Data> {
+  if (need?.from === 'operator') return issued(ports, cluster, need, held.get(need.authority));
+  if (need) {
+    const keys = call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA];
+    return Object.fromEntries(keys.map((key) => [key, textOf(held.get(need.secret), key)]));
   }
-  const need = certificatesOf(cluster).find((n) => (n.from === 'user' ? n.mount : n.secret) === call.target);
-  if (!need) throw new NotNow(`Secret ${call.target} is not needed any more`);
-  return need.from === 'operator'
-    ? issued(ports, cluster, need, signal)
-    : copied(ports, cluster, need, call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA], signal);
+  const { cert, key } = await createAuthority(call.target, ports.now(), ports.chance);
+  return { [CERT]: cert, [KEY]: key };
 }
 
 const USAGES: Readonly<Record<CertificateNeed['role'], readonly Usage[]>> = {
@@ -89,11 +115,9 @@ async function issued(
   ports: PaperPorts,
   cluster: EtcdCluster,
   need: Extract<CertificateNeed, { readonly from: 'operator' }>,
-  signal: AbortSignal,
+  signer: Secret | undefined,
 ): Promise<Data> {
-  const secret = await own(ports, cluster, need.authority, signal);
-  if (!secret) throw new NotNow(`Secret ${need.authority} with the authority is not there`);
-  const authority: KeyPair = { cert: textOf(secret, CERT), key: textOf(secret, KEY) };
+  const authority: KeyPair = { cert: textOf(signer, CERT), key: textOf(signer, KEY) };
   const leaf = {
     name: `${cluster.metadata.name ?? ''}-${COMMON_NAMES[need.role]}`,
     hosts: namesOf(cluster, need.role, ports.credentials.domain).all,
@@ -102,24 +126,9 @@ async function issued(
   };
   // What a library says about a key that it cannot read is not for the log.
   const pair = await issue(authority, leaf, ports.now(), ports.chance).catch(() => {
-    throw new NotNow(`the authority in Secret ${need.authority} cannot be read`);
+    throw new NotNow(`the authority in Secret ${need.authority} cannot be used`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key, [CA]: authority.cert };
-}
-
-async function copied(
-  ports: PaperPorts,
-  cluster: EtcdCluster,
-  need: CertificateNeed,
-  keys: readonly string[],
-  signal: AbortSignal,
-): Promise<Data> {
-  const { namespace = '' } = cluster.metadata;
-  const source = await ports.client.get(secrets, { namespace, name: need.secret }, signal);
-  const data = Object.fromEntries(keys.map((key) => [key, textOf(source, key)]));
-  const empty = keys.find((key) => data[key] === '');
-  if (empty !== undefined) throw new NotNow(`Secret ${need.secret} has no ${empty} any more`);
-  return data;
 }
 
 const encoded = (data: Data): Data =>

@@ -31,17 +31,21 @@ const cluster = (uid = CLUSTER_UID): EtcdCluster => {
   return { ...made, metadata: { ...made.metadata, uid } };
 };
 
+function secret(text: Readonly<Record<string, string>>, ofCluster = false): Secret {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  const owner = { apiVersion: 'x', kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { ...(ofCluster && { ownerReferences: [owner] }) }, data };
+}
+
 async function good(): Promise<Map<string, Secret>> {
   const ca = await createAuthority('ca', NOW, systemChance);
   const hosts = ['*.db.ns.svc', 'db-client.ns.svc'];
   const leaf = { name: 'x', hosts, usages: ['server auth'], durationMs: 1e10 } as const;
   const { cert, key } = await issue(ca, leaf, NOW, systemChance);
   const text = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
-  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
-  const owner = { apiVersion: 'x', kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
-  return new Map<string, Secret>([
-    ['mine', { apiVersion: 'v1', kind: 'Secret', metadata: {}, data }],
-    ['db-server-mounted', { apiVersion: 'v1', kind: 'Secret', metadata: { ownerReferences: [owner] }, data }],
+  return new Map([
+    ['mine', secret(text)],
+    ['db-server-mounted', secret(text, true)],
   ]);
 }
 
@@ -73,6 +77,32 @@ test('missing and wrong ones are read every ten seconds, and at once after a wri
   credentials.forget('ns/db');
   await credentials.view(cluster());
   expect(asked.length).toBe(6);
+});
+
+test('an edit of the spec has them read again at once', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  const edited = cluster();
+  await credentials.view({ ...edited, metadata: { ...edited.metadata, generation: 7 } });
+  expect(asked.length).toBe(4);
+});
+
+test('they are read again when one of them is to be renewed', async () => {
+  const ca = await createAuthority('ca', NOW, systemChance);
+  const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
+  const leaf = await issue(ca, { name: 'x', hosts, usages: [], durationMs: 60 * 60_000 }, NOW, systemChance);
+  const held = new Map([
+    ['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)],
+    ['db-peer-mounted', secret({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert }, true)],
+  ]);
+  const { credentials, asked, pass } = vault(held);
+  const managed = aCluster({ spec: { tls: { peer: { managed: { duration: '1h', renewBefore: '58m' } } } } });
+  const todo = async () => (await credentials.view(managed)).certificates.map((c) => c.todo);
+  expect(await todo()).toEqual([undefined]);
+  pass(119_000);
+  expect([await todo(), asked.length]).toEqual([[undefined], 2]);
+  pass(1_000);
+  expect([await todo(), asked.length]).toEqual([['issue'], 4]);
 });
 
 test('a cluster that was made anew shares nothing with its predecessor', async () => {

@@ -10,7 +10,7 @@ import { refOf } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import { type Judged, judge, type Material, secretNames } from './judge.ts';
 import { Shown } from './shown.ts';
-import { type CertificatesView, isUnsettled, NO_CERTIFICATES, UNSETTLED_MS } from './view.ts';
+import { type CertificatesView, isUnsettled, NO_CERTIFICATES, renewalOf, UNSETTLED_MS } from './view.ts';
 
 export interface CredentialsOptions {
   readonly client: Pick<Client, 'get'>;
@@ -36,7 +36,9 @@ export interface Expiry {
 interface Known extends Judged {
   /** A cluster that was made anew has nothing in common with its predecessor. */
   readonly uid: string | undefined;
-  readonly readAt: number;
+  /** Somebody who edits the spec is at work here, and has perhaps changed a Secret as well. */
+  readonly generation: number | undefined;
+  readonly until: number;
 }
 
 const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string => `${namespace}/${name}`;
@@ -104,9 +106,9 @@ export class Credentials {
     if (names.length === 0) return undefined;
     const key = keyOf(cluster);
     const known = this.#known.get(key);
-    const keptMs = known && isUnsettled(known.view) ? UNSETTLED_MS : SETTLED_MS;
-    const { uid } = cluster.metadata;
-    if (known?.uid === uid && this.#options.now() - (known?.readAt ?? 0) < keptMs) return known;
+    const { uid, generation } = cluster.metadata;
+    const same = known?.uid === uid && known?.generation === generation;
+    if (known && same && this.#options.now() < known.until) return known;
     const reading = this.#reading.get(key) ?? this.#read(cluster, names);
     this.#reading.set(key, reading);
     try {
@@ -120,11 +122,13 @@ export class Credentials {
 
   async #read(cluster: EtcdCluster, names: readonly string[]): Promise<Known> {
     const { client, now, domain } = this.#options;
-    const { namespace = '', uid } = cluster.metadata;
+    const { namespace = '', uid, generation } = cluster.metadata;
     const found = await Promise.all(
       names.map(async (name) => [name, await client.get(secrets, { namespace, name })] as const),
     );
-    return { ...judge(cluster, new Map(found), { now: now(), domain }), uid, readAt: now() };
+    const judged = judge(cluster, new Map(found), { now: now(), domain });
+    const until = now() + (isUnsettled(judged.view) ? UNSETTLED_MS : SETTLED_MS);
+    return { ...judged, uid, generation, until: Math.min(until, renewalOf(judged.view) ?? until) };
   }
 }
 

@@ -6,7 +6,7 @@ import { API_VERSION } from '../api/names.ts';
 import type { Tls } from '../api/tls.ts';
 import type { Secret } from '../gen/kube.ts';
 import { systemChance } from '../pki/chance.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
+import { AUTHORITY_MS, createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
 import { type Judged, judge, secretNames } from './judge.ts';
 
 const DAY = 24 * 60 * 60_000;
@@ -141,6 +141,14 @@ describe('Secrets of the user', () => {
       ['server: - expired', 'operator: -', 'peer: -'],
     ],
     [
+      'members are left with one that ends: that is said as well',
+      async (held) => {
+        const soon = secret(await leaf({}, ca, NOW - 25 * DAY), ca.cert);
+        return { ...mounted({ ...held, server: soon }), server: secret(await leaf({}, next), next.cert) };
+      },
+      ['server: - authorityChanged expiresSoon', 'operator: -', 'peer: -'],
+    ],
+    [
       'a Secret that was deleted is reported, and members keep what they have',
       (held) => {
         const { server: _, ...rest } = mounted(held);
@@ -174,6 +182,13 @@ describe('Secrets of the user', () => {
     expect(base64(material?.cert ?? '')).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
     const wrong = { ...rest, op: secret(await leaf({ hosts: [] }, next)) };
     expect(judged(cluster(own, true), wrong).material).toEqual(material);
+  });
+
+  test('the end that is told is that of what members show', async () => {
+    const held = await all(mounted);
+    const ends = (h: Held) => judged(cluster(own, true), h).view.certificates.map(({ notAfter }) => notAfter);
+    const { server: _s, ...deleted } = held;
+    expect(ends(deleted)).toEqual(ends(held));
   });
 
   test('those of cert-manager are found where it puts them, once there is a cluster', async () => {
@@ -246,12 +261,40 @@ describe('an authority of the operator', () => {
     const { 'db-client-ca': _, ...without } = await all();
     expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - authorityLost');
     expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
+    expect(shown(judged(cluster(managed, true), {}))).toEqual([
+      'db-client-ca: - authorityLost', // all Secrets are gone at once, and members run
+      'db-peer-ca: - authorityLost',
+      'server: -',
+      'operator: -',
+      'application: -',
+      'peer: -',
+    ]);
     const late = shown(judged(cluster(managed, true), without, NOW + 25 * DAY));
     expect(late[2]).toBe('server: - expiresSoon');
   });
 
+  test('at its end it signs nothing more, which would end with it, and that is said', async () => {
+    const old = await createAuthority('old', NOW - AUTHORITY_MS + 10 * DAY, systemChance);
+    const last = secret(await leaf({}, old), old.cert, true);
+    const held = { ...(await all()), 'db-peer-ca': secret(old, undefined, true), 'db-peer-mounted': last };
+    const at = (days: number): readonly string[] => {
+      const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
+      return lines.filter((line) => line.includes('peer'));
+    };
+    expect(at(0)).toEqual(['db-peer-ca: -', 'peer: - expiresSoon']);
+    expect(at(9)).toEqual(['db-peer-ca: -', 'peer: - expiresSoon expiresSoon']);
+    expect(at(11)).toEqual(['db-peer-ca: - expired', 'peer: - expired expired']);
+  });
+
+  test('whose key is that of another counts as lost', async () => {
+    const held = { ...(await all()), 'db-peer-ca': secret({ cert: ca.cert, key: next.key }, undefined, true) };
+    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
+  });
+
   test('nor is one that somebody exchanged', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
+    const late = shown(judged(cluster(managed, true), held, NOW + 31 * DAY))[5];
+    expect(late).toBe('peer: - authorityChanged expired');
     expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: - authorityChanged');
     expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
   });

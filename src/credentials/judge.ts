@@ -1,10 +1,11 @@
 /** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
+import type { X509Certificate } from 'node:crypto';
 import { type CertificateNeed, certificatesOf, isMutual, namesOf } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { serverMountName } from '../api/names.ts';
 import { holding } from '../api/ownership.ts';
 import type { Secret } from '../gen/kube.ts';
-import { CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
+import { ages, CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 import { certificatesIn, leadsTo, privateKeyIn } from '../pki/pem.ts';
 import type { AuthorityView, CertificatesView, CertificateView } from './view.ts';
@@ -58,7 +59,7 @@ export function judge(cluster: EtcdCluster, secrets: Secrets, around: Surroundin
   const needs = certificatesOf(cluster);
   const world = { cluster, secrets, around };
   const authorities = [...new Set(needs.flatMap((n) => (n.from === 'operator' ? [n.authority] : [])))];
-  const judged = authorities.map((name) => authorityOf(world, name, needs));
+  const judged = authorities.map((name) => authorityOf(world, name));
   const certificates = needs.map((need) =>
     need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need),
   );
@@ -88,17 +89,23 @@ function ours(
 }
 
 /** A lost authority is not simply replaced: members that run would not trust anything that the next one signs. */
-function authorityOf(world: World, name: string, needs: readonly CertificateNeed[]): AuthorityView {
+function authorityOf(world: World, name: string): AuthorityView {
   const { secret, findings } = ours(world, name);
   if (findings.length > 0) return { secret: name, findings };
-  const inUse = needs.some((n) => n.from === 'operator' && n.authority === name && ours(world, n.secret).secret);
-  const readable = certificatesIn(textOf(secret, CERT)).length > 0 && privateKeyIn(textOf(secret, KEY)) !== undefined;
-  if (secret && readable) return { secret: name, findings: [] };
-  if (inUse && isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost', secret: name }] };
+  const certificate = leafIn(secret);
+  const key = privateKeyIn(textOf(secret, KEY));
+  if (certificate && key && certificate.checkPrivateKey(key)) {
+    const grave = ages(certificate, { secret: name, key: CERT }, world.around.now).filter(isGrave);
+    return { secret: name, findings: grave };
+  }
+  if (isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost', secret: name }] };
   return secret
     ? { secret: name, findings: [{ is: 'notPem', secret: name, key: KEY }] }
     : { secret: name, findings: [], todo: 'found' };
 }
+
+const leafIn = (secret: Secret | undefined): X509Certificate | undefined => certificatesIn(textOf(secret, CERT))[0];
+const endOf = (certificate: X509Certificate | undefined): number | undefined => certificate?.validToDate.getTime();
 
 function demandsOf({ cluster, around }: World, role: CertificateNeed['role'], trust?: Paper): Demands {
   const { members, clients } = namesOf(cluster, role, around.domain);
@@ -109,22 +116,28 @@ function demandsOf({ cluster, around }: World, role: CertificateNeed['role'], tr
 function issuedOf(world: World, need: Issued, authorities: readonly AuthorityView[]): CertificateView {
   const { secret, findings: foreign } = ours(world, need.secret);
   const authority = authorities.find((a) => a.secret === need.authority);
-  const stuck = [...foreign, ...(authority?.findings ?? [])].length > 0;
   const signer = world.secrets.get(need.authority);
   // Somebody has put another authority there.
   const replaced = secret && signer && textOf(secret, CA).trim() !== textOf(signer, CERT).trim();
-  if (replaced && isFormed(world.cluster)) {
-    const findings: readonly Finding[] = [{ is: 'authorityChanged', secret: need.authority }];
-    return { need, findings, usable: true };
-  }
+  const changed: readonly Finding[] =
+    replaced && isFormed(world.cluster) ? [{ is: 'authorityChanged', secret: need.authority }] : [];
+  const stuck = [...foreign, ...(authority?.findings ?? []), ...changed].length > 0;
   const seen = examine(paperOf(secret, need.secret), need.secret, demandsOf(world, need.role), world.around.now);
-  const wrong = seen.findings.filter(isGrave).length > 0 || replaced === true;
-  const due = world.around.now >= (seen.notAfter ?? 0) - need.renewBeforeMs;
-  const known = { need, usable: secret !== undefined && !wrong, ...(seen.notAfter && { notAfter: seen.notAfter }) };
+  const wrong = seen.findings.some(isGrave) || replaced === true;
+  // Nothing that is signed now would last longer than its authority.
+  const renewAt =
+    (seen.notAfter ?? 0) < (endOf(leafIn(signer)) ?? 0) ? (seen.notAfter ?? 0) - need.renewBeforeMs : undefined;
+  const known = {
+    need,
+    usable: secret !== undefined && (!wrong || changed.length > 0),
+    ...(seen.notAfter && { notAfter: seen.notAfter }),
+  };
   // What can be made good at once is not worth a word.
-  if (!stuck && (wrong || due)) return { ...known, findings: [], todo: 'issue' };
-  const said = seen.findings.filter(({ is }) => stuck || is !== 'expiresSoon'); // it will be renewed before that
-  return { ...known, findings: [...foreign, ...(secret ? said : [])] };
+  if (!stuck && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
+    return { ...known, findings: [], todo: 'issue' };
+  const renewed = !stuck && renewAt !== undefined;
+  const said = seen.findings.filter((f) => !(renewed && f.is === 'expiresSoon' && f.key === CERT)); // it will not come to that
+  return { ...known, findings: [...foreign, ...changed, ...(secret ? said : [])], ...(renewed && { renewAt }) };
 }
 
 function givenOf(world: World, need: Given): CertificateView {
@@ -135,18 +148,39 @@ function givenOf(world: World, need: Given): CertificateView {
   if (need.role === 'operator' && !trust)
     return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
   const seen = examine(paperOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
-  const known = { need, ...(seen.notAfter && { notAfter: seen.notAfter }) };
   const good = !seen.findings.some(isGrave);
-  if (need.mount === undefined) return { ...known, findings: seen.findings, usable: good };
+  if (need.mount === undefined)
+    return { need, findings: seen.findings, usable: good, ...(seen.notAfter && { notAfter: seen.notAfter }) };
   const { secret: copy, findings: foreign } = ours(world, need.mount);
-  const usable = foreign.length === 0 && (copy !== undefined || good);
+  const running = isFormed(world.cluster) ? copy : undefined;
+  const notAfter = endOf(leafIn(running)) ?? seen.notAfter; // of what members show
+  const known = {
+    need,
+    usable: foreign.length === 0 && (copy !== undefined || good),
+    ...(notAfter !== undefined && { notAfter }),
+  };
   const findings = [...seen.findings, ...foreign];
-  if (!good || foreign.length > 0 || !source) return { ...known, findings, usable };
-  if (!copy || !isFormed(world.cluster)) {
-    const same = copy && [CERT, KEY, CA].every((key) => textOf(copy, key) === textOf(source, key));
-    return { ...known, findings, usable, ...(!same && { todo: 'copy' }) };
+  if (!good || foreign.length > 0 || !source)
+    return { ...known, findings: [...findings, ...ageOfCopy(world, need.mount, source, running)] };
+  if (running) {
+    const { todo, changed } = ofRunning(need.secret, source, running);
+    const old = todo ? [] : ageOfCopy(world, need.mount, source, running);
+    return { ...known, findings: [...findings, ...changed, ...old], ...(todo && { todo }) };
   }
-  return { ...known, usable, ...ofRunning(need.secret, source, copy, findings) };
+  const same = copy && [CERT, KEY, CA].every((key) => textOf(copy, key) === textOf(source, key));
+  return { ...known, findings, ...(!same && { todo: 'copy' }) };
+}
+
+/** Members that were not given what is there now may be left with something that ends. */
+function ageOfCopy(
+  { around }: World,
+  mount: string,
+  source: Secret | undefined,
+  copy: Secret | undefined,
+): readonly Finding[] {
+  const leaf = leafIn(copy);
+  if (!leaf || textOf(source, CERT) === textOf(copy, CERT)) return [];
+  return ages(leaf, { secret: mount, key: CERT }, around.now);
 }
 
 /** Members that run have read ca.crt when they started: only a certificate that it vouches for may be given to them. */
@@ -154,14 +188,13 @@ function ofRunning(
   name: string,
   source: Secret,
   copy: Secret,
-  findings: readonly Finding[],
-): Pick<CertificateView, 'findings' | 'todo'> {
+): { readonly changed: readonly Finding[]; readonly todo?: 'copyLeaf' } {
   const sameTrust = textOf(source, CA).trim() === textOf(copy, CA).trim();
   const sameLeaf = textOf(source, CERT) === textOf(copy, CERT) && textOf(source, KEY) === textOf(copy, KEY);
   const [leaf, ...others] = certificatesIn(textOf(source, CERT));
   const vouched = leaf !== undefined && leadsTo(leaf, others, certificatesIn(textOf(copy, CA))) !== undefined;
   const changed: readonly Finding[] = sameTrust && vouched ? [] : [{ is: 'authorityChanged', secret: name }];
-  return { findings: [...findings, ...changed], ...(!sameLeaf && vouched && { todo: 'copyLeaf' }) };
+  return { changed, ...(!sameLeaf && vouched && { todo: 'copyLeaf' }) };
 }
 
 /** What members mount, or would. */

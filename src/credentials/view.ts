@@ -23,8 +23,10 @@ export interface CertificateView {
   readonly need: CertificateNeed;
   readonly findings: readonly Finding[];
   readonly todo?: Exclude<Todo, 'found'>;
-  /** Milliseconds since 1970, of what can be read. */
+  /** When what members show, or will show, stops being valid: in milliseconds since 1970, of what can be read. */
   readonly notAfter?: number;
+  /** When its successor is issued, in milliseconds since 1970. */
+  readonly renewAt?: number;
   /** Members can mount it, or have it mounted. */
   readonly usable: boolean;
 }
@@ -41,5 +43,11 @@ export const UNSETTLED_MS = 10_000;
 export const isUnsettled = ({ authorities, certificates, behind = [] }: CertificatesView): boolean =>
   behind.length > 0 ||
   [...authorities, ...certificates].some(({ findings, todo }) => todo !== undefined || findings.some(isGrave));
+
+/** The earliest time at which a certificate is to be renewed. */
+export const renewalOf = ({ certificates }: CertificatesView): number | undefined => {
+  const times = certificates.flatMap(({ renewAt }) => renewAt ?? []);
+  return times.length === 0 ? undefined : Math.min(...times);
+};
 
 export const NO_CERTIFICATES: CertificatesView = { authorities: [], certificates: [] };

@@ -15,6 +15,15 @@ const examine = faults('src/pki/examine.ts', [
   ['a certificate of tomorrow', 'if (now < from)', 'if (now < 0)'],
 ]);
 
+const pem = faults('src/pki/pem.ts', [
+  [
+    'a circle of certificates that is gone around for ever',
+    'if (++signatures > MOST_SIGNATURES) return undefined;',
+    '',
+  ],
+  ['a signature that nobody checks', 'if (!last.verify(issuer.publicKey)) continue;', ''],
+]);
+
 const judge = faults('src/credentials/judge.ts', [
   [
     "somebody else's Secret that is overwritten",
@@ -23,16 +32,27 @@ const judge = faults('src/credentials/judge.ts', [
   ],
   [
     'a lost authority that is replaced under running members',
-    'if (inUse && isFormed(world.cluster)) return',
-    'if (!inUse) return',
+    "if (isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost'",
+    "if (secret && isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost'",
+  ],
+  [
+    'an authority with the key of another',
+    'certificate && key && certificate.checkPrivateKey(key)',
+    'certificate && key',
   ],
   [
     'an exchanged authority that signs for running members',
-    'if (replaced && isFormed(world.cluster)) {',
-    'if (!replaced && !secret) {',
+    'replaced && isFormed(world.cluster) ? [',
+    'replaced && !isFormed(world.cluster) ? [',
   ],
-  ['certificates that are not renewed', 'if (!stuck && (wrong || due))', 'if (!stuck && wrong)'],
-  ['a damaged certificate that is left', 'if (!stuck && (wrong || due))', 'if (!stuck && due)'],
+  ['certificates that are not renewed', 'world.around.now >= renewAt', 'world.around.now < 0'],
+  ['a damaged certificate that is left', '(wrong || (renewAt', '(stuck || (renewAt'],
+  [
+    'certificates that are signed all the time by an authority that ends',
+    '(seen.notAfter ?? 0) < (endOf(leafIn(signer)) ?? 0)',
+    '(seen.notAfter ?? 0) <= (endOf(leafIn(signer)) ?? 0)',
+  ],
+  ['an end that is told of what members do not show', 'endOf(leafIn(running)) ?? seen.notAfter', 'seen.notAfter'],
   [
     'a bad Secret that reaches members',
     'if (!good || foreign.length > 0 || !source)',
@@ -64,9 +84,10 @@ const rules = faults('src/cluster/certificates.ts', [
     'const grave = graveOf(o);',
   ],
   ['a wrong certificate that is called good', "grave.length > 0 ? 'False' : 'True'", "'True'"],
+  ['a Secret that is put right and not looked at', 'if (isUnsettled(o.certificates)) return UNSETTLED_MS;', ''],
   [
-    'a Secret that is put right and not looked at',
-    'isUnsettled(o.certificates) ? UNSETTLED_MS : undefined',
+    'a renewal that nobody wakes up for',
+    'renewal === undefined ? undefined : Math.max(0, renewal - o.now)',
     'undefined',
   ],
 ]);
@@ -97,17 +118,17 @@ const order = faults('src/cluster/rules/certificates.ts', [
 ]);
 
 const paperwork = faults('src/cluster/paperwork.ts', [
+  ['a Secret that nobody has looked at', 'if (todo(held) !== call.name) throw', 'if (call.target === "") throw'],
   [
-    'a Secret of somebody else that is overwritten',
-    "if (held.is === 'foreign') throw",
-    "if (held.is === 'absent') throw",
+    'a Secret that is written again and again',
+    '[call.target, after]])) !== undefined)',
+    '[call.target, after]])) === null)',
   ],
   [
     'trust that is taken from running members',
     "call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA]",
     '[CERT, KEY, CA]',
   ],
-  ['a Secret that was emptied meanwhile', 'if (empty !== undefined) throw', 'if (empty === KEY) throw'],
   ['a Secret of a cluster that was made anew', ' || cluster.metadata.uid !== call.cluster.uid', ''],
   [
     'the words of a library about a key',
@@ -118,11 +139,14 @@ const paperwork = faults('src/cluster/paperwork.ts', [
 
 const credentials = faults('src/credentials/credentials.ts', [
   ['what belonged to a predecessor', 'known?.uid === uid && ', ''],
-  ['Secrets that are read in every pass', '< keptMs) return known;', '< 0) return known;'],
+  ['an edit with which nobody looks at Secrets', ' && known?.generation === generation', ''],
+  ['Secrets that are read in every pass', '< known.until) return known;', '< 0) return known;'],
+  ['a renewal that waits for the next look', 'Math.min(until, renewalOf(judged.view) ?? until)', 'until'],
 ]);
 
 export const certificates: readonly Mutant[] = [
   ...examine,
+  ...pem,
   ...judge,
   ...shown,
   ...rules,

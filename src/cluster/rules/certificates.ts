@@ -1,4 +1,5 @@
 /** Rules about certificates: made, copied to where members mount them, and good before anything is started on them. */
+import { writtenFor } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { Answer, Step } from '../../runtime/plan.ts';
 import { certificatesMissing } from '../certificates.ts';
@@ -24,9 +25,7 @@ export function writeCertificates(o: Observed): Answered {
   const { authorities, certificates } = o.certificates;
   const due = [
     ...authorities.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
-    ...certificates.flatMap(({ need, todo }) =>
-      todo ? [{ todo, secret: need.from === 'user' ? (need.mount ?? '') : need.secret }] : [],
-    ),
+    ...certificates.flatMap(({ need, todo }) => (todo ? [{ todo, secret: writtenFor(need) ?? '' }] : [])),
   ];
   if (due.length === 0) return undefined;
   const steps = due.map(({ todo, secret }): Step => {
