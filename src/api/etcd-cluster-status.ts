@@ -78,6 +78,18 @@ export const EtcdClusterStatusSchema = Type.Object({
     Type.String({ description: 'The initial cluster token of every member, recorded once.' }),
   ),
   authEnabled: Type.Optional(Type.Boolean({ description: 'Authentication was turned on, recorded once.' })),
+  trust: Type.Optional(
+    Type.Object(
+      {
+        client: Type.Optional(Type.String({ description: 'On the client port.' })),
+        peer: Type.Optional(Type.String({ description: 'Among each other.' })),
+      },
+      {
+        description:
+          'Digests of the authorities that members trust, recorded once: nothing that others have signed is given to them.',
+      },
+    ),
+  ),
   membersNamed: Type.Optional(
     Type.Integer({
       format: 'int64',

@@ -37,6 +37,15 @@ const saidBy = (o: Observed, type: string) => {
   return said && [said.status, said.reason, said.message];
 };
 
+test('whom the first member trusts is recorded together with the id of the cluster', () => {
+  const seed = world([up], { spec: { tls: own } });
+  const { clusterID: _id, ...unformed } = seed.cluster.status ?? {};
+  const cluster = { ...seed.cluster, status: unformed };
+  const found = decide({ ...seed, cluster, certificates: view({ trust: 'abc' }) });
+  expect([found.rule, found.latch?.trust]).toEqual(['discover', { peer: 'abc' }]);
+  expect(decide({ ...seed, cluster }).latch).not.toHaveProperty('trust');
+});
+
 describe('before there is a cluster', () => {
   test('nothing is begun on a Secret that is wrong, and it is looked at again soon', () => {
     const o = fresh(wrong());

@@ -1,5 +1,7 @@
 /** What is said about the certificates of a cluster. */
+import type { CertificateRole } from '../api/certificates.ts';
 import type { Verdict } from '../api/conditions.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
@@ -25,6 +27,14 @@ export function certificatesMissing(o: Observed): string | undefined {
 /** Whether a new member would find what it is to mount; otherwise its Pod would wait, and etcd with it. */
 export const canMount = ({ certificates: { certificates } }: Observed): boolean =>
   certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer'));
+
+/** Whom the first member trusts: no Secret may tell the others anything else. */
+export function trustNow({ certificates: { certificates } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
+  const of = (role: CertificateRole) => certificates.find(({ need }) => need.role === role)?.trust;
+  const [client, peer] = [of('server'), of('peer')];
+  if (client === undefined && peer === undefined) return {};
+  return { trust: { ...(client !== undefined && { client }), ...(peer !== undefined && { peer }) } };
+}
 
 /** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
 export function certificatesWake(o: Observed): number | undefined {

@@ -8,6 +8,7 @@ import type { Secret } from '../gen/kube.ts';
 import { systemChance } from '../pki/chance.ts';
 import { AUTHORITY_MS, createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
 import { type Judged, judge, secretNames } from './judge.ts';
+import { digestOf } from './trust.ts';
 
 const DAY = 24 * 60 * 60_000;
 const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
@@ -48,6 +49,8 @@ function secret({ cert, key }: KeyPair, trust?: string, ofCluster = false): Secr
     data: Object.fromEntries(Object.entries(data).map(([name, text]) => [name, base64(text)])),
   };
 }
+
+const recorded = () => ({ client: digestOf(ca.cert) ?? '', peer: digestOf(ca.cert) ?? '' });
 
 type Held = Readonly<Record<string, Secret>>;
 const cluster = (tls: Tls, formed = false): EtcdCluster =>
@@ -175,6 +178,40 @@ describe('Secrets of the user', () => {
     expect(shown(judged(cluster(own, true), await all(change)))).toEqual(expected);
   });
 
+  test.each<[string, (held: Held) => Held | Promise<Held>, string]>([
+    [
+      'its copy is gone: it is made again',
+      (held) => ({ ...held, 'db-peer-mounted': undefined as unknown as Secret }),
+      'peer: copy',
+    ],
+    [
+      'its copy is gone, and its authority is another: members that run would not trust it',
+      async (held) => ({
+        ...held,
+        peer: secret(await leaf({}, next), next.cert),
+        'db-peer-mounted': undefined as unknown as Secret,
+      }),
+      'peer: - authorityChanged',
+    ],
+    [
+      'somebody has changed whom its copy trusts: it is made again',
+      async (held) => ({ ...held, 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) }),
+      'peer: copy',
+    ],
+    [
+      'the same authorities in other words are the same',
+      async (held) => ({ ...held, peer: secret(await leaf(), `# ours\n${ca.cert}\n${ca.cert}`) }),
+      'peer: copyLeaf',
+    ],
+  ])('whom members trust was recorded: %s', async (_, change, expected) => {
+    const of = aCluster({ spec: { tls: own }, status: { ...FORMED, trust: recorded() } });
+    const held = await change(await all(mounted));
+    expect(shown(judged(of, held))[2]).toBe(expected);
+    const { usable } = judged(of, held).view.certificates[2] ?? {};
+    expect(usable).toBe(!expected.includes('authorityChanged'));
+    expect(judged(of, held).material?.ca).toBe(ca.cert);
+  });
+
   test('deleted Secrets do not take the connection away: the operator shows what members show', async () => {
     const { server: _s, op: _o, ...rest } = await all(mounted);
     const { material } = judged(cluster(own, true), rest);
@@ -297,6 +334,27 @@ describe('an authority of the operator', () => {
     expect(late).toBe('peer: - authorityChanged expired');
     expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: - authorityChanged');
     expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
+  });
+
+  test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
+    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
+    const held = { 'db-client-ca': secret(ca, undefined, true), 'db-peer-ca': secret(next, undefined, true) };
+    expect(shown(judged(of, held))).toEqual([
+      'db-client-ca: -',
+      'db-peer-ca: -',
+      'server: issue',
+      'operator: issue',
+      'application: issue',
+      'peer: - authorityChanged',
+    ]);
+    const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
+    expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
+    expect(judged(of, await all()).view.certificates.map(({ trust }) => trust)).toEqual([
+      recorded().client,
+      undefined,
+      undefined,
+      recorded().peer,
+    ]);
   });
 
   test('a Secret of somebody else is never used and never changed', async () => {

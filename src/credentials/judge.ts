@@ -8,6 +8,7 @@ import type { Secret } from '../gen/kube.ts';
 import { ages, CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 import { certificatesIn, leadsTo, privateKeyIn } from '../pki/pem.ts';
+import { digestOf, isTrusted, recordedTrust } from './trust.ts';
 import type { AuthorityView, CertificatesView, CertificateView } from './view.ts';
 
 export interface Material {
@@ -117,13 +118,16 @@ function issuedOf(world: World, need: Issued, authorities: readonly AuthorityVie
   const { secret, findings: foreign } = ours(world, need.secret);
   const authority = authorities.find((a) => a.secret === need.authority);
   const signer = world.secrets.get(need.authority);
+  const other = secret !== undefined && signer !== undefined && digestIn(secret, CA) !== digestIn(signer, CERT);
   // Somebody has put another authority there.
-  const replaced = secret && signer && textOf(secret, CA).trim() !== textOf(signer, CERT).trim();
+  const exchanged = recordedTrust(world.cluster, need.role)
+    ? signer && !isTrusted(world.cluster, need.role, textOf(signer, CERT))
+    : other;
   const changed: readonly Finding[] =
-    replaced && isFormed(world.cluster) ? [{ is: 'authorityChanged', secret: need.authority }] : [];
+    exchanged && isFormed(world.cluster) ? [{ is: 'authorityChanged', secret: need.authority }] : [];
   const stuck = [...foreign, ...(authority?.findings ?? []), ...changed].length > 0;
   const seen = examine(paperOf(secret, need.secret), need.secret, demandsOf(world, need.role), world.around.now);
-  const wrong = seen.findings.some(isGrave) || replaced === true;
+  const wrong = seen.findings.some(isGrave) || other;
   // Nothing that is signed now would last longer than its authority.
   const renewAt =
     (seen.notAfter ?? 0) < (endOf(leafIn(signer)) ?? 0) ? (seen.notAfter ?? 0) - need.renewBeforeMs : undefined;
@@ -131,6 +135,7 @@ function issuedOf(world: World, need: Issued, authorities: readonly AuthorityVie
     need,
     usable: secret !== undefined && (!wrong || changed.length > 0),
     ...(seen.notAfter && { notAfter: seen.notAfter }),
+    ...mountedTrust(need, secret),
   };
   // What can be made good at once is not worth a word.
   if (!stuck && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
@@ -152,23 +157,34 @@ function givenOf(world: World, need: Given): CertificateView {
   if (need.mount === undefined)
     return { need, findings: seen.findings, usable: good, ...(seen.notAfter && { notAfter: seen.notAfter }) };
   const { secret: copy, findings: foreign } = ours(world, need.mount);
+  const trusted = (by: Secret): boolean => isTrusted(world.cluster, need.role, textOf(by, CA));
   const running = isFormed(world.cluster) ? copy : undefined;
+  const intact = running && trusted(running) ? running : undefined; // or somebody has been at it
   const notAfter = endOf(leafIn(running)) ?? seen.notAfter; // of what members show
-  const known = {
-    need,
-    usable: foreign.length === 0 && (copy !== undefined || good),
-    ...(notAfter !== undefined && { notAfter }),
-  };
+  const known = { need, ...(notAfter !== undefined && { notAfter }), ...mountedTrust(need, copy) };
   const findings = [...seen.findings, ...foreign];
+  const usable = foreign.length === 0 && (copy !== undefined || good);
   if (!good || foreign.length > 0 || !source)
-    return { ...known, findings: [...findings, ...ageOfCopy(world, need.mount, source, running)] };
-  if (running) {
-    const { todo, changed } = ofRunning(need.secret, source, running);
-    const old = todo ? [] : ageOfCopy(world, need.mount, source, running);
-    return { ...known, findings: [...findings, ...changed, ...old], ...(todo && { todo }) };
+    return { ...known, usable, findings: [...findings, ...ageOfCopy(world, need.mount, source, running)] };
+  if (intact) {
+    const { todo, changed } = ofRunning(need.secret, source, intact);
+    const old = todo ? [] : ageOfCopy(world, need.mount, source, intact);
+    return { ...known, usable, findings: [...findings, ...changed, ...old], ...(todo && { todo }) };
+  }
+  if (isFormed(world.cluster) && !trusted(source)) {
+    const changed: Finding = { is: 'authorityChanged', secret: need.secret };
+    return { ...known, usable: false, findings: [...findings, changed] };
   }
   const same = copy && [CERT, KEY, CA].every((key) => textOf(copy, key) === textOf(source, key));
-  return { ...known, findings, ...(!same && { todo: 'copy' }) };
+  return { ...known, usable, findings, ...(!same && { todo: 'copy' }) };
+}
+
+const digestIn = (secret: Secret | undefined, key: string): string | undefined => digestOf(textOf(secret, key));
+
+/** Whom members trust that start on it. */
+function mountedTrust({ role }: CertificateNeed, mounted: Secret | undefined): Pick<CertificateView, 'trust'> {
+  const trust = role === 'server' || role === 'peer' ? digestIn(mounted, CA) : undefined;
+  return trust === undefined ? {} : { trust };
 }
 
 /** Members that were not given what is there now may be left with something that ends. */
@@ -189,7 +205,7 @@ function ofRunning(
   source: Secret,
   copy: Secret,
 ): { readonly changed: readonly Finding[]; readonly todo?: 'copyLeaf' } {
-  const sameTrust = textOf(source, CA).trim() === textOf(copy, CA).trim();
+  const sameTrust = digestIn(source, CA) === digestIn(copy, CA);
   const sameLeaf = textOf(source, CERT) === textOf(copy, CERT) && textOf(source, KEY) === textOf(copy, KEY);
   const [leaf, ...others] = certificatesIn(textOf(source, CERT));
   const vouched = leaf !== undefined && leadsTo(leaf, others, certificatesIn(textOf(copy, CA))) !== undefined;
@@ -203,7 +219,9 @@ function trustOf(world: World): Paper | undefined {
   if (!server) return undefined;
   const mount = mountOf(world);
   const copy = isFormed(world.cluster) ? ours(world, mount).secret : undefined;
-  return copy ? paperOf(copy, mount) : paperOf(world.secrets.get(server.secret), server.secret);
+  return copy && isTrusted(world.cluster, 'server', textOf(copy, CA))
+    ? paperOf(copy, mount)
+    : paperOf(world.secrets.get(server.secret), server.secret);
 }
 
 /**

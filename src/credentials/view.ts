@@ -27,6 +27,8 @@ export interface CertificateView {
   readonly notAfter?: number;
   /** When its successor is issued, in milliseconds since 1970. */
   readonly renewAt?: number;
+  /** Digest of the authorities that a member trusts which starts on it. */
+  readonly trust?: string;
   /** Members can mount it, or have it mounted. */
   readonly usable: boolean;
 }

@@ -6,7 +6,7 @@ import { type TlsMaterial, tlsOptions } from './transport.ts';
 export function shownBy(endpoint: string, tls: TlsMaterial, timeoutMs: number): Promise<string | undefined> {
   const { hostname, port } = new URL(endpoint);
   const host = hostname.replace(/^\[|\]$/g, '');
-  return new Promise((resolve) => {
+  return new Promise<string | undefined>((resolve) => {
     const socket = connect({ host, port: Number(port), ...tlsOptions({ endpoint, tls }) });
     const end = (shown?: string): void => {
       clearTimeout(timer);
@@ -17,5 +17,5 @@ export function shownBy(endpoint: string, tls: TlsMaterial, timeoutMs: number): 
     socket.once('secureConnect', () => end(socket.getPeerX509Certificate()?.fingerprint256));
     socket.once('error', () => end());
     socket.once('close', () => end());
-  });
+  }).catch(() => undefined); // a key that does not belong to its certificate
 }

@@ -42,9 +42,15 @@ const judge = faults('src/credentials/judge.ts', [
   ],
   [
     'an exchanged authority that signs for running members',
-    'replaced && isFormed(world.cluster) ? [',
-    'replaced && !isFormed(world.cluster) ? [',
+    'exchanged && isFormed(world.cluster) ? [',
+    'exchanged && !isFormed(world.cluster) ? [',
   ],
+  [
+    'a lost Secret that comes back with another authority',
+    'if (isFormed(world.cluster) && !trusted(source)) {',
+    'if (!isFormed(world.cluster) && !trusted(source)) {',
+  ],
+  ['whom members trust, as somebody has put it', 'running && trusted(running) ? running', 'running ? running'],
   ['certificates that are not renewed', 'world.around.now >= renewAt', 'world.around.now < 0'],
   ['a damaged certificate that is left', '(wrong || (renewAt', '(stuck || (renewAt'],
   [
@@ -90,6 +96,10 @@ const rules = faults('src/cluster/certificates.ts', [
     'renewal === undefined ? undefined : Math.max(0, renewal - o.now)',
     'undefined',
   ],
+]);
+
+const trust = faults('src/cluster/rules/bootstrap.ts', [
+  ['members whose trust nobody knows', ', ...trustNow(o) }', ' }'],
 ]);
 
 const shown = faults('src/credentials/shown.ts', [
@@ -149,6 +159,7 @@ export const certificates: readonly Mutant[] = [
   ...pem,
   ...judge,
   ...shown,
+  ...trust,
   ...rules,
   ...growth,
   ...order,

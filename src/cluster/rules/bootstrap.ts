@@ -7,6 +7,7 @@ import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { unapplied } from '../asked.ts';
 import { seedMember } from '../build.ts';
+import { trustNow } from '../certificates.ts';
 import {
   createdAt,
   evidence,
@@ -106,7 +107,7 @@ export function discover(o: Observed): Answered {
   }
   return {
     why: `etcd cluster ${o.etcd.clusterID} answers`,
-    latch: { clusterID: o.etcd.clusterID },
+    latch: { clusterID: o.etcd.clusterID, ...trustNow(o) },
     steps: [
       {
         do: 'patch',
