@@ -50,6 +50,7 @@ export interface AnObject {
     readonly clusterID?: string;
     readonly readyMembers?: number;
     readonly memberID?: string;
+    readonly podIP?: string;
     readonly containerStatuses?: readonly { readonly restartCount: number }[];
   };
 }
@@ -100,9 +101,20 @@ export class Tenant {
     const pods = await this.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
     const pod = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (!pod) throw new Error(`${name} has no Pod`);
-    const endpoint = `--endpoints=http://${name}-client.${this.namespace}.svc:2379`;
-    return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...args)).trim();
+    const files = clientFiles(pod);
+    const scheme = files.length > 0 ? 'https' : 'http';
+    const endpoint = `--endpoints=${scheme}://${name}-client.${this.namespace}.svc:2379`;
+    return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...files, ...args)).trim();
   }
+}
+
+/** Where clients are served with TLS: what its members have mounted is good for a client as well. */
+function clientFiles({ spec }: AnObject): readonly string[] {
+  const volumes = (spec['volumes'] ?? []) as readonly { readonly name: string }[];
+  const folder = '/etc/etcd/tls/client';
+  return volumes.some(({ name }) => name === 'tls-client')
+    ? [`--cacert=${folder}/ca.crt`, `--cert=${folder}/tls.crt`, `--key=${folder}/tls.key`]
+    : [];
 }
 
 /** A fresh namespace where only Pods of the restricted level are admitted; it goes with the test. */

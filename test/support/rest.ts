@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { hexId, MANAGER } from '../../src/api/names.ts';
 import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 
-const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb'];
+const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb', 'secrets'];
 
 /** The figures beside the conditions may follow two seconds after them. */
 const FIGURES_MS = 3_000;

@@ -1,5 +1,6 @@
 /** A cluster with a client that keeps writing, from its first write to the last look at what it left. */
 import { expect } from 'vitest';
+import type { Access } from '../../src/etcd/client.ts';
 import { type AnObject, KIND, type Tenant } from './journey.ts';
 import { atRest, settled } from './rest.ts';
 import { aWriter, type Writer } from './writer.ts';
@@ -26,9 +27,9 @@ export async function aServingCluster(
 }
 
 /** The same for a cluster that there is already. */
-export async function serving(tenant: Tenant, name: string): Promise<Serving> {
+export async function serving(tenant: Tenant, name: string, access?: Access): Promise<Serving> {
   const cluster = await tenant.get(KIND, name);
-  const writer = await aWriter(tenant, name);
+  const writer = await aWriter(tenant, name, access);
   const endsWell = async (voters: number, quietMs?: number): Promise<AnObject> => {
     await settled(tenant, name);
     const { lost, acknowledged, longestGapMs } = await writer.end();

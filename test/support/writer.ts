@@ -1,7 +1,7 @@
 /** A client that writes all the time, through the cluster's Service, and knows what was acknowledged. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { EtcdClient } from '../../src/etcd/client.ts';
+import { type Access, type Ask, EtcdClient } from '../../src/etcd/client.ts';
 import { becomes, type Tenant } from './journey.ts';
 
 const PREFIX = 'seq/';
@@ -9,6 +9,8 @@ const keyOf = (number: number): string => PREFIX + String(number).padStart(8, '0
 const PAUSE_MS = 50;
 /** Shorter than a TCP connection takes to give up on a machine that is gone. */
 const TIMEOUT_MS = 3_000;
+/** With certificates, so many writes go over one connection: each new one is a handshake with what is there then. */
+const WRITES_PER_HANDSHAKE = 5;
 
 export interface Written {
   readonly acknowledged: number;
@@ -20,6 +22,7 @@ export interface Written {
 
 export class Writer {
   readonly #endpoint: string;
+  readonly #access: Access | undefined;
   /** The revision of each acknowledged write. */
   readonly #revisions: bigint[] = [];
   readonly #broken: string[] = [];
@@ -27,9 +30,11 @@ export class Writer {
   readonly #stopped = new AbortController();
   #lastAck = performance.now();
   #longestGapMs = 0;
+  #mostRetries = 0;
 
-  constructor(endpoint: string) {
+  constructor(endpoint: string, access?: Access) {
     this.#endpoint = endpoint;
+    this.#access = access;
     this.#ended = this.#run();
   }
 
@@ -46,14 +51,23 @@ export class Writer {
     await becomes('a write to be acknowledged', serves, PAUSE_MS);
   }
 
+  /** How often a write had to be tried again, at most, since this was last asked. */
+  mostRetries(): number {
+    const most = this.#mostRetries;
+    this.#mostRetries = 0;
+    return most;
+  }
+
   async #run(): Promise<void> {
     let etcd = new EtcdClient(() => performance.now());
-    for (let number = 0; !this.#stopped.signal.aborted; ) {
+    for (let number = 0, tries = 0; !this.#stopped.signal.aborted; ) {
       const answer = await etcd.put(this.#ask(), keyOf(number), String(number));
       if (answer.ok) {
         this.#acknowledge(answer.value);
         number++;
-      } else {
+        tries = 0;
+      } else this.#mostRetries = Math.max(this.#mostRetries, ++tries);
+      if (!answer.ok || (this.#access && number % WRITES_PER_HANDSHAKE === 0)) {
         etcd.close(); // a new connection may reach another member
         etcd = new EtcdClient(() => performance.now());
       }
@@ -72,7 +86,11 @@ export class Writer {
     this.#lastAck = now;
   }
 
-  readonly #ask = (): { endpoint: string; timeoutMs: number } => ({ endpoint: this.#endpoint, timeoutMs: TIMEOUT_MS });
+  readonly #ask = (): Ask => ({
+    endpoint: this.#endpoint,
+    timeoutMs: TIMEOUT_MS,
+    ...(this.#access && { access: this.#access }),
+  });
 
   async stop(): Promise<void> {
     this.#stopped.abort();
@@ -110,10 +128,13 @@ export class Writer {
   }
 }
 
+/** The address of a cluster's Service, which this machine reaches. */
+export const serviceIp = (tenant: Tenant, name: string): Promise<string> =>
+  tenant.kubectl('get', 'service', `${name}-client`, '-o', 'jsonpath={.spec.clusterIP}');
+
 /** Begins to write, and returns when the first write is acknowledged. */
-export async function aWriter(tenant: Tenant, name: string): Promise<Writer> {
-  const ip = await tenant.kubectl('get', 'service', `${name}-client`, '-o', 'jsonpath={.spec.clusterIP}');
-  const writer = new Writer(`http://${ip}:2379`);
+export async function aWriter(tenant: Tenant, name: string, access?: Access): Promise<Writer> {
+  const writer = new Writer(`${access ? 'https' : 'http'}://${await serviceIp(tenant, name)}:2379`, access);
   onTestFinished(() => writer.stop());
   await writer.served();
   return writer;

@@ -1,0 +1,256 @@
+/** Encrypted clusters: with Secrets of the user and with certificates of the operator, while a client with a certificate writes. */
+import { describe, expect, test } from 'vitest';
+import {
+  accessWith,
+  certificatesAre,
+  type Mounted,
+  managed,
+  mountedNow,
+  nudge,
+  nudgeKubelets,
+  type OwnSecrets,
+  onlyLetsIn,
+  ownSecrets,
+  type Source,
+  secretText,
+  shownByMembers,
+  type Text,
+} from '../support/encrypted.ts';
+import { aTenant, becomes, conditionOf, MEMBER_KIND, type Tenant } from '../support/journey.ts';
+import { eventually } from '../support/processes.ts';
+import { settled } from '../support/rest.ts';
+import { IN_MEMORY, type Serving, serving } from '../support/serving.ts';
+
+const DAY = 24 * 60 * 60_000;
+
+/** A cluster of three that serves a client with a certificate. */
+async function threeServing(tenant: Tenant, name: string, source: Source): Promise<Serving> {
+  await tenant.create(name, { replicas: 3, tls: source.tls, ...IN_MEMORY });
+  await source.give();
+  await settled(tenant, name);
+  await certificatesAre(tenant, name, 'True', 'Valid');
+  return serving(tenant, name, accessWith('writer', await source.client()));
+}
+
+/** One is deleted by its user, and another takes its place. */
+async function replaceOne(tenant: Tenant): Promise<void> {
+  const [victim] = await tenant.list(MEMBER_KIND);
+  const gone = victim?.metadata.name ?? '';
+  await tenant.kubectl('annotate', MEMBER_KIND, gone, 'etcd-operator.cozystack.io/allow-deletion=true');
+  await tenant.kubectl('delete', MEMBER_KIND, gone, '--wait=false');
+  await becomes(`${gone} to be replaced`, async () => {
+    const names = (await tenant.list(MEMBER_KIND)).map(({ metadata }) => metadata.name);
+    expect(names).toHaveLength(3);
+    expect(names).not.toContain(gone);
+  });
+}
+
+/** All members show other certificates than before, none was restarted, and no write failed twice. */
+async function isRenewed(
+  tenant: Tenant,
+  name: string,
+  source: Source,
+  { writer }: Serving,
+  renew: () => Promise<void>,
+): Promise<void> {
+  const client = await source.client();
+  const [before, running] = [await mountedNow(tenant, name), await shownByMembers(tenant, name, client)];
+  expect(running).toEqual(running.map(({ pod }) => ({ pod, ...before })));
+  writer.mostRetries();
+  await renew();
+  await becomes('every member to show the new certificates', async () => {
+    const after = await mountedNow(tenant, name);
+    expect([after.client === before.client, after.peer === before.peer]).toEqual([false, false]);
+    expect(await shownByMembers(tenant, name, client)).toEqual(running.map(({ pod }) => ({ pod, ...after })));
+  });
+  await certificatesAre(tenant, name, 'True', 'Valid');
+  await writer.served();
+  expect(writer.mostRetries()).toBeLessThanOrEqual(1);
+}
+
+/** Other certificates are where members mount them; Secrets are looked at every five minutes. */
+const areMounted = (tenant: Tenant, name: string, before: Mounted): Promise<true> =>
+  eventually(
+    'other certificates to be mounted',
+    async () => {
+      const { client, peer } = await mountedNow(tenant, name);
+      return (client !== before.client && peer !== before.peer) || undefined;
+    },
+    { timeoutMs: 400_000, everyMs: 500 },
+  );
+
+const atOnce = async (tenant: Tenant, name: string, source: Source): Promise<void> => {
+  const before = await mountedNow(tenant, name);
+  await source.renew();
+  await nudge(tenant, name);
+  await areMounted(tenant, name, before);
+  await nudgeKubelets(tenant, name);
+};
+
+/** A Secret that is wrong is named, nothing else happens, and all is well as soon as it is right again. */
+async function doesNotMind(
+  tenant: Tenant,
+  name: string,
+  source: Source,
+  { writer }: Serving,
+  wrong: {
+    readonly make: () => Promise<unknown>;
+    readonly reason: string;
+    readonly says: string;
+    readonly putRight: () => Promise<unknown>;
+  },
+): Promise<void> {
+  const client = await source.client();
+  const before = await shownByMembers(tenant, name, client);
+  writer.mostRetries();
+  await wrong.make();
+  await nudge(tenant, name);
+  expect(await certificatesAre(tenant, name, 'False', wrong.reason)).toContain(wrong.says);
+  await nudgeKubelets(tenant, name);
+  await writer.served();
+  expect(conditionOf(await settled(tenant, name), 'Available')).toMatchObject({ status: 'True' });
+  expect(await shownByMembers(tenant, name, client)).toEqual(before);
+  await wrong.putRight();
+  await certificatesAre(tenant, name, 'True', 'Valid');
+  expect(writer.mostRetries()).toBeLessThanOrEqual(1);
+}
+
+const wrongs = (own: OwnSecrets, tenant: Tenant) => {
+  const good: Record<string, Text> = {};
+  const put = async (secret: string, change: (text: Text) => Promise<Text> | Text): Promise<void> => {
+    good[secret] = await secretText(tenant, secret);
+    await own.put(secret, await change(good[secret]));
+  };
+  const back = (secret: string) => (): Promise<void> => own.put(secret, good[secret] ?? {});
+  return {
+    expired: {
+      make: () => put(own.server, () => own.leaf({}, Date.now() - 91 * DAY)),
+      reason: 'Expired',
+      says: `tls.crt of Secret ${own.server} has expired on `,
+      putRight: back(own.server),
+    },
+    deleted: {
+      make: async () => {
+        good[own.peer] = await secretText(tenant, own.peer);
+        await tenant.kubectl('delete', 'secret', own.peer);
+      },
+      reason: 'SecretMissing',
+      says: `Secret ${own.peer} is not there`,
+      putRight: back(own.peer),
+    },
+    otherKey: {
+      make: () => put(own.server, async (text) => ({ ...text, 'tls.key': (await own.leaf())['tls.key'] ?? '' })),
+      reason: 'KeyMismatch',
+      says: `tls.key of Secret ${own.server} does not belong to the certificate`,
+      putRight: back(own.server),
+    },
+    noKey: {
+      make: () => put(own.peer, (text) => ({ ...text, 'tls.key': '' })),
+      reason: 'KeyMissing',
+      says: `Secret ${own.peer} has no tls.key`,
+      putRight: back(own.peer),
+    },
+    noName: {
+      make: () => put(own.peer, () => own.leaf({ hosts: ['localhost'] })),
+      reason: 'NameMissing',
+      says: `Secret ${own.peer} lacks `,
+      putRight: back(own.peer),
+    },
+  };
+};
+
+describe('Secrets of the user', () => {
+  test('that come late begin a cluster, renewed ones reach it without a restart, and wrong ones do not', async () => {
+    const tenant = await aTenant();
+    const own = await ownSecrets(tenant, 'own');
+    await tenant.create('own', { replicas: 3, tls: own.tls, ...IN_MEMORY });
+    expect(await certificatesAre(tenant, 'own', 'False', 'SecretMissing')).toContain(
+      `Secret ${own.server} is not there`,
+    );
+    expect(await tenant.list('pods')).toEqual([]);
+    await own.give();
+    await settled(tenant, 'own');
+    await certificatesAre(tenant, 'own', 'True', 'Valid');
+    await onlyLetsIn(tenant, 'own', await own.client());
+    const served = await serving(tenant, 'own', accessWith('writer', await own.client()));
+    await isRenewed(tenant, 'own', own, served, () => atOnce(tenant, 'own', own));
+    const { expired, deleted } = wrongs(own, tenant);
+    await doesNotMind(tenant, 'own', own, served, expired);
+    await doesNotMind(tenant, 'own', own, served, deleted);
+    await served.endsWell(3);
+  });
+
+  test.runIf(process.env['DEV_TEST_ALL'])(
+    'are enough for growing, shrinking and replacing, and everything that can be wrong with them is said and healed',
+    async () => {
+      const tenant = await aTenant();
+      const own = await ownSecrets(tenant, 'own');
+      const served = await threeServing(tenant, 'own', own);
+      for (const replicas of [5, 3]) {
+        await tenant.edit('own', { replicas });
+        await settled(tenant, 'own');
+        expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
+      }
+      await replaceOne(tenant);
+      await settled(tenant, 'own');
+      for (const wrong of Object.values(wrongs(own, tenant))) await doesNotMind(tenant, 'own', own, served, wrong);
+      await served.endsWell(3);
+    },
+  );
+
+  test.runIf(process.env['DEV_TEST_ALL'])(
+    'that are renewed reach members within minutes, without anybody doing anything else',
+    async () => {
+      const tenant = await aTenant();
+      const own = await ownSecrets(tenant, 'own');
+      const served = await threeServing(tenant, 'own', own);
+      await isRenewed(tenant, 'own', own, served, async () => {
+        const before = await mountedNow(tenant, 'own');
+        await own.renew();
+        await areMounted(tenant, 'own', before);
+      });
+      await served.endsWell(3);
+    },
+  );
+});
+
+describe('certificates of the operator', () => {
+  test('let in who has one, and are renewed without a restart; a member is replaced meanwhile', async () => {
+    const tenant = await aTenant();
+    const source = managed(tenant, 'one-line');
+    const served = await threeServing(tenant, 'one-line', source);
+    await onlyLetsIn(tenant, 'one-line', await source.client());
+    await isRenewed(tenant, 'one-line', source, served, () => atOnce(tenant, 'one-line', source));
+    await replaceOne(tenant);
+    await served.endsWell(3);
+  });
+
+  test('without those of clients: everybody is served who trusts the authority, and nobody without encryption', async () => {
+    const tenant = await aTenant();
+    await tenant.create('one-way', { tls: { client: { managed: { clientCertificates: 'None' } } }, ...IN_MEMORY });
+    await tenant.available('one-way');
+    const { 'ca.crt': ca = '' } = await secretText(tenant, 'one-way-server-mounted');
+    await onlyLetsIn(tenant, 'one-way', { ca, serverName: `one-way-client.${tenant.namespace}.svc` });
+  });
+
+  test.runIf(process.env['DEV_TEST_ALL'])(
+    'are renewed when their time has come, and are enough for growing, shrinking and replacing',
+    async () => {
+      const tenant = await aTenant();
+      const source = managed(tenant, 'hourly', { duration: '1h', renewBefore: '55m' });
+      const served = await threeServing(tenant, 'hourly', source);
+      const before = await mountedNow(tenant, 'hourly');
+      await isRenewed(tenant, 'hourly', source, served, async () => {
+        await areMounted(tenant, 'hourly', before);
+        await nudgeKubelets(tenant, 'hourly');
+      });
+      for (const replicas of [5, 3]) {
+        await tenant.edit('hourly', { replicas });
+        await settled(tenant, 'hourly');
+        expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
+      }
+      await replaceOne(tenant);
+      await served.endsWell(3);
+    },
+  );
+});
