@@ -38,6 +38,7 @@ const PARTS = {
   'etcd-3.5.10': [{ package: 'go.etcd.io/etcd/server/v3', name: 'etcd' }],
   'etcd-3.6': etcd,
   'etcd-3.7': etcd,
+  'cert-manager': [{ package: '.', name: 'cert-manager' }],
   coredns: [{ package: 'github.com/coredns/coredns', name: 'coredns' }],
   helm: [{ package: 'helm.sh/helm/v4/cmd/helm', name: 'helm' }],
   'local-path-provisioner': [{ package: 'github.com/rancher/local-path-provisioner', name: 'local-path-provisioner' }],
@@ -56,6 +57,7 @@ const MIN_GO = [1, 26] as const;
 /** What a first build of each part puts on the disk, Go's caches included, in MiB as measured. */
 const NEEDS_MIB: Readonly<Record<Part, number>> = {
   kubernetes: 4500,
+  'cert-manager': 1500,
   coredns: 1200,
   helm: 1200,
   'local-path-provisioner': 700,
