@@ -3,22 +3,32 @@ import { parseDuration } from '../lib/duration.ts';
 import type { EtcdCluster } from './etcd-cluster.ts';
 import {
   applicationCertificateName,
+  applicationRequestName,
   clientAuthorityName,
   clientServiceName,
   headlessServiceName,
   issuedPeerName,
   issuedServerName,
   operatorCertificateName,
+  operatorRequestName,
   peerAuthorityName,
   peerMountName,
+  peerRequestName,
   type Scheme,
   serverMountName,
+  serverRequestName,
 } from './names.ts';
 import { DEFAULT_DURATION, type Tls } from './tls.ts';
 
 export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
 
-/** One certificate: in a Secret of the user's, or in one that the operator issues it into. */
+/** A Certificate that cert-manager is asked for. */
+export interface Requested {
+  readonly certificate: string;
+  readonly issuer: { readonly name: string; readonly kind?: string };
+}
+
+/** One certificate: in a Secret of the user's or of cert-manager's, or in one that the operator issues it into. */
 export type CertificateNeed = {
   readonly role: CertificateRole;
   /** Where it is. */
@@ -28,6 +38,8 @@ export type CertificateNeed = {
       readonly from: 'user';
       /** The copy that members mount. */
       readonly mount?: string;
+      /** Whoever else has put the Secret there is not the one to take it from. */
+      readonly requested?: Requested;
     }
   | {
       readonly from: 'operator';
@@ -58,14 +70,9 @@ export const isMutual = ({ client }: Tls): boolean =>
   client?.certManager?.operatorClientIssuerRef !== undefined ||
   (client?.managed !== undefined && client.managed.clientCertificates !== 'None');
 
-/** cert-manager is not asked for certificates yet; those of a cluster that exists are where it has put them. */
-export function certificatesOf({ metadata: { name = '' }, spec, status }: EtcdCluster): readonly CertificateNeed[] {
+export function certificatesOf({ metadata: { name = '' }, spec }: EtcdCluster): readonly CertificateNeed[] {
   const { client, peer } = spec.tls ?? {};
-  const exists = status?.clusterID !== undefined;
-  return [
-    ...(client && (exists || !client.certManager) ? clientNeeds(name, client) : []),
-    ...(peer && (exists || !peer.certManager) ? peerNeeds(name, peer) : []),
-  ];
+  return [...(client ? clientNeeds(name, client) : []), ...(peer ? peerNeeds(name, peer) : [])];
 }
 
 function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): readonly CertificateNeed[] {
@@ -80,12 +87,39 @@ function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): reado
     ] as const;
     return [{ role: 'server', secret: mount, ...signed }, ...(mutual ? clients : [])];
   }
-  const server = certManager ? issuedServerName(cluster) : serverSecretRef?.name;
-  const operator = certManager ? operatorCertificateName(cluster) : operatorClientSecretRef?.name;
+  if (certManager) return requestedNeeds(cluster, certManager);
   return [
-    { role: 'server', from: 'user', secret: server ?? '', mount },
-    ...(mutual ? [{ role: 'operator', from: 'user', secret: operator ?? '' } as const] : []),
+    { role: 'server', from: 'user', secret: serverSecretRef?.name ?? '', mount },
+    ...(mutual ? [{ role: 'operator', from: 'user', secret: operatorClientSecretRef?.name ?? '' } as const] : []),
   ];
+}
+
+function requestedNeeds(
+  cluster: string,
+  { serverIssuerRef, operatorClientIssuerRef: issuer }: NonNullable<NonNullable<Tls['client']>['certManager']>,
+): readonly CertificateNeed[] {
+  const clients = (of: Requested['issuer']): readonly CertificateNeed[] => [
+    {
+      role: 'operator',
+      from: 'user',
+      secret: operatorCertificateName(cluster),
+      requested: { certificate: operatorRequestName(cluster), issuer: of },
+    },
+    {
+      role: 'application',
+      from: 'user',
+      secret: applicationCertificateName(cluster),
+      requested: { certificate: applicationRequestName(cluster), issuer: of },
+    },
+  ];
+  const server: CertificateNeed = {
+    role: 'server',
+    from: 'user',
+    secret: issuedServerName(cluster),
+    mount: serverMountName(cluster),
+    requested: { certificate: serverRequestName(cluster), issuer: serverIssuerRef },
+  };
+  return [server, ...(issuer ? clients(issuer) : [])];
 }
 
 function peerNeeds(
@@ -97,8 +131,11 @@ function peerNeeds(
     const authority = peerAuthorityName(cluster);
     return [{ role: 'peer', secret: mount, from: 'operator', authority, ...lifeOf(managed) }];
   }
-  const secret = certManager ? issuedPeerName(cluster) : secretRef?.name;
-  return [{ role: 'peer', from: 'user', secret: secret ?? '', mount }];
+  if (certManager) {
+    const requested = { certificate: peerRequestName(cluster), issuer: certManager.issuerRef };
+    return [{ role: 'peer', from: 'user', secret: issuedPeerName(cluster), mount, requested }];
+  }
+  return [{ role: 'peer', from: 'user', secret: secretRef?.name ?? '', mount }];
 }
 
 /** Of members that are to come. */

@@ -82,7 +82,14 @@ export const peerMountName = (cluster: string): string => `${cluster}-peer-mount
 /** Authorities of the operator's own: one for each port, or an application's certificate would open that of the peers. */
 export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;
 export const peerAuthorityName = (cluster: string): string => `${cluster}-peer-ca`;
-/** Where cert-manager puts what it issues. */
+/** The Certificates that cert-manager is asked for, and where it puts what it issues. */
+export const CERT_MANAGER_GROUP = 'cert-manager.io';
+/** On a Secret of cert-manager's: the Certificate that it was issued for. */
+export const CERTIFICATE_NAME_ANNOTATION = `${CERT_MANAGER_GROUP}/certificate-name`;
+export const serverRequestName = (cluster: string): string => `${cluster}-server`;
+export const peerRequestName = (cluster: string): string => `${cluster}-peer`;
+export const operatorRequestName = (cluster: string): string => `${cluster}-operator-client`;
+export const applicationRequestName = (cluster: string): string => `${cluster}-client`;
 export const issuedServerName = (cluster: string): string => `${cluster}-server-tls`;
 export const issuedPeerName = (cluster: string): string => `${cluster}-peer-tls`;
 /** What the operator shows to members, and what applications may show. */

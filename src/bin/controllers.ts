@@ -1,4 +1,5 @@
 /** The caches and the controllers: one line per kind. */
+import { asksCertManager, type Certificate } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdDefrag } from '../api/etcd-defrag.ts';
 import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
@@ -7,6 +8,7 @@ import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
 import { isPodReady } from '../api/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
+import { certificates } from '../cluster/issuing.ts';
 import { Credentials } from '../credentials/credentials.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
@@ -34,10 +36,9 @@ import type { Flags } from './flags.ts';
 
 /** Every kind that plans speak about. */
 const RESOURCES: ReadonlyMap<string, Resource> = new Map(
-  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets].map((r: Resource) => [
-    r.kind,
-    r,
-  ]),
+  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets, certificates].map(
+    (r: Resource) => [r.kind, r],
+  ),
 );
 
 export interface Process {
@@ -78,6 +79,8 @@ export interface Stores {
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly nodes: Store<Node>;
+  /** Others install the kind, or nobody does: it is watched once somebody asks for it, and readiness does not depend on it. */
+  readonly certificates: Store<Certificate>;
 }
 
 export function startStores(client: Client, process: Process): Stores {
@@ -92,7 +95,7 @@ export function startStores(client: Client, process: Process): Stores {
     startCache(store, selector === undefined ? options : { ...options, selector });
     return store;
   };
-  const stores: Stores = {
+  const needed = {
     clusters: cached(new Store(clusterResource, namespaces)),
     members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
     snapshots: cached(new Store(snapshotResource, namespaces)),
@@ -104,8 +107,22 @@ export function startStores(client: Client, process: Process): Stores {
     budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
     nodes: cached(new Store(nodes, [])),
   };
-  parts.stores = Object.values(stores) as AnyStore[];
-  return stores;
+  parts.stores = Object.values(needed);
+  const whenMissing = 'cert-manager is not installed, and a cluster asks for it: looking for it every few seconds';
+  const onDemand = new Store(certificates, namespaces);
+  onFirst(needed.clusters, asksCertManager, () =>
+    startCache(onDemand, { ...options, selector: MANAGED_SELECTOR, whenMissing }),
+  );
+  return { ...needed, certificates: onDemand };
+}
+
+function onFirst<T extends KubeObject>(store: Store<T>, isOne: (object: T) => boolean, begin: () => void): void {
+  let begun = false;
+  store.onChange((_, after) => {
+    if (begun || !after || !isOne(after)) return;
+    begun = true;
+    begin();
+  });
 }
 
 /**
@@ -156,7 +173,7 @@ export function startControllers(
     clock,
     log,
     metrics,
-    stores: parts.stores,
+    stores: [...parts.stores, stores.certificates],
     signal,
     claims: new Claims(),
   };

@@ -11,6 +11,8 @@ test('the operator has exactly these rights', () => {
       "/pods: create delete get list patch watch",
       "/secrets: create get patch",
       "/services: create get list patch watch",
+      "cert-manager.io/certificaterequests: get",
+      "cert-manager.io/certificates: create get list patch watch",
       "etcd-operator.cozystack.io/etcdclusters: get list watch",
       "etcd-operator.cozystack.io/etcdclusters/finalizers: update",
       "etcd-operator.cozystack.io/etcdclusters/status: patch",

@@ -29,7 +29,7 @@ import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } f
 import { mergePatch, sameJson } from '../lib/merge-patch.ts';
 import { type EtcdMemberEntry, identity } from './observed.ts';
 
-const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
+export const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
   {
     apiVersion: API_VERSION,
     kind: 'EtcdCluster',

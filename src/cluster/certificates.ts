@@ -5,24 +5,35 @@ import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
+import { isPending, issuanceFindings, withIssuance } from './issuance.ts';
 import { isFormed, type Observed } from './observed.ts';
 
 export const CERTIFICATES_VALID = 'CertificatesValid';
 
 /** Each once: what is wrong with an authority is wrong with all that it signs. */
-export function findingsOf({ certificates: { authorities, certificates } }: Observed): readonly Finding[] {
-  const all = [...authorities, ...certificates].flatMap(({ findings }) => findings);
+export function findingsOf(o: Observed): readonly Finding[] {
+  const { authorities, certificates } = o.certificates;
+  const all = withIssuance(
+    o,
+    [...authorities, ...certificates].flatMap(({ findings }) => findings),
+  );
   const said = all.map(sentenceOf);
   return all.filter((_, i) => said.indexOf(said[i] ?? '') === i);
 }
 
 const graveOf = (o: Observed): readonly Finding[] => findingsOf(o).filter(isGrave);
 
-/** Why nothing can be begun, if so. What was begun goes on with what its members have. */
-export function certificatesMissing(o: Observed): string | undefined {
-  const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);
-  return grave.length === 0 ? undefined : grave.map(sentenceOf).join('; ');
-}
+/** What was begun goes on with what its members have. */
+const isBegun = (o: Observed): boolean => isFormed(o) || o.members.length > 0;
+const toldOf = (findings: readonly Finding[]): string | undefined =>
+  findings.length === 0 ? undefined : findings.map(sentenceOf).join('; ');
+
+/** Why nothing can be begun until somebody does something, if so. */
+export const certificatesMissing = (o: Observed): string | undefined => (isBegun(o) ? undefined : toldOf(graveOf(o)));
+
+/** What cert-manager is about to issue. */
+export const certificatesAwaited = (o: Observed): string | undefined =>
+  isBegun(o) ? undefined : toldOf(findingsOf(o).filter(isPending));
 
 /** Whether a new member would find what it is to mount; otherwise its Pod would wait, and etcd with it. */
 export const canMount = ({ certificates: { certificates } }: Observed): boolean =>
@@ -38,7 +49,7 @@ export function trustNow({ certificates: { certificates } }: Observed): Pick<Etc
 
 /** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
 export function certificatesWake(o: Observed): number | undefined {
-  if (isUnsettled(o.certificates)) return UNSETTLED_MS;
+  if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return UNSETTLED_MS;
   const renewal = renewalOf(o.certificates);
   return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
 }
@@ -51,9 +62,8 @@ export function certificateVerdicts(o: Observed): readonly Verdict[] {
   const worst = grave[0] ?? all[0];
   if (worst) {
     const sentences = [...grave, ...all.filter((f) => !isGrave(f))].map(sentenceOf);
-    return [
-      { type, status: grave.length > 0 ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') },
-    ];
+    const bad = grave.length > 0 || (!isFormed(o) && all.some(isPending));
+    return [{ type, status: bad ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') }];
   }
   const due = certificates.some(({ todo }) => todo !== undefined);
   if (certificates.some(({ usable }) => !usable) || (due && !isFormed(o)))

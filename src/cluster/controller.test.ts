@@ -1,9 +1,10 @@
 /** Which changes lead to a look at the cluster that they belong to. */
 import { expect, test } from 'vitest';
-import { aCluster } from '../../test/support/builders.ts';
+import { aCluster, FORMED } from '../../test/support/builders.ts';
 import { hear, member, modelWorld, podOf } from '../../test/support/ports.ts';
-import { CLUSTER_LABEL } from '../api/names.ts';
+import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL } from '../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../gen/kube.ts';
+import { secrets } from '../kube/resources.ts';
 import { wireCluster } from './controller.ts';
 
 function aWorld() {
@@ -65,4 +66,29 @@ test('a cluster that nobody has begun with waits for those that are under way', 
   expect(looks.splice(0)).toEqual(['resync']);
   hear(clusters, aCluster({ status: { readyMembers: 0 } }));
   expect(looks.splice(0)).toEqual(['change']);
+});
+
+test('what cert-manager says is news, and so is that it has come; Secrets are read again with it', async () => {
+  const { certificates, clusters, client, credentials, news } = aWorld();
+  const issuerRef = { name: 'i' };
+  const cluster = aCluster({ spec: { tls: { peer: { certManager: { issuerRef } } } }, status: FORMED });
+  hear(clusters, cluster, { ...aCluster(), metadata: { namespace: 'ns', name: 'plain' } });
+  news();
+  certificates.apply('', { type: 'synced', resourceVersion: '1' });
+  expect(news()).toBe(1);
+  const found = async () => (await credentials.view(cluster)).certificates[0]?.findings[0]?.is;
+  expect(await found()).toBe('secretMissing');
+  await client.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'ns', name: 'db-peer-tls', annotations: { [CERTIFICATE_NAME_ANNOTATION]: 'db-peer' } },
+    data: {},
+  });
+  expect(await found()).toBe('secretMissing');
+  const labels = { [CLUSTER_LABEL]: 'db' };
+  const spec = { secretName: 'db-peer-tls', issuerRef };
+  const metadata = { namespace: 'ns', name: 'db-peer', labels };
+  hear(certificates, { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec });
+  expect(news()).toBe(1);
+  expect(await found()).toBe('keyMissing');
 });

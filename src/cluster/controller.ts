@@ -1,4 +1,5 @@
 /** The cluster controller: which events concern which cluster, and the three parts of its loop. */
+import { asksCertManager } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
@@ -51,14 +52,21 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   ports.clusters.onChange((before, after) =>
     enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
   );
-  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets];
+  // cert-manager has come, or goes on: those that wait for it hear nothing of their own.
+  ports.certificates.onSynced(() => {
+    for (const cluster of ports.clusters.all()) if (asksCertManager(cluster)) enqueue(keyOf(cluster));
+  });
+  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets, ports.certificates];
   for (const store of owned)
     store.onChange((before, after) => {
       const { kind } = store.resource;
       if (before && after && sameJson(news(kind, before), news(kind, after))) return;
       for (const object of [before, after]) {
         const cluster = object && clusterOf(object);
-        if (cluster !== undefined) enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: cluster }));
+        if (cluster === undefined) continue;
+        const key = refKey({ namespace: object?.metadata.namespace ?? '', name: cluster });
+        if (store === ports.certificates) ports.credentials.forget(key); // its Secret was written a moment ago
+        enqueue(key);
       }
     });
 }

@@ -222,12 +222,13 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'a new cluster wants certificates of cert-manager: nothing is made, and surely nothing in plain text',
+      'a new cluster wants certificates of a cert-manager that is not there: nothing is made, surely nothing in plain text',
       world({
         ...nothing,
         cluster: aCluster({ spec: { tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
+        issuance: { is: 'missing' },
       }),
-      'heldBack',
+      'waitForCertificates',
       [],
     ],
     [

@@ -14,6 +14,7 @@ import {
   startNext,
   waitForJoining,
 } from './rules/grow.ts';
+import { correctRequests, requestCertificates } from './rules/issuance.ts';
 import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
@@ -31,6 +32,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'tellPolicy', rule: tellPolicy }, // before anything can be deleted by it
   { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could make a member
   { name: 'neverBegun', rule: neverBegun },
+  { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and nothing begins without
   { name: 'prepareCertificates', rule: prepareCertificates }, // before anything that could be started with them
   { name: 'waitForCertificates', rule: waitForCertificates },
   { name: 'bootstrap', rule: bootstrap },
@@ -57,6 +59,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
   { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent
+  { name: 'correctRequests', rule: correctRequests }, // cert-manager may refuse or be away: after all that is urgent
   { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },

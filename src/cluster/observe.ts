@@ -1,4 +1,5 @@
 /** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
+import type { Certificate } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import {
@@ -20,10 +21,12 @@ import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '.
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
-import type { Store } from '../kube/store.ts';
+import type { AnyStore, Store } from '../kube/store.ts';
 import type { Chance } from '../pki/issue.ts';
 import type { ChangePorts } from './call.ts';
 import { endpointsOf, hostsOf } from './changes.ts';
+import { requestedNeeds } from './issuance.ts';
+import { observeIssuance } from './issuing.ts';
 import {
   type EtcdView,
   identity,
@@ -45,6 +48,8 @@ export interface ClusterPorts {
   readonly pods: Store<Pod>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly volumes: Store<PersistentVolumeClaim>;
+  /** Filled once a cluster asks cert-manager for certificates. */
+  readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
   readonly credentials: Credentials;
   readonly chance: Chance;
@@ -69,12 +74,13 @@ export async function observe(
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const ways = { etcd: ports.etcd, access, signal };
-  const [headless, client, budget, list, answered] = await Promise.all([
+  const [headless, client, budget, list, answered, issuance] = await Promise.all([
     heldService(ports, cluster, headlessServiceName(name), signal),
     heldService(ports, cluster, clientServiceName(name), signal),
     heldBudget(ports, cluster, signal),
     askEtcd(ways, found),
     askEach(ways, cluster, found),
+    observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
   const members = await withHashes(ways, answered);
   const unversioned = await lacksVersion(ways, cluster, members, list);
@@ -95,6 +101,7 @@ export async function observe(
     etcd,
     quarantined,
     images: ports.images,
+    ...issuance,
     certificates: { ...certificates, behind: await ports.credentials.behind(cluster, hostsOf(mounting(members))) },
   };
 }
@@ -120,11 +127,12 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
   const cached = ports.clusters.get(key);
   if (!cached) return undefined;
   const { name, namespace, uid } = identity(cached);
-  const lacks = (store: Store<Service> | Store<PodDisruptionBudget>, object: string): boolean =>
+  const lacks = (store: AnyStore, object: string): boolean =>
     store.get(refKey({ namespace, name: object })) === undefined;
   const suspicious =
     lacks(ports.services, headlessServiceName(name)) ||
     lacks(ports.services, clientServiceName(name)) ||
+    requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
     (hasBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
     ports.members.labelled(namespace, CLUSTER_LABEL, name).some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;

@@ -1,4 +1,5 @@
 /** The facts that a decision about one EtcdCluster is made from, and the questions that rules ask of them. */
+import type { Certificate, CertificateRequest } from '../api/cert-manager.ts';
 import { findCondition } from '../api/conditions.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
@@ -72,6 +73,21 @@ export type EtcdView =
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
 
+/** What cert-manager was asked for, and how far it has come. */
+export type Issuance =
+  /** The API server does not know its kinds. */
+  | { readonly is: 'missing' }
+  /** Nobody has told yet which Certificates there are. */
+  | { readonly is: 'unknown' }
+  | { readonly is: 'there'; readonly certificates: readonly CertificateHolding[] };
+
+export interface CertificateHolding {
+  readonly wanted: Certificate;
+  readonly holding: Holding<Certificate>;
+  /** What is before the issuer now; looked for only while something is to be issued. */
+  readonly request?: CertificateRequest;
+}
+
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -91,6 +107,8 @@ export interface Observed {
   /** Which repositories the administrator allows. */
   readonly images: ImagePolicy;
   readonly certificates: CertificatesView;
+  /** Only of clusters that ask cert-manager for certificates. */
+  readonly issuance?: Issuance;
 }
 
 /** The first name that a cluster gives out is the seed's. */

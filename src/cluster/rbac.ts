@@ -1,5 +1,5 @@
 /** What the cluster controller may do, and no more. */
-import { GROUP } from '../api/names.ts';
+import { CERT_MANAGER_GROUP, GROUP } from '../api/names.ts';
 import type { PolicyRule } from '../gen/kube.ts';
 
 export const clusterRbac: readonly PolicyRule[] = [
@@ -12,6 +12,13 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   // By name only: those that a spec names, and those that were made for it.
   { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] },
+  {
+    apiGroups: [CERT_MANAGER_GROUP],
+    resources: ['certificates'],
+    verbs: ['create', 'get', 'list', 'patch', 'watch'],
+  },
+  // By name: why one is not issued.
+  { apiGroups: [CERT_MANAGER_GROUP], resources: ['certificaterequests'], verbs: ['get'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
   {

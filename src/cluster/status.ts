@@ -156,7 +156,9 @@ function heldBack(o: Observed): Situation['held'] {
   const image = forbiddenImage(o);
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
   const certificates = certificatesMissing(o);
-  return certificates === undefined ? undefined : { reason: 'CertificatesInvalid', message: certificates };
+  if (certificates === undefined) return undefined;
+  const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
+  return { reason, message: certificates };
 }
 
 /** Clients are let through to members that are ready only. */

@@ -227,12 +227,59 @@ describe('Secrets of the user', () => {
     const { server: _s, ...deleted } = held;
     expect(ends(deleted)).toEqual(ends(held));
   });
+});
 
-  test('those of cert-manager are found where it puts them, once there is a cluster', async () => {
-    const issuer = { name: 'i' };
-    const tls: Tls = { client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: issuer } } };
-    expect(secretNames(cluster(tls))).toEqual([]);
-    expect(secretNames(cluster(tls, true))).toEqual(['db-server-tls', 'db-server-mounted', 'db-operator-client-tls']);
+describe('Secrets of cert-manager', () => {
+  const issuer = { name: 'i' };
+  const tls: Tls = {
+    client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: issuer } },
+    peer: { certManager: { issuerRef: issuer } },
+  };
+  const issued = async (certificate: string | undefined, by = ca): Promise<Secret> => {
+    const made = secret(await leaf({}, by), by.cert);
+    const annotations = { ...(certificate && { 'cert-manager.io/certificate-name': certificate }) };
+    return { ...made, metadata: { annotations } };
+  };
+  const all = async (): Promise<Held> => ({
+    'db-server-tls': await issued('db-server'),
+    'db-operator-client-tls': await issued('db-operator-client'),
+    'db-client-tls': await issued('db-client'),
+    'db-peer-tls': await issued('db-peer'),
+  });
+
+  test('are found where it puts them, one for applications among them, and copied to where members mount them', async () => {
+    expect(secretNames(cluster(tls))).toEqual([
+      'db-server-tls',
+      'db-server-mounted',
+      'db-operator-client-tls',
+      'db-client-tls',
+      'db-peer-tls',
+      'db-peer-mounted',
+    ]);
+    expect(shown(judged(cluster(tls), await all()))).toEqual([
+      'server: copy',
+      'operator: -',
+      'application: -',
+      'peer: copy',
+    ]);
+  });
+
+  test.each<[string, string | undefined, string]>([
+    ['nobody', undefined, 'nobody: it was not made by this operator'],
+    ['another Certificate', 'mine', 'Certificate mine'],
+  ])('one that belongs to %s is not used, and named', async (_, certificate, owner) => {
+    const held = { ...(await all()), 'db-peer-tls': await issued(certificate) };
+    const { certificates } = judged(cluster(tls), held).view;
+    expect(shown(judged(cluster(tls), held))[3]).toBe('peer: - secretForeign');
+    expect(certificates[3]?.findings).toEqual([{ is: 'secretForeign', secret: 'db-peer-tls', owner }]);
+    expect(certificates[3]?.usable).toBe(false);
+    const server = { ...(await all()), 'db-server-tls': await issued(certificate) };
+    expect(judged(cluster(tls), server).material).toBeUndefined();
+  });
+
+  test('applications get nothing that members would not trust', async () => {
+    const held = { ...(await all()), 'db-client-tls': await issued('db-client', next) };
+    expect(shown(judged(cluster(tls), held))[2]).toBe('application: - untrusted');
   });
 });
 

@@ -8,6 +8,7 @@ import type { Secret } from '../gen/kube.ts';
 import { ages, CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 import { certificatesIn, leadsTo, privateKeyIn } from '../pki/pem.ts';
+import { withoutStrangers } from './strangers.ts';
 import { digestOf, isTrusted, recordedTrust } from './trust.ts';
 import type { AuthorityView, CertificatesView, CertificateView } from './view.ts';
 
@@ -56,14 +57,15 @@ const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>
     data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
   };
 
-export function judge(cluster: EtcdCluster, secrets: Secrets, around: Surroundings): Judged {
+export function judge(cluster: EtcdCluster, found: Secrets, around: Surroundings): Judged {
   const needs = certificatesOf(cluster);
+  const { secrets, named } = withoutStrangers(needs, found);
   const world = { cluster, secrets, around };
   const authorities = [...new Set(needs.flatMap((n) => (n.from === 'operator' ? [n.authority] : [])))];
   const judged = authorities.map((name) => authorityOf(world, name));
-  const certificates = needs.map((need) =>
-    need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need),
-  );
+  const certificates = needs
+    .map((need) => (need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need)))
+    .map((view) => ({ ...view, findings: view.findings.map(named) }));
   return {
     view: { authorities: judged, certificates },
     material: materialOf(world, certificates),
@@ -148,9 +150,10 @@ function issuedOf(world: World, need: Issued, authorities: readonly AuthorityVie
 function givenOf(world: World, need: Given): CertificateView {
   const { secrets, around } = world;
   const source = secrets.get(need.secret);
-  const trust = need.role === 'operator' ? trustOf(world) : undefined;
+  const ofClient = need.role === 'operator' || need.role === 'application';
+  const trust = ofClient ? trustOf(world) : undefined;
   // Without the server's Secret, about which enough is said, nobody can tell whether this one fits.
-  if (need.role === 'operator' && !trust)
+  if (ofClient && !trust)
     return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
   const seen = examine(paperOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
   const good = !seen.findings.some(isGrave);

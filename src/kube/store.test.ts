@@ -109,3 +109,24 @@ test('a reader can wait until an object that it deleted is gone, or is another o
   await waiting;
   await store.gone('n/b', 'uid-of-an-older-b', soon());
 });
+
+test('a whole snapshot is told, also an empty one, and again when it comes again', () => {
+  const { store } = aStore();
+  let told = 0;
+  store.onSynced(() => told++);
+  store.apply(ALL_NAMESPACES, { type: 'missing' });
+  store.apply(ALL_NAMESPACES, { type: 'restart' });
+  expect(told).toBe(0);
+  store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '1' });
+  expect([told, store.missing]).toEqual([1, false]);
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '2') });
+  expect(told).toBe(1);
+});
+
+test('nobody waits for a write of a kind whose definition has gone', async () => {
+  const { store } = synced();
+  const waiting = store.reached('n', '99', soon());
+  store.apply(ALL_NAMESPACES, { type: 'missing' });
+  await expect(waiting).resolves.toBeUndefined();
+  await expect(store.reached('n', '99', soon())).resolves.toBeUndefined();
+});

@@ -50,6 +50,7 @@ export class Store<T extends KubeObject> {
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  readonly #syncListeners: (() => void)[] = [];
   readonly #waiters = new Set<Waiter>();
   #latest: T | undefined;
 
@@ -78,6 +79,11 @@ export class Store<T extends KubeObject> {
     this.#listeners.push(listener);
   }
 
+  /** Told whenever a whole snapshot has come, even an empty one. */
+  onSynced(listener: () => void): void {
+    this.#syncListeners.push(listener);
+  }
+
   apply(shardName: string, event: StoreEvent<T>): void {
     const shard = this.#shards.get(shardName);
     if (!shard) throw new Error(`no shard ${shardName}`);
@@ -87,6 +93,7 @@ export class Store<T extends KubeObject> {
         return;
       case 'missing':
         shard.missing = true;
+        this.#wake();
         return;
       case 'synced':
         this.#replace(shard);
@@ -105,6 +112,7 @@ export class Store<T extends KubeObject> {
     const version = 'object' in event ? event.object.metadata.resourceVersion : event.resourceVersion;
     if (version !== undefined && isAtLeast(version, shard.version)) shard.version = version;
     this.#wake();
+    if (event.type === 'synced') for (const listener of this.#syncListeners) listener();
   }
 
   /** Objects of one kind are much alike, one is like its neighbour, and most like itself: what is equal is kept once. */
@@ -166,10 +174,13 @@ export class Store<T extends KubeObject> {
     return [...(bucket ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** Resolves when this cache has seen the given version of something in the namespace: read your writes. */
+  /**
+   * Resolves when this cache has seen the given version of something in the namespace: read your writes. Not for a kind whose
+   * definition has gone, and with it all that was written.
+   */
   async reached(namespace: string, version: string, signal: AbortSignal): Promise<void> {
     const shard = this.#shards.get(namespace) ?? this.#shards.get(ALL_NAMESPACES);
-    if (shard) await this.#until(() => isAtLeast(shard.version, version), signal);
+    if (shard) await this.#until(() => shard.missing || isAtLeast(shard.version, version), signal);
   }
 
   /** Resolves when this cache does not have that very object any more. A deletion is a write without a version. */

@@ -24,7 +24,14 @@ type What =
   /** The authority of a running cluster was replaced, which a member only notices when it starts again. */
   | { readonly is: 'authorityChanged' }
   /** Certificates that it signed are in use, and it is gone. */
-  | { readonly is: 'authorityLost' };
+  | { readonly is: 'authorityLost' }
+  | { readonly is: 'certManagerMissing' }
+  | { readonly is: 'certificateForeign'; readonly certificate: string; readonly owner: string }
+  /** cert-manager is at it, and nothing is known to be wrong. */
+  | { readonly is: 'certificatePending'; readonly certificate: string; readonly why: string }
+  | { readonly is: 'certificateNotReady'; readonly certificate: string; readonly why: string }
+  /** What there is goes on to be valid for a while. */
+  | { readonly is: 'renewalFailing'; readonly certificate: string; readonly why: string };
 
 export type Usage = 'server auth' | 'client auth';
 
@@ -34,7 +41,13 @@ export type Finding = What & {
 };
 
 /** These do not keep a cluster from being started: it works, and somebody should know. */
-const MINOR: readonly Finding['is'][] = ['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'];
+const MINOR: readonly Finding['is'][] = [
+  'clientNameMissing',
+  'gatewayUsageMissing',
+  'expiresSoon',
+  'certificatePending',
+  'renewalFailing',
+];
 export const isGrave = ({ is }: Finding): boolean => !MINOR.includes(is);
 
 /** As reasons of a condition. */
@@ -54,6 +67,11 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   expiresSoon: 'ExpiresSoon',
   authorityChanged: 'AuthorityChanged',
   authorityLost: 'AuthorityLost',
+  certManagerMissing: 'CertManagerNotInstalled',
+  certificateForeign: 'NameConflict',
+  certificatePending: 'Issuing',
+  certificateNotReady: 'CertificateNotReady',
+  renewalFailing: 'RenewalFailing',
 };
 export const reasonOf = ({ is }: Finding): string => REASONS[is];
 
@@ -91,6 +109,16 @@ export function sentenceOf(f: Finding): string {
       return `ca.crt or the issuer in ${secret} is another than the one that running members trust, and this build does not change the authority of a running cluster yet: members go on with the certificates that they have. Put back a certificate of the old authority`;
     case 'authorityLost':
       return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference`;
+    case 'certManagerMissing':
+      return 'cert-manager is not installed: the API server does not know Certificates of cert-manager.io/v1, and the spec asks for them. Install cert-manager, and the operator goes on by itself';
+    case 'certificateForeign':
+      return `Certificate ${f.certificate} exists and belongs to ${f.owner}: delete or rename it, or give the cluster another name`;
+    case 'certificatePending':
+      return `cert-manager is issuing Certificate ${f.certificate}: ${f.why}`;
+    case 'certificateNotReady':
+      return `Certificate ${f.certificate} is not ready: ${f.why}`;
+    case 'renewalFailing':
+      return `Certificate ${f.certificate} is not renewed: ${f.why}`;
   }
 }
 

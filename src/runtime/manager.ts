@@ -23,13 +23,15 @@ export interface CacheOptions {
   readonly onDead: (kind: string, error: unknown) => void;
   /** Only objects with these labels. */
   readonly selector?: string;
+  /** Said of a kind that others install, and that may well be missing. */
+  readonly whenMissing?: string;
 }
 
 export const definitionOf = ({ plural, group }: Resource): string => `${plural}.${group}`;
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
-  const { client, clock, log, signal, selector, metrics, pulse } = options;
+  const { client, clock, log, signal, selector, metrics, pulse, whenMissing } = options;
   const { kind } = store.resource;
   for (const shard of store.shards)
     watch({
@@ -42,7 +44,8 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
         pulse.heard();
         const before = store.missing;
         store.apply(shard, event);
-        if (store.missing && !before) log.error({ kind }, missingDefinition(definitionOf(store.resource)));
+        if (store.missing && !before && whenMissing !== undefined) log.warn({ kind }, whenMissing);
+        else if (store.missing && !before) log.error({ kind }, missingDefinition(definitionOf(store.resource)));
         if (before && !store.missing) log.info({ kind }, 'the definition is there: going on');
       },
       onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),

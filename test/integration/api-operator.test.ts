@@ -27,19 +27,11 @@ const made = async (namespace: string): Promise<readonly string[]> => {
 };
 const edit = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
   world.admin.patch(clusters, { namespace, name: 'db' }, { spec });
-const tls: EtcdClusterSpec['tls'] = { peer: { certManager: { issuerRef: { name: 'issuer' } } } };
 const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: { name: 'c' } };
 
 describe('what is not built yet is accepted, and nothing is started for it', () => {
   test.each<[string, Partial<EtcdClusterSpec>, string, string]>([
-    ['cert-manager', { tls }, 'TLS', 'tls.peer.certManager is not supported by this build yet: nothing is started'],
     ['a restore', { bootstrap: { restore: { source: { s3 } } } }, 'Restore', 'bootstrap.restore is not supported'],
-    [
-      'cert-manager and a restore',
-      { tls, bootstrap: { restore: { source: { s3 } } } },
-      'SeveralFields',
-      'tls.peer.certManager is not',
-    ],
   ])('%s', async (_what, spec, reason, message) => {
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', spec);

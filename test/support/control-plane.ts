@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { build } from '../../local/binaries.ts';
 import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
-import { API_VERSION } from '../../src/api/names.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
@@ -24,6 +23,8 @@ export interface ControlPlane {
 }
 
 export interface ApiServer {
+  /** For a program that may do everything. */
+  readonly kubeconfig: string;
   /** Where its own etcd is. */
   readonly etcdUrl: string;
   /** Without a word, as when its machine dies. */
@@ -95,6 +96,7 @@ export async function startControlPlane(
     operator: { server, ca, token: OPERATOR },
     operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR),
     apiServer: {
+      kubeconfig: adminKubeconfig,
       etcdUrl,
       kill: () => child.stop('SIGKILL'),
       start: async () => {
@@ -151,9 +153,11 @@ async function startControllers(
 export async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const body of definitions) await admin.transport.json(path, { method: 'POST', body });
-  for (const { metadata } of definitions) {
-    const [plural] = metadata.name.split('.');
-    await eventually(`${plural} are served`, () => admin.transport.json<unknown>(`/apis/${API_VERSION}/${plural}`));
+  for (const { metadata, spec } of definitions) {
+    const [plural, ...group] = metadata.name.split('.');
+    const [version] = spec['versions'] as readonly { readonly name: string }[];
+    const served = `/apis/${group.join('.')}/${version?.name}/${plural}`;
+    await eventually(`${plural} are served`, () => admin.transport.json<unknown>(served));
   }
 }
 

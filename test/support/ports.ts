@@ -3,6 +3,7 @@ import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, etcdMembers, hexId, memberName, peerURL } from '../../src/api/names.ts';
+import { certificates } from '../../src/cluster/issuing.ts';
 import { Credentials } from '../../src/credentials/credentials.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
@@ -38,6 +39,7 @@ export function modelWorld() {
     services: new Store<Service>(services, []),
     pods: new Store<Pod>(pods, []),
     budgets: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
+    certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),
   };

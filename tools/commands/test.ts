@@ -62,7 +62,11 @@ const preparations: Partial<Record<Level, () => Promise<void>>> = {
   },
   integration: async () => {
     const { build } = await import('../../local/binaries.ts');
-    await build(['kubernetes', 'etcd-3.6', 'helm']); // cold, this takes longer than a test may
+    await build(['kubernetes', 'etcd-3.6', 'helm', 'cert-manager']); // cold, this takes longer than a test may
+  },
+  e2e: async () => {
+    const { build } = await import('../../local/binaries.ts');
+    await build(['cert-manager']); // the rest comes with the cluster
   },
 };
 

@@ -81,16 +81,16 @@ const judge = faults('src/credentials/judge.ts', [
 const rules = faults('src/cluster/certificates.ts', [
   [
     'a cluster that is begun on a bad certificate',
-    'const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);',
-    'const grave: readonly Finding[] = [];',
+    '(isBegun(o) ? undefined : toldOf(graveOf(o)))',
+    '(isBegun(o) ? toldOf(graveOf(o)) : undefined)',
   ],
   [
     'a running cluster that is held up by a bad Secret',
-    'const grave = isFormed(o) || o.members.length > 0 ? [] : graveOf(o);',
-    'const grave = graveOf(o);',
+    'isFormed(o) || o.members.length > 0;',
+    'o.members.length < 0;',
   ],
-  ['a wrong certificate that is called good', "grave.length > 0 ? 'False' : 'True'", "'True'"],
-  ['a Secret that is put right and not looked at', 'if (isUnsettled(o.certificates)) return UNSETTLED_MS;', ''],
+  ['a wrong certificate that is called good', 'const bad = grave.length > 0 || ', 'const bad = '],
+  ['a Secret that is put right and not looked at', 'if (isUnsettled(o.certificates) || ', 'if ('],
   [
     'a renewal that nobody wakes up for',
     'renewal === undefined ? undefined : Math.max(0, renewal - o.now)',

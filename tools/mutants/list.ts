@@ -2,6 +2,7 @@
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
+import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
@@ -11,6 +12,7 @@ export const mutants: readonly Mutant[] = [
   ...certificates,
   ...cluster,
   ...clusterRules,
+  ...issuance,
   ...member,
   ...memberRunning,
   ...runtime,

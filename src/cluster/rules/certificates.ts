@@ -2,7 +2,7 @@
 import { writtenFor } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { Answer, Step } from '../../runtime/plan.ts';
-import { certificatesMissing } from '../certificates.ts';
+import { certificatesAwaited, certificatesMissing } from '../certificates.ts';
 import { identity, isFormed, type Observed } from '../observed.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -37,6 +37,6 @@ export function writeCertificates(o: Observed): Answered {
 
 /** A Pod that is started on a bad certificate crash-loops, or is reached by nobody. */
 export function waitForCertificates(o: Observed): Answered {
-  const why = certificatesMissing(o);
+  const why = certificatesMissing(o) ?? certificatesAwaited(o);
   return why === undefined ? undefined : { why };
 }
