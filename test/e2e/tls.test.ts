@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import {
   accessWith,
   certificatesAre,
-  type Mounted,
   managed,
   mountedNow,
   nudge,
@@ -16,76 +15,12 @@ import {
   shownByMembers,
   type Text,
 } from '../support/encrypted.ts';
-import { aTenant, becomes, conditionOf, MEMBER_KIND, type Tenant } from '../support/journey.ts';
-import { eventually } from '../support/processes.ts';
+import { areMounted, atOnce, isRenewed, replaceOne, threeServing } from '../support/encrypted-journey.ts';
+import { aTenant, conditionOf, MEMBER_KIND, type Tenant } from '../support/journey.ts';
 import { settled } from '../support/rest.ts';
 import { IN_MEMORY, type Serving, serving } from '../support/serving.ts';
 
 const DAY = 24 * 60 * 60_000;
-
-/** A cluster of three that serves a client with a certificate. */
-async function threeServing(tenant: Tenant, name: string, source: Source): Promise<Serving> {
-  await tenant.create(name, { replicas: 3, tls: source.tls, ...IN_MEMORY });
-  await source.give();
-  await settled(tenant, name);
-  await certificatesAre(tenant, name, 'True', 'Valid');
-  return serving(tenant, name, accessWith('writer', await source.client()));
-}
-
-/** One is deleted by its user, and another takes its place. */
-async function replaceOne(tenant: Tenant): Promise<void> {
-  const [victim] = await tenant.list(MEMBER_KIND);
-  const gone = victim?.metadata.name ?? '';
-  await tenant.kubectl('annotate', MEMBER_KIND, gone, 'etcd-operator.cozystack.io/allow-deletion=true');
-  await tenant.kubectl('delete', MEMBER_KIND, gone, '--wait=false');
-  await becomes(`${gone} to be replaced`, async () => {
-    const names = (await tenant.list(MEMBER_KIND)).map(({ metadata }) => metadata.name);
-    expect(names).toHaveLength(3);
-    expect(names).not.toContain(gone);
-  });
-}
-
-/** All members show other certificates than before, none was restarted, and no write failed twice. */
-async function isRenewed(
-  tenant: Tenant,
-  name: string,
-  source: Source,
-  { writer }: Serving,
-  renew: () => Promise<void>,
-): Promise<void> {
-  const client = await source.client();
-  const [before, running] = [await mountedNow(tenant, name), await shownByMembers(tenant, name, client)];
-  expect(running).toEqual(running.map(({ pod }) => ({ pod, ...before })));
-  writer.mostRetries();
-  await renew();
-  await becomes('every member to show the new certificates', async () => {
-    const after = await mountedNow(tenant, name);
-    expect([after.client === before.client, after.peer === before.peer]).toEqual([false, false]);
-    expect(await shownByMembers(tenant, name, client)).toEqual(running.map(({ pod }) => ({ pod, ...after })));
-  });
-  await certificatesAre(tenant, name, 'True', 'Valid');
-  await writer.served();
-  expect(writer.mostRetries()).toBeLessThanOrEqual(1);
-}
-
-/** Other certificates are where members mount them; Secrets are looked at every five minutes. */
-const areMounted = (tenant: Tenant, name: string, before: Mounted): Promise<true> =>
-  eventually(
-    'other certificates to be mounted',
-    async () => {
-      const { client, peer } = await mountedNow(tenant, name);
-      return (client !== before.client && peer !== before.peer) || undefined;
-    },
-    { timeoutMs: 400_000, everyMs: 500 },
-  );
-
-const atOnce = async (tenant: Tenant, name: string, source: Source): Promise<void> => {
-  const before = await mountedNow(tenant, name);
-  await source.renew();
-  await nudge(tenant, name);
-  await areMounted(tenant, name, before);
-  await nudgeKubelets(tenant, name);
-};
 
 /** A Secret that is wrong is named, nothing else happens, and all is well as soon as it is right again. */
 async function doesNotMind(

@@ -7,6 +7,8 @@ import { build } from '../../local/binaries.ts';
 import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { root } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
+import { clientOf, type Source } from './encrypted.ts';
+import type { Tenant } from './journey.ts';
 import { removeFolder } from './pod-run.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
@@ -73,4 +75,37 @@ export function authorityObjects(namespace: string, name: string): readonly Made
     }),
     made('Issuer', name, { ca: { secretName: `${name}-root` } }),
   ];
+}
+
+/** From cert-manager, by an issuer of the tenant's own. */
+export function fromCertManager(tenant: Tenant, name: string): Source {
+  const issuer = { name: 'ca' };
+  return {
+    tls: {
+      client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: issuer } },
+      peer: { certManager: { issuerRef: issuer } },
+    },
+    give: () => tenant.cluster.apply(authorityObjects(tenant.namespace, issuer.name)),
+    client: () => clientOf(tenant, name),
+    renew: async () => {
+      for (const certificate of [`${name}-server`, `${name}-peer`]) await renewOne(tenant, certificate);
+    },
+  };
+}
+
+/** As `cmctl renew` does. */
+export const ISSUE_ANEW = {
+  type: 'Issuing',
+  status: 'True',
+  reason: 'ManuallyTriggered',
+  message: 'Certificate re-issuance manually triggered',
+} as const;
+
+async function renewOne(tenant: Tenant, certificate: string): Promise<void> {
+  const { status } = await tenant.get('certificates.cert-manager.io', certificate);
+  const kept = (status?.conditions ?? []).filter(({ type }) => type !== ISSUE_ANEW.type);
+  const conditions = [...kept, { ...ISSUE_ANEW, lastTransitionTime: new Date().toISOString() }];
+  const patch = JSON.stringify({ status: { conditions } });
+  const target = ['certificates.cert-manager.io', certificate, '--subresource=status'];
+  await tenant.kubectl('patch', ...target, '--type=merge', '-p', patch);
 }

@@ -78,15 +78,18 @@ export function managed(tenant: Tenant, name: string, life: Readonly<Record<stri
   return {
     tls: { client: { managed: life }, peer: { managed: life } },
     give: () => Promise.resolve(),
-    client: async () => {
-      const text = await secretText(tenant, `${name}-client-tls`);
-      const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((part) => text[part]);
-      return { ca, cert, key, serverName: `${name}-client.${tenant.namespace}.svc` };
-    },
+    client: () => clientOf(tenant, name),
     renew: async () => {
       await tenant.kubectl('delete', 'secret', `${name}-server-mounted`, `${name}-peer-mounted`);
     },
   };
+}
+
+/** With the certificate that is there for applications. */
+export async function clientOf(tenant: Tenant, name: string): Promise<TlsMaterial> {
+  const text = await secretText(tenant, `${name}-client-tls`);
+  const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((part) => text[part]);
+  return { ca, cert, key, serverName: `${name}-client.${tenant.namespace}.svc` };
 }
 
 export async function secretText(tenant: Tenant, secret: string): Promise<Text> {
