@@ -55,7 +55,9 @@ export const isGone = (error: unknown): boolean => error instanceof ApiError && 
 export const isUnauthorized = (error: unknown): boolean => error instanceof ApiError && error.code === 401;
 /** Refused for what it asks: a policy, a quota, a limit. Trying again helps only after somebody has changed something. */
 export const isRefusal = (error: unknown): error is ApiError =>
-  error instanceof ApiError && [400, 403, 422].includes(error.code);
+  error instanceof ApiError && ([400, 403, 422].includes(error.code) || isUnasked(error));
+/** Whoever is to be asked first, such as the webhook of cert-manager, does not answer: of all else the server is well. */
+const isUnasked = ({ code, said }: ApiError): boolean => code === 500 && said.includes('failed calling webhook');
 /** The server does not know the request as such, e.g. an option that is newer than it. */
 export const isRefusedRequest = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 400 || error.code === 422);

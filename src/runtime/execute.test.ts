@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
-import { isConflict } from '../kube/errors.ts';
+import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { Claims } from './claims.ts';
 import { type ExecuteOptions, execute, type Outcome, Vanished, type Write } from './execute.ts';
@@ -16,12 +16,15 @@ const aPart = (name: string) => ({ apiVersion: 'v1', kind: 'Part', metadata: { n
 const ref = (name: string) => ({ namespace: 'n', name });
 const create = (name: string): Step => ({ do: 'create', object: aPart(name) });
 
+const AWAY = 'Internal error occurred: failed calling webhook "webhook.example.com": connection refused';
+
 /** A Thing on a model of the API server. Parts called "bad" are refused by policy. */
 async function aWorld(onPart: (server: ModelApiServer, name: string) => void = () => {}) {
   const server: ModelApiServer = new ModelApiServer({
     admit: (resource, object) => {
       if (resource.kind === 'Part') onPart(server, object.metadata.name ?? '');
       if (object.metadata.name === 'bad') throw refused('the quota is used up');
+      if (object.metadata.name === 'unasked') throw new ApiError('POST', 500, { message: AWAY });
       return object;
     },
   });
@@ -114,6 +117,13 @@ test('a refusal by policy is told in the status, as an Event, and to whoever ask
   const error = await refusal(carryOut({ steps: [create('bad')], status: { told: 'no room' } }));
   expect(String(error)).toContain('the quota is used up');
   expect([await status(), told]).toEqual([{ told: 'no room' }, ['refused by the API server: the quota is used up']]);
+});
+
+test('a webhook that is away does not keep the status from being told either', async () => {
+  const { carryOut, status, told } = await aWorld();
+  const error = await refusal(carryOut({ steps: [create('unasked')], status: { told: 'so it is' } }));
+  expect(String(error)).toContain('failed calling webhook');
+  expect([await status(), told]).toEqual([{ told: 'so it is' }, [`refused by the API server: ${AWAY}`]]);
 });
 
 test('a status is not written over a newer one', async () => {
