@@ -63,7 +63,9 @@ const ClientTlsSchema = Type.Object(
         {
           serverIssuerRef: issuer('Issues the certificate of the client port.'),
           operatorClientIssuerRef: Type.Optional(
-            issuer('Issues the certificate of the operator. With it, clients must show a certificate.'),
+            issuer(
+              'Issues the certificates of the operator and of applications. With it, clients must show one; that of applications is in the Secret <cluster>-client-tls.',
+            ),
           ),
         },
         { description: 'Certificates from cert-manager.' },

@@ -70,3 +70,11 @@ test('what is before the issuer is looked for only while something is to be issu
     expect((await held(world))?.request?.metadata.name).toBe(looked ? 'db-peer-3' : undefined);
   }
 });
+
+test('a request that may not be read keeps nobody from looking after the cluster', async () => {
+  const world = synced();
+  hear(world.certificates, { ...peer, metadata: { ...peer.metadata, uid: 'u' } });
+  const refuse = { get: () => Promise.reject(new Error('forbidden')) };
+  const { issuance } = await observeIssuance({ ...world, client: refuse }, cluster, 'cluster.local', signal);
+  expect(issuance).toMatchObject({ is: 'there', certificates: [{ holding: { is: 'ours' } }] });
+});

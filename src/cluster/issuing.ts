@@ -50,7 +50,9 @@ async function look(
   const found = cache.get(refKey(ref)) ?? (await client.get(certificates, ref, signal));
   const held = holding(found, uid);
   if (held.is !== 'ours' || isIssued(held.object)) return { wanted, holding: held };
-  const request = await client.get(requests, { namespace, name: nextRequestName(held.object) }, signal);
+  // It is there for words only: that it cannot be read is no reason to leave a cluster alone.
+  const ask = client.get(requests, { namespace, name: nextRequestName(held.object) }, signal);
+  const request = await ask.catch(() => undefined);
   return { wanted, holding: held, ...(request && { request }) };
 }
 

@@ -71,6 +71,7 @@ const looked = faults('src/cluster/issuing.ts', [
     'cache.get(refKey(ref)) ?? (await client.get(certificates, ref, signal))',
     'cache.get(refKey(ref))',
   ],
+  ['a cluster that is left alone for want of words', 'await ask.catch(() => undefined)', 'await ask'],
   ['an issuer that nobody asks', "held.is !== 'ours' || isIssued(held.object)", "held.is !== 'ours' || held.is"],
 ]);
 
