@@ -8,7 +8,7 @@ import { textOf } from '../../src/credentials/judge.ts';
 import { shownBy } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
-import { pods, secrets } from '../../src/kube/resources.ts';
+import { events, pods, secrets } from '../../src/kube/resources.ts';
 import {
   authorityObjects,
   type CertManager,
@@ -113,6 +113,40 @@ async function renew(namespace: string, name: string): Promise<void> {
     { status: { conditions: [...kept, asked] } },
     { subresource: 'status' },
   );
+}
+
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const WEBHOOK = 'nobody.example.com';
+
+/** Who is to be asked about Certificates of this namespace does not answer. */
+async function away(namespace: string): Promise<void> {
+  const matched = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  const about = { apiGroups: ['cert-manager.io'], apiVersions: ['v1'], resources: ['certificates'] };
+  const body = {
+    metadata: { name: WEBHOOK },
+    webhooks: [
+      {
+        name: WEBHOOK,
+        clientConfig: { url: 'https://127.0.0.1:1/' },
+        rules: [{ ...about, operations: ['CREATE', 'UPDATE'] }],
+        namespaceSelector: matched,
+        failurePolicy: 'Fail',
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  };
+  await world.admin.transport.json(WEBHOOKS, { method: 'POST', body });
+  const metadata = { name: 'probe', namespace };
+  const spec = { secretName: 'probe', issuerRef: issuer };
+  const probe: Certificate = { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec };
+  await eventually('the webhook to be asked', async () => {
+    const refusal = await world.admin.create(certificates, probe).then(
+      () => '',
+      (error: unknown) => String(error),
+    );
+    return refusal.includes(WEBHOOK) ? true : undefined;
+  });
 }
 
 describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
@@ -294,5 +328,54 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
       { uid: (await read(namespace, 'db-peer-tls')).metadata.uid ?? '' },
     );
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+  });
+
+  test('its webhook may be away: a running cluster is looked after, and what was refused is told and done later', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await makeIssuer(namespace);
+    await world.createCluster(namespace, 'db', { tls: { client: { certManager: { serverIssuerRef: issuer } } } });
+    await reconciled(namespace, 1);
+    const ref = { namespace, name: 'db-server' };
+    const { uid = '' } = (await world.admin.get(certificates, ref))?.metadata ?? {};
+    await away(namespace);
+    await world.admin.delete(certificates, ref, { uid });
+    await eventually(
+      'the refusal to be told',
+      async () => {
+        const told = await world.list(events, namespace);
+        return told.some(({ reason, note }) => reason === 'Refused' && note?.includes(WEBHOOK)) ? true : undefined;
+      },
+      { timeoutMs: PATIENCE_MS },
+    );
+    await scale(namespace, 3);
+    await eventually(
+      'three members',
+      async () =>
+        (await world.admin.get(clusters, { namespace, name: 'db' }))?.status?.readyMembers === 3 ? true : undefined,
+      { timeoutMs: PATIENCE_MS },
+    );
+    await world.admin.transport.json(`${WEBHOOKS}/${WEBHOOK}`, { method: 'DELETE' });
+    await eventually('the Certificate', () => world.admin.get(certificates, ref), { timeoutMs: PATIENCE_MS });
+    await message(namespace, 'True', 'Valid');
+  });
+
+  test('its kinds may go while a cluster runs: that is said, the cluster goes on and grows, and all is asked for again', async () => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await makeIssuer(namespace);
+    await world.createCluster(namespace, 'db', { tls: mutual });
+    await reconciled(namespace, 1);
+    const definitions = await certManagerDefinitions();
+    const ofCertificates = definitions.filter(({ metadata }) => metadata.name.startsWith('certificates.'));
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${ofCertificates[0]?.metadata.name}`;
+    await world.admin.transport.json(path, { method: 'DELETE' });
+    await message(namespace, 'False', 'CertManagerNotInstalled');
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    await scale(namespace, 3);
+    await reconciled(namespace, 3);
+    await installCrds(world.admin, ofCertificates);
+    await message(namespace, 'True', 'Valid');
+    expect(await world.list(certificates, namespace)).toHaveLength(4);
   });
 });
