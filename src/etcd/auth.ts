@@ -14,7 +14,7 @@ export interface AuthPort {
   /** Needs a user `root` with the role `root`. */
   enable(ask: Ask): Promise<Answer<void>>;
   disable(ask: Ask): Promise<Answer<void>>;
-  /** A token; calls with an `access.login` get theirs without this. */
+  /** A token; calls with an `access.logins` get theirs without this. */
   authenticate(ask: Ask, login: Login): Promise<Answer<string>>;
   /** Without a password, the user is known by a client certificate only. */
   addUser(ask: Ask, name: string, password?: string): Promise<Answer<void>>;

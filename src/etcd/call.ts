@@ -19,8 +19,8 @@ export interface Access {
   readonly cluster: string;
   /** Asked before every call: what it returns may change, and new sessions use the new. */
   readonly tls?: (endpoint: string) => TlsMaterial;
-  /** Asked before every call, too; `undefined` when nobody is to log in. */
-  readonly login?: () => Login | undefined;
+  /** Asked before every call, too: the first that etcd accepts is used. None when nobody is to log in. */
+  readonly logins?: () => readonly Login[];
   /** An answer from any other cluster is refused. */
   readonly clusterId?: bigint;
 }
@@ -167,11 +167,12 @@ export class Caller {
   }
 
   async #token(ask: Ask, until: number): Promise<Answer<Token>> {
-    const login = ask.access?.login?.();
-    if (!login) return { ok: true, value: undefined };
+    const logins = ask.access?.logins?.() ?? [];
+    if (logins.length === 0) return { ok: true, value: undefined };
     // Not the caller's signal: other calls may wait for the same log-in.
     const { signal, ...shared } = ask;
-    const answer = this.#logins.token(clusterOf(ask), login, () => this.authenticate(shared, login, until));
+    const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(shared, login, until);
+    const answer = this.#logins.token(clusterOf(ask), ask.endpoint, logins, logIn);
     const got = await unlessAborted(answer, signal);
     // A learner answers a few questions, but lets nobody log in.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
@@ -184,8 +185,8 @@ export class Caller {
 
   /** Whether a new token may help: ours was refused, or authentication was off when we asked for one and is on now. */
   #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
-    if (!ask.access?.login?.()) return false;
-    const stale = error.kind === 'invalidToken' || (error.kind === 'authRequired' && token === undefined);
+    if ((ask.access?.logins?.() ?? []).length === 0) return false;
+    const stale = error.kind === 'invalidToken' || (token === undefined && NOT_LOGGED_IN.includes(error.kind));
     if (stale) this.#logins.drop(clusterOf(ask), token);
     return stale;
   }
@@ -195,6 +196,9 @@ export class Caller {
     this.#options.onCall?.({ method: nameOf(method), outcome: failed?.kind ?? 'ok', ms });
   }
 }
+
+/** Without a token, whoever shows a certificate is the user that it names: one who may do less, or whom etcd does not know. */
+const NOT_LOGGED_IN: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
 interface Method {
   readonly name: string;

@@ -5,6 +5,7 @@ import { Cluster } from '../gen/etcd/cluster_pb.ts';
 import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
 import type { CallReport } from './client.ts';
 import { EtcdClient } from './client.ts';
+import { Logins } from './login.ts';
 import type { Session } from './transport.ts';
 
 const ask = { endpoint: 'http://10.0.0.1:2379', timeoutMs: 500 };
@@ -95,7 +96,7 @@ test('plain HTTP where TLS is wanted is an error, and so is TLS without anybody 
 });
 
 /** Authentication is on; each log-in makes a new token, and only the newest is known. */
-function aGuardedMember() {
+function aGuardedMember(without = 'user name is empty') {
   const state = { enabled: true, logins: 0, password: 'secret' };
   const made = clientOf(({ service }) => {
     service(Auth, {
@@ -115,8 +116,7 @@ function aGuardedMember() {
     service(Maintenance, {
       status: (_, { requestHeader }) => {
         const token = requestHeader.get('token');
-        if (state.enabled && token === null)
-          throw new ConnectError('etcdserver: user name is empty', Code.InvalidArgument);
+        if (state.enabled && token === null) throw new ConnectError(`etcdserver: ${without}`, Code.InvalidArgument);
         if (state.enabled && token !== `token-${state.logins}`)
           throw new ConnectError('etcdserver: invalid auth token', Code.Unauthenticated);
         return { version: '3.6.14' };
@@ -127,7 +127,7 @@ function aGuardedMember() {
 }
 
 const login = { user: 'root', password: 'secret' };
-const access = { cluster: 'ns/db', login: () => login };
+const access = { cluster: 'ns/db', logins: () => [login] };
 
 test('many calls at once log in once, and later ones not at all', async () => {
   const { client, state } = aGuardedMember();
@@ -146,15 +146,47 @@ test('a token that etcd no longer knows is replaced, and the call made again', a
 
 test('a wrong password is told, and tried once per call', async () => {
   const { client, reports } = aGuardedMember();
-  const wrong = { cluster: 'ns/db', login: () => ({ user: 'root', password: 'guess' }) };
+  const wrong = { cluster: 'ns/db', logins: () => [{ user: 'root', password: 'guess' }] };
   expect(await client.status({ ...ask, access: wrong })).toMatchObject({ ok: false, error: { kind: 'authFailed' } });
   expect(reports).toHaveLength(1);
+});
+
+test('of several passwords the first that etcd accepts is used, and then no other is tried', async () => {
+  const { client, reports } = aGuardedMember();
+  const logins = ['new', 'secret', 'old'].map((password) => ({ user: 'root', password }));
+  const several = { cluster: 'ns/db', logins: () => logins };
+  expect(await client.status({ ...ask, access: several })).toMatchObject({ ok: true });
+  expect(await client.status({ ...ask, access: several })).toMatchObject({ ok: true });
+  expect(reports.map(({ method, outcome }) => `${method} ${outcome}`)).toEqual([
+    'Auth/Authenticate authFailed',
+    'Auth/Authenticate ok',
+    'Maintenance/Status ok',
+    'Maintenance/Status ok',
+  ]);
+});
+
+test.each(['permission denied', 'user name not found'])(
+  'who shows a certificate and is told "%s" logs in, and is not taken for the user in the certificate',
+  async (words) => {
+    const { client, state } = aGuardedMember(words);
+    state.enabled = false;
+    await client.status({ ...ask, access });
+    state.enabled = true;
+    expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
+  },
+);
+
+test('a member that lets nobody log in does not keep another one from doing so', async () => {
+  const logins = new Logins();
+  const silent = logins.token('ns/db', 'a', [login], () => new Promise(() => {}));
+  const other = logins.token('ns/db', 'b', [login], () => Promise.resolve({ ok: true, value: 'token' }));
+  expect(await Promise.race([silent, other])).toEqual({ ok: true, value: 'token' });
 });
 
 test('a changed password is used at once', async () => {
   const { client, state } = aGuardedMember();
   let password = 'secret';
-  const changing = { cluster: 'ns/db', login: () => ({ user: 'root', password }) };
+  const changing = { cluster: 'ns/db', logins: () => [{ user: 'root', password }] };
   await client.status({ ...ask, access: changing });
   state.password = password = 'other';
   state.logins++;

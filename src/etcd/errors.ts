@@ -47,6 +47,8 @@ export type EtcdErrorKind =
   /** The token is unknown or has expired: log in again. */
   | 'invalidToken'
   | 'permissionDenied'
+  /** No such user. Whoever shows a certificate and has not logged in is the user of that name, which may not exist. */
+  | 'userUnknown'
   | 'authNotEnabled'
   | 'rootMissing'
   // Downgrade.
@@ -114,6 +116,7 @@ const SAID: readonly (readonly [RegExp, EtcdErrorKind])[] = [
   [/invalid auth token|revision of auth store is old/, 'invalidToken'],
   [/permission denied/, 'permissionDenied'],
   [/authentication is not enabled/, 'authNotEnabled'],
+  [/user (name )?not found/, 'userUnknown'],
   [/downgrade target version/, 'badDowngradeVersion'],
   [/downgrade job in progress/, 'downgradeInProgress'],
   [/no inflight downgrade/, 'noDowngrade'],

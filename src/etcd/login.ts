@@ -1,4 +1,4 @@
-/** Who has logged in where: one token per cluster, made by one log-in at a time, and made anew when etcd no longer knows it. */
+/** Who has logged in where: one token per cluster, which every member takes, made anew when etcd no longer knows it. */
 import type { Answer } from './errors.ts';
 
 export interface Login {
@@ -14,24 +14,35 @@ interface Known {
   readonly token: Token;
 }
 
+interface Pending {
+  readonly logins: readonly Login[];
+  readonly answer: Promise<Answer<Token>>;
+}
+
+type LogIn = (login: Login) => Promise<Answer<string>>;
+
 const same = (a: Login, b: Login): boolean => a.user === b.user && a.password === b.password;
+const sameAll = (a: readonly Login[], b: readonly Login[]): boolean =>
+  a.length === b.length && a.every((login, i) => same(login, b[i] ?? { user: '', password: '' }));
 
 export class Logins {
   readonly #known = new Map<string, Known>();
-  readonly #pending = new Map<string, { readonly login: Login; readonly answer: Promise<Answer<Token>> }>();
+  /** By cluster and member: one that is dead, or a learner, must not keep others from letting us in. */
+  readonly #pending = new Map<string, Pending>();
 
-  async token(cluster: string, login: Login, logIn: () => Promise<Answer<string>>): Promise<Answer<Token>> {
+  async token(cluster: string, endpoint: string, logins: readonly Login[], logIn: LogIn): Promise<Answer<Token>> {
     const known = this.#known.get(cluster);
-    if (known && same(known.login, login)) return { ok: true, value: known.token };
-    const pending = this.#pending.get(cluster);
-    if (pending && same(pending.login, login)) return pending.answer;
-    const answer = this.#logIn(cluster, login, logIn);
-    const entry = { login, answer };
-    this.#pending.set(cluster, entry);
+    if (known && logins.some((login) => same(known.login, login))) return { ok: true, value: known.token };
+    const key = `${cluster} ${endpoint}`;
+    const pending = this.#pending.get(key);
+    if (pending && sameAll(pending.logins, logins)) return pending.answer;
+    const answer = this.#logIn(cluster, logins, logIn);
+    const entry = { logins, answer };
+    this.#pending.set(key, entry);
     try {
       return await answer;
     } finally {
-      if (this.#pending.get(cluster) === entry) this.#pending.delete(cluster);
+      if (this.#pending.get(key) === entry) this.#pending.delete(key);
     }
   }
 
@@ -44,14 +55,21 @@ export class Logins {
     this.#known.delete(cluster);
   }
 
-  async #logIn(cluster: string, login: Login, logIn: () => Promise<Answer<string>>): Promise<Answer<Token>> {
-    const answer = await logIn();
-    // Authentication that is not on yet: the next call that is refused without a user tries again.
-    if (!answer.ok && answer.error.kind === 'authNotEnabled') {
-      this.#known.set(cluster, { login, token: undefined });
-      return { ok: true, value: undefined };
+  /** The first that etcd accepts. */
+  async #logIn(cluster: string, logins: readonly Login[], logIn: LogIn): Promise<Answer<Token>> {
+    let refused: Answer<Token> = { ok: true, value: undefined };
+    for (const login of logins) {
+      const answer = await logIn(login);
+      // Authentication that is not on yet: the next call that is refused without a user tries again.
+      const off = !answer.ok && answer.error.kind === 'authNotEnabled';
+      if (answer.ok || off) {
+        const token = answer.ok ? answer.value : undefined;
+        this.#known.set(cluster, { login, token });
+        return { ok: true, value: token };
+      }
+      refused = answer;
+      if (answer.error.kind !== 'authFailed') break;
     }
-    if (answer.ok) this.#known.set(cluster, { login, token: answer.value });
-    return answer;
+    return refused;
   }
 }

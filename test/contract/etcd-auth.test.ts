@@ -7,7 +7,7 @@ import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type World
 
 const as = (user: string, password: string): Access => ({
   cluster: `the cluster, as ${user}`,
-  login: () => ({ user, password }),
+  logins: () => [{ user, password }],
 });
 const root = as('root', 'secret');
 
@@ -162,7 +162,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       kindOf(await auth.rolesOf(asRoot, 'nobody')),
       kindOf(await auth.grantRole(asRoot, 'app', 'nothing')),
       kindOf(await auth.deleteUser(asRoot, 'root')),
-    ]).toEqual(['alreadyExists', 'alreadyExists', 'notFound', 'notFound', 'other']);
+    ]).toEqual(['alreadyExists', 'alreadyExists', 'userUnknown', 'notFound', 'other']);
   });
 
   it('a token that has expired is renewed without the caller noticing', async ({ world }) => {
@@ -177,7 +177,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const node = await guarded(world);
     const { auth, kv } = world.etcd;
     let password = 'secret';
-    const access = { cluster: 'changing', login: () => ({ user: 'root', password }) };
+    const access = { cluster: 'changing', logins: () => [{ user: 'root', password }] };
     const asRoot = { ...ask(node), access };
     must(await kv.put(asRoot, 'k', 'v'));
     must(await auth.changePassword(asRoot, 'root', 'other'));

@@ -112,14 +112,15 @@ export class Gate {
   }
 
   async #token(ask: Ask): Promise<Answer<Token>> {
-    const login = ask.access?.login?.();
-    if (!login) return { ok: true, value: undefined };
-    const got = await this.#logins.token(clusterOf(ask), login, () => this.authenticate(ask, login));
+    const logins = ask.access?.logins?.() ?? [];
+    if (logins.length === 0) return { ok: true, value: undefined };
+    const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(ask, login);
+    const got = await this.#logins.token(clusterOf(ask), ask.endpoint, logins, logIn);
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
 
   #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
-    if (!ask.access?.login?.()) return false;
+    if ((ask.access?.logins?.() ?? []).length === 0) return false;
     const stale = error.kind === 'invalidToken' || (error.kind === 'authRequired' && token === undefined);
     if (stale) this.#logins.drop(clusterOf(ask), token);
     return stale;

@@ -21,6 +21,7 @@ const WORDS = {
   futureRevision: 'mvcc: required revision is a future revision',
   tooLarge: 'request is too large',
   authRequired: 'user name is empty',
+  userUnknown: 'user name not found',
   authFailed: 'authentication failed, invalid user ID or password',
   invalidToken: 'invalid auth token',
   permissionDenied: 'permission denied',

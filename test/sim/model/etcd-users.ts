@@ -6,6 +6,7 @@ import type { Login } from '../../../src/etcd/login.ts';
 import { said } from './etcd-said.ts';
 
 interface User {
+  /** Who was made without one stays so, whatever it is changed to. */
   readonly password: string | undefined;
   readonly roles: ReadonlySet<string>;
   /** Tokens are of a user with this password; a change of it ends them. */
@@ -49,25 +50,28 @@ export class Users {
 
   delete(name: string): EtcdError | undefined {
     if (this.enabled && name === ROOT) return { kind: 'other', message: 'etcdserver: invalid auth management' };
-    if (!this.#users.delete(name)) return said('notFound');
+    if (!this.#users.delete(name)) return said('userUnknown');
     this.revision++;
     return undefined;
   }
 
   changePassword(name: string, password: string): EtcdError | undefined {
     const user = this.#users.get(name);
-    return user ? this.#set(name, { ...user, password, stamp: ++this.#stamps }) : said('notFound');
+    if (!user) return said('userUnknown');
+    const changed = user.password === undefined ? undefined : password;
+    return this.#set(name, { ...user, password: changed, stamp: ++this.#stamps });
   }
 
   grantRole(name: string, role: string): EtcdError | undefined {
     const user = this.#users.get(name);
-    if (!user || (role !== ROOT && !this.#roles.has(role))) return said('notFound');
+    if (!user) return said('userUnknown');
+    if (role !== ROOT && !this.#roles.has(role)) return said('notFound');
     return this.#set(name, { ...user, roles: new Set([...user.roles, role]) });
   }
 
   rolesOf(name: string): readonly string[] | EtcdError {
     const user = this.#users.get(name);
-    return user ? [...user.roles].sort() : said('notFound');
+    return user ? [...user.roles].sort() : said('userUnknown');
   }
 
   addRole(name: string): EtcdError | undefined {
