@@ -95,6 +95,8 @@ export const issuedPeerName = (cluster: string): string => `${cluster}-peer-tls`
 /** What the operator shows to members, and what applications may show. */
 export const operatorCertificateName = (cluster: string): string => `${cluster}-operator-client-tls`;
 export const applicationCertificateName = (cluster: string): string => `${cluster}-client-tls`;
+/** The password of root that etcd accepted last, and the one that it is about to be told. */
+export const keptPasswordName = (cluster: string): string => `${cluster}-root-applied`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;
 

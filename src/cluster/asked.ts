@@ -11,7 +11,7 @@ import { isFormed, type MemberView, type Observed, wanted } from './observed.ts'
 
 /** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
 export function notYet(o: Observed): readonly NotYet[] {
-  const { auth, bootstrap } = o.cluster.spec;
+  const { bootstrap } = o.cluster.spec;
   const { annotations = {} } = o.cluster.metadata;
   const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
   const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
@@ -19,7 +19,6 @@ export function notYet(o: Observed): readonly NotYet[] {
   const recreate = 'Create the cluster without it, or wait for a later version of the operator';
   return [
     ...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate),
-    ...say(auth?.enabled === true, 'Auth', 'auth.enabled', recreate),
     ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),
   ];
 }

@@ -169,7 +169,12 @@ const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['t
 });
 
 /** A Secret that only the operator writes. */
-export function secretOf(cluster: EtcdCluster, name: string, data: Readonly<Record<string, string>>): Secret {
+export function secretOf(
+  cluster: EtcdCluster,
+  name: string,
+  data: Readonly<Record<string, string>>,
+  type = 'kubernetes.io/tls',
+): Secret {
   const { namespace, name: clusterName } = identity(cluster);
   return {
     apiVersion: 'v1',
@@ -180,7 +185,7 @@ export function secretOf(cluster: EtcdCluster, name: string, data: Readonly<Reco
       ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
       ownerReferences: ownedBy(cluster),
     },
-    type: 'kubernetes.io/tls',
+    type,
     data,
   };
 }

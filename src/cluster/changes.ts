@@ -26,6 +26,17 @@ export type EtcdCall = Change &
     readonly hosts: Readonly<Record<string, string>>;
   };
 
+/** What is done about the user root, in this order. No password is part of it. */
+export type RootChange = 'intendPassword' | 'makeRoot' | 'enableAuth' | 'changePassword' | 'provePassword';
+
+export interface RootCall extends Call {
+  readonly name: RootChange;
+  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly clusterID: string;
+  readonly endpoints: readonly string[];
+  readonly hosts: Readonly<Record<string, string>>;
+}
+
 export const endpointsOf = ({ object, pod }: MemberView): readonly string[] =>
   pod.is === 'absent' || pod.ip === undefined ? [] : [endpointOf(pod.ip, CLIENT_PORT, memberClientScheme(object))];
 
@@ -53,17 +64,33 @@ function leading(o: Observed): readonly string[] {
 /** etcd refuses changes for some seconds after others: it is asked again so often. */
 const RETRY_MS = 500;
 
+/** Nobody else is told anything. */
+const meant = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
+  clusterID: o.cluster.status?.clusterID ?? '',
+  hosts: hostsOf(o.members),
+});
+
 export function change(o: Observed, what: Change, target: string, retryMs = RETRY_MS): Step {
   const { namespace, name } = identity(o.cluster);
   const call: EtcdCall = {
     ...what,
     target,
     cluster: `${namespace}/${name}`,
-    clusterID: o.cluster.status?.clusterID ?? '',
     endpoints: what.name === 'moveLeader' ? leading(o) : speakers(o),
-    hosts: hostsOf(o.members),
+    ...meant(o),
   };
   return { do: 'call', call, retryMs };
+}
+
+export function rootStep(o: Observed, name: RootChange, target: string): Step {
+  const call: RootCall = {
+    name,
+    target,
+    cluster: identity(o.cluster),
+    endpoints: speakers(o),
+    ...meant(o),
+  };
+  return { do: 'call', call, retryMs: RETRY_MS };
 }
 
 export const removal = (o: Observed, entry: EtcdMemberEntry): Step =>

@@ -17,6 +17,7 @@ import { decide } from './decide.ts';
 import { type ClusterPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 import { doPaperwork, isPaperwork } from './paperwork.ts';
+import { doRoot, isRootCall } from './root-password.ts';
 import { isMinor } from './status.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
@@ -29,6 +30,7 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   decide,
   call: async (call, signal) => {
     if (isPaperwork(call)) return doPaperwork(ports, call, signal);
+    if (isRootCall(call)) return doRoot(ports, call, signal);
     const change = call as EtcdCall;
     return carryOut(ports.etcd, change, signal, await wayTo(ports, change));
   },

@@ -14,6 +14,8 @@ import {
   TARGET,
 } from '../../test/support/builders.ts';
 import { targetOf } from '../api/defaults.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
 import { NO_CERTIFICATES } from '../credentials/view.ts';
 import type { Service } from '../gen/kube.ts';
@@ -77,6 +79,12 @@ const stepsOf = (o: Observed): readonly string[] =>
     if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
     return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
   });
+
+/** Taken over from a yet earlier operator. */
+const annotated = (cluster: EtcdCluster): EtcdCluster => {
+  const annotations = { [PEER_AUTO_TLS_ANNOTATION]: 'true' };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations } };
+};
 
 /** A cluster that the earlier operator began and that never formed: its seed has a name of the API server's choice. */
 const { defaults: _d, membersNamed: _n, ...begun } = LATCHED;
@@ -330,7 +338,7 @@ describe('the rule that answers', () => {
     [
       'a running cluster is asked for what is not built: it goes on as it is',
       formed({
-        cluster: aCluster({ status: FORMED, spec: { version: '3.6.17', auth: { enabled: true } } }),
+        cluster: annotated(aCluster({ status: FORMED, spec: { version: '3.6.17' } })),
       }),
       'steady',
       [],

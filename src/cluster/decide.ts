@@ -2,6 +2,7 @@
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { type NamedRule, type Plan, planOf } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
+import { guard, guardSeed, waitForPassword } from './rules/auth.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
 import { repairBudget } from './rules/budget.ts';
 import { prepareCertificates, waitForCertificates, writeCertificates } from './rules/certificates.ts';
@@ -35,6 +36,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and nothing begins without
   { name: 'prepareCertificates', rule: prepareCertificates }, // before anything that could be started with them
   { name: 'waitForCertificates', rule: waitForCertificates },
+  { name: 'waitForPassword', rule: waitForPassword },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
@@ -46,6 +48,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'park', rule: park }, // before any rule that changes the membership
   { name: 'wake', rule: wake },
   { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
+  { name: 'guardSeed', rule: guardSeed }, // before there are more who let everybody in
   { name: 'completePending', rule: completePending }, // half-done by an earlier operator
   { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is
   { name: 'forget', rule: forget },
@@ -60,6 +63,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'waitForJoining', rule: waitForJoining },
   { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent
   { name: 'correctRequests', rule: correctRequests }, // cert-manager may refuse or be away: after all that is urgent
+  { name: 'guard', rule: guard }, // changes no member, and must not be in the way of what does
   { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },

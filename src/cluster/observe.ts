@@ -27,6 +27,7 @@ import type { ChangePorts } from './call.ts';
 import { endpointsOf, hostsOf } from './changes.ts';
 import { requestedNeeds } from './issuance.ts';
 import { observeIssuance } from './issuing.ts';
+import { type AskedAuth, askAuth } from './observe-auth.ts';
 import {
   type EtcdView,
   identity,
@@ -37,10 +38,15 @@ import {
   seedName,
   wantsBudget,
 } from './observed.ts';
+import type { RootPorts } from './root-password.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
-  readonly etcd: EtcdPort & ChangePorts & { readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'> };
+  readonly etcd: EtcdPort &
+    ChangePorts & {
+      readonly maintenance: Pick<MaintenancePort, 'hashKV' | 'downgrade'>;
+      readonly auth: AskedAuth & RootPorts['etcd']['auth'];
+    };
   readonly now: () => number;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
@@ -85,7 +91,13 @@ export async function observe(
   const members = await withHashes(ways, answered);
   const unversioned = await lacksVersion(ways, cluster, members, list);
   const told = unversioned ? { unversioned } : {};
-  const etcd = list.is === 'answers' ? { ...list, ...told, alarms: alarmsOf(members) } : list;
+  const auth =
+    list.is === 'answers'
+      ? await askAuth(ports.etcd, cluster, { ...ways, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS })
+      : undefined;
+  const etcd = list.is === 'answers' ? { ...list.view, ...told, ...auth, alarms: alarmsOf(members) } : list;
+  // Somebody may have put it right: it is looked at again instead of in five minutes.
+  if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
   const quarantined = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)].filter(
     (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
   );
@@ -102,6 +114,7 @@ export async function observe(
     quarantined,
     images: ports.images,
     ...issuance,
+    password: await ports.credentials.password(cluster),
     certificates: { ...certificates, behind: await ports.credentials.behind(cluster, hostsOf(mounting(members))) },
   };
 }
@@ -273,9 +286,9 @@ async function lacksVersion(
   { etcd, access, signal }: Ways,
   cluster: EtcdCluster,
   members: readonly MemberView[],
-  list: EtcdView,
+  list: Listed,
 ): Promise<boolean> {
-  const alone = list.is === 'answers' && list.members.length === 1 && (cluster.spec.replicas ?? 1) > 1;
+  const alone = list.is === 'answers' && list.view.members.length === 1 && (cluster.spec.replicas ?? 1) > 1;
   const old = members.find(({ self }) => self?.version.startsWith('3.5.'));
   const [endpoint] = alone && old ? endpointsOf(old) : [];
   if (endpoint === undefined) return false;
@@ -288,23 +301,31 @@ async function lacksVersion(
 const promise = ({ object, pod }: MemberView): number =>
   (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
 
+type Listed =
+  | Exclude<EtcdView, { readonly is: 'answers' }>
+  /** And who said so. */
+  | { readonly is: 'answers'; readonly view: EtcdView & { readonly is: 'answers' }; readonly from: string };
+
 /** Voters first; the first member that agrees with a quorum speaks for all. */
-async function askEtcd({ etcd, access, signal }: Ways, members: readonly MemberView[]): Promise<EtcdView> {
+async function askEtcd({ etcd, access, signal }: Ways, members: readonly MemberView[]): Promise<Listed> {
   const order = [...members].sort((a, b) => promise(b) - promise(a));
-  let view: EtcdView = { is: 'notAsked' };
+  let view: Listed = { is: 'notAsked' };
   for (const endpoint of order.flatMap(endpointsOf)) {
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
     const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
-      view = { is: 'silent', why: answer.error.message };
+      const { kind, message } = answer.error;
+      view = { is: 'silent', why: message };
+      if (kind === 'authFailed') return { ...view, login: 'rejected' }; // all would say so, and each takes its time for it
+      if (kind === 'authRequired') view = { ...view, login: 'demanded' };
       continue;
     }
     const { clusterId, members: entries } = answer.value;
+    const listed = entries.map(({ id, name, peerURLs, isLearner }) => ({ id: hexId(id), name, peerURLs, isLearner }));
     return {
       is: 'answers',
-      clusterID: hexId(clusterId),
-      members: entries.map(({ id, name, peerURLs, isLearner }) => ({ id: hexId(id), name, peerURLs, isLearner })),
-      alarms: [],
+      from: endpoint,
+      view: { is: 'answers', clusterID: hexId(clusterId), members: listed, alarms: [] },
     };
   }
   return view;

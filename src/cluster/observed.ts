@@ -9,7 +9,7 @@ import { addedPeerURL } from '../api/member-address.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import type { CertificatesView } from '../credentials/view.ts';
+import type { CertificatesView, PasswordView } from '../credentials/view.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -62,13 +62,20 @@ export interface EtcdMemberEntry {
 /** What etcd itself said in this pass. */
 export type EtcdView =
   | { readonly is: 'notAsked' }
-  | { readonly is: 'silent'; readonly why: string }
+  | {
+      readonly is: 'silent';
+      readonly why: string;
+      /** It wants a log-in, and there was none; or it did not accept any password that there is. */
+      readonly login?: 'demanded' | 'rejected';
+    }
   | {
       readonly is: 'answers';
       readonly clusterID: string;
       readonly members: readonly EtcdMemberEntry[];
       /** The members have not agreed on the version of their cluster yet. Asked only where it keeps others from joining. */
       readonly unversioned?: boolean;
+      /** Whether a log-in is needed: on, and the operator is in as root; wanted, and it is not. Asked only where it can matter. */
+      readonly auth?: 'off' | 'on' | 'demanded';
       /** Alarms of all members that there ever were. */
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
@@ -109,6 +116,8 @@ export interface Observed {
   readonly certificates: CertificatesView;
   /** Only of clusters that ask cert-manager for certificates. */
   readonly issuance?: Issuance;
+  /** Of root, where clients are to log in. */
+  readonly password?: PasswordView | undefined;
 }
 
 /** The first name that a cluster gives out is the seed's. */

@@ -8,6 +8,16 @@ import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
 import { forbiddenImage, notYet, unapplied } from './asked.ts';
+import {
+  AUTH_ENABLED,
+  type AuthSaid,
+  authLatch,
+  authVerdicts,
+  authWake,
+  lockedOut,
+  passwordMissing,
+  unsecured,
+} from './auth.ts';
 import { CERTIFICATES_VALID, certificatesMissing, certificatesWake, certificateVerdicts } from './certificates.ts';
 import { quorumOf } from './gate.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
@@ -62,6 +72,10 @@ interface Situation {
   readonly trouble: string;
   /** Why nothing is done towards the spec: not built yet, or not allowed. */
   readonly held: { readonly reason: string; readonly message: string } | undefined;
+  /** Why etcd does not let the operator in. */
+  readonly locked: AuthSaid | undefined;
+  /** What of the wish for log-ins is not so yet. */
+  readonly unsecured: ReturnType<typeof unsecured>;
 }
 
 type Said = Omit<Verdict, 'type'>;
@@ -71,14 +85,15 @@ const no = (reason: string, message: string): Said => ({ status: 'False', reason
 export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterStatus>): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (rule === 'beingDeleted') return before;
-  const latched: EtcdClusterStatus = { ...before, ...answer.latch };
+  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
   const s = situation(o, latched, rule, answer.why + refused);
   const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
-  const reached = arrived && s.unapplied === '' && s.held === undefined;
+  const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const unsupported = notYetVerdicts(notYet(o));
   const certificates = certificateVerdicts(o);
+  const auth = authVerdicts(o);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -94,12 +109,14 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           { type: 'Progressing', ...progressing(s, reached) },
           { type: 'Degraded', ...degraded(s) },
           ...certificates,
+          ...auth,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
         [
           ...(unsupported.length === 0 ? [NOT_YET_SUPPORTED] : []),
           ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
+          ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
         ],
       ),
     ],
@@ -131,6 +148,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
     held: heldBack(o),
+    locked: lockedOut(o),
+    unsecured: desired(o) === 0 ? undefined : unsecured(o),
   };
 }
 
@@ -156,7 +175,7 @@ function heldBack(o: Observed): Situation['held'] {
   const image = forbiddenImage(o);
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
   const certificates = certificatesMissing(o);
-  if (certificates === undefined) return undefined;
+  if (certificates === undefined) return passwordMissing(o);
   const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
   return { reason, message: certificates };
 }
@@ -169,6 +188,7 @@ function available(s: Situation): Said {
   if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
+  if (!s.formed && s.locked) return no(s.locked.reason, s.locked.message);
   if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
@@ -181,6 +201,7 @@ function progressing(s: Situation, reached: boolean): Said {
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
   if (s.parked !== undefined && reached) return no('Paused', s.parked);
+  if (s.locked && !reached) return no(s.locked.reason, s.locked.message);
   const missing =
     s.unapplied === '' ? s.why : `not applied yet, because this build does not change running members: ${s.unapplied}`;
   if (!reached && s.late)
@@ -193,6 +214,7 @@ function progressing(s: Situation, reached: boolean): Said {
   if (!s.formed && s.parked === undefined) return yes('WaitingForSeed', s.why);
   if (s.broken && !s.whole) return yes('Repairing', s.why);
   if (!s.whole) return yes('Scaling', s.why);
+  if (s.unsecured) return (s.unsecured.waits ? no : yes)(s.unsecured.reason, s.unsecured.message);
   if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.why);
   return no('Reconciled', 'the members are as the spec asks');
 }
@@ -202,11 +224,13 @@ function degraded(s: Situation): Said {
   if (s.taken !== '') return yes('NameConflict', s.taken);
   if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
+  if (!s.formed && s.locked) return yes(s.locked.reason, s.locked.message);
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
   const quorum = isQuorate(s);
   if (!quorum && !s.beginning) return yes('QuorumLost', s.why);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
+  if (s.locked) return yes(s.locked.reason, s.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
   if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.why);
   return no('QuorumHealthy', 'All members are ready');
@@ -224,6 +248,9 @@ const EXPECTED = [
   'Valid',
   'Issuing',
   'Renewing',
+  'Enabled',
+  'EnablingAuth',
+  'ChangingPassword',
 ];
 
 /** Somebody waits for a condition; the figures beside them may follow a little later. */
@@ -242,7 +269,12 @@ export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notic
 export function wakeAt(o: Observed, answer: Answer<EtcdClusterStatus>): number | undefined {
   const deadline = answer.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
   const left = deadline === undefined ? undefined : Date.parse(deadline) - o.now;
-  const wishes = [answer.wakeAfter, left !== undefined && left > 0 ? left : undefined, certificatesWake(o)];
+  const wishes = [
+    answer.wakeAfter,
+    left !== undefined && left > 0 ? left : undefined,
+    certificatesWake(o),
+    authWake(o),
+  ];
   const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(earliest) ? earliest : undefined;
 }

@@ -9,8 +9,17 @@ import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import { type Judged, judge, type Material, secretNames } from './judge.ts';
+import { passwordSecrets, type RootPassword, rootPassword } from './password.ts';
 import { Shown } from './shown.ts';
-import { type CertificatesView, isUnsettled, NO_CERTIFICATES, renewalOf, UNSETTLED_MS } from './view.ts';
+import {
+  type CertificatesView,
+  isPasswordUnsettled,
+  isUnsettled,
+  NO_CERTIFICATES,
+  type PasswordView,
+  renewalOf,
+  UNSETTLED_MS,
+} from './view.ts';
 
 export interface CredentialsOptions {
   readonly client: Pick<Client, 'get'>;
@@ -34,6 +43,7 @@ export interface Expiry {
 }
 
 interface Known extends Judged {
+  readonly password: RootPassword | undefined;
   /** A cluster that was made anew has nothing in common with its predecessor. */
   readonly uid: string | undefined;
   /** Somebody who edits the spec is at work here, and has perhaps changed a Secret as well. */
@@ -62,13 +72,23 @@ export class Credentials {
     return (await this.#judged(cluster))?.view ?? NO_CERTIFICATES;
   }
 
+  /** `undefined` when nobody is to log in. */
+  async password(cluster: EtcdCluster): Promise<PasswordView | undefined> {
+    return (await this.#judged(cluster))?.password?.view;
+  }
+
   /** How a member is reached that has this name in its certificate, or several of them by their endpoints. */
   async access(cluster: EtcdCluster, hostAt: (endpoint: string) => string | undefined): Promise<Access> {
     const key = { cluster: keyOf(cluster) };
     if (cluster.spec.tls?.client === undefined) return key;
-    const material = (await this.#judged(cluster))?.material;
+    const { material, password } = (await this.#judged(cluster)) ?? {};
     // Without anybody to trust there is no connection: never a plain one instead.
-    return material ? { ...key, tls: (endpoint) => materialFor(material, hostAt(endpoint)) } : key;
+    if (!material) return key;
+    return {
+      ...key,
+      tls: (endpoint) => materialFor(material, hostAt(endpoint)),
+      ...(password && { logins: () => password.logins }),
+    };
   }
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
@@ -101,8 +121,8 @@ export class Credentials {
     this.#shown.forget(key);
   }
 
-  async #judged(cluster: EtcdCluster): Promise<Judged | undefined> {
-    const names = secretNames(cluster);
+  async #judged(cluster: EtcdCluster): Promise<Known | undefined> {
+    const names = [...new Set([...secretNames(cluster), ...passwordSecrets(cluster)])];
     if (names.length === 0) return undefined;
     const key = keyOf(cluster);
     const known = this.#known.get(key);
@@ -126,9 +146,12 @@ export class Credentials {
     const found = await Promise.all(
       names.map(async (name) => [name, await client.get(secrets, { namespace, name })] as const),
     );
-    const judged = judge(cluster, new Map(found), { now: now(), domain });
-    const until = now() + (isUnsettled(judged.view) ? UNSETTLED_MS : SETTLED_MS);
-    return { ...judged, uid, generation, until: Math.min(until, renewalOf(judged.view) ?? until) };
+    const held = new Map(found);
+    const judged = judge(cluster, held, { now: now(), domain });
+    const password = rootPassword(cluster, held);
+    const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
+    const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
+    return { ...judged, password, uid, generation, until: Math.min(until, renewalOf(judged.view) ?? until) };
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is known about the certificates of a cluster: plain data for decisions. No key and no certificate is part of it. */
+/** What is known about the certificates and the password of a cluster: plain data for decisions. No key, no certificate and no password is part of it. */
 import type { CertificateNeed } from '../api/certificates.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 
@@ -51,5 +51,21 @@ export const renewalOf = ({ certificates }: CertificatesView): number | undefine
   const times = certificates.flatMap(({ renewAt }) => renewAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
 };
+
+/** What is wrong with what was given, or in the way. */
+export interface PasswordProblem {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The password of root, as far as a decision needs it. */
+export interface PasswordView {
+  readonly problem?: PasswordProblem;
+  /** What the operator has kept: nothing; what was given, or nothing is given; another; one that it was about to set. */
+  readonly kept: 'nothing' | 'same' | 'another' | 'intended';
+}
+
+export const isPasswordUnsettled = (password: PasswordView | undefined): boolean =>
+  password !== undefined && (password.problem !== undefined || password.kept !== 'same');
 
 export const NO_CERTIFICATES: CertificatesView = { authorities: [], certificates: [] };

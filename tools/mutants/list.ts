@@ -1,4 +1,5 @@
 /** Every fault. */
+import { auth } from './auth.ts';
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
@@ -9,6 +10,7 @@ import type { Mutant } from './mutant.ts';
 import { runtime } from './runtime.ts';
 
 export const mutants: readonly Mutant[] = [
+  ...auth,
   ...certificates,
   ...cluster,
   ...clusterRules,

@@ -1,0 +1,199 @@
+/**
+ * Root and its password on each real version, over TLS, with and without certificates of clients: what the operator does about
+ * them, killed at every point, and what it relies on.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { hexId } from '../../src/api/names.ts';
+import { type Access, type Ask, EtcdClient } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import { systemChance } from '../../src/pki/chance.ts';
+import { createAuthority, issue } from '../../src/pki/issue.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, initialCluster, startLab } from '../support/etcd.ts';
+import { type Fault, Killed, RootPasses } from '../support/root-passes.ts';
+
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const NAME = 'db-abcde.db.ns.svc';
+
+interface Guarded {
+  readonly lab: EtcdLab;
+  readonly metrics: string;
+  /** As a client with a certificate of this name, and a password if there is one. */
+  readonly as: (certificate: string, password?: string) => Promise<Ask>;
+  readonly root: RootPasses;
+  /** As if nobody had ever asked for a log-in. */
+  readonly open: (password: string) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded> {
+  const lab = await startLab({ versions: [version] });
+  const ca = await createAuthority('db-client-ca', Date.now(), systemChance);
+  const sign = (name: string, hosts: readonly string[] = []) =>
+    issue(ca, { durationMs: 3_600_000, name, hosts, usages: ['server auth', 'client auth'] }, Date.now(), systemChance);
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(lab.folder, name), text);
+    return join(lab.folder, name);
+  };
+  const own = await sign('db-server', [NAME]);
+  const flags = [
+    `--cert-file=${file('tls.crt', own.cert)}`,
+    `--key-file=${file('tls.key', own.key)}`,
+    ...(mutual ? [`--trusted-ca-file=${file('ca.crt', ca.cert)}`, '--client-cert-auth=true'] : []),
+  ];
+  const node = lab.node('m', { version, flags, scheme: 'https' });
+  node.start({ initialCluster: initialCluster([node]), state: 'new' });
+  await node.ready();
+  const as = async (certificate: string, password?: string): Promise<Ask> => {
+    const material = { ca: ca.cert, ...(mutual && (await sign(certificate))), serverName: NAME };
+    const logins = password === undefined ? [] : [{ user: 'root', password }];
+    const access: Access = { cluster: crypto.randomUUID(), tls: () => material, logins: () => logins };
+    return { ...ask(node), access };
+  };
+  const operator = await as('db-operator-client');
+  const { clusterId = 0n } = await clusterOf(lab, operator);
+  const clients: EtcdClient[] = [];
+  const root = new RootPasses({
+    connect: () => {
+      const client = new EtcdClient(() => performance.now());
+      clients.push(client);
+      return client.auth;
+    },
+    ask: operator,
+    tls: operator.access?.tls ?? (() => ({ ca: '' })),
+    clusterID: hexId(clusterId),
+  });
+  await root.begin();
+  return {
+    lab,
+    metrics: `http://${node.address}:2381`,
+    as,
+    root,
+    open: async (password) => {
+      const asRoot = await as('somebody', password);
+      for (const answer of [await lab.client.auth.disable(asRoot), await lab.client.auth.deleteUser(asRoot, 'root')])
+        expect(kindOf(answer)).toBe('ok');
+    },
+    close: async () => {
+      for (const client of clients) client.close();
+      await lab.close();
+    },
+  };
+}
+
+async function clusterOf(lab: EtcdLab, at: Ask): Promise<{ readonly clusterId?: bigint }> {
+  const status = await lab.client.status(at);
+  return status.ok ? status.value : {};
+}
+
+const cases = ETCD_VERSIONS.flatMap((version) => [
+  { version, mutual: true, clients: 'with certificates of clients' },
+  { version, mutual: false, clients: 'without' },
+]);
+
+describe.each(cases)('etcd $version, $clients', { timeout: 240_000 }, ({ version, mutual }) => {
+  const it = test.extend<{ guarded: Guarded }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
+    guarded: async ({}, use) => {
+      const guarded = await oneMember(version, mutual);
+      await use(guarded);
+      await guarded.close();
+    },
+  });
+
+  it('log-ins are turned on whoever root was, and probes are answered as before', async ({ guarded }) => {
+    const { root, lab, as, open, metrics } = guarded;
+    const { auth } = lab.client;
+    for (const before of [undefined, 'theirs', 'nobody'] as const) {
+      const bare = await as('somebody');
+      if (before) {
+        expect(kindOf(await auth.addUser(bare, 'root', before === 'nobody' ? undefined : before))).toBe('ok');
+        expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
+      }
+      await root.give('first');
+      root.restart();
+      await root.run();
+      expect([await root.logIn('first'), await root.logIn('theirs'), await root.kept()]).toEqual([
+        'ok',
+        'authFailed',
+        { password: 'first' },
+      ]);
+      for (const probe of ['health', 'readyz', 'livez'])
+        expect((await fetch(`${metrics}/${probe}`)).status, probe).toBe(200);
+      await open('first');
+    }
+  });
+
+  it('whoever is killed turning them on or changing the password is followed by one who goes on', async ({
+    guarded,
+  }) => {
+    const { root, open } = guarded;
+    const killed = async (fault: Fault): Promise<void> => {
+      root.restart(fault);
+      await root.run().catch((error: unknown) => {
+        if (!(error instanceof Killed)) throw error;
+      });
+      root.restart();
+      await root.run();
+    };
+    // After one change is before the next; only etcd's answers can be lost.
+    const at = (changes: number, atEtcd: readonly number[]): readonly Fault[] => [
+      ...Array.from({ length: changes }, (_, i) => ({ nth: i + 1, when: 'before' }) as const),
+      ...atEtcd.map((nth) => ({ nth, when: 'unanswered' }) as const),
+    ];
+    for (const fault of at(6, [2, 3, 4, 5])) {
+      await root.give('first');
+      await killed(fault);
+      expect([fault, await root.logIn('first'), await root.kept()]).toEqual([fault, 'ok', { password: 'first' }]);
+      await open('first');
+    }
+    await root.give('first');
+    root.restart();
+    await root.run();
+    for (const [i, fault] of at(3, [2]).entries()) {
+      const next = `password ${i}`;
+      await root.give(next);
+      await killed(fault);
+      expect([fault, await root.logIn(next), await root.kept()]).toEqual([fault, 'ok', { password: next }]);
+    }
+  });
+
+  it('a root without a password never gets one by a change, and more than 72 bytes are refused', async ({
+    guarded,
+  }) => {
+    const { auth } = guarded.lab.client;
+    const bare = await guarded.as('somebody');
+    expect(kindOf(await auth.addUser(bare, 'root'))).toBe('ok');
+    expect(kindOf(await auth.changePassword(bare, 'root', 'given'))).toBe('ok');
+    expect(await auth.changePassword(bare, 'root', 'x'.repeat(73))).toMatchObject({
+      error: { message: expect.stringContaining('exceeds 72 bytes') },
+    });
+    expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
+    expect(kindOf(await auth.enable(bare))).toBe('ok');
+    expect(await guarded.root.logIn('given')).toBe('authFailed');
+  });
+
+  it.runIf(mutual)(
+    'a certificate is a user: it sees members without a log-in, and as root it is a way back in',
+    async ({ guarded: { lab, as, root } }) => {
+      const { auth, members, kv, maintenance } = lab.client;
+      await root.give('first');
+      await root.run();
+      const bare = await as('db-operator-client');
+      expect({
+        list: kindOf(await members.list(bare, { linearizable: true })),
+        status: kindOf(await maintenance.status(bare)),
+        roles: kindOf(await auth.roles(bare)),
+        put: kindOf(await kv.put(bare, 'k', 'v')),
+        remove: kindOf(await members.remove(bare, 1n)),
+      }).toEqual({ list: 'ok', status: 'ok', roles: 'userUnknown', put: 'permissionDenied', remove: 'userUnknown' });
+      const lost = await as('root');
+      expect(kindOf(await auth.changePassword(lost, 'root', 'found again'))).toBe('ok');
+      await root.give('found again');
+      root.restart();
+      await root.run();
+      expect([await root.logIn('found again'), await root.kept()]).toEqual(['ok', { password: 'found again' }]);
+    },
+  );
+});

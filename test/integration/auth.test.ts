@@ -1,0 +1,264 @@
+/** Clusters whose clients must log in, with real servers: the password of root comes, changes, goes and comes back. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import type { Tls } from '../../src/api/tls.ts';
+import { textOf } from '../../src/credentials/judge.ts';
+import type { Ask } from '../../src/etcd/client.ts';
+import type { Answer } from '../../src/etcd/errors.ts';
+import type { Secret } from '../../src/gen/kube.ts';
+import { events, pods, secrets } from '../../src/kube/resources.ts';
+import { foundIn, keyLines } from '../support/planted.ts';
+import { type Child, eventually, freePort } from '../support/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+let operator: Child | undefined;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(async () => {
+  await world?.stop();
+});
+afterEach(async (context) => {
+  if (context.task.result?.state === 'fail') process.stderr.write(operator?.log().slice(-10_000) ?? '');
+  await operator?.stop('SIGKILL');
+  operator = undefined;
+});
+
+const PATIENCE_MS = 120_000;
+const timeout = 6 * PATIENCE_MS;
+const mutual: Tls = { client: { managed: {} }, peer: { managed: {} } };
+const oneWay: Tls = { client: { managed: { clientCertificates: 'None' } } };
+const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
+
+const condition = (namespace: string, type: string, status: string, reason?: string): Promise<EtcdCluster> =>
+  world.patiently(PATIENCE_MS).condition(namespace, 'db', type, status, reason);
+const messageOf = (cluster: EtcdCluster, type: string): string =>
+  cluster.status?.conditions?.find((c) => c.type === type)?.message ?? '';
+const enabled = (namespace: string): Promise<EtcdCluster> => condition(namespace, 'AuthEnabled', 'True', 'Enabled');
+const settled = (namespace: string): Promise<EtcdCluster> => condition(namespace, 'Progressing', 'False', 'Reconciled');
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const give = (namespace: string, password: string): Promise<Secret> =>
+  world.admin.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'root', namespace },
+    data: { password: base64(password) },
+  });
+const change = (namespace: string, password: string): Promise<Secret> =>
+  world.admin.patch(secrets, { namespace, name: 'root' }, { data: { password: base64(password) } });
+const read = (namespace: string, name: string): Promise<Secret> =>
+  eventually(`Secret ${name}`, () => world.admin.get(secrets, { namespace, name }));
+const take = async (namespace: string): Promise<void> => {
+  const { uid = '' } = (await read(namespace, 'root')).metadata;
+  await world.admin.delete(secrets, { namespace, name: 'root' }, { uid });
+};
+/** Somebody edits the spec, which has the operator look at once. */
+let edits = 0;
+const edit = (namespace: string, spec: object = {}): Promise<EtcdCluster> =>
+  world.admin.patch(clusters, { namespace, name: 'db' }, { spec: { progressDeadlineSeconds: 601 + edits++, ...spec } });
+
+const podNames = async (namespace: string): Promise<readonly string[]> =>
+  (await world.list(pods, namespace)).map((pod) => pod.metadata.name ?? '');
+/** A client of the first member, with whatever certificate there is for clients. */
+async function client(namespace: string, password?: string): Promise<Ask> {
+  const [pod = ''] = await podNames(namespace);
+  const given = await world.admin.get(secrets, { namespace, name: 'db-client-tls' });
+  const ca = textOf(await read(namespace, 'db-server-mounted'), 'ca.crt');
+  const pair = given ? { cert: textOf(given, 'tls.crt'), key: textOf(given, 'tls.key') } : {};
+  const tls = { ca, ...pair, serverName: `${pod}.db.${namespace}.svc` };
+  const logins = password === undefined ? [] : [{ user: 'root', password }];
+  return {
+    endpoint: `https://${world.kubelet.addressOf(namespace, pod)}:2379`,
+    timeoutMs: 5_000,
+    access: { cluster: `${namespace}/${pod} with ${password}`, tls: () => tls, logins: () => logins },
+  };
+}
+const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const put = async (namespace: string, password?: string): Promise<string> =>
+  kindOf(await world.etcd.put(await client(namespace, password), 'k', 'v'));
+
+async function secured(tls: Tls, password: string, replicas = 1): Promise<string> {
+  const namespace = await world.namespace();
+  await give(namespace, password);
+  await world.createCluster(namespace, 'db', { tls, auth, replicas });
+  await enabled(namespace);
+  await settled(namespace);
+  return namespace;
+}
+
+describe('the password of root', { timeout }, () => {
+  test('comes late, lets in who has it and nobody else, and is enough for growing and replacing; no secret is told to anybody', async () => {
+    const port = await freePort();
+    operator = world.startOperator(`--metrics-bind-address=127.0.0.1:${port}`);
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { tls: mutual, auth });
+    const late = await condition(namespace, 'Available', 'False', 'AuthCredentialsMissing');
+    expect(messageOf(late, 'Available')).toContain('Secret root is not there');
+    expect(await world.list(members, namespace)).toEqual([]);
+    await give(namespace, 'planted-first');
+    const on = await enabled(namespace);
+    expect(on.status?.authEnabled).toBe(true);
+    await settled(namespace);
+    expect([await put(namespace), await put(namespace, 'guess'), await put(namespace, 'planted-first')]).toEqual([
+      'permissionDenied',
+      'authFailed',
+      'ok',
+    ]);
+
+    await edit(namespace, { replicas: 3 });
+    await eventually('three members', async () => (await podNames(namespace)).length === 3 || undefined, {
+      timeoutMs: PATIENCE_MS,
+    });
+    await settled(namespace);
+    const [victim] = await world.list(members, namespace);
+    const gone = victim?.metadata.name ?? '';
+    await world.admin.delete(members, { namespace, name: gone }, { uid: victim?.metadata.uid ?? '' });
+    await eventually(
+      `${gone} to be replaced`,
+      async () => {
+        const names = (await world.list(members, namespace)).map(({ metadata }) => metadata.name);
+        return (names.length === 3 && !names.includes(gone)) || undefined;
+      },
+      { timeoutMs: PATIENCE_MS },
+    );
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    await settled(namespace);
+
+    await change(namespace, 'planted-second');
+    await edit(namespace);
+    await eventually(
+      'the new password to be known',
+      async () => (await put(namespace, 'planted-second')) === 'ok' || undefined,
+      {
+        timeoutMs: PATIENCE_MS,
+      },
+    );
+    await enabled(namespace);
+    expect([await put(namespace), await put(namespace, 'planted-first')]).toEqual(['permissionDenied', 'authFailed']);
+
+    const keys = await Promise.all(
+      ['db-client-ca', 'db-peer-ca', 'db-server-mounted', 'db-peer-mounted', 'db-operator-client-tls'].map(
+        async (name) => keyLines(name, textOf(await read(namespace, name), 'tls.key')),
+      ),
+    );
+    const told = JSON.stringify([
+      operator.log(),
+      await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+      world.kubelet.running(namespace).map(({ child }) => child?.log()),
+      await world.list(clusters, namespace),
+      await world.list(members, namespace),
+      await world.list(pods, namespace),
+      await world.list(events, namespace),
+    ]);
+    expect(told).toContain('etcd_operator_'); // the metrics are there
+    expect(foundIn(told, { first: 'planted-first', second: 'planted-second', ...Object.assign({}, ...keys) })).toEqual(
+      [],
+    );
+  });
+
+  test.each([
+    ['with certificates of clients', mutual, 'permissionDenied'],
+    ['without', oneWay, 'authRequired'],
+  ])(
+    'is not lost with its Secret, and one that etcd does not know is said and healed, %s',
+    async (_name, tls, open) => {
+      operator = world.startOperator();
+      const namespace = await secured(tls, 'first');
+      expect([await put(namespace), await put(namespace, 'first')]).toEqual([open, 'ok']);
+
+      await take(namespace);
+      await edit(namespace, { replicas: 3 });
+      await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
+      await eventually('three members', async () => (await podNames(namespace)).length === 3 || undefined, {
+        timeoutMs: PATIENCE_MS,
+      });
+      await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+      await give(namespace, ''); // there, and empty
+      await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
+      await change(namespace, 'x'.repeat(73));
+      const long = await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsInvalid');
+      expect(messageOf(long, 'AuthEnabled')).toContain('has 73 bytes, and etcd takes at most 72');
+      await change(namespace, 'first');
+      await enabled(namespace);
+      await settled(namespace);
+
+      const asRoot = await client(namespace, 'first');
+      expect(kindOf(await world.etcd.auth.changePassword(asRoot, 'root', 'by hand'))).toBe('ok');
+      await operator.stop('SIGKILL');
+      operator = world.startOperator(); // one that has a token would not notice before it ends
+      const locked = await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
+      expect(messageOf(locked, 'Degraded')).toContain('Secret root');
+      expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
+      await change(namespace, 'by hand');
+      await condition(namespace, 'Degraded', 'False');
+      await enabled(namespace);
+      expect(await put(namespace, 'by hand')).toBe('ok');
+    },
+  );
+});
+
+describe('an operator that is killed', { timeout }, () => {
+  test.each([
+    ['before it says that it will change the password', 1, 'before'],
+    ['after it has said so', 1, 'after'],
+    ['when it has changed it and not said so', 2, 'before'],
+    ['after it has said that too', 2, 'after'],
+  ] as const)('%s is followed by one that goes on from there, and nobody is locked out', async (_name, nth, when) => {
+    operator = world.startOperator();
+    const namespace = await secured(oneWay, 'first');
+    await operator.stop('SIGKILL');
+    const proxy = await world.faultProxy();
+    const killed = Promise.withResolvers<void>();
+    proxy.fault(
+      { verb: 'patch', resource: 'secrets', nth },
+      { do: 'interrupt', when, run: async () => killed.resolve(await operator?.stop('SIGKILL')) },
+    );
+    await change(namespace, 'second');
+    operator = world.startOperator(...proxy.flags, `--watch-namespace=${namespace}`);
+    await killed.promise;
+    await change(namespace, 'third'); // before anybody has looked
+    operator = world.startOperator();
+    await eventually(
+      'the last password to be known',
+      async () => (await put(namespace, 'third')) === 'ok' || undefined,
+      {
+        timeoutMs: PATIENCE_MS,
+      },
+    );
+    await enabled(namespace);
+    const kept = await eventually('nothing to be intended any more', async () => {
+      const found = await read(namespace, 'db-root-applied');
+      return found.data?.['next'] === undefined ? found : undefined;
+    });
+    expect(textOf(kept, 'password')).toBe('third');
+    expect([await put(namespace, 'first'), await put(namespace, 'second')]).toEqual(['authFailed', 'authFailed']);
+  });
+});
+
+describe('an etcd that wants a log-in of which the spec says nothing', { timeout }, () => {
+  test.each([
+    ['with certificates of clients', mutual],
+    ['without', oneWay],
+  ])('goes on serving, is said, and heals when it is turned off, %s', async (_name, tls) => {
+    operator = world.startOperator();
+    const namespace = await world.namespace();
+    await world.createCluster(namespace, 'db', { tls });
+    await settled(namespace);
+    const bare = await client(namespace);
+    for (const answer of [
+      await world.etcd.auth.addUser(bare, 'root', 'by hand'),
+      await world.etcd.auth.grantRole(bare, 'root', 'root'),
+      await world.etcd.auth.enable(bare),
+    ])
+      expect(kindOf(answer)).toBe('ok');
+    await edit(namespace);
+    const locked = await condition(namespace, 'Degraded', 'True', 'AuthRequiredNotConfigured');
+    expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
+    expect(await put(namespace, 'by hand')).toBe('ok');
+    expect(kindOf(await world.etcd.auth.disable(await client(namespace, 'by hand')))).toBe('ok');
+    await condition(namespace, 'Degraded', 'False');
+  });
+});
