@@ -18,9 +18,11 @@ export async function askAuth(
   { spec }: EtcdCluster,
   ask: Ask & { readonly access: Access },
 ): Promise<{ readonly auth: 'off' | 'on' | 'demanded' } | undefined> {
-  if (spec.auth?.enabled !== true && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined;
+  const wanted = spec.auth?.enabled === true;
+  if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // the list would not have come
   const root = await etcd.auth.roles(ask);
   if (!root.ok) return WANTS_LOGIN.includes(root.error.kind) ? { auth: 'demanded' } : undefined;
+  if (!wanted) return undefined;
   const status = await etcd.auth.status(ask);
   return status.ok ? { auth: status.value.enabled ? 'on' : 'off' } : undefined;
 }

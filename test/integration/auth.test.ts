@@ -80,6 +80,17 @@ const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.e
 const put = async (namespace: string, password?: string): Promise<string> =>
   kindOf(await world.etcd.put(await client(namespace, password), 'k', 'v'));
 
+/** Somebody else does. */
+async function turnOn(namespace: string): Promise<void> {
+  const bare = await client(namespace);
+  for (const answer of [
+    await world.etcd.auth.addUser(bare, 'root', 'by hand'),
+    await world.etcd.auth.grantRole(bare, 'root', 'root'),
+    await world.etcd.auth.enable(bare),
+  ])
+    expect(kindOf(answer)).toBe('ok');
+}
+
 async function secured(tls: Tls, password: string, replicas = 1): Promise<string> {
   const namespace = await world.namespace();
   await give(namespace, password);
@@ -176,6 +187,10 @@ describe('the password of root', { timeout }, () => {
         timeoutMs: PATIENCE_MS,
       });
       await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+      await edit(namespace, { replicas: 0 });
+      await condition(namespace, 'Available', 'False', 'Paused');
+      await edit(namespace, { replicas: 3 }); // nobody can log in before a quorum is awake
+      await condition(namespace, 'Available', 'True', 'QuorumHealthy');
       await give(namespace, ''); // there, and empty
       await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
       await change(namespace, 'x'.repeat(73));
@@ -238,6 +253,48 @@ describe('an operator that is killed', { timeout }, () => {
   });
 });
 
+describe('data that has users from the beginning', { timeout }, () => {
+  /** The seed runs, nobody has looked at it yet, and somebody has turned log-ins on. */
+  async function begun(tls: Tls, spec: Pick<EtcdCluster['spec'], 'auth'>): Promise<string> {
+    const namespace = await world.namespace();
+    world.kubelet.hold(true);
+    operator = world.startOperator();
+    await give(namespace, 'wrong');
+    await world.createCluster(namespace, 'db', { tls, ...spec });
+    await eventually('a Pod', async () => (await podNames(namespace)).length === 1 || undefined);
+    await operator.stop('SIGKILL');
+    world.kubelet.hold(false);
+    await eventually('etcd to serve', async () => (await put(namespace)) === 'ok' || undefined);
+    await turnOn(namespace);
+    operator = world.startOperator();
+    return namespace;
+  }
+
+  test.each([
+    ['with certificates of clients', mutual],
+    ['without', oneWay],
+  ])('is begun with as soon as its password is given, %s', async (_name, tls) => {
+    const namespace = await begun(tls, { auth });
+    await condition(namespace, 'Available', 'False', 'AuthCredentialsRejected');
+    await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
+    await change(namespace, 'by hand');
+    await enabled(namespace);
+    await settled(namespace);
+    expect([await put(namespace, 'by hand'), textOf(await read(namespace, 'db-root-applied'), 'password')]).toEqual([
+      'ok',
+      'by hand',
+    ]);
+  });
+
+  test('is not begun with where the spec says nothing of them, until they are turned off', async () => {
+    const namespace = await begun(oneWay, {});
+    await condition(namespace, 'Available', 'False', 'AuthRequiredNotConfigured');
+    await condition(namespace, 'Degraded', 'True', 'AuthRequiredNotConfigured');
+    expect(kindOf(await world.etcd.auth.disable(await client(namespace, 'by hand')))).toBe('ok');
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+  });
+});
+
 describe('an etcd that wants a log-in of which the spec says nothing', { timeout }, () => {
   test.each([
     ['with certificates of clients', mutual],
@@ -247,13 +304,7 @@ describe('an etcd that wants a log-in of which the spec says nothing', { timeout
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls });
     await settled(namespace);
-    const bare = await client(namespace);
-    for (const answer of [
-      await world.etcd.auth.addUser(bare, 'root', 'by hand'),
-      await world.etcd.auth.grantRole(bare, 'root', 'root'),
-      await world.etcd.auth.enable(bare),
-    ])
-      expect(kindOf(answer)).toBe('ok');
+    await turnOn(namespace);
     await edit(namespace);
     const locked = await condition(namespace, 'Degraded', 'True', 'AuthRequiredNotConfigured');
     expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });

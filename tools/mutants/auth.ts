@@ -10,10 +10,8 @@ const rules = faults('src/cluster/rules/auth.ts', [
   ],
   ['log-ins that are never turned on', 'enable(o) ?? keepPassword(o)', 'keepPassword(o)'],
   ['a password that is never changed', 'enable(o) ?? keepPassword(o)', 'enable(o)'],
-  ['log-ins that a learner does not hear of', '!entry.isLearner && isStaying(m)', 'isStaying(m)'],
-  ['log-ins that one who goes does not hear of', 'isStaying(m) && isHealthy(o, m)', 'isHealthy(o, m)'],
-  ['log-ins that one who is down does not hear of', 'isStaying(m) && isHealthy(o, m)', 'isStaying(m)'],
-  ['log-ins that are turned on again and again', "o.etcd.auth !== 'off' || !isQuiet(o)", '!isQuiet(o)'],
+  ['log-ins that one who is down does not hear of', 'm !== undefined && isHealthy(o, m)', 'm !== undefined'],
+  ['log-ins that are turned on again and again', "o.etcd.auth !== 'off' || !allHear(o)", '!allHear(o)'],
   ['log-ins without a password', "(o.password.problem && o.password.kept !== 'intended')", 'false'],
   [
     'what was begun is not finished without the Secret',
@@ -137,6 +135,39 @@ const password = faults('src/credentials/password.ts', [
   ['a password that is not text', 'if (!isText(bytes)) return invalid', 'if (bytes.length < 0) return invalid'],
 ]);
 
+const observe = [
+  ...faults('src/cluster/observe-auth.ts', [
+    [
+      'log-ins that are on because anybody says so',
+      'if (!root.ok) return WANTS_LOGIN',
+      'if (!root.ok && !wanted) return WANTS_LOGIN',
+    ],
+    [
+      'log-ins that nobody asks about, because members can be seen',
+      '.cert === undefined) return undefined;',
+      '.cert !== undefined) return undefined;',
+    ],
+    ['a question for every cluster that nobody needs', '  if (!wanted) return undefined;\n', ''],
+  ]),
+  ...faults('src/cluster/observe.ts', [
+    [
+      'a rejected password that each member is asked about',
+      "if (kind === 'authFailed') return",
+      "if (kind === 'authFailed') view =",
+    ],
+    [
+      'a log-in that is wanted and taken for silence',
+      "if (kind === 'authRequired') view = { ...view, login: 'demanded' };",
+      '',
+    ],
+    [
+      'a Secret that is put right and not looked at',
+      "if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);",
+      '',
+    ],
+  ]),
+];
+
 const client = [
   ...faults('src/etcd/login.ts', [
     ['one dead member that keeps all from logging in', 'const key = `${cluster} ${endpoint}`;', 'const key = cluster;'],
@@ -154,4 +185,4 @@ const client = [
   ]),
 ];
 
-export const auth: readonly Mutant[] = [...rules, ...said, ...status, ...deeds, ...password, ...client];
+export const auth: readonly Mutant[] = [...rules, ...said, ...status, ...deeds, ...password, ...observe, ...client];

@@ -5,7 +5,7 @@ import type { Answer } from '../../runtime/plan.ts';
 import { passwordMissing } from '../auth.ts';
 import { rootStep } from '../changes.ts';
 import { isHealthy } from '../gate.ts';
-import { entriesOf, identity, isStaying, memberOf, type Observed } from '../observed.ts';
+import { entriesOf, identity, memberOf, type Observed } from '../observed.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -21,11 +21,11 @@ export const guardSeed = (o: Observed): Answered => (entriesOf(o)?.length === 1 
 /** After all that is urgent: nobody is in danger while a password is not changed yet. */
 export const guard = (o: Observed): Answered => enable(o) ?? keepPassword(o);
 
-/** Everybody has to hear of it: a learner, or one that is behind, would go on letting everybody in for a while. */
-const isQuiet = (o: Observed): boolean =>
+/** Everybody has to hear of it: one that is behind would go on letting everybody in for a while. */
+const allHear = (o: Observed): boolean =>
   (entriesOf(o) ?? []).every((entry) => {
     const m = memberOf(o, entry);
-    return m !== undefined && !entry.isLearner && isStaying(m) && isHealthy(o, m);
+    return m !== undefined && isHealthy(o, m);
   });
 
 /**
@@ -33,7 +33,7 @@ const isQuiet = (o: Observed): boolean =>
  * made anew with the password that is kept, in the same pass, and whoever it was before is not asked.
  */
 function enable(o: Observed): Answered {
-  if (o.etcd.is !== 'answers' || o.etcd.auth !== 'off' || !isQuiet(o)) return undefined;
+  if (o.etcd.is !== 'answers' || o.etcd.auth !== 'off' || !allHear(o)) return undefined;
   if (!o.password || (o.password.problem && o.password.kept !== 'intended')) return undefined;
   return {
     why: 'log-ins are turned on: root gets the password that was given',

@@ -1,0 +1,110 @@
+/** Clusters whose clients must log in, on each minor of etcd, while an application with a user of its own writes. */
+import { describe, expect, test } from 'vitest';
+import { ETCD_VERSIONS, type EtcdMinor, etcdImageArchive } from '../../local/images.ts';
+import { managed } from '../support/encrypted.ts';
+import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant, testCluster } from '../support/journey.ts';
+import { Guarded } from '../support/logged-in.ts';
+import { settled } from '../support/rest.ts';
+import { IN_MEMORY, serving } from '../support/serving.ts';
+
+const minors = Object.keys(ETCD_VERSIONS) as EtcdMinor[];
+const inEveryRun: EtcdMinor = '3.6';
+
+async function replaceOne(tenant: Tenant): Promise<void> {
+  const [victim] = await tenant.list(MEMBER_KIND);
+  const gone = victim?.metadata.name ?? '';
+  await tenant.kubectl('annotate', MEMBER_KIND, gone, 'etcd-operator.cozystack.io/allow-deletion=true');
+  await tenant.kubectl('delete', MEMBER_KIND, gone, '--wait=false');
+  await becomes(`${gone} to be replaced`, async () => {
+    const names = (await tenant.list(MEMBER_KIND)).map(({ metadata }) => metadata.name);
+    expect(names).toHaveLength(3);
+    expect(names).not.toContain(gone);
+  });
+}
+
+async function grow(tenant: Tenant, name: string, replicas: number): Promise<void> {
+  await tenant.edit(name, { replicas });
+  await settled(tenant, name);
+  expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
+}
+
+const saidOf = async (tenant: Tenant, name: string, type: string) => conditionOf(await tenant.get(KIND, name), type);
+
+describe.each(minors)('etcd %s', (minor) => {
+  const it = minor === inEveryRun ? test : test.runIf(process.env['DEV_TEST_ALL']);
+  const begin = async (name: string): Promise<Guarded> => {
+    const tenant = await aTenant();
+    await (await testCluster()).load([await etcdImageArchive(minor)]);
+    const guarded = new Guarded(tenant, name);
+    const { tls } = managed(tenant, name);
+    await tenant.create(name, { version: ETCD_VERSIONS[minor], tls, auth: guarded.auth, ...IN_MEMORY });
+    return guarded;
+  };
+
+  it('a password that comes late guards a cluster that grows, and is changed, lost and put back without a lock-out', async () => {
+    const guarded = await begin('guarded');
+    const { tenant, name } = guarded;
+    expect(await guarded.is('False', 'AuthCredentialsMissing')).toContain(`Secret ${guarded.secret} is not there`);
+    expect(await tenant.list('pods')).toEqual([]);
+    await guarded.give('planted-first');
+    await guarded.is('True', 'Enabled');
+    await settled(tenant, name);
+    expect([await guarded.put(), await guarded.put('guess'), await guarded.put('planted-first')]).toEqual([
+      'permissionDenied',
+      'authFailed',
+      'ok',
+    ]);
+    const served = await serving(tenant, name, await guarded.application('planted-first'));
+    await grow(tenant, name, 3);
+    await replaceOne(tenant);
+    await settled(tenant, name);
+
+    await guarded.change('planted-second');
+    await guarded.letsIn('planted-second');
+    await guarded.is('True', 'Enabled');
+    expect(await guarded.put('planted-first')).toBe('authFailed');
+
+    await guarded.take();
+    await guarded.is('True', 'AuthCredentialsMissing');
+    await replaceOne(tenant); // with what the operator has kept
+    await settled(tenant, name);
+    await guarded.change('planted-second');
+    await guarded.is('True', 'Enabled');
+
+    await guarded.does('planted-second', (auth, ask) => auth.changePassword(ask, 'root', 'planted-by-hand'));
+    await guarded.change('planted-wrong');
+    expect(await guarded.is('True', 'AuthCredentialsRejected')).toContain(`Secret ${guarded.secret}`);
+    expect(await saidOf(tenant, name, 'Available')).toMatchObject({ status: 'True' });
+    expect(await saidOf(tenant, name, 'Degraded')).toMatchObject({ status: 'True', reason: 'AuthCredentialsRejected' });
+    await served.writer.served();
+    await guarded.give('planted-by-hand');
+    await guarded.is('True', 'Enabled');
+    await guarded.tellsNobody();
+    await served.endsWell(3);
+  });
+
+  it('a root that exists with another password or with none gets the given one before anybody must log in', async () => {
+    const guarded = await begin('taken');
+    const { tenant, name } = guarded;
+    await guarded.give('planted-first');
+    await guarded.is('True', 'Enabled');
+    await grow(tenant, name, 3);
+    for (const theirs of ['planted-theirs', undefined]) {
+      // The operator may look in the midst of it, and put everything right.
+      await becomes('a root of somebody else', () =>
+        guarded.does(
+          'planted-first',
+          (auth, ask) => auth.disable(ask),
+          (auth, ask) => auth.deleteUser(ask, 'root'),
+          (auth, ask) => auth.addUser(ask, 'root', theirs),
+          (auth, ask) => auth.grantRole(ask, 'root', 'root'),
+        ),
+      );
+      await guarded.change('planted-first');
+      await becomes('log-ins to be wanted again', async () => expect(await guarded.put()).toBe('permissionDenied'));
+      await guarded.letsIn('planted-first');
+      await guarded.is('True', 'Enabled');
+    }
+    await settled(tenant, name);
+  });
+});
