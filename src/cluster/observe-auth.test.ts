@@ -70,6 +70,13 @@ test('a log-in that is wanted, and of which the spec says nothing', async () => 
   expect((await look()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
 });
 
+test('it is heard although others are silent', async () => {
+  await turnOn('theirs');
+  if (nodes[2]) world.model.stop(nodes[2]);
+  world.model.advance(5_000);
+  expect((await look()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
+});
+
 test('silence of another kind is not taken for it', async () => {
   for (const node of nodes) world.model.stop(node);
   expect((await look()).etcd).not.toHaveProperty('login');

@@ -315,9 +315,9 @@ async function askEtcd({ etcd, access, signal }: Ways, members: readonly MemberV
     const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       const { kind, message } = answer.error;
-      view = { is: 'silent', why: message };
-      if (kind === 'authFailed') return { ...view, login: 'rejected' }; // all would say so, and each takes its time for it
-      if (kind === 'authRequired') view = { ...view, login: 'demanded' };
+      if (kind === 'authFailed') return { is: 'silent', why: message, login: 'rejected' }; // all would say so, and each takes its time for it
+      const demanded: boolean = kind === 'authRequired' || (view.is === 'silent' && view.login !== undefined);
+      view = { is: 'silent', why: message, ...(demanded && { login: 'demanded' }) };
       continue;
     }
     const { clusterId, members: entries } = answer.value;

@@ -153,11 +153,12 @@ const observe = [
     [
       'a rejected password that each member is asked about',
       "if (kind === 'authFailed') return",
-      "if (kind === 'authFailed') view =",
+      "if (kind === 'authNotEnabled') return",
     ],
+    ['a log-in that is wanted and taken for silence', "kind === 'authRequired' ||", ''],
     [
-      'a log-in that is wanted and taken for silence',
-      "if (kind === 'authRequired') view = { ...view, login: 'demanded' };",
+      'a log-in that is wanted, and forgotten when the next is silent',
+      " || (view.is === 'silent' && view.login !== undefined)",
       '',
     ],
     [
