@@ -10,7 +10,9 @@ import {
   issuedPeerName,
   issuedServerName,
   operatorCertificateName,
+  operatorMountName,
   operatorRequestName,
+  type Part,
   peerAuthorityName,
   peerMountName,
   peerRequestName,
@@ -21,6 +23,9 @@ import {
 import { DEFAULT_DURATION, type Tls } from './tls.ts';
 
 export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
+
+export const PARTS: readonly Part[] = ['client', 'peer'];
+export const partOf = (role: CertificateRole): Part => (role === 'peer' ? 'peer' : 'client');
 
 /** A Certificate that cert-manager is asked for. */
 export interface Requested {
@@ -36,7 +41,7 @@ export type CertificateNeed = {
 } & (
   | {
       readonly from: 'user';
-      /** The copy that members mount. */
+      /** The copy that members mount, or that the operator shows; applications take it from where it is. */
       readonly mount?: string;
       /** Whoever else has put the Secret there is not the one to take it from. */
       readonly requested?: Requested;
@@ -70,6 +75,10 @@ export const isMutual = ({ client }: Tls): boolean =>
   client?.certManager?.operatorClientIssuerRef !== undefined ||
   (client?.managed !== undefined && client.managed.clientCertificates !== 'None');
 
+/** Members read whom they trust when they start, and only where others show certificates to them. */
+export const readsTrust = ({ spec }: EtcdCluster, part: Part): boolean =>
+  part === 'peer' ? spec.tls?.peer !== undefined : isMutual(spec.tls ?? {});
+
 export function certificatesOf({ metadata: { name = '' }, spec }: EtcdCluster): readonly CertificateNeed[] {
   const { client, peer } = spec.tls ?? {};
   return [...(client ? clientNeeds(name, client) : []), ...(peer ? peerNeeds(name, peer) : [])];
@@ -88,9 +97,10 @@ function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): reado
     return [{ role: 'server', secret: mount, ...signed }, ...(mutual ? clients : [])];
   }
   if (certManager) return requestedNeeds(cluster, certManager);
+  const operator = { role: 'operator', from: 'user', mount: operatorMountName(cluster) } as const;
   return [
     { role: 'server', from: 'user', secret: serverSecretRef?.name ?? '', mount },
-    ...(mutual ? [{ role: 'operator', from: 'user', secret: operatorClientSecretRef?.name ?? '' } as const] : []),
+    ...(mutual ? [{ ...operator, secret: operatorClientSecretRef?.name ?? '' }] : []),
   ];
 }
 
@@ -103,6 +113,7 @@ function requestedNeeds(
       role: 'operator',
       from: 'user',
       secret: operatorCertificateName(cluster),
+      mount: operatorMountName(cluster),
       requested: { certificate: operatorRequestName(cluster), issuer: of },
     },
     {

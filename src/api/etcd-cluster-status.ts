@@ -39,6 +39,11 @@ export const MemberEntrySchema = Type.Object({
   ),
 });
 
+const parts = (what: string) => ({
+  client: Type.Optional(Type.String({ description: `${what}, for the client port.` })),
+  peer: Type.Optional(Type.String({ description: `${what}, for the port of the peers.` })),
+});
+
 export const EtcdClusterStatusSchema = Type.Object({
   readyMembers: Type.Optional(
     Type.Integer({ format: 'int32', description: 'Members that vote and are ready to serve.' }),
@@ -81,12 +86,22 @@ export const EtcdClusterStatusSchema = Type.Object({
   trust: Type.Optional(
     Type.Object(
       {
-        client: Type.Optional(Type.String({ description: 'On the client port.' })),
-        peer: Type.Optional(Type.String({ description: 'Among each other.' })),
+        ...parts('Digest'),
+        assumed: Type.Optional(
+          Type.Object(parts('Digest'), {
+            description: 'What members of an earlier operator are taken to trust: their Pods do not say it.',
+          }),
+        ),
+        commanded: Type.Optional(
+          Type.Object(parts('Value'), { description: 'The last values of the annotation that asks for a rotation.' }),
+        ),
+        kept: Type.Optional(
+          Type.Array(Type.String(), { description: 'Secrets with trust of before, until no Pod mounts them.' }),
+        ),
       },
       {
         description:
-          'Digests of the authorities that members trust, recorded once: nothing that others have signed is given to them.',
+          'Digests of the authorities that members trust which start from now on. Recorded before any does: nothing that others have signed is given to them.',
       },
     ),
   ),

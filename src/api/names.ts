@@ -41,6 +41,10 @@ export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a volume that outlived its member: why, and since when. */
 export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
+/** On an EtcdCluster: a new value has the operator exchange the authorities that it made for it. */
+export const ROTATE_ANNOTATION = `${GROUP}/rotate-authority`;
+/** On a Secret that the operator writes: since when it is as it is. */
+export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
 /** Selects everything that any cluster's members are made of. */
@@ -79,6 +83,13 @@ export const volumeClaimName = (member: string): string => `data-${member}`;
 /** What members mount: only the operator writes it, so that a change reaches them when it decides. */
 export const serverMountName = (cluster: string): string => `${cluster}-server-mounted`;
 export const peerMountName = (cluster: string): string => `${cluster}-peer-mounted`;
+/** What the operator itself goes on with when a Secret of the user's is changed too early. */
+export const operatorMountName = (cluster: string): string => `${cluster}-operator-mounted`;
+/** The two ports of a member: each has trust of its own. */
+export type Part = 'client' | 'peer';
+/** Whom members trust, never changed: by the name in its spec, a Pod says what its etcd has read when it started. */
+export const trustName = (cluster: string, part: Part, digest: string): string =>
+  `${cluster}-${part}-trust-${digest.slice(0, 10)}`;
 /** Authorities of the operator's own: one for each port, or an application's certificate would open that of the peers. */
 export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;
 export const peerAuthorityName = (cluster: string): string => `${cluster}-peer-ca`;

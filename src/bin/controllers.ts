@@ -10,6 +10,7 @@ import { isPodReady } from '../api/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
 import { certificates } from '../cluster/issuing.ts';
 import { Credentials } from '../credentials/credentials.ts';
+import { mountedBy } from '../credentials/mounted.ts';
 import { defragBrain, defragResource } from '../defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/controller.ts';
 import type { Etcd } from '../etcd/client.ts';
@@ -148,6 +149,16 @@ function started<Object extends KubeObject, Observed, Status extends object>(
 const LOOK_MS = 2_000;
 const lookAt = (endpoint: string, tls: TlsMaterial): Promise<string | undefined> => shownBy(endpoint, tls, LOOK_MS);
 
+const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () => number): Credentials =>
+  new Credentials({
+    client,
+    now,
+    domain: flags.clusterDomain,
+    look: lookAt,
+    mounted: (cluster) => mountedBy(stores, cluster),
+    graceMs: flags.rotationGraceSeconds * 1000,
+  });
+
 /** Starts all controllers; the answer stops them and waits for what they are doing. */
 export function startControllers(
   client: Client,
@@ -183,7 +194,7 @@ export function startControllers(
     etcd,
     now,
     images,
-    credentials: new Credentials({ client, now, domain: flags.clusterDomain, look: lookAt }),
+    credentials: credentialsFor(client, stores, flags, now),
     chance: systemChance,
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
     ...stores,

@@ -21,6 +21,7 @@ test('without flags the defaults of earlier operators hold', () => {
     etcdImageRepository: 'quay.io/coreos/etcd',
     etcdImageAllowed: [],
     nodeLostAfterSeconds: 600,
+    rotationGraceSeconds: 120,
     watchNamespaces: [],
     kubeconfig: undefined,
     namespace: undefined,

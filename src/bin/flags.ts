@@ -10,6 +10,7 @@ export interface Flags {
   readonly etcdImageRepository: string;
   readonly etcdImageAllowed: readonly string[];
   readonly nodeLostAfterSeconds: number;
+  readonly rotationGraceSeconds: number;
   readonly watchNamespaces: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly namespace: string | undefined;
@@ -34,10 +35,16 @@ const bool = (value: string): boolean => {
   throw new Usage(`--leader-elect is true or false, not ${JSON.stringify(value)}`, 2);
 };
 
-const seconds = (value: string): number => {
-  if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
-  throw new Usage(`--node-lost-after is a number of seconds, not ${JSON.stringify(value)}`, 2);
-};
+const secondsFor =
+  (flag: string) =>
+  (value: string): number => {
+    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
+    throw new Usage(`${flag} is a number of seconds, not ${JSON.stringify(value)}`, 2);
+  };
+const nodeSeconds = secondsFor('--node-lost-after');
+const graceSeconds = secondsFor('--rotation-grace');
+/** A kubelet looks at the Secrets of a Pod once a minute, and may have a cache that is another minute old. */
+const GRACE_SECONDS = '120';
 
 /** Go programs take one dash as well as two. */
 const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
@@ -75,7 +82,13 @@ function command(output: string[]): Command {
       new Option(
         '--node-lost-after <seconds>',
         'replace a member when nobody has heard of its node for so long; env NODE_LOST_AFTER',
-      ).argParser(seconds),
+      ).argParser(nodeSeconds),
+    )
+    .addOption(
+      new Option(
+        '--rotation-grace <seconds>',
+        'how long a changed Secret takes to reach those who mount it, when an authority is exchanged; env ROTATION_GRACE',
+      ).argParser(graceSeconds),
     )
     .option('--watch-namespace <list>', 'namespaces to watch, comma separated; empty is all; env WATCH_NAMESPACE')
     .option('--kubeconfig <file>', 'how to reach the API server from outside of a Pod')
@@ -110,7 +123,9 @@ export function parseFlags(args: readonly string[], env: Env, resolvConf = ''): 
     etcdImageRepository: options['etcdImageRepository'] || env['ETCD_IMAGE_REPOSITORY'] || 'quay.io/coreos/etcd',
     etcdImageAllowed: list(options['etcdImageAllowed'] ?? env['ETCD_IMAGE_ALLOWED'] ?? ''),
     nodeLostAfterSeconds:
-      program.opts<{ nodeLostAfter?: number }>().nodeLostAfter ?? seconds(env['NODE_LOST_AFTER'] || '600'),
+      program.opts<{ nodeLostAfter?: number }>().nodeLostAfter ?? nodeSeconds(env['NODE_LOST_AFTER'] || '600'),
+    rotationGraceSeconds:
+      program.opts<{ rotationGrace?: number }>().rotationGrace ?? graceSeconds(env['ROTATION_GRACE'] || GRACE_SECONDS),
     watchNamespaces: list(options['watchNamespace'] ?? env['WATCH_NAMESPACE'] ?? ''),
     kubeconfig: options['kubeconfig'] || undefined,
     namespace: options['namespace'] || env['POD_NAMESPACE'] || undefined,

@@ -169,12 +169,12 @@ const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['t
 });
 
 /** A Secret that only the operator writes. */
-export function secretOf(
+export function secretOf<D>(
   cluster: EtcdCluster,
   name: string,
-  data: Readonly<Record<string, string>>,
+  data: D,
   type = 'kubernetes.io/tls',
-): Secret {
+): Omit<Secret, 'data'> & { readonly data: D } {
   const { namespace, name: clusterName } = identity(cluster);
   return {
     apiVersion: 'v1',

@@ -4,8 +4,9 @@ import { aCluster, FORMED } from '../../test/support/builders.ts';
 import { stepsOf, up, world } from '../../test/support/members.ts';
 import type { CertificateNeed } from '../api/certificates.ts';
 import { findCondition } from '../api/conditions.ts';
+import { ROTATE_ANNOTATION } from '../api/names.ts';
 import type { Tls } from '../api/tls.ts';
-import type { CertificatesView, CertificateView } from '../credentials/view.ts';
+import { type CertificatesView, type CertificateView, NO_CERTIFICATES, type TrustView } from '../credentials/view.ts';
 import type { Finding } from '../pki/findings.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -15,7 +16,7 @@ const need: CertificateNeed = { role: 'peer', from: 'user', secret: 'mine', moun
 const END = Date.parse('2026-03-01T00:00:00Z');
 
 const view = (change: Partial<CertificateView> = {}): CertificatesView => ({
-  authorities: [],
+  ...NO_CERTIFICATES,
   certificates: [{ need, findings: [], notAfter: END, usable: true, ...change }],
 });
 const wrong = (finding: Partial<Finding> = {}, usable = false): CertificatesView =>
@@ -37,13 +38,36 @@ const saidBy = (o: Observed, type: string) => {
   return said && [said.status, said.reason, said.message];
 };
 
-test('whom the first member trusts is recorded together with the id of the cluster', () => {
-  const seed = world([up], { spec: { tls: own } });
-  const { clusterID: _id, ...unformed } = seed.cluster.status ?? {};
-  const cluster = { ...seed.cluster, status: unformed };
-  const found = decide({ ...seed, cluster, certificates: view({ trust: 'abc' }) });
-  expect([found.rule, found.latch?.trust]).toEqual(['discover', { peer: 'abc' }]);
-  expect(decide({ ...seed, cluster }).latch).not.toHaveProperty('trust');
+describe('whom the first member trusts', () => {
+  const trust = (digest: string): TrustView => ({
+    part: 'peer',
+    atStart: true,
+    target: digest,
+    next: { step: 'begin', digest },
+    trusted: false,
+    unexchanged: [],
+  });
+
+  test('is recorded before it is made, and so is what was asked for before', () => {
+    const o = fresh({ ...view(), trusts: [trust('abc')] });
+    const annotations = { [ROTATE_ANNOTATION]: 'now' };
+    const asked = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
+    expect([decide(o).rule, decide(o).latch?.trust]).toEqual(['bootstrap', { peer: 'abc' }]);
+    expect(decide(asked).latch?.trust).toEqual({ peer: 'abc', commanded: { peer: 'now' } });
+    expect(decide(fresh(view())).latch).not.toHaveProperty('trust');
+  });
+
+  test('is recorded anew when its Secret was changed before there is a Pod', () => {
+    const seed = world([up], { spec: { tls: own } });
+    const { clusterID: _, ...latched } = FORMED;
+    const begun = (recorded: string): Observed => ({
+      ...fresh({ ...view(), trusts: [trust('abc')] }),
+      cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
+      members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),
+    });
+    expect([decide(begun('old')).rule, decide(begun('old')).latch?.trust]).toEqual(['renewTrust', { peer: 'abc' }]);
+    expect(decide(begun('abc')).rule).not.toBe('renewTrust');
+  });
 });
 
 describe('before there is a cluster', () => {
@@ -91,7 +115,8 @@ describe('before there is a cluster', () => {
   test('an authority is made before what it signs, in one pass; no key is part of the plan', () => {
     const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
     const o = fresh({
-      authorities: [{ secret: 'db-peer-ca', findings: [], todo: 'found' }],
+      ...NO_CERTIFICATES,
+      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' }],
       certificates: [
         { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issue', usable: false },
       ],
@@ -162,7 +187,8 @@ describe('a cluster that runs', () => {
   test('says each thing once, the worst first, and nothing any more when all is well', () => {
     const lost: Finding = { is: 'authorityLost', secret: 'db-peer-ca' };
     const o = running({
-      authorities: [{ secret: 'db-peer-ca', findings: [lost] }],
+      ...NO_CERTIFICATES,
+      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [lost] }],
       certificates: [
         {
           need,

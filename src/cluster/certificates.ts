@@ -1,21 +1,22 @@
 /** What is said about the certificates of a cluster. */
-import type { CertificateRole } from '../api/certificates.ts';
 import type { Verdict } from '../api/conditions.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import { ROTATE_ANNOTATION } from '../api/names.ts';
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
 import { isPending, issuanceFindings, withIssuance } from './issuance.ts';
 import { isFormed, type Observed } from './observed.ts';
+import { ROTATING, rotationOf } from './rotation.ts';
 
 export const CERTIFICATES_VALID = 'CertificatesValid';
 
 /** Each once: what is wrong with an authority is wrong with all that it signs. */
 export function findingsOf(o: Observed): readonly Finding[] {
-  const { authorities, certificates } = o.certificates;
+  const { authorities, certificates, bundles } = o.certificates;
   const all = withIssuance(
     o,
-    [...authorities, ...certificates].flatMap(({ findings }) => findings),
+    [...authorities, ...certificates, ...bundles].flatMap(({ findings }) => findings),
   );
   const said = all.map(sentenceOf);
   return all.filter((_, i) => said.indexOf(said[i] ?? '') === i);
@@ -36,15 +37,17 @@ export const certificatesAwaited = (o: Observed): string | undefined =>
   isBegun(o) ? undefined : toldOf(findingsOf(o).filter(isPending));
 
 /** Whether a new member would find what it is to mount; otherwise its Pod would wait, and etcd with it. */
-export const canMount = ({ certificates: { certificates } }: Observed): boolean =>
-  certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer'));
+export const canMount = ({ certificates: { certificates, bundles } }: Observed): boolean =>
+  certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer')) &&
+  bundles.every(({ todo, findings }) => todo === undefined && findings.length === 0);
 
-/** Whom the first member trusts: no Secret may tell the others anything else. */
-export function trustNow({ certificates: { certificates } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
-  const of = (role: CertificateRole) => certificates.find(({ need }) => need.role === role)?.trust;
-  const [client, peer] = [of('server'), of('peer')];
-  if (client === undefined && peer === undefined) return {};
-  return { trust: { ...(client !== undefined && { client }), ...(peer !== undefined && { peer }) } };
+/** Whom the first member trusts: no Secret may tell the others anything else, except in order. */
+export function trustNow({ cluster, certificates: { trusts } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
+  const value = cluster.metadata.annotations?.[ROTATE_ANNOTATION];
+  const begin = trusts.flatMap(({ part, next }) => (next?.step === 'begin' ? [[part, next.digest] as const] : []));
+  if (begin.length === 0) return {};
+  const commanded = value !== undefined && { commanded: Object.fromEntries(begin.map(([part]) => [part, value])) };
+  return { trust: { ...Object.fromEntries(begin), ...commanded } };
 }
 
 /** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
@@ -59,12 +62,15 @@ export function certificateVerdicts(o: Observed): readonly Verdict[] {
   if (certificates.length === 0) return [];
   const type = CERTIFICATES_VALID;
   const [grave, all] = [graveOf(o), findingsOf(o)];
-  const worst = grave[0] ?? all[0];
+  const rotating = rotationOf(o);
+  const worst = grave[0] ?? (rotating === undefined ? all[0] : undefined);
   if (worst) {
     const sentences = [...grave, ...all.filter((f) => !isGrave(f))].map(sentenceOf);
+    if (rotating !== undefined) sentences.push(rotating);
     const bad = grave.length > 0 || (!isFormed(o) && all.some(isPending));
     return [{ type, status: bad ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') }];
   }
+  if (rotating !== undefined) return [{ type, status: 'True', reason: ROTATING, message: rotating }];
   const due = certificates.some(({ todo }) => todo !== undefined);
   if (certificates.some(({ usable }) => !usable) || (due && !isFormed(o)))
     return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being made' }];

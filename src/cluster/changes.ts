@@ -1,7 +1,7 @@
 /** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
 
-import { memberClientScheme, memberHost } from '../api/member-address.ts';
-import { CLIENT_PORT } from '../api/names.ts';
+import { memberClientScheme, memberHost, memberPeerScheme } from '../api/member-address.ts';
+import { CLIENT_PORT, PEER_PORT } from '../api/names.ts';
 import { endpointOf } from '../lib/endpoint.ts';
 import type { Call, Step } from '../runtime/plan.ts';
 import { healthyVoters, leaderOf } from './gate.ts';
@@ -37,12 +37,15 @@ export interface RootCall extends Call {
   readonly hosts: Readonly<Record<string, string>>;
 }
 
-export const endpointsOf = ({ object, pod }: MemberView): readonly string[] =>
-  pod.is === 'absent' || pod.ip === undefined ? [] : [endpointOf(pod.ip, CLIENT_PORT, memberClientScheme(object))];
+export function endpointAt({ object, pod }: MemberView, port: number): readonly string[] {
+  if (pod.is === 'absent' || pod.ip === undefined) return [];
+  return [endpointOf(pod.ip, port, port === PEER_PORT ? memberPeerScheme(object) : memberClientScheme(object))];
+}
+export const endpointsOf = (m: MemberView): readonly string[] => endpointAt(m, CLIENT_PORT);
 
 /** By endpoint, the name that is to be in the certificate there. */
-export const hostsOf = (members: readonly MemberView[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(members.flatMap((m) => endpointsOf(m).map((endpoint) => [endpoint, memberHost(m.object)])));
+export const hostsOf = (members: readonly MemberView[], port = CLIENT_PORT): Readonly<Record<string, string>> =>
+  Object.fromEntries(members.flatMap((m) => endpointAt(m, port).map((endpoint) => [endpoint, memberHost(m.object)])));
 
 /** Healthy voters, the leader first: it need not ask anybody. */
 function speakers(o: Observed): readonly string[] {

@@ -19,6 +19,7 @@ import { correctRequests, requestCertificates } from './rules/issuance.ts';
 import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
+import { discardTrust, recordTrust, renewTrust, restartForTrust } from './rules/rotation.ts';
 import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { relabel, repairServices } from './rules/services.ts';
 import { forget, removeLeaving, removeStranger, shrink } from './rules/shrink.ts';
@@ -38,6 +39,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'waitForCertificates', rule: waitForCertificates },
   { name: 'waitForPassword', rule: waitForPassword },
   { name: 'bootstrap', rule: bootstrap },
+  { name: 'renewTrust', rule: renewTrust },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
   { name: 'repairServices', rule: repairServices }, // also while waiting: members need their names in DNS
@@ -63,6 +65,9 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'waitForJoining', rule: waitForJoining },
   { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent
   { name: 'correctRequests', rule: correctRequests }, // cert-manager may refuse or be away: after all that is urgent
+  { name: 'recordTrust', rule: recordTrust }, // when nobody joins or leaves any more
+  { name: 'restartForTrust', rule: restartForTrust },
+  { name: 'discardTrust', rule: discardTrust },
   { name: 'guard', rule: guard }, // changes no member, and must not be in the way of what does
   { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },

@@ -85,3 +85,7 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefin
   if (!healthySelf(o, victim)) return undefined;
   return others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
 }
+
+/** The same for one that comes back with its data at once. A member that is alone is missed for that moment, whatever is done. */
+export const mayNotPause = (o: Observed, victim: EtcdMemberEntry): string | undefined =>
+  votersOf(o).length === 1 && leaderOf(o) === victim.id ? undefined : mayNotGo(o, victim);

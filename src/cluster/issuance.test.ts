@@ -6,7 +6,7 @@ import type { Certificate, CertificateRequest, TheirCondition } from '../api/cer
 import { findCondition } from '../api/conditions.ts';
 import { holding } from '../api/ownership.ts';
 import type { Tls } from '../api/tls.ts';
-import type { CertificatesView } from '../credentials/view.ts';
+import { type CertificatesView, NO_CERTIFICATES } from '../credentials/view.ts';
 import type { Finding } from '../pki/findings.ts';
 import { decide } from './decide.ts';
 import { certificateFor, correctionOf, requestedNeeds } from './issuance.ts';
@@ -48,7 +48,7 @@ const there = (object: Certificate | undefined, more: Partial<CertificateHolding
 
 const need = requestedNeeds(aCluster({ spec: { tls: onlyPeer } }))[0];
 const view = (usable: boolean, ...findings: readonly Finding[]): CertificatesView => ({
-  authorities: [],
+  ...NO_CERTIFICATES,
   certificates: need ? [{ need, findings, usable, notAfter: NOW + 1 }] : [],
 });
 const missing: Finding = { is: 'secretMissing', secret: 'db-peer-tls' };

@@ -9,7 +9,6 @@ import {
   headlessServiceName,
   hexId,
   QUARANTINE_LABEL,
-  serverMountName,
 } from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
@@ -39,6 +38,7 @@ import {
   wantsBudget,
 } from './observed.ts';
 import type { RootPorts } from './root-password.ts';
+import { shown, tlsOf } from './showing.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
@@ -115,15 +115,9 @@ export async function observe(
     images: ports.images,
     ...issuance,
     password: await ports.credentials.password(cluster),
-    certificates: { ...certificates, behind: await ports.credentials.behind(cluster, hostsOf(mounting(members))) },
+    certificates: { ...certificates, ...(await shown(ports.credentials, cluster, members)) },
   };
 }
-
-/** Members that answer, and mount what the operator writes: those of an earlier operator mount the user's own Secret. */
-const mounting = (members: readonly MemberView[]): readonly MemberView[] =>
-  members.filter(
-    ({ object: { spec }, self }) => self && spec.tls?.clientServerSecretRef?.name === serverMountName(spec.clusterName),
-  );
 
 /** How members are asked in this pass. */
 interface Ways {
@@ -176,12 +170,15 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   const running = container?.state?.running?.startedAt;
   return {
     is: 'present',
+    ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
+    ...(pod.metadata.deletionTimestamp !== undefined && { going: true }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
     ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
     ...(running !== undefined && { runningSince: Date.parse(running) }),
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
+    ...tlsOf(pod),
   };
 }
 

@@ -6,10 +6,10 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
 import { type EtcdMember, EVIDENCE, NO_DATA } from '../api/etcd-member.ts';
 import { addedPeerURL } from '../api/member-address.ts';
-import { budgetName, clientServiceName, headlessServiceName, memberName } from '../api/names.ts';
+import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
-import type { CertificatesView, PasswordView } from '../credentials/view.ts';
+import type { CertificatesView, Mount, PasswordView } from '../credentials/view.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -17,6 +17,9 @@ export type PodView =
   | { readonly is: 'absent' }
   | {
       readonly is: 'present';
+      readonly uid?: string;
+      /** It is being deleted: its etcd may answer until it ends. */
+      readonly going?: boolean;
       readonly ip?: string;
       readonly ready: boolean;
       readonly startedAt?: number;
@@ -26,6 +29,7 @@ export type PodView =
       readonly restarted?: boolean;
       /** How many learners its etcd lets the cluster have. */
       readonly maxLearners: number;
+      readonly tls?: Readonly<Partial<Record<Part, Mount>>>;
     };
 
 /** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */

@@ -6,7 +6,7 @@ import { hear, type ModelWorld, modelWorld } from '../../test/support/ports.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters } from '../api/names.ts';
 import type { Tls } from '../api/tls.ts';
-import { textOf } from '../credentials/judge.ts';
+import { textOf } from '../credentials/papers.ts';
 import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Resource } from '../kube/object.ts';

@@ -1,38 +1,56 @@
 /** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
-import { type CertificateNeed, certificatesOf, namesOf, writtenFor } from '../api/certificates.ts';
+import { type CertificateNeed, certificatesOf, namesOf, partOf, writtenFor } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import type { Credentials } from '../credentials/credentials.ts';
-import { judge, type Secrets, textOf } from '../credentials/judge.ts';
+import { type Part, WRITTEN_AT_ANNOTATION } from '../api/names.ts';
+import { holding } from '../api/ownership.ts';
+import { NEXT_CERT, NEXT_KEY } from '../credentials/authority.ts';
+import { type Credentials, readAndJudge } from '../credentials/credentials.ts';
+import { type Judged, judge, secretNames } from '../credentials/judge.ts';
+import { type Secrets, textOf } from '../credentials/papers.ts';
 import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { type Ref, refKey } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
+import { iso } from '../lib/time.ts';
 import { CA, CERT, KEY } from '../pki/examine.ts';
 import type { Usage } from '../pki/findings.ts';
 import { type Chance, createAuthority, issue, type KeyPair } from '../pki/issue.ts';
 import { type Call, NotNow } from '../runtime/plan.ts';
 import { secretOf } from './build.ts';
 
+type Unwritten = Omit<Secret, 'data'> & { readonly data: Data };
+
 /** The target is the Secret that is written. */
 export interface PaperCall extends Call {
-  readonly name: Todo;
+  readonly name: Todo | 'discard';
   readonly cluster: Ref & { readonly uid: string };
 }
 
-export const isPaperwork = (call: Call): call is PaperCall =>
-  (['found', 'issue', 'copy', 'copyLeaf'] as const satisfies readonly Todo[] as readonly string[]).includes(call.name);
+const PAPERWORK: Readonly<Record<PaperCall['name'], true>> = {
+  found: true,
+  prepare: true,
+  succeed: true,
+  bundle: true,
+  issue: true,
+  copy: true,
+  copyLeaf: true,
+  publish: true,
+  discard: true,
+};
+export const isPaperwork = (call: Call): call is PaperCall => Object.hasOwn(PAPERWORK, call.name);
 
 export interface PaperPorts {
-  readonly client: Pick<Client, 'get' | 'create' | 'patch'>;
+  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
   readonly credentials: Credentials;
   readonly clusters: Store<EtcdCluster>;
   readonly now: () => number;
   readonly chance: Chance;
 }
 
-type Data = Readonly<Record<string, string>>;
+/** `null` takes a key away. */
+type Data = Readonly<Record<string, string | null>>;
 
 /**
  * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
@@ -41,15 +59,18 @@ type Data = Readonly<Record<string, string>>;
 export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: AbortSignal): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
   if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new NotNow('the cluster is gone');
-  const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
-  const held = await read(ports, cluster, need, call.target, signal);
-  const current = held.get(call.target);
-  const todo = (secrets: Secrets): Todo | undefined => todoOf(ports, cluster, secrets, call.target);
   try {
-    if (todo(held) !== call.name) throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
-    const built = secretOf(cluster, call.target, encoded(await contents(ports, cluster, call, need, held)));
-    const after = { ...built, ...current, data: { ...current?.data, ...built.data } };
-    if (todo(new Map([...held, [call.target, after]])) !== undefined)
+    if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
+    const around = ports.credentials.around(cluster, ports.now());
+    const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
+    const { secrets: held, judged } = await readAndJudge(ports.client, cluster, names, around, signal);
+    if (todoOf(judged, call.target) !== call.name)
+      throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
+    const current = held.get(call.target);
+    const built = await builtFor(ports, cluster, call, judged, held);
+    const data = Object.fromEntries(Object.entries({ ...current?.data, ...built.data }).filter(([, v]) => v !== null));
+    const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data } as Secret;
+    if (todoOf(judge(cluster, new Map([...held, [call.target, after]]), around), call.target) === call.name)
       throw new NotNow(
         `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
       );
@@ -59,43 +80,73 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
   }
 }
 
-/** All that matters for the one that is written. */
-async function read(
+/** Trust of before, when nobody mounts it any more. */
+async function discard(
   { client }: PaperPorts,
-  { metadata: { namespace = '' } }: EtcdCluster,
-  need: CertificateNeed | undefined,
-  target: string,
+  { metadata: { namespace = '', uid = '' } }: EtcdCluster,
+  name: string,
   signal: AbortSignal,
-): Promise<Secrets> {
-  const names = new Set([
-    target,
-    ...(need ? [need.secret] : []),
-    ...(need?.from === 'operator' ? [need.authority] : []),
-  ]);
-  const get = async (name: string) => [name, await client.get(secrets, { namespace, name }, signal)] as const;
-  return new Map(await Promise.all([...names].map(get)));
+): Promise<void> {
+  const held = holding(await client.get(secrets, { namespace, name }, signal), uid);
+  if (held.is === 'ours' && held.object.immutable === true)
+    await client.delete(secrets, { namespace, name }, { uid: held.object.metadata.uid ?? '' }, signal);
 }
 
-function todoOf(ports: PaperPorts, cluster: EtcdCluster, held: Secrets, target: string): Todo | undefined {
-  const { view } = judge(cluster, held, { now: ports.now(), domain: ports.credentials.domain });
-  const authority = view.authorities.find(({ secret }) => secret === target);
-  return authority?.todo ?? view.certificates.find(({ need }) => writtenFor(need) === target)?.todo;
+const partFor = (cluster: EtcdCluster, target: string): Part | undefined => {
+  const need = certificatesOf(cluster).find(
+    (n) => writtenFor(n) === target || (n.from === 'operator' && n.authority === target),
+  );
+  return need && partOf(need.role);
+};
+
+const todoOf = ({ view: { authorities, bundles, certificates } }: Judged, target: string): Todo | undefined =>
+  [...authorities, ...bundles].find(({ secret }) => secret === target)?.todo ??
+  certificates.find(({ need }) => writtenFor(need) === target)?.todo;
+
+async function builtFor(
+  ports: PaperPorts,
+  cluster: EtcdCluster,
+  call: PaperCall,
+  judged: Judged,
+  held: Secrets,
+): Promise<Unwritten> {
+  const data = await contents(ports, cluster, call, judged, held);
+  const built = secretOf(cluster, call.target, encoded(data));
+  if (call.name === 'bundle') return { ...built, type: 'Opaque', immutable: true };
+  // When clients have it follows from this.
+  const annotations = { ...built.metadata.annotations, [WRITTEN_AT_ANNOTATION]: iso(ports.now()) };
+  return { ...built, metadata: { ...built.metadata, annotations } };
 }
 
 async function contents(
   ports: PaperPorts,
   cluster: EtcdCluster,
   call: PaperCall,
-  need: CertificateNeed | undefined,
+  judged: Judged,
   held: Secrets,
 ): Promise<Data> {
-  if (need?.from === 'operator') return issued(ports, cluster, need, held.get(need.authority));
-  if (need) {
-    const keys = call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA];
-    return Object.fromEntries(keys.map((key) => [key, textOf(held.get(need.secret), key)]));
-  }
-  const { cert, key } = await createAuthority(call.target, ports.now(), ports.chance);
-  return { [CERT]: cert, [KEY]: key };
+  if (call.name === 'bundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
+  const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
+  if (!need) return authority(ports, call, held.get(call.target));
+  const trust = { [CA]: judged.given[partOf(need.role)] ?? '' };
+  if (call.name === 'publish') return trust;
+  if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.authority))), ...trust };
+  return { [CERT]: textOf(held.get(need.secret), CERT), [KEY]: textOf(held.get(need.secret), KEY), ...trust };
+}
+
+async function authority(ports: PaperPorts, { name, target }: PaperCall, current: Secret | undefined): Promise<Data> {
+  if (name === 'succeed')
+    return {
+      [CERT]: textOf(current, NEXT_CERT),
+      [KEY]: textOf(current, NEXT_KEY),
+      [NEXT_CERT]: null,
+      [NEXT_KEY]: null,
+    };
+  const { cert, key } = await createAuthority(target, ports.now(), ports.chance);
+  if (name === 'found') return { [CERT]: cert, [KEY]: key };
+  // Kubernetes wants both keys in a Secret of this type, also where the authority is lost.
+  const missing = current ? {} : { [CERT]: '', [KEY]: '' };
+  return { ...missing, [NEXT_CERT]: cert, [NEXT_KEY]: key };
 }
 
 const USAGES: Readonly<Record<CertificateNeed['role'], readonly Usage[]>> = {
@@ -128,23 +179,26 @@ async function issued(
   const pair = await issue(authority, leaf, ports.now(), ports.chance).catch(() => {
     throw new NotNow(`the authority in Secret ${need.authority} cannot be used`);
   });
-  return { [CERT]: pair.cert, [KEY]: pair.key, [CA]: authority.cert };
+  return { [CERT]: pair.cert, [KEY]: pair.key };
 }
 
 const encoded = (data: Data): Data =>
-  Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
+  Object.fromEntries(
+    Object.entries(data).map(([key, text]) => [key, text === null ? null : Buffer.from(text).toString('base64')]),
+  );
 
 async function write(
   { client }: PaperPorts,
-  built: Secret,
+  built: Unwritten,
   current: Secret | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   if (!current) {
-    await client.create(secrets, built, signal);
+    await client.create(secrets, built as Secret, signal);
     return;
   }
   const { name = '', namespace = '', uid, resourceVersion } = current.metadata;
-  const body = { metadata: { uid, resourceVersion }, data: built.data };
+  const { annotations } = built.metadata;
+  const body = { metadata: { uid, resourceVersion, annotations }, data: built.data };
   await client.patch(secrets, { namespace, name }, body, { signal });
 }

@@ -11,7 +11,7 @@ export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   // By name only: those that a spec names, and those that were made for it.
-  { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'get', 'patch'] },
+  { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'delete', 'get', 'patch'] },
   {
     apiGroups: [CERT_MANAGER_GROUP],
     resources: ['certificates'],
@@ -19,7 +19,7 @@ export const clusterRbac: readonly PolicyRule[] = [
   },
   // By name: why one is not issued.
   { apiGroups: [CERT_MANAGER_GROUP], resources: ['certificaterequests'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['delete', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
   {
     apiGroups: ['policy'],

@@ -34,6 +34,7 @@ import {
   isStaying,
   type Observed,
 } from './observed.ts';
+import { ROTATING, rotationOf } from './rotation.ts';
 import { isExhausted } from './rules/repair.ts';
 
 /** When the change that begins now counts as late. */
@@ -69,6 +70,8 @@ interface Situation {
   readonly unapplied: string;
   readonly inFlight: boolean;
   readonly late: boolean;
+  /** How far the exchange of an authority is. */
+  readonly rotating: string | undefined;
   readonly trouble: string;
   /** Why nothing is done towards the spec: not built yet, or not allowed. */
   readonly held: { readonly reason: string; readonly message: string } | undefined;
@@ -146,6 +149,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
+    rotating: rotationOf(o),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
     held: heldBack(o),
     locked: lockedOut(o),
@@ -216,6 +220,7 @@ function progressing(s: Situation, reached: boolean): Said {
   if (!s.whole) return yes('Scaling', s.why);
   if (s.unsecured) return (s.unsecured.waits ? no : yes)(s.unsecured.reason, s.unsecured.message);
   if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.why);
+  if (s.rotating !== undefined) return yes(ROTATING, s.rotating);
   return no('Reconciled', 'the members are as the spec asks');
 }
 
@@ -251,6 +256,7 @@ const EXPECTED = [
   'Enabled',
   'EnablingAuth',
   'ChangingPassword',
+  ROTATING,
 ];
 
 /** Somebody waits for a condition; the figures beside them may follow a little later. */

@@ -2,12 +2,15 @@
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { trustName } from '../api/names.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { systemChance } from '../pki/chance.ts';
 import { createAuthority, issue } from '../pki/issue.ts';
 import { Credentials } from './credentials.ts';
+import { NOTHING_MOUNTED } from './mounted.ts';
+import { digestOf } from './trust.ts';
 
 /** Secrets by name, and a record of who was asked for. */
 function vault(held: Map<string, Secret>) {
@@ -22,7 +25,14 @@ function vault(held: Map<string, Secret>) {
     looked.push(`${endpoint} as ${serverName}`);
     return Promise.resolve('another');
   };
-  const credentials = new Credentials({ client: { get }, now: () => now, domain: 'cluster.local', look });
+  const credentials = new Credentials({
+    client: { get },
+    now: () => now,
+    domain: 'cluster.local',
+    look,
+    mounted: () => NOTHING_MOUNTED,
+    graceMs: 120_000,
+  });
   return { credentials, looked, asked, pass: (ms: number) => (now += ms), held };
 }
 
@@ -94,15 +104,16 @@ test('they are read again when one of them is to be renewed', async () => {
   const held = new Map([
     ['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)],
     ['db-peer-mounted', secret({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert }, true)],
+    [trustName('db', 'peer', digestOf(ca.cert) ?? ''), secret({ 'ca.crt': ca.cert }, true)],
   ]);
   const { credentials, asked, pass } = vault(held);
   const managed = aCluster({ spec: { tls: { peer: { managed: { duration: '1h', renewBefore: '58m' } } } } });
   const todo = async () => (await credentials.view(managed)).certificates.map((c) => c.todo);
   expect(await todo()).toEqual([undefined]);
   pass(119_000);
-  expect([await todo(), asked.length]).toEqual([[undefined], 2]);
+  expect([await todo(), asked.length]).toEqual([[undefined], 3]);
   pass(1_000);
-  expect([await todo(), asked.length]).toEqual([['issue'], 4]);
+  expect([await todo(), asked.length]).toEqual([['issue'], 6]);
 });
 
 test('a cluster that was made anew shares nothing with its predecessor', async () => {
@@ -130,20 +141,21 @@ test('it is told when what was read last expires, and no longer when the cluster
 
 test('members are looked at by name until they show what they have mounted; a plain cluster is not', async () => {
   const { credentials, looked } = vault(await good());
-  expect(await credentials.behind(cluster(), { 'https://10.0.0.1:2379': 'a.db.ns.svc' })).toEqual(['a.db.ns.svc']);
+  const at = (port: number) => ({ [`https://10.0.0.1:${port}`]: 'a.db.ns.svc' });
+  expect(await credentials.shown(cluster(), 'client', at(2379))).toEqual({ behind: ['a.db.ns.svc'], unseen: [] });
   expect(looked).toEqual(['https://10.0.0.1:2379 as a.db.ns.svc']);
-  expect(await credentials.behind(aCluster(), { 'http://10.0.0.1:2379': 'a.db.ns.svc' })).toEqual([]);
+  const nobody = { behind: [], unseen: [] };
+  expect(await credentials.shown(cluster(), 'peer', at(2380))).toEqual(nobody);
+  expect(await credentials.shown(aCluster(), 'client', at(2379))).toEqual(nobody);
   expect(looked.length).toBe(1);
 });
 
-test('each member is reached by its own name, and without anybody to trust there is no way around', async () => {
-  const { credentials, held } = vault(await good());
-  const access = await credentials.access(cluster(), (endpoint) => `name of ${endpoint}`);
-  expect(access.tls?.('https://10.0.0.1:2379')).toEqual({
-    ca: expect.stringContaining('BEGIN CERTIFICATE'),
-    serverName: 'name of https://10.0.0.1:2379',
-  });
-  held.clear();
-  credentials.forget('ns/db');
-  expect(await credentials.access(cluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
+test('they are judged anew when something else was recorded or asked for, or other Pods run', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  const { length } = asked;
+  const made = cluster();
+  const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
+  await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
+  expect(asked.length).toBeGreaterThan(length);
 });

@@ -2,13 +2,17 @@
  * Who the operator is to each cluster, and whom it trusts there: from Secrets that are read by name, kept for a while, and read
  * again more often as long as one is missing or wrong. Both controllers that speak to members share it.
  */
+import { certificatesOf, PARTS } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { type Part, ROTATE_ANNOTATION } from '../api/names.ts';
 import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
 import { type Judged, judge, type Material, secretNames } from './judge.ts';
+import type { Mounted } from './mounted.ts';
+import type { Secrets, Surroundings } from './papers.ts';
 import { passwordSecrets, type RootPassword, rootPassword } from './password.ts';
 import { Shown } from './shown.ts';
 import {
@@ -28,6 +32,10 @@ export interface CredentialsOptions {
   readonly domain: string;
   /** The fingerprint of the certificate that a member shows in a handshake; `undefined` when there is none. */
   readonly look: (endpoint: string, tls: TlsMaterial) => Promise<string | undefined>;
+  /** What the Pods of a cluster have mounted. */
+  readonly mounted: (cluster: EtcdCluster) => Mounted;
+  /** How long a Secret takes to reach those who mount it. */
+  readonly graceMs: number;
 }
 
 /** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
@@ -48,7 +56,15 @@ interface Known extends Judged {
   readonly uid: string | undefined;
   /** Somebody who edits the spec is at work here, and has perhaps changed a Secret as well. */
   readonly generation: number | undefined;
+  /** What was recorded and asked for, and what runs: another step may be due. */
+  readonly surroundings: string;
   readonly until: number;
+}
+
+export interface ShownBy {
+  readonly behind: readonly string[];
+  /** They could not be looked at. */
+  readonly unseen: readonly string[];
 }
 
 const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string => `${namespace}/${name}`;
@@ -65,6 +81,12 @@ export class Credentials {
 
   get domain(): string {
     return this.#options.domain;
+  }
+
+  /** For whoever judges what has just been read. */
+  around(cluster: EtcdCluster, now: number): Surroundings {
+    const { domain, graceMs, mounted } = this.#options;
+    return { now, domain, graceMs, mounted: mounted(cluster) };
   }
 
   /** Reads what is not known, or too old. */
@@ -92,12 +114,18 @@ export class Credentials {
   }
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
-  async behind(cluster: EtcdCluster, hosts: Readonly<Record<string, string>>): Promise<readonly string[]> {
-    const { mounted, material } = (await this.#judged(cluster)) ?? {};
-    if (mounted === undefined || material === undefined || cluster.spec.tls?.client === undefined) return [];
-    const look = (endpoint: string) => this.#options.look(endpoint, materialFor(material, hosts[endpoint]));
-    const behind = await this.#shown.behind(keyOf(cluster), mounted, Object.keys(hosts), look);
-    return behind.map((endpoint) => hosts[endpoint] ?? endpoint);
+  async shown(cluster: EtcdCluster, part: Part, hosts: Readonly<Record<string, string>>): Promise<ShownBy> {
+    const expected = (await this.#judged(cluster))?.shows[part];
+    if (expected === undefined) return { behind: [], unseen: [] };
+    const { material } = (await this.#judged(cluster)) ?? {};
+    // To show a certificate is not asked of whoever only looks at that of a peer.
+    const own = part === 'client' && material ? material : {};
+    const look = (endpoint: string) =>
+      this.#options.look(endpoint, materialFor({ ...own, ca: expected.ca }, hosts[endpoint]));
+    const group = `${keyOf(cluster)} ${part}`;
+    const { behind, unseen } = await this.#shown.look(group, expected.print, Object.keys(hosts), look);
+    const named = (endpoints: readonly string[]) => endpoints.map((endpoint) => hosts[endpoint] ?? endpoint);
+    return { behind: named(behind), unseen: named(unseen) };
   }
 
   /** When the certificates that were read last stop being valid. */
@@ -118,18 +146,26 @@ export class Credentials {
   /** The cluster is gone. */
   drop(key: string): void {
     this.forget(key);
-    this.#shown.forget(key);
+    for (const part of PARTS) this.#shown.forget(`${key} ${part}`);
   }
 
   async #judged(cluster: EtcdCluster): Promise<Known | undefined> {
-    const names = [...new Set([...secretNames(cluster), ...passwordSecrets(cluster)])];
-    if (names.length === 0) return undefined;
+    const secretsOfPassword = passwordSecrets(cluster);
+    if (certificatesOf(cluster).length + secretsOfPassword.length === 0) return undefined;
+    const { mounted, now } = this.around(cluster, this.#options.now());
+    const names = [...new Set([...secretNames(cluster, mounted), ...secretsOfPassword])];
     const key = keyOf(cluster);
     const known = this.#known.get(key);
-    const { uid, generation } = cluster.metadata;
-    const same = known?.uid === uid && known?.generation === generation;
-    if (known && same && this.#options.now() < known.until) return known;
-    const reading = this.#reading.get(key) ?? this.#read(cluster, names);
+    const { uid, generation, annotations } = cluster.metadata;
+    const surroundings = JSON.stringify([
+      cluster.status?.trust,
+      annotations?.[ROTATE_ANNOTATION],
+      mounted.running,
+      mounted.bundles,
+    ]);
+    const same = known?.uid === uid && known?.generation === generation && known?.surroundings === surroundings;
+    if (known && same && now < known.until) return known;
+    const reading = this.#reading.get(key) ?? this.#read(cluster, names, surroundings);
     this.#reading.set(key, reading);
     try {
       const fresh = await reading;
@@ -140,19 +176,39 @@ export class Credentials {
     }
   }
 
-  async #read(cluster: EtcdCluster, names: readonly string[]): Promise<Known> {
-    const { client, now, domain } = this.#options;
-    const { namespace = '', uid, generation } = cluster.metadata;
-    const found = await Promise.all(
-      names.map(async (name) => [name, await client.get(secrets, { namespace, name })] as const),
-    );
-    const held = new Map(found);
-    const judged = judge(cluster, held, { now: now(), domain });
+  async #read(cluster: EtcdCluster, names: readonly string[], surroundings: string): Promise<Known> {
+    const { client, now } = this.#options;
+    const { uid, generation } = cluster.metadata;
+    const { secrets: held, judged } = await readAndJudge(client, cluster, names, this.around(cluster, now()));
     const password = rootPassword(cluster, held);
     const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
     const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
-    return { ...judged, password, uid, generation, until: Math.min(until, renewalOf(judged.view) ?? until) };
+    const ends = Math.min(until, renewalOf(judged.view) ?? until);
+    return { ...judged, password, uid, generation, surroundings, until: ends };
   }
+}
+
+/** Which Secrets say whom to trust follows from what others say: those are read after them. */
+export async function readAndJudge(
+  client: Pick<Client, 'get'>,
+  cluster: EtcdCluster,
+  names: readonly string[],
+  around: Surroundings,
+  signal?: AbortSignal,
+): Promise<{ readonly secrets: Secrets; readonly judged: Judged }> {
+  const { namespace = '' } = cluster.metadata;
+  const read = async (these: readonly string[]): Promise<Secrets> =>
+    new Map(
+      await Promise.all(
+        these.map(async (name) => [name, await client.get(secrets, { namespace, name }, signal)] as const),
+      ),
+    );
+  const first = await read(names);
+  const judged = judge(cluster, first, around);
+  const more = [...judged.bundles.keys()].filter((name) => !first.has(name));
+  if (more.length === 0) return { secrets: first, judged };
+  const all: Secrets = new Map([...first, ...(await read(more))]);
+  return { secrets: all, judged: judge(cluster, all, around) };
 }
 
 /** Sessions are told apart by the texts: the same certificate must not become another session. */

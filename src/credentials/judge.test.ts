@@ -8,9 +8,11 @@ import type { Secret } from '../gen/kube.ts';
 import { systemChance } from '../pki/chance.ts';
 import { AUTHORITY_MS, createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
 import { type Judged, judge, secretNames } from './judge.ts';
+import { NOTHING_MOUNTED } from './mounted.ts';
 import { digestOf } from './trust.ts';
 
 const DAY = 24 * 60 * 60_000;
+const GRACE = 120_000;
 const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
 
 const own: Tls = {
@@ -56,7 +58,12 @@ type Held = Readonly<Record<string, Secret>>;
 const cluster = (tls: Tls, formed = false): EtcdCluster =>
   aCluster({ spec: { tls }, ...(formed && { status: FORMED }) });
 const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
-  judge(of, new Map(secretNames(of).map((name) => [name, held[name]])), { now, domain: 'cluster.local' });
+  judge(of, new Map(Object.entries(held)), {
+    now,
+    domain: 'cluster.local',
+    mounted: NOTHING_MOUNTED,
+    graceMs: GRACE,
+  });
 
 /** `role: what is to be done; what was found` */
 function shown({ view: { authorities, certificates } }: Pick<Judged, 'view'>): readonly string[] {
@@ -79,16 +86,29 @@ describe('Secrets of the user', () => {
   const mounted = (held: Held): Held => {
     const copy = (of: Secret | undefined): Secret =>
       ({ ...of, metadata: secret(ca, '', true).metadata }) as unknown as Secret;
-    return { ...held, 'db-server-mounted': copy(held['server']), 'db-peer-mounted': copy(held['peer']) };
+    const op = copy(held['op']);
+    return {
+      ...held,
+      'db-server-mounted': copy(held['server']),
+      'db-peer-mounted': copy(held['peer']),
+      'db-operator-mounted': { ...op, data: { ...op.data, 'ca.crt': base64(ca.cert) } },
+    };
   };
 
   test('only what is named is looked at, and what was made for it', () => {
-    expect(secretNames(cluster(own))).toEqual(['server', 'db-server-mounted', 'op', 'peer', 'db-peer-mounted']);
-    expect(secretNames(aCluster())).toEqual([]);
+    expect(secretNames(cluster(own), NOTHING_MOUNTED)).toEqual([
+      'server',
+      'db-server-mounted',
+      'op',
+      'db-operator-mounted',
+      'peer',
+      'db-peer-mounted',
+    ]);
+    expect(secretNames(aCluster(), NOTHING_MOUNTED)).toEqual([]);
   });
 
   test('are copied to where members mount them', async () => {
-    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copy', 'operator: -', 'peer: copy']);
+    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copy', 'operator: copy', 'peer: copy']);
     expect(shown(judged(cluster(own), await all(mounted)))).toEqual(['server: -', 'operator: -', 'peer: -']);
   });
 
@@ -121,7 +141,7 @@ describe('Secrets of the user', () => {
     [
       'somebody else has the name of a copy: it is not touched',
       (held) => ({ ...held, 'db-peer-mounted': secret(ca) }),
-      ['server: copy', 'operator: -', 'peer: - secretForeign'],
+      ['server: copy', 'operator: copy', 'peer: - secretForeign'],
     ],
     [
       'a copy from before an edit, and nothing runs yet: it is replaced with all that it has',
@@ -149,7 +169,7 @@ describe('Secrets of the user', () => {
         const soon = secret(await leaf({}, ca, NOW - 25 * DAY), ca.cert);
         return { ...mounted({ ...held, server: soon }), server: secret(await leaf({}, next), next.cert) };
       },
-      ['server: - authorityChanged expiresSoon', 'operator: -', 'peer: -'],
+      ['server: - expiresSoon', 'operator: -', 'peer: -'],
     ],
     [
       'a Secret that was deleted is reported, and members keep what they have',
@@ -162,17 +182,17 @@ describe('Secrets of the user', () => {
     [
       'another authority: nothing reaches members that would not trust it',
       async (held) => ({ ...mounted(held), peer: secret(await leaf({}, next), next.cert) }),
-      ['server: -', 'operator: -', 'peer: - authorityChanged'],
+      ['server: -', 'operator: -', 'peer: -'],
     ],
     [
-      'more trust than before: it is said that running members do not have it',
+      'more trust than before, and a certificate that members take already',
       async (held) => ({ ...mounted(held), peer: secret(await leaf(), `${ca.cert}\n${next.cert}`) }),
-      ['server: -', 'operator: -', 'peer: copyLeaf authorityChanged'],
+      ['server: -', 'operator: -', 'peer: copyLeaf'],
     ],
     [
       'a cluster that an earlier operator made has no copies yet',
       (held) => held,
-      ['server: copy', 'operator: -', 'peer: copy'],
+      ['server: copy', 'operator: copy', 'peer: copy'],
     ],
   ])('of a running cluster: %s', async (_, change, expected) => {
     expect(shown(judged(cluster(own, true), await all(change)))).toEqual(expected);
@@ -196,7 +216,7 @@ describe('Secrets of the user', () => {
     [
       'somebody has changed whom its copy trusts: it is made again',
       async (held) => ({ ...held, 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) }),
-      'peer: copy',
+      'peer: copyLeaf',
     ],
     [
       'the same authorities in other words are the same',
@@ -212,13 +232,15 @@ describe('Secrets of the user', () => {
     expect(judged(of, held).material?.ca).toBe(ca.cert);
   });
 
-  test('deleted Secrets do not take the connection away: the operator shows what members show', async () => {
+  test('deleted Secrets do not take the connection away: the operator shows its copy, or what members show', async () => {
     const { server: _s, op: _o, ...rest } = await all(mounted);
-    const { material } = judged(cluster(own, true), rest);
-    expect(material?.ca).toBe(ca.cert);
-    expect(base64(material?.cert ?? '')).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
-    const wrong = { ...rest, op: secret(await leaf({ hosts: [] }, next)) };
-    expect(judged(cluster(own, true), wrong).material).toEqual(material);
+    const shownWith = (held: Held) => base64(judged(cluster(own, true), held).material?.cert ?? '');
+    expect(judged(cluster(own, true), rest).material?.ca).toBe(ca.cert);
+    expect(shownWith(rest)).toBe(rest['db-operator-mounted']?.data?.['tls.crt']);
+    const wrong: Held = { ...rest, op: secret(await leaf({ hosts: [] }, next)) };
+    expect(shownWith(wrong)).toBe(shownWith(rest));
+    const { 'db-operator-mounted': _c, ...without } = wrong;
+    expect(shownWith(without)).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
   });
 
   test('the end that is told is that of what members show', async () => {
@@ -248,17 +270,18 @@ describe('Secrets of cert-manager', () => {
   });
 
   test('are found where it puts them, one for applications among them, and copied to where members mount them', async () => {
-    expect(secretNames(cluster(tls))).toEqual([
+    expect(secretNames(cluster(tls), NOTHING_MOUNTED)).toEqual([
       'db-server-tls',
       'db-server-mounted',
       'db-operator-client-tls',
+      'db-operator-mounted',
       'db-client-tls',
       'db-peer-tls',
       'db-peer-mounted',
     ]);
     expect(shown(judged(cluster(tls), await all()))).toEqual([
       'server: copy',
-      'operator: -',
+      'operator: copy',
       'application: -',
       'peer: copy',
     ]);
@@ -365,9 +388,9 @@ describe('an authority of the operator', () => {
       const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
       return lines.filter((line) => line.includes('peer'));
     };
-    expect(at(0)).toEqual(['db-peer-ca: -', 'peer: - expiresSoon']);
-    expect(at(9)).toEqual(['db-peer-ca: -', 'peer: - expiresSoon expiresSoon']);
-    expect(at(11)).toEqual(['db-peer-ca: - expired', 'peer: - expired expired']);
+    expect(at(0)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon']);
+    expect(at(9)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon expiresSoon']);
+    expect(at(11)).toEqual(['db-peer-ca: prepare expired', 'peer: - expired expired']);
   });
 
   test('whose key is that of another counts as lost', async () => {
@@ -375,33 +398,28 @@ describe('an authority of the operator', () => {
     expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
   });
 
-  test('nor is one that somebody exchanged', async () => {
+  test('one that somebody exchanged signs nothing before members trust it', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
-    const late = shown(judged(cluster(managed, true), held, NOW + 31 * DAY))[5];
-    expect(late).toBe('peer: - authorityChanged expired');
-    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: - authorityChanged');
+    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');
     expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
   });
 
   test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
     const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
     const held = { 'db-client-ca': secret(ca, undefined, true), 'db-peer-ca': secret(next, undefined, true) };
-    expect(shown(judged(of, held))).toEqual([
+    const { view } = judged(of, held);
+    expect(shown({ view })).toEqual([
       'db-client-ca: -',
       'db-peer-ca: -',
       'server: issue',
       'operator: issue',
       'application: issue',
-      'peer: - authorityChanged',
+      'peer: -',
     ]);
+    expect(view.certificates[3]?.usable).toBe(false);
+    expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['trustLost']);
     const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
     expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
-    expect(judged(of, await all()).view.certificates.map(({ trust }) => trust)).toEqual([
-      recorded().client,
-      undefined,
-      undefined,
-      recorded().peer,
-    ]);
   });
 
   test('a Secret of somebody else is never used and never changed', async () => {

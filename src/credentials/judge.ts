@@ -1,16 +1,29 @@
 /** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
-import type { X509Certificate } from 'node:crypto';
-import { type CertificateNeed, certificatesOf, isMutual, namesOf } from '../api/certificates.ts';
+import { type CertificateNeed, certificatesOf, partOf, readsTrust, writtenFor } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { serverMountName } from '../api/names.ts';
-import { holding } from '../api/ownership.ts';
+import { type Part, ROTATE_ANNOTATION, trustName } from '../api/names.ts';
 import type { Secret } from '../gen/kube.ts';
-import { ages, CA, CERT, type Demands, examine, KEY, type Paper } from '../pki/examine.ts';
-import { type Finding, isGrave } from '../pki/findings.ts';
-import { certificatesIn, leadsTo, privateKeyIn } from '../pki/pem.ts';
+import { CERT, KEY } from '../pki/examine.ts';
+import { certificatesIn } from '../pki/pem.ts';
+import { type Authority, authoritiesOf, authorityView, isCommanded, targetOf } from './authority.ts';
+import { givenOf, targetIn } from './given.ts';
+import { issuedOf } from './issued.ts';
+import type { Mounted } from './mounted.ts';
+import {
+  chainIn,
+  leafIn,
+  ours,
+  pairIn,
+  type Secrets,
+  type Surroundings,
+  shownIn,
+  textOf,
+  type World,
+} from './papers.ts';
+import { given, mayExchange, reachedAt, type Side, sideOf, unexchanged, vouched } from './side.ts';
 import { withoutStrangers } from './strangers.ts';
-import { digestOf, isTrusted, recordedTrust } from './trust.ts';
-import type { AuthorityView, CertificatesView, CertificateView } from './view.ts';
+import { contains, recordedTrust, type Trust, trustIn } from './trust.ts';
+import type { AuthorityView, BundleView, CertificatesView, CertificateView, TrustView } from './view.ts';
 
 export interface Material {
   readonly ca: string;
@@ -22,225 +35,177 @@ export interface Judged {
   readonly view: CertificatesView;
   /** Whom the operator trusts, and what it shows. `undefined` when it cannot connect. */
   readonly material: Material | undefined;
-  /** The fingerprint of what members have mounted for clients. */
-  readonly mounted: string | undefined;
+  /** For each port, the fingerprint of what members have mounted, and who vouches for what they show. */
+  readonly shows: Partial<Readonly<Record<Part, { readonly print: string; readonly ca: string }>>>;
+  /** For each port, what those get that start now. */
+  readonly given: Partial<Readonly<Record<Part, string>>>;
+  /** By the name of a Secret, whom it says to trust. */
+  readonly bundles: ReadonlyMap<string, string>;
 }
 
-/** By name; what is absent is `undefined`. */
-export type Secrets = ReadonlyMap<string, Secret | undefined>;
-
-export interface Surroundings {
-  readonly now: number;
-  /** The DNS domain of the Kubernetes cluster. */
-  readonly domain: string;
+/** Every Secret that is to be looked at, or those for one port only. */
+export function secretNames(cluster: EtcdCluster, mounted: Mounted, only?: Part): readonly string[] {
+  const { metadata, status } = cluster;
+  const needs = certificatesOf(cluster).filter(({ role }) => only === undefined || partOf(role) === only);
+  const parts = [...new Set(needs.map(({ role }) => partOf(role)))];
+  return [
+    ...new Set([
+      ...needs.flatMap((need) =>
+        [need.from === 'operator' ? need.authority : need.secret, writtenFor(need) ?? []].flat(),
+      ),
+      ...parts.flatMap((part) => {
+        const digests = [recordedTrust(cluster, part), status?.trust?.assumed?.[part]];
+        const names = digests.flatMap((d) => (d === undefined ? [] : [trustName(metadata.name ?? '', part, d)]));
+        return readsTrust(cluster, part) ? [...names, ...mounted.bundles[part]] : [];
+      }),
+      ...(only === undefined ? (status?.trust?.kept ?? []) : []),
+    ]),
+  ];
 }
-
-type Issued = Extract<CertificateNeed, { readonly from: 'operator' }>;
-type Given = Extract<CertificateNeed, { readonly from: 'user' }>;
-
-/** Every Secret that is to be looked at. */
-export const secretNames = (cluster: EtcdCluster): readonly string[] => [
-  ...new Set(
-    certificatesOf(cluster).flatMap((need) =>
-      need.from === 'operator' ? [need.authority, need.secret] : [need.secret, ...(need.mount ? [need.mount] : [])],
-    ),
-  ),
-];
-
-export function textOf(secret: Secret | undefined, key: string): string {
-  return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString();
-}
-
-const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>
-  secret && {
-    secret: name,
-    data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
-  };
 
 export function judge(cluster: EtcdCluster, found: Secrets, around: Surroundings): Judged {
   const needs = certificatesOf(cluster);
   const { secrets, named } = withoutStrangers(needs, found);
   const world = { cluster, secrets, around };
-  const authorities = [...new Set(needs.flatMap((n) => (n.from === 'operator' ? [n.authority] : [])))];
-  const judged = authorities.map((name) => authorityOf(world, name));
-  const certificates = needs
-    .map((need) => (need.from === 'operator' ? issuedOf(world, need, judged) : givenOf(world, need)))
-    .map((view) => ({ ...view, findings: view.findings.map(named) }));
+  const authorities = authoritiesOf(world, needs);
+  const parts = [...new Set(needs.map(({ role }) => partOf(role)))];
+  const sides = new Map(parts.map((part) => [part, sideOf(world, part, target(world, part, authorities))] as const));
+  const sideAt = (part: Part): Side => sides.get(part) ?? sideOf(world, part, undefined);
+  const views = authorities.map((a) => authorityView(world, a, sideAt(a.part)));
+  const server = needs.find(({ role }) => role === 'server')?.secret ?? '';
+  const certificateOf = (need: CertificateNeed): CertificateView => {
+    const side = sideAt(partOf(need.role));
+    if (need.from === 'user') return givenOf(world, need, side, server);
+    const i = authorities.findIndex(({ secret }) => secret === need.authority);
+    const none = { certificate: undefined };
+    return issuedOf(world, need, side, authorities[i] ?? none, views[i] as AuthorityView);
+  };
+  const certificates = needs.map(certificateOf).map((view) => ({ ...view, findings: view.findings.map(named) }));
+  const all = [...sides.values()];
+  const wanted = all.flatMap((side) => bundlesOf(world, side, certificates));
+  const bundles = wanted.map(({ view }) => view);
   return {
-    view: { authorities: judged, certificates },
-    material: materialOf(world, certificates),
-    mounted: mountedIn(world),
+    view: {
+      authorities: views,
+      certificates,
+      bundles,
+      trusts: all.map((side) => trustView(world, side, certificates, bundles, views)),
+      kept: (cluster.status?.trust?.kept ?? []).filter((name) => ours(world, name).secret !== undefined),
+    },
+    material: sides.has('client') ? materialOf(world, sideAt('client')) : undefined,
+    shows: Object.fromEntries(all.flatMap((side) => showsOf(world, side))),
+    given: Object.fromEntries(all.flatMap((side) => (given(side) ? [[side.part, given(side)?.text ?? '']] : []))),
+    bundles: new Map(wanted.map(({ view, text }) => [view.secret, text])),
   };
 }
 
-interface World {
-  readonly cluster: EtcdCluster;
-  readonly secrets: Secrets;
-  readonly around: Surroundings;
+function target(world: World, part: Part, authorities: readonly Authority[]): Trust | undefined {
+  const authority = authorities.find((a) => a.part === part);
+  if (authority) return targetOf(authority);
+  const need = certificatesOf(world.cluster).find(
+    (n) => partOf(n.role) === part && (n.role === 'server' || n.role === 'peer'),
+  );
+  return need?.from === 'user' ? targetIn(world, need) : undefined;
 }
 
-const isFormed = ({ status }: EtcdCluster): boolean => status?.clusterID !== undefined;
+type Next = NonNullable<TrustView['next']> & { readonly trust: Trust };
 
-/** Only what this cluster controls counts as its own. */
-function ours(
-  { cluster, secrets }: World,
-  name: string,
-): { readonly secret?: Secret; readonly findings: readonly Finding[] } {
-  const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
-  if (held.is === 'foreign') return { findings: [{ is: 'secretForeign', secret: name, owner: held.owner }] };
-  return held.is === 'ours' ? { secret: held.object, findings: [] } : { findings: [] };
+/** What is to be recorded next, once its Secret is there. */
+function nextOf(world: World, side: Side, certificates: readonly CertificateView[]): Next | undefined {
+  const { part, begun, recorded, lost, target: to } = side;
+  const next = (step: Next['step'], trust: Trust | undefined): Next | undefined =>
+    trust && { step, trust, digest: trust.digest };
+  if (!begun) return next('begin', to);
+  if (recordedTrust(world.cluster, part) === undefined) return next('adopt', recorded ?? to);
+  if (lost || !recorded || !to) return undefined;
+  if (!contains(recorded, to)) return next('widen', trustIn(recorded.text, to.text));
+  const written = certificates.every(({ need, todo }) => partOf(need.role) !== part || todo === undefined);
+  const over = written && unexchanged(world, side).length === 0 && mayExchange(world, side);
+  return recorded.digest !== to.digest && over ? next('narrow', to) : undefined;
 }
 
-/** A lost authority is not simply replaced: members that run would not trust anything that the next one signs. */
-function authorityOf(world: World, name: string): AuthorityView {
-  const { secret, findings } = ours(world, name);
-  if (findings.length > 0) return { secret: name, findings };
-  const certificate = leafIn(secret);
-  const key = privateKeyIn(textOf(secret, KEY));
-  if (certificate && key && certificate.checkPrivateKey(key)) {
-    const grave = ages(certificate, { secret: name, key: CERT }, world.around.now).filter(isGrave);
-    return { secret: name, findings: grave };
-  }
-  if (isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost', secret: name }] };
-  return secret
-    ? { secret: name, findings: [{ is: 'notPem', secret: name, key: KEY }] }
-    : { secret: name, findings: [], todo: 'found' };
+interface Bundle {
+  readonly view: BundleView;
+  readonly text: string;
 }
 
-const leafIn = (secret: Secret | undefined): X509Certificate | undefined => certificatesIn(textOf(secret, CERT))[0];
-const endOf = (certificate: X509Certificate | undefined): number | undefined => certificate?.validToDate.getTime();
-
-function demandsOf({ cluster, around }: World, role: CertificateNeed['role'], trust?: Paper): Demands {
-  const { members, clients } = namesOf(cluster, role, around.domain);
-  const mutual = isMutual(cluster.spec.tls ?? {});
-  return { role, memberNames: members, clientNames: clients, mutual, trust };
+/** Only members mount them: where they read no trust, there are none. */
+function bundlesOf(world: World, side: Side, certificates: readonly CertificateView[]): readonly Bundle[] {
+  if (!side.atStart) return [];
+  const { part } = side;
+  const name = (digest: string): string => trustName(world.cluster.metadata.name ?? '', part, digest);
+  const next = nextOf(world, side, certificates)?.trust;
+  const trusts = [side.begun ? side.recorded : undefined, next].filter((trust) => trust !== undefined);
+  const digest = recordedTrust(world.cluster, part);
+  const lost = side.lost && digest !== undefined ? [{ secret: name(digest), part, is: 'trustLost' } as const] : [];
+  return [
+    ...lost.map(({ secret, is }) => ({ view: { secret, part, findings: [{ is, secret }] }, text: '' })),
+    ...[...new Map(trusts.map((trust) => [trust.digest, trust])).values()].map(({ digest: of, text }) => {
+      const { secret, findings } = ours(world, name(of));
+      const absent = secret === undefined && findings.length === 0;
+      return { view: { secret: name(of), part, findings, ...(absent && { todo: 'bundle' as const }) }, text };
+    }),
+  ];
 }
 
-function issuedOf(world: World, need: Issued, authorities: readonly AuthorityView[]): CertificateView {
-  const { secret, findings: foreign } = ours(world, need.secret);
-  const authority = authorities.find((a) => a.secret === need.authority);
-  const signer = world.secrets.get(need.authority);
-  const other = secret !== undefined && signer !== undefined && digestIn(secret, CA) !== digestIn(signer, CERT);
-  // Somebody has put another authority there.
-  const exchanged = recordedTrust(world.cluster, need.role)
-    ? signer && !isTrusted(world.cluster, need.role, textOf(signer, CERT))
-    : other;
-  const changed: readonly Finding[] =
-    exchanged && isFormed(world.cluster) ? [{ is: 'authorityChanged', secret: need.authority }] : [];
-  const stuck = [...foreign, ...(authority?.findings ?? []), ...changed].length > 0;
-  const seen = examine(paperOf(secret, need.secret), need.secret, demandsOf(world, need.role), world.around.now);
-  const wrong = seen.findings.some(isGrave) || other;
-  // Nothing that is signed now would last longer than its authority.
-  const renewAt =
-    (seen.notAfter ?? 0) < (endOf(leafIn(signer)) ?? 0) ? (seen.notAfter ?? 0) - need.renewBeforeMs : undefined;
-  const known = {
-    need,
-    usable: secret !== undefined && (!wrong || changed.length > 0),
-    ...(seen.notAfter && { notAfter: seen.notAfter }),
-    ...mountedTrust(need, secret),
+function trustView(
+  world: World,
+  side: Side,
+  certificates: readonly CertificateView[],
+  bundles: readonly BundleView[],
+  authorities: readonly AuthorityView[],
+): TrustView {
+  const { part, atStart } = side;
+  const next = nextOf(world, side, certificates);
+  const ready = bundles.every((b) => b.part !== part || (b.todo === undefined && b.findings.length === 0));
+  const reached = reachedAt(world, side);
+  const begun = authorities.some((a) => a.part === part && a.successor === true) && isCommanded(world, part);
+  const value = world.cluster.metadata.annotations?.[ROTATE_ANNOTATION];
+  return {
+    part,
+    atStart,
+    ...(side.recorded && { recorded: side.recorded.digest }),
+    ...(side.target && { target: side.target.digest }),
+    ...(next && ready && { next: { step: next.step, digest: next.digest } }),
+    trusted: side.recorded !== undefined && side.target !== undefined && contains(side.recorded, side.target),
+    unexchanged: unexchanged(world, side),
+    ...(reached !== undefined && { reachedAt: reached }),
+    ...(begun && value !== undefined && { commanded: value }),
   };
-  // What can be made good at once is not worth a word.
-  if (!stuck && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
-    return { ...known, findings: [], todo: 'issue' };
-  const renewed = !stuck && renewAt !== undefined;
-  const said = seen.findings.filter((f) => !(renewed && f.is === 'expiresSoon' && f.key === CERT)); // it will not come to that
-  return { ...known, findings: [...foreign, ...changed, ...(secret ? said : [])], ...(renewed && { renewAt }) };
-}
-
-function givenOf(world: World, need: Given): CertificateView {
-  const { secrets, around } = world;
-  const source = secrets.get(need.secret);
-  const ofClient = need.role === 'operator' || need.role === 'application';
-  const trust = ofClient ? trustOf(world) : undefined;
-  // Without the server's Secret, about which enough is said, nobody can tell whether this one fits.
-  if (ofClient && !trust)
-    return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
-  const seen = examine(paperOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
-  const good = !seen.findings.some(isGrave);
-  if (need.mount === undefined)
-    return { need, findings: seen.findings, usable: good, ...(seen.notAfter && { notAfter: seen.notAfter }) };
-  const { secret: copy, findings: foreign } = ours(world, need.mount);
-  const trusted = (by: Secret): boolean => isTrusted(world.cluster, need.role, textOf(by, CA));
-  const running = isFormed(world.cluster) ? copy : undefined;
-  const intact = running && trusted(running) ? running : undefined; // or somebody has been at it
-  const notAfter = endOf(leafIn(running)) ?? seen.notAfter; // of what members show
-  const known = { need, ...(notAfter !== undefined && { notAfter }), ...mountedTrust(need, copy) };
-  const findings = [...seen.findings, ...foreign];
-  const usable = foreign.length === 0 && (copy !== undefined || good);
-  if (!good || foreign.length > 0 || !source)
-    return { ...known, usable, findings: [...findings, ...ageOfCopy(world, need.mount, source, running)] };
-  if (intact) {
-    const { todo, changed } = ofRunning(need.secret, source, intact);
-    const old = todo ? [] : ageOfCopy(world, need.mount, source, intact);
-    return { ...known, usable, findings: [...findings, ...changed, ...old], ...(todo && { todo }) };
-  }
-  if (isFormed(world.cluster) && !trusted(source)) {
-    const changed: Finding = { is: 'authorityChanged', secret: need.secret };
-    return { ...known, usable: false, findings: [...findings, changed] };
-  }
-  const same = copy && [CERT, KEY, CA].every((key) => textOf(copy, key) === textOf(source, key));
-  return { ...known, usable, findings, ...(!same && { todo: 'copy' }) };
-}
-
-const digestIn = (secret: Secret | undefined, key: string): string | undefined => digestOf(textOf(secret, key));
-
-/** Whom members trust that start on it. */
-function mountedTrust({ role }: CertificateNeed, mounted: Secret | undefined): Pick<CertificateView, 'trust'> {
-  const trust = role === 'server' || role === 'peer' ? digestIn(mounted, CA) : undefined;
-  return trust === undefined ? {} : { trust };
-}
-
-/** Members that were not given what is there now may be left with something that ends. */
-function ageOfCopy(
-  { around }: World,
-  mount: string,
-  source: Secret | undefined,
-  copy: Secret | undefined,
-): readonly Finding[] {
-  const leaf = leafIn(copy);
-  if (!leaf || textOf(source, CERT) === textOf(copy, CERT)) return [];
-  return ages(leaf, { secret: mount, key: CERT }, around.now);
-}
-
-/** Members that run have read ca.crt when they started: only a certificate that it vouches for may be given to them. */
-function ofRunning(
-  name: string,
-  source: Secret,
-  copy: Secret,
-): { readonly changed: readonly Finding[]; readonly todo?: 'copyLeaf' } {
-  const sameTrust = digestIn(source, CA) === digestIn(copy, CA);
-  const sameLeaf = textOf(source, CERT) === textOf(copy, CERT) && textOf(source, KEY) === textOf(copy, KEY);
-  const [leaf, ...others] = certificatesIn(textOf(source, CERT));
-  const vouched = leaf !== undefined && leadsTo(leaf, others, certificatesIn(textOf(copy, CA))) !== undefined;
-  const changed: readonly Finding[] = sameTrust && vouched ? [] : [{ is: 'authorityChanged', secret: name }];
-  return { changed, ...(!sameLeaf && vouched && { todo: 'copyLeaf' }) };
-}
-
-/** What members mount, or would. */
-function trustOf(world: World): Paper | undefined {
-  const server = certificatesOf(world.cluster).find(({ role }) => role === 'server');
-  if (!server) return undefined;
-  const mount = mountOf(world);
-  const copy = isFormed(world.cluster) ? ours(world, mount).secret : undefined;
-  return copy && isTrusted(world.cluster, 'server', textOf(copy, CA))
-    ? paperOf(copy, mount)
-    : paperOf(world.secrets.get(server.secret), server.secret);
 }
 
 /**
- * Where clients must show a certificate and that of the operator is missing or wrong, it shows the one of the members:
- * otherwise it could not look after a cluster that runs, because of a Secret that the cluster does not need.
+ * Where clients must show a certificate and that of the operator is missing, wrong, or not taken by all members yet, it shows
+ * the one of the members: otherwise it could not look after a cluster that runs, because of a Secret that the cluster does not need.
  */
-function materialOf(world: World, certificates: readonly CertificateView[]): Material | undefined {
-  const ca = trustOf(world)?.data[CA] ?? '';
+function materialOf(world: World, side: Side): Material | undefined {
+  const ca = (given(side) ?? side.target)?.text ?? '';
   if (certificatesIn(ca).length === 0) return undefined;
-  const own = certificates.find(({ need }) => need.role === 'operator');
-  if (!own) return { ca };
-  const shown = own.usable ? world.secrets.get(own.need.secret) : ours(world, mountOf(world)).secret;
+  const needs = certificatesOf(world.cluster);
+  const own = needs.find(({ role }) => role === 'operator');
+  const server = needs.find(({ role }) => role === 'server');
+  if (!own || !server) return { ca };
+  const candidates = [
+    shownIn(world, own),
+    ...(own.from === 'user' ? [world.secrets.get(own.secret)] : []),
+    shownIn(world, server),
+  ];
+  const shown = candidates.find((secret) => isShowable(world, side, secret));
   return shown ? { ca, cert: textOf(shown, CERT), key: textOf(shown, KEY) } : { ca };
 }
 
-const mountOf = ({ cluster }: World): string => serverMountName(cluster.metadata.name ?? '');
+const isShowable = (world: World, side: Side, secret: Secret | undefined): boolean => {
+  const leaf = pairIn(secret);
+  return leaf !== undefined && leaf.validToDate.getTime() > world.around.now && vouched(side, chainIn(secret));
+};
 
-const mountedIn = (world: World): string | undefined =>
-  certificatesIn(textOf(ours(world, mountOf(world)).secret, CERT))[0]?.fingerprint256;
+function showsOf(
+  world: World,
+  side: Side,
+): readonly (readonly [Part, { readonly print: string; readonly ca: string }])[] {
+  const need = certificatesOf(world.cluster).find(
+    ({ role }) => partOf(role) === side.part && (role === 'server' || role === 'peer'),
+  );
+  const print = need && leafIn(shownIn(world, need))?.fingerprint256;
+  return print === undefined ? [] : [[side.part, { print, ca: given(side)?.text ?? '' }]];
+}

@@ -8,7 +8,7 @@ import { keptPasswordName } from '../api/names.ts';
 import { holding } from '../api/ownership.ts';
 import type { Login } from '../etcd/login.ts';
 import type { Secret } from '../gen/kube.ts';
-import type { Secrets } from './judge.ts';
+import type { Secrets } from './papers.ts';
 import type { PasswordProblem, PasswordView } from './view.ts';
 
 export const ROOT = 'root';

@@ -4,12 +4,13 @@ import { Shown } from './shown.ts';
 function members(showing: Record<string, string | undefined>) {
   const looks: string[] = [];
   const shown = new Shown();
-  const behind = (expected: string): Promise<readonly string[]> =>
-    shown.behind('ns/db', expected, Object.keys(showing), (endpoint) => {
+  const look = (expected: string) =>
+    shown.look('ns/db client', expected, Object.keys(showing), (endpoint) => {
       looks.push(endpoint);
       return Promise.resolve(showing[endpoint]);
     });
-  return { behind, looks, showing, shown };
+  const behind = async (expected: string): Promise<readonly string[]> => (await look(expected)).behind;
+  return { behind, look, looks, showing, shown };
 }
 
 test('who shows the new certificate is looked at no more, who shows the old one again and again', async () => {
@@ -21,15 +22,16 @@ test('who shows the new certificate is looked at no more, who shows the old one 
   expect([await behind('newer'), looks.length]).toEqual([['a', 'b'], 6]);
 });
 
-test('who cannot be looked at is not accused, and is looked at next time', async () => {
-  const { behind, looks } = members({ a: undefined });
-  expect([await behind('new'), await behind('new'), looks.length]).toEqual([[], [], 2]);
+test('who cannot be looked at is not accused and proves nothing, and is looked at next time', async () => {
+  const { look, looks } = members({ a: undefined, b: 'new' });
+  const nothing = { behind: [], unseen: ['a'] };
+  expect([await look('new'), await look('new'), looks.join()]).toEqual([nothing, nothing, 'a,b,a']);
 });
 
 test('nothing is known of a cluster that is gone', async () => {
   const { behind, looks, shown } = members({ a: 'new' });
   await behind('new');
-  shown.forget('ns/db');
+  shown.forget('ns/db client');
   await behind('new');
   expect(looks.length).toBe(2);
 });

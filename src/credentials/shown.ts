@@ -5,17 +5,20 @@
 export type Look = (endpoint: string) => Promise<string | undefined>;
 
 export class Shown {
-  /** By cluster and endpoint, the certificate that was last seen there. */
+  /** By group and endpoint, the certificate that was last seen there. */
   readonly #seen = new Map<string, ReadonlyMap<string, string>>();
 
-  /** Endpoints that show another certificate than this one. One that cannot be looked at is not accused. */
-  async behind(
-    cluster: string,
+  /**
+   * Of these endpoints, those that show another certificate than this one, and those that could not be looked at: they are not
+   * accused, and prove nothing.
+   */
+  async look(
+    group: string,
     expected: string,
     endpoints: readonly string[],
     look: Look,
-  ): Promise<readonly string[]> {
-    const before = this.#seen.get(cluster);
+  ): Promise<{ readonly behind: readonly string[]; readonly unseen: readonly string[] }> {
+    const before = this.#seen.get(group);
     const seen = await Promise.all(
       endpoints.map(async (endpoint) => {
         const known = before?.get(endpoint);
@@ -23,11 +26,14 @@ export class Shown {
       }),
     );
     const now = seen.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
-    this.#seen.set(cluster, new Map(now));
-    return now.filter(([, shown]) => shown !== expected).map(([endpoint]) => endpoint);
+    this.#seen.set(group, new Map(now));
+    return {
+      behind: now.filter(([, shown]) => shown !== expected).map(([endpoint]) => endpoint),
+      unseen: seen.filter(([, shown]) => shown === undefined).map(([endpoint]) => endpoint),
+    };
   }
 
-  forget(cluster: string): void {
-    this.#seen.delete(cluster);
+  forget(group: string): void {
+    this.#seen.delete(group);
   }
 }

@@ -1,24 +1,41 @@
 /** Whom the members of a cluster trust: they read it when they start, and it is recorded, or a lost Secret would take it along. */
-import { createHash } from 'node:crypto';
-import type { CertificateRole } from '../api/certificates.ts';
+import { createHash, type X509Certificate } from 'node:crypto';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { certificatesIn } from '../pki/pem.ts';
+import type { Part } from '../api/names.ts';
+import { certificatesIn, leadsTo } from '../pki/pem.ts';
 
-/** The same for the same authorities, in whatever order and with whatever around them; `undefined` when there is none. */
-export function digestOf(pem: string): string | undefined {
-  const prints = certificatesIn(pem).map(({ fingerprint256 }) => fingerprint256);
+export interface Trust {
+  /** The same for the same authorities, in whatever order and with whatever around them. */
+  readonly digest: string;
+  readonly certificates: readonly X509Certificate[];
+  /** The same text for the same digest. */
+  readonly text: string;
+}
+
+/** All authorities in these texts together; `undefined` when there is none. */
+export function trustIn(...texts: readonly string[]): Trust | undefined {
+  const byPrint = new Map(texts.flatMap(certificatesIn).map((c) => [c.fingerprint256, c]));
+  const prints = [...byPrint.keys()].sort();
   if (prints.length === 0) return undefined;
-  return createHash('sha256')
-    .update([...new Set(prints)].sort().join())
-    .digest('hex');
+  const certificates = prints.flatMap((print) => byPrint.get(print) ?? []);
+  return {
+    digest: createHash('sha256').update(prints.join()).digest('hex'),
+    certificates,
+    text: certificates.map((c) => c.toString()).join(''),
+  };
 }
 
-/** Clusters that an earlier operator made have none. */
-export const recordedTrust = ({ status }: EtcdCluster, role: CertificateRole): string | undefined =>
-  status?.trust?.[role === 'peer' ? 'peer' : 'client'];
+export const digestOf = (pem: string): string | undefined => trustIn(pem)?.digest;
 
-/** Whether members that run would trust what these authorities sign, as far as is known. */
-export function isTrusted(cluster: EtcdCluster, role: CertificateRole, pem: string): boolean {
-  const recorded = recordedTrust(cluster, role);
-  return recorded === undefined || recorded === digestOf(pem);
-}
+/** Whether everybody who trusts the one also trusts the other. */
+export const contains = (wide: Trust, narrow: Trust): boolean => {
+  const prints = new Set(wide.certificates.map(({ fingerprint256 }) => fingerprint256));
+  return narrow.certificates.every(({ fingerprint256 }) => prints.has(fingerprint256));
+};
+
+/** Whether somebody with this trust takes the first of these certificates, which came with the others. */
+export const vouchesFor = (trust: Trust, [leaf, ...others]: readonly X509Certificate[]): boolean =>
+  leaf !== undefined && leadsTo(leaf, others, trust.certificates) !== undefined;
+
+/** Clusters that an earlier operator made have none at first. */
+export const recordedTrust = ({ status }: EtcdCluster, part: Part): string | undefined => status?.trust?.[part];

@@ -1,50 +1,104 @@
 /** What is known about the certificates and the password of a cluster: plain data for decisions. No key, no certificate and no password is part of it. */
 import type { CertificateNeed } from '../api/certificates.ts';
+import type { Part } from '../api/names.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 
 /** What is to be written, if anything. */
 export type Todo =
   /** A new authority into an empty Secret. */
   | 'found'
+  /** The successor of an authority, next to it. */
+  | 'prepare'
+  /** The successor takes its place: all members trust it. */
+  | 'succeed'
+  /** Whom members trust, into a Secret that is never changed. */
+  | 'bundle'
   /** A certificate, signed by the authority. */
   | 'issue'
   /** What the user's Secret has, into the one that members mount. */
   | 'copy'
-  /** The same without ca.crt: members that run trust what they started with. */
-  | 'copyLeaf';
+  /** The same for members that run: they take it already. */
+  | 'copyLeaf'
+  /** Only whom to trust: those who connect learn of a new authority before anybody shows its certificates. */
+  | 'publish';
 
 export interface AuthorityView {
   readonly secret: string;
+  readonly part: Part;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<Todo, 'found'>;
+  readonly todo?: Extract<Todo, 'found' | 'prepare' | 'succeed'>;
+  /** It has a successor that waits to be trusted by all. */
+  readonly successor?: boolean;
 }
 
 export interface CertificateView {
   readonly need: CertificateNeed;
   readonly findings: readonly Finding[];
-  readonly todo?: Exclude<Todo, 'found'>;
+  readonly todo?: Extract<Todo, 'issue' | 'copy' | 'copyLeaf' | 'publish'>;
   /** When what members show, or will show, stops being valid: in milliseconds since 1970, of what can be read. */
   readonly notAfter?: number;
   /** When its successor is issued, in milliseconds since 1970. */
   readonly renewAt?: number;
-  /** Digest of the authorities that a member trusts which starts on it. */
-  readonly trust?: string;
   /** Members can mount it, or have it mounted. */
   readonly usable: boolean;
+}
+
+/** A Secret that says whom members trust, and is there, or is to be. */
+export interface BundleView {
+  readonly secret: string;
+  readonly part: Part;
+  readonly findings: readonly Finding[];
+  readonly todo?: Extract<Todo, 'bundle'>;
+}
+
+export interface TrustView {
+  readonly part: Part;
+  /** Members read it when they start. */
+  readonly atStart: boolean;
+  /** Digests: what those get that start from now on, and where all of this is to lead. */
+  readonly recorded?: string;
+  readonly target?: string;
+  /** What is to be recorded next. Its Secret is there. */
+  readonly next?: { readonly digest: string; readonly step: 'begin' | 'adopt' | 'widen' | 'narrow' };
+  /** Those that start from now on trust all of the target. */
+  readonly trusted: boolean;
+  /** Secrets with what is shown on this port and does not lead to the target. */
+  readonly unexchanged: readonly string[];
+  /** When everybody who mounts a Secret of this port has what is in it, in milliseconds since 1970. */
+  readonly reachedAt?: number;
+  /** A rotation that somebody has asked for and that was begun: to be recorded. */
+  readonly commanded?: string;
+}
+
+/** What a Pod mounts for one of its ports. */
+export interface Mount {
+  /** The Secret with the certificate. */
+  readonly leaf: string;
+  /** The Secret with whom its etcd trusts since it started. A Pod that mounts both together does not say it. */
+  readonly bundle?: string;
 }
 
 export interface CertificatesView {
   readonly authorities: readonly AuthorityView[];
   readonly certificates: readonly CertificateView[];
-  /** Members that still show an earlier certificate to clients. */
+  readonly bundles: readonly BundleView[];
+  readonly trusts: readonly TrustView[];
+  /** Of the Secrets with trust of before, those that are still there. */
+  readonly kept: readonly string[];
+  /** Members that still show an earlier certificate. */
   readonly behind?: readonly string[];
+  /** Ports on which every member has shown what it was given. */
+  readonly proven?: readonly Part[];
 }
 
 /** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
 export const UNSETTLED_MS = 10_000;
-export const isUnsettled = ({ authorities, certificates, behind = [] }: CertificatesView): boolean =>
+export const isUnsettled = ({ authorities, certificates, bundles, trusts, behind = [] }: CertificatesView): boolean =>
   behind.length > 0 ||
-  [...authorities, ...certificates].some(({ findings, todo }) => todo !== undefined || findings.some(isGrave));
+  trusts.some(({ recorded, target }) => recorded !== undefined && target !== undefined && recorded !== target) ||
+  [...authorities, ...certificates, ...bundles].some(
+    ({ findings, todo }) => todo !== undefined || findings.some(isGrave),
+  );
 
 /** The earliest time at which a certificate is to be renewed. */
 export const renewalOf = ({ certificates }: CertificatesView): number | undefined => {
@@ -68,4 +122,10 @@ export interface PasswordView {
 export const isPasswordUnsettled = (password: PasswordView | undefined): boolean =>
   password !== undefined && (password.problem !== undefined || password.kept !== 'same');
 
-export const NO_CERTIFICATES: CertificatesView = { authorities: [], certificates: [] };
+export const NO_CERTIFICATES: CertificatesView = {
+  authorities: [],
+  certificates: [],
+  bundles: [],
+  trusts: [],
+  kept: [],
+};

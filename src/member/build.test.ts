@@ -260,6 +260,38 @@ describe('with certificates', () => {
     expect(pod.spec?.containers[0]?.readinessProbe).toEqual(flagsOf(undefined).pod.spec?.containers[0]?.readinessProbe);
   });
 
+  test('whom it trusts comes from Secrets that never change, also for a member of an earlier operator', () => {
+    const trust = { client: 'a'.repeat(64), peer: 'b'.repeat(64) };
+    const volumes = (tls: EtcdMember['spec']['tls']) =>
+      memberPod(aMember({ spec: { ...(tls && { tls }) } }), { ...options, trust }).spec?.volumes?.slice(1);
+    const projected = (leaf: string, bundle: string) => ({
+      defaultMode: 0o440,
+      sources: [
+        {
+          secret: {
+            name: leaf,
+            items: [
+              { key: 'tls.crt', path: 'tls.crt' },
+              { key: 'tls.key', path: 'tls.key' },
+            ],
+          },
+        },
+        { secret: { name: bundle, items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      ],
+    });
+    const mounts = [
+      { name: 'tls-client', projected: projected('db-server-mounted', 'db-client-trust-aaaaaaaaaa') },
+      { name: 'tls-peer', projected: projected('db-peer-mounted', 'db-peer-trust-bbbbbbbbbb') },
+    ];
+    expect(volumes(both)).toEqual(mounts);
+    const earlier = { clientServerSecretRef: { name: 'mine' }, clientMTLS: true, peerSecretRef: { name: 'theirs' } };
+    expect(volumes(earlier)).toEqual(mounts);
+    // Who asks nobody for a certificate reads no trust.
+    expect(volumes({ clientServerSecretRef: { name: 'mine' } })).toEqual([
+      { name: 'tls-client', secret: { secretName: 'db-server-mounted', defaultMode: 0o440 } },
+    ]);
+  });
+
   test('clients need none unless it is asked for', () => {
     const { flags } = flagsOf({ clientServerSecretRef: { name: 's' } });
     expect(flags.filter((flag) => /cert-auth|trusted-ca|peer-cert/.test(flag))).toEqual([]);

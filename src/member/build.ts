@@ -1,5 +1,6 @@
 /** The objects that a member is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { annotated, memberClientScheme, memberPeerScheme, serviceOf } from '../api/member-address.ts';
 import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
@@ -229,6 +230,8 @@ export function memberPod(
     readonly votes: boolean;
     /** Another member serves: there is somebody to compare the data with. */
     readonly hasCompany: boolean;
+    /** What was recorded about whom members trust. */
+    readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
   },
 ): Pod {
   const { env, annotations } = told(member, options.beginning, options.hasCompany);
@@ -251,7 +254,7 @@ export function memberPod(
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
       containers: [etcdContainer(member, image, options.beginning, env)],
-      volumes: [dataVolume(member), ...tlsVolumes(member)],
+      volumes: [dataVolume(member), ...tlsVolumes(member, options.trust)],
     },
   };
 }

@@ -135,7 +135,7 @@ async function isOnNode(ports: MemberPorts, claim: PersistentVolumeClaim, signal
 /**
  * The cluster that controls this member. When a Pod is about to be made, or the member let go, a cached cluster without an id
  * is not good enough: a seed started as "new" although the cluster exists would be a second, empty cluster, and one that goes
- * takes all of the data along.
+ * takes all of the data along. Neither is one that may have recorded meanwhile whom members are to trust.
  */
 async function ownCluster(
   ports: MemberPorts,
@@ -147,7 +147,8 @@ async function ownCluster(
   if (owner?.kind !== etcdClusters.kind) return undefined;
   const ref = { namespace: member.metadata.namespace ?? '', name: owner.name };
   const cached = ports.clusters.get(refKey(ref));
-  const doubtful = cached?.metadata.uid !== owner.uid || (idMatters && cached.status?.clusterID === undefined);
+  const matters = cached?.status?.clusterID === undefined || member.spec.tls !== undefined;
+  const doubtful = cached?.metadata.uid !== owner.uid || (idMatters && matters);
   const resource: Resource<EtcdCluster> = etcdClusters;
   const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
   return cluster?.metadata.uid === owner.uid ? cluster : undefined;

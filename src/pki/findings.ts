@@ -21,8 +21,10 @@ type What =
   | { readonly is: 'expired'; readonly key: string; readonly at: string }
   | { readonly is: 'notYetValid'; readonly key: string; readonly at: string }
   | { readonly is: 'expiresSoon'; readonly key: string; readonly at: string }
-  /** The authority of a running cluster was replaced, which a member only notices when it starts again. */
+  /** What members mount is gone, and what is there now is from an authority that they do not trust yet. */
   | { readonly is: 'authorityChanged' }
+  /** Whom members trust is not written anywhere any more. */
+  | { readonly is: 'trustLost' }
   /** Certificates that it signed are in use, and it is gone. */
   | { readonly is: 'authorityLost' }
   | { readonly is: 'certManagerMissing' }
@@ -66,6 +68,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   notYetValid: 'NotYetValid',
   expiresSoon: 'ExpiresSoon',
   authorityChanged: 'AuthorityChanged',
+  trustLost: 'TrustLost',
   authorityLost: 'AuthorityLost',
   certManagerMissing: 'CertManagerNotInstalled',
   certificateForeign: 'NameConflict',
@@ -106,9 +109,11 @@ export function sentenceOf(f: Finding): string {
     case 'expiresSoon':
       return `${f.key} of ${secret} expires on ${f.at}: renew it before that`;
     case 'authorityChanged':
-      return `ca.crt or the issuer in ${secret} is another than the one that running members trust, and this build does not change the authority of a running cluster yet: members go on with the certificates that they have. Put back a certificate of the old authority`;
+      return `${secret}, which members mount, is gone, and a new one cannot be made: members that run do not trust the authority that is there now. Put a certificate of the old authority, and its ca.crt, into the Secret that the spec names; it can be exchanged after that`;
+    case 'trustLost':
+      return `${secret}, which says whom members trust, is gone: members that run go on, and nothing is exchanged and no member made. Put it back from a backup, with its owner reference, or put the authority of before into ca.crt of the Secret that the spec names`;
     case 'authorityLost':
-      return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference`;
+      return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference, or have a new one made and brought to all members: annotate the EtcdCluster with etcd-operator.cozystack.io/rotate-authority and any new value`;
     case 'certManagerMissing':
       return 'cert-manager is not installed: the API server does not know Certificates of cert-manager.io/v1, and the spec asks for them. Install cert-manager, and the operator goes on by itself';
     case 'certificateForeign':

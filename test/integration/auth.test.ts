@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/credentials/judge.ts';
+import { textOf } from '../../src/credentials/papers.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Certificate } from '../../src/api/cert-manager.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import { certificates } from '../../src/cluster/issuing.ts';
-import { textOf } from '../../src/credentials/judge.ts';
+import { textOf } from '../../src/credentials/papers.ts';
 import { shownBy } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';

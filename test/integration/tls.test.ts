@@ -2,7 +2,7 @@
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/credentials/judge.ts';
+import { textOf } from '../../src/credentials/papers.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';

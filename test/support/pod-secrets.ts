@@ -13,16 +13,24 @@ export type Mounts = Readonly<Record<string, string>>;
 
 interface Volume {
   readonly path: string;
-  readonly secret: string;
+  /** Each with the keys that are taken from it; none: all. */
+  readonly secrets: readonly { readonly name: string; readonly keys?: readonly string[] }[];
   readonly folder: string;
 }
 
 function volumesOf(pod: Pod, folder: string): readonly Volume[] {
   const mounts = pod.spec?.containers[0]?.volumeMounts ?? [];
-  return (pod.spec?.volumes ?? []).flatMap(({ name, secret }) => {
+  return (pod.spec?.volumes ?? []).flatMap(({ name, secret, projected }) => {
     const path = mounts.find((mount) => mount.name === name)?.mountPath;
-    if (!secret?.secretName || path === undefined) return [];
-    return [{ path, secret: secret.secretName, folder: join(folder, 'secrets', pod.metadata.uid ?? '', name) }];
+    const secrets = [
+      ...(secret?.secretName ? [{ name: secret.secretName }] : []),
+      ...(projected?.sources ?? []).map(({ secret: source }) => ({
+        name: source?.name ?? '',
+        keys: (source?.items ?? []).map(({ key }) => key),
+      })),
+    ];
+    if (secrets.length === 0 || path === undefined) return [];
+    return [{ path, secrets, folder: join(folder, 'secrets', pod.metadata.uid ?? '', name) }];
   });
 }
 
@@ -34,16 +42,21 @@ export async function mountSecrets(
   over: () => boolean,
 ): Promise<Mounts> {
   const volumes = volumesOf(pod, folder);
-  const seen = new Map<string, string | undefined>();
-  const sync = async ({ secret, folder: target }: Volume): Promise<true | undefined> => {
-    const found = await client.get(secrets, { namespace: pod.metadata.namespace ?? '', name: secret });
-    const { resourceVersion } = found?.metadata ?? {};
-    if (!found) return undefined;
-    if (seen.get(secret) !== resourceVersion) put(target, resourceVersion ?? '', found.data ?? {});
-    seen.set(secret, resourceVersion);
+  const seen = new Map<string, string>();
+  const sync = async ({ secrets: sources, folder: target }: Volume): Promise<true | undefined> => {
+    const { namespace = '' } = pod.metadata;
+    const found = await Promise.all(sources.map(({ name }) => client.get(secrets, { namespace, name })));
+    if (found.includes(undefined)) return undefined;
+    const version = found.map((secret) => secret?.metadata.resourceVersion).join('-');
+    const files = sources.flatMap(({ keys }, i) =>
+      Object.entries(found[i]?.data ?? {}).filter(([key]) => keys === undefined || keys.includes(key)),
+    );
+    if (seen.get(target) !== version) put(target, version, Object.fromEntries(files));
+    seen.set(target, version);
     return true;
   };
-  for (const volume of volumes) await eventually(`Secret ${volume.secret}`, () => sync(volume), { timeoutMs: 600_000 });
+  for (const volume of volumes)
+    await eventually(`the Secrets at ${volume.path}`, () => sync(volume), { timeoutMs: 600_000 });
   if (volumes.length > 0) void follow(volumes, sync, over);
   return Object.fromEntries(volumes.map(({ path, folder: target }) => [path, target]));
 }

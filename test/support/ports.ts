@@ -5,6 +5,7 @@ import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, etcdMembers, hexId, memberName, peerURL } from '../../src/api/names.ts';
 import { certificates } from '../../src/cluster/issuing.ts';
 import { Credentials } from '../../src/credentials/credentials.ts';
+import { mountedBy } from '../../src/credentials/mounted.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
@@ -20,6 +21,8 @@ export interface ModelWorld extends ReturnType<typeof modelWorld> {}
 export function modelWorld() {
   const client = new ModelApiServer();
   const model = new ModelEtcd();
+  const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
+  const podStore = new Store<Pod>(pods, []);
   return {
     client,
     model,
@@ -31,13 +34,15 @@ export function modelWorld() {
       now: () => NOW,
       domain: 'cluster.local',
       look: () => Promise.resolve(undefined),
+      mounted: (cluster) => mountedBy({ members, pods: podStore }, cluster),
+      graceMs: 120_000,
     }),
     chance: systemChance,
     nodeLostAfterMs: 600_000,
     clusters: new Store<EtcdCluster>(etcdClusters, []),
-    members: new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]),
+    members,
     services: new Store<Service>(services, []),
-    pods: new Store<Pod>(pods, []),
+    pods: podStore,
     budgets: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),

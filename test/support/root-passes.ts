@@ -8,7 +8,7 @@ import type { RootCall } from '../../src/cluster/changes.ts';
 import { askAuth } from '../../src/cluster/observe-auth.ts';
 import { doRoot, isRootCall, type RootPorts } from '../../src/cluster/root-password.ts';
 import { guard } from '../../src/cluster/rules/auth.ts';
-import { textOf } from '../../src/credentials/judge.ts';
+import { textOf } from '../../src/credentials/papers.ts';
 import { passwordSecrets, rootPassword } from '../../src/credentials/password.ts';
 import type { PasswordView } from '../../src/credentials/view.ts';
 import type { AuthPort } from '../../src/etcd/auth.ts';

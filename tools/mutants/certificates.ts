@@ -24,58 +24,74 @@ const pem = faults('src/pki/pem.ts', [
   ['a signature that nobody checks', 'if (!last.verify(issuer.publicKey)) continue;', ''],
 ]);
 
-const judge = faults('src/credentials/judge.ts', [
+const papers = faults('src/credentials/papers.ts', [
   [
     "somebody else's Secret that is overwritten",
     "if (held.is === 'foreign') return",
     "if (held.is === 'absent') return",
   ],
   [
-    'a lost authority that is replaced under running members',
-    "if (isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost'",
-    "if (secret && isFormed(world.cluster)) return { secret: name, findings: [{ is: 'authorityLost'",
-  ],
-  [
     'an authority with the key of another',
     'certificate && key && certificate.checkPrivateKey(key)',
     'certificate && key',
   ],
-  [
-    'an exchanged authority that signs for running members',
-    'exchanged && isFormed(world.cluster) ? [',
-    'exchanged && !isFormed(world.cluster) ? [',
-  ],
-  [
-    'a lost Secret that comes back with another authority',
-    'if (isFormed(world.cluster) && !trusted(source)) {',
-    'if (!isFormed(world.cluster) && !trusted(source)) {',
-  ],
-  ['whom members trust, as somebody has put it', 'running && trusted(running) ? running', 'running ? running'],
+  ['a Pod that has started on certificates and is not counted', ' || around.mounted.running', ''],
+]);
+
+const issued = faults('src/credentials/issued.ts', [
   ['certificates that are not renewed', 'world.around.now >= renewAt', 'world.around.now < 0'],
   ['a damaged certificate that is left', '(wrong || (renewAt', '(stuck || (renewAt'],
   [
     'certificates that are signed all the time by an authority that ends',
-    '(seen.notAfter ?? 0) < (endOf(leafIn(signer)) ?? 0)',
-    '(seen.notAfter ?? 0) <= (endOf(leafIn(signer)) ?? 0)',
+    '(seen.notAfter ?? 0) < (endOf(certificate) ?? 0)',
+    '(seen.notAfter ?? 0) <= (endOf(certificate) ?? 0)',
   ],
+  [
+    'an authority that signs for members that do not trust it',
+    'certificate ? vouched(side, [certificate]) : !side.begun',
+    'certificate !== undefined || !side.begun',
+  ],
+  [
+    'certificates of the old authority that stay',
+    'seen.findings.some(isGrave) || elsewhere',
+    'seen.findings.some(isGrave)',
+  ],
+  [
+    'applications that are not told of a new authority',
+    "...(untold && foreign.length === 0 && { todo: 'publish' }),",
+    '',
+  ],
+]);
+
+const givenFaults = faults('src/credentials/given.ts', [
   ['an end that is told of what members do not show', 'endOf(leafIn(running)) ?? seen.notAfter', 'seen.notAfter'],
   [
     'a bad Secret that reaches members',
-    'if (!good || foreign.length > 0 || !source)',
-    'if (foreign.length > 0 || !source)',
+    'source !== undefined && !seen.findings.some(isGrave);',
+    'source !== undefined;',
   ],
-  ['a new authority that reaches running members', '...(!sameLeaf && vouched && {', '...(!sameLeaf && {'],
-  ['a change of authority that nobody is told of', 'sameTrust && vouched ? []', 'vouched ? []'],
+  ['trust that a bad Secret asks for', 'findings.some(isGrave) ? undefined : trustIn', 'trustIn'],
+  ['a new authority that reaches running members', '!sameLeaf && vouched(side, chainIn(source))', '!sameLeaf'],
   [
-    'a connection that is lost with the Secret of a running cluster',
-    'const copy = isFormed(world.cluster) ? ours',
-    'const copy = !isFormed(world.cluster) ? ours',
+    'certificates that clients cannot have learnt to trust',
+    "if (!crosses || need.role === 'operator' || mayExchange(world, side))",
+    "if (!crosses || need.role === 'operator' || side.begun)",
   ],
+  ['a damaged copy that waits for clients', 'const crosses = vouched(side, shown) && ', 'const crosses = '],
+  [
+    'a lost copy that nobody is told of',
+    'good && side.begun && !copy && todo === undefined',
+    'good && !side.begun && !copy',
+  ],
+]);
+
+const judge = faults('src/credentials/judge.ts', [
   [
     'an operator that cannot look after a cluster because its own Secret is gone',
-    'own.usable ? world.secrets.get(own.need.secret) : ours',
-    'own ? world.secrets.get(own.need.secret) : ours',
+    '    shownIn(world, server),\n  ];',
+    '  ];',
   ],
+  ['an operator that shows what a member does not take', ' && vouched(side, chainIn(secret));', ';'],
 ]);
 
 const rules = faults('src/cluster/certificates.ts', [
@@ -99,7 +115,7 @@ const rules = faults('src/cluster/certificates.ts', [
 ]);
 
 const trust = faults('src/cluster/rules/bootstrap.ts', [
-  ['members whose trust nobody knows', ', ...trustNow(o) }', ' }'],
+  ['members whose trust nobody knows', '    ...trustNow(o),\n', ''],
 ]);
 
 const shown = faults('src/credentials/shown.ts', [
@@ -110,8 +126,13 @@ const shown = faults('src/credentials/shown.ts', [
   ],
   [
     'an old certificate that is taken for the new one',
-    '.filter(([, shown]) => shown !== expected)',
-    '.filter(([, shown]) => shown === undefined)',
+    'now.filter(([, shown]) => shown !== expected)',
+    'now.filter(([, shown]) => shown === undefined)',
+  ],
+  [
+    'a member that nobody has looked at and that proves something',
+    'seen.filter(([, shown]) => shown === undefined)',
+    "seen.filter(([, shown]) => shown === '')",
   ],
 ]);
 
@@ -128,17 +149,26 @@ const order = faults('src/cluster/rules/certificates.ts', [
 ]);
 
 const paperwork = faults('src/cluster/paperwork.ts', [
-  ['a Secret that nobody has looked at', 'if (todo(held) !== call.name) throw', 'if (call.target === "") throw'],
+  ['a Secret that nobody has looked at', 'if (todoOf(judged, call.target) !== call.name)', "if (call.target === '')"],
   [
     'a Secret that is written again and again',
-    '[call.target, after]])) !== undefined)',
-    '[call.target, after]])) === null)',
+    '[call.target, after]]), around), call.target) === call.name)',
+    '[call.target, after]]), around), call.target) === null)',
+  ],
+  ['trust that is taken from running members', 'KEY), ...trust };', 'KEY), [CA]: textOf(held.get(need.secret), CA) };'],
+  ['trust that can be changed under members', "type: 'Opaque', immutable: true", "type: 'Opaque'"],
+  ['a Secret that was never trust and is deleted', ' && held.object.immutable === true', ''],
+  [
+    "somebody else's Secret that is deleted",
+    "held.is === 'ours' && held.object",
+    "held.is !== 'absent' && (held as { object: Secret }).object",
   ],
   [
-    'trust that is taken from running members',
-    "call.name === 'copyLeaf' ? [CERT, KEY] : [CERT, KEY, CA]",
-    '[CERT, KEY, CA]',
+    'an authority that is lost with its successor',
+    '[CERT]: textOf(current, NEXT_CERT)',
+    '[CERT]: textOf(current, CERT)',
   ],
+  ['a time that nobody notes', '[WRITTEN_AT_ANNOTATION]: iso(ports.now())', "[WRITTEN_AT_ANNOTATION]: ''"],
   ['a Secret of a cluster that was made anew', ' || cluster.metadata.uid !== call.cluster.uid', ''],
   [
     'the words of a library about a key',
@@ -157,6 +187,9 @@ const credentials = faults('src/credentials/credentials.ts', [
 export const certificates: readonly Mutant[] = [
   ...examine,
   ...pem,
+  ...papers,
+  ...issued,
+  ...givenFaults,
   ...judge,
   ...shown,
   ...trust,

@@ -22,11 +22,7 @@ const bootstrap = faults('src/cluster/rules/bootstrap.ts', [
   ['the id of a seed that is going, and its data with it', '!isStaying(seed) || o.etcd.is !==', 'o.etcd.is !=='],
   ["somebody else's cluster that is taken for ours", ' || !isEntryOf(only, seed.object)', ''],
   ['a seed with company that is taken for a new cluster', '!only || others.length > 0 ||', '!only ||'],
-  [
-    'a cluster that forms without its id being recorded',
-    '    latch: { clusterID: o.etcd.clusterID, ...trustNow(o) },\n',
-    '',
-  ],
+  ['a cluster that forms without its id being recorded', '    latch: { clusterID: o.etcd.clusterID },\n', ''],
   ['a seed that never votes', 'fields: { status: { isVoter: true } }', 'fields: { status: { isVoter: false } }'],
   [
     'a running seed that is deleted although it answers',

@@ -7,6 +7,7 @@ import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
+import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -17,5 +18,6 @@ export const mutants: readonly Mutant[] = [
   ...issuance,
   ...member,
   ...memberRunning,
+  ...rotation,
   ...runtime,
 ];

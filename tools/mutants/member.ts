@@ -161,11 +161,7 @@ const facts = [
       'store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal))',
       'store.get(refKey(ref))',
     ],
-    [
-      'a second, empty cluster, because the cache has no id yet',
-      ' || (idMatters && cached.status?.clusterID === undefined)',
-      '',
-    ],
+    ['a second, empty cluster, because the cache has no id yet', ' || (idMatters && matters)', ''],
     [
       'the only copy of the data that goes, because the cache has no id yet',
       "held.is === 'absent' || going, signal",

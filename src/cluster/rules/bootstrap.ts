@@ -54,6 +54,7 @@ export function bootstrap(o: Observed): Answered {
     clusterToken: token,
     ...(defaults !== undefined && { defaults }),
     observed: target,
+    ...trustNow(o),
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
     progressDeadline: status.progressDeadline ?? progressDeadline(o),
   };
@@ -107,7 +108,7 @@ export function discover(o: Observed): Answered {
   }
   return {
     why: `etcd cluster ${o.etcd.clusterID} answers`,
-    latch: { clusterID: o.etcd.clusterID, ...trustNow(o) },
+    latch: { clusterID: o.etcd.clusterID },
     steps: [
       {
         do: 'patch',

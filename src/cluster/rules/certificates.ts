@@ -1,6 +1,7 @@
 /** Rules about certificates: made, copied to where members mount them, and good before anything is started on them. */
 import { writtenFor } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import type { Todo } from '../../credentials/view.ts';
 import type { Answer, Step } from '../../runtime/plan.ts';
 import { certificatesAwaited, certificatesMissing } from '../certificates.ts';
 import { identity, isFormed, type Observed } from '../observed.ts';
@@ -14,7 +15,11 @@ const WORDS = {
   issue: 'a certificate is issued',
   copy: 'a certificate is taken over',
   copyLeaf: 'a renewed certificate is taken over',
-} as const;
+  bundle: 'whom members trust is written down',
+  publish: 'whom to trust is told to those who connect',
+  prepare: 'the successor of an authority is made',
+  succeed: 'all members trust the successor of an authority, which takes its place',
+} as const satisfies Record<Todo, string>;
 
 /** What cannot be written must not keep members of a cluster that exists from being repaired: it is tried again last. */
 export const prepareCertificates = (o: Observed): Answered =>
@@ -22,10 +27,11 @@ export const prepareCertificates = (o: Observed): Answered =>
 
 /** Authorities first: what they sign comes in the same pass. */
 export function writeCertificates(o: Observed): Answered {
-  const { authorities, certificates } = o.certificates;
+  const { authorities, certificates, bundles } = o.certificates;
   const due = [
     ...authorities.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
     ...certificates.flatMap(({ need, todo }) => (todo ? [{ todo, secret: writtenFor(need) ?? '' }] : [])),
+    ...bundles.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
   ];
   if (due.length === 0) return undefined;
   const steps = due.map(({ todo, secret }): Step => {

@@ -138,6 +138,7 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
     beginning: beginning(o),
     votes: votes(o),
     hasCompany,
+    ...(o.cluster?.status?.trust && { trust: o.cluster.status.trust }),
   });
   const steps: readonly Step[] = [
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),

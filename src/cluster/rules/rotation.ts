@@ -1,0 +1,129 @@
+/** Rules that exchange an authority: what is recorded is durable before anybody starts on it, and members start one by one. */
+import { PARTS } from '../../api/certificates.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { type Part, trustName } from '../../api/names.ts';
+import type { TrustView } from '../../credentials/view.ts';
+import { type Answer, type Step, seen } from '../../runtime/plan.ts';
+import { nameIn } from '../build.ts';
+import { canMount, trustNow } from '../certificates.ts';
+import { change } from '../changes.ts';
+import { healthyVoters, leaderOf } from '../gate.ts';
+import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../observed.ts';
+import { isInMemory, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+type Trust = NonNullable<EtcdClusterStatus['trust']>;
+
+const RETRY_MS = 1_000;
+
+const WORDS = {
+  begin: 'whom members trust is recorded',
+  adopt: 'whom members trust is recorded',
+  widen: 'step 1 of 3: members come to trust another authority besides that of before',
+  narrow: 'step 3 of 3: members come to trust the new authority only',
+} as const;
+
+/** What is trusted on both ports is narrowed together, or every member would start once more. */
+const isDue = (o: Observed, { next }: TrustView): boolean =>
+  next !== undefined && (next.step !== 'narrow' || o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t)));
+
+const isSilent = (m: MemberView, part: Part): boolean =>
+  m.pod.is === 'present' && m.pod.tls?.[part] !== undefined && m.pod.tls[part].bundle === undefined;
+
+/** What those trust whose Pods do not say it is noted down before it can change. */
+function assumedFor(o: Observed, { part, atStart, recorded, next }: TrustView): readonly (readonly [Part, string])[] {
+  const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
+  const unsaid = o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => isSilent(m, part));
+  return atStart && unsaid && known !== undefined ? [[part, known]] : [];
+}
+
+export function recordTrust(o: Observed): Answered {
+  if (!isFormed(o)) return undefined;
+  const before: Trust = o.cluster.status?.trust ?? {};
+  const { trusts, kept } = o.certificates;
+  const { name } = identity(o.cluster);
+  const due = trusts.filter((t) => isDue(o, t));
+  const assumed = trusts.flatMap((t) => assumedFor(o, t));
+  const commanded = trusts.flatMap(({ part, commanded: value }) =>
+    value === undefined ? [] : [[part, value] as const],
+  );
+  const gone = (before.kept ?? []).filter((secret) => !kept.includes(secret));
+  if (due.length + assumed.length + commanded.length + gone.length === 0) return undefined;
+  const digests = Object.fromEntries(due.flatMap(({ part, next }) => (next ? [[part, next.digest]] : [])));
+  const now = { ...before, ...digests };
+  const left = due.flatMap(({ part, atStart }) => {
+    const digest = before[part];
+    return atStart && digest !== undefined ? [trustName(name, part, digest)] : [];
+  });
+  const used = PARTS.map((part) => trustName(name, part, now[part] ?? ''));
+  const keep = [...new Set([...kept, ...left])].filter((secret) => !used.includes(secret));
+  const { kept: _, ...rest } = now;
+  const trust: Trust = {
+    ...rest,
+    ...(assumed.length > 0 && { assumed: { ...before.assumed, ...Object.fromEntries(assumed) } }),
+    ...(commanded.length > 0 && { commanded: { ...before.commanded, ...Object.fromEntries(commanded) } }),
+    ...(keep.length > 0 && { kept: keep }),
+  };
+  const said = due.map(({ part, next }) => `${WORDS[next?.step ?? 'begin']}, on the ${part} port`);
+  const why = said.length > 0 ? said.join('; ') : 'what is known about trust is recorded';
+  const steps = due.some(({ next }) => next?.step === 'widen' || next?.step === 'narrow');
+  return {
+    why,
+    latch: { trust },
+    ...(steps && { notice: { type: 'Normal', reason: ROTATING, note: why } as const }),
+  };
+}
+
+/** A Secret may be changed before the first member has started on it: it starts on what is there then. */
+export function renewTrust(o: Observed): Answered {
+  const { trust } = trustNow(o);
+  const before = o.cluster.status?.trust;
+  const changed = PARTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
+  return isFormed(o) || !changed || !trust
+    ? undefined
+    : { why: 'whom the first member trusts has changed', latch: { trust } };
+}
+
+/** etcd reads whom it trusts when it starts: one after the other, each only when all others are back. */
+export function restartForTrust(o: Observed): Answered {
+  const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
+  const entry = next && entryOf(o, next);
+  if (!next || !entry || mayNotRestart(o, next) !== undefined) return undefined;
+  const why = `${nameOf(next)} is started again, to trust what is recorded`;
+  const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
+  if (leaderOf(o) === entry.id && heir)
+    return {
+      why: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
+      steps: [change(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
+    };
+  return { why, steps: [stopping(next)], notice: { type: 'Normal', reason: ROTATING, note: why } };
+}
+
+function stopping(m: MemberView): Step {
+  if (isInMemory(m)) return { do: 'delete', what: seen('EtcdMember', m.object) };
+  const { namespace = '', name = '' } = m.object.metadata;
+  return { do: 'delete', what: { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' } };
+}
+
+/** Trust of before goes when no member has it any more. */
+export function discardTrust(o: Observed): Answered {
+  const { name } = identity(o.cluster);
+  const assumed = o.cluster.status?.trust?.assumed;
+  const used = o.members.flatMap(({ pod }) =>
+    PARTS.flatMap((part) => {
+      const mount = pod.is === 'present' ? pod.tls?.[part] : undefined;
+      return mount ? [mount.bundle ?? trustName(name, part, assumed?.[part] ?? '')] : [];
+    }),
+  );
+  const over = o.certificates.kept.filter((secret) => !used.includes(secret));
+  const running = o.members.every((m) => m.pod.is === 'present');
+  if (over.length === 0 || !running) return undefined;
+  return {
+    why: `nobody has the trust of before any more: Secret ${over.join(', ')}`,
+    steps: over.map((target) => ({
+      do: 'call',
+      call: { name: 'discard', target, cluster: identity(o.cluster) } as { name: string; target: string },
+      retryMs: RETRY_MS,
+    })),
+  };
+}
