@@ -232,6 +232,19 @@ describe('Secrets of the user', () => {
     expect(judged(of, held).material?.ca).toBe(ca.cert);
   });
 
+  test('before there is a cluster, but a member has started: it is not given what it does not take', async () => {
+    const held = await all(async (good) => ({ ...mounted(good), peer: secret(await leaf({}, next), next.cert) }));
+    const of = aCluster({ spec: { tls: own }, status: { trust: recorded() } });
+    const about = (running: boolean) =>
+      judge(of, new Map(Object.entries(held)), {
+        now: NOW,
+        domain: 'cluster.local',
+        mounted: { ...NOTHING_MOUNTED, running },
+        graceMs: GRACE,
+      });
+    expect([shown(about(false))[2], shown(about(true))[2]]).toEqual(['peer: copy', 'peer: -']);
+  });
+
   test('deleted Secrets do not take the connection away: the operator shows its copy, or what members show', async () => {
     const { server: _s, op: _o, ...rest } = await all(mounted);
     const shownWith = (held: Held) => base64(judged(cluster(own, true), held).material?.cert ?? '');

@@ -1,14 +1,17 @@
 /** Clusters whose certificates come from cert-manager, whose real controllers run beside the nodes, as an administrator. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import {
   type CertManager,
   certManagerDefinitions,
   fromCertManager,
+  renewOne,
   startCertManager,
 } from '../support/cert-manager.ts';
 import {
   accessWith,
   certificatesAre,
+  clientOf,
   mountedNow,
   nudgeKubelets,
   onlyLetsIn,
@@ -16,8 +19,9 @@ import {
   shownByMembers,
 } from '../support/encrypted.ts';
 import { areMounted, isRenewed, replaceOne, threeServing } from '../support/encrypted-journey.ts';
-import { aTenant, MEMBER_KIND, type Tenant, testCluster } from '../support/journey.ts';
+import { aTenant, becomes, MEMBER_KIND, type Tenant, testCluster } from '../support/journey.ts';
 import { settled } from '../support/rest.ts';
+import { isIssuedBy, PATIENCE_MS, survives } from '../support/rotation-journey.ts';
 import { IN_MEMORY, type Serving, serving } from '../support/serving.ts';
 
 let certManager: CertManager | undefined;
@@ -96,5 +100,30 @@ describe('certificates of cert-manager', () => {
     expect(new Set(shown.map((member) => member.peer)).size).toBe(1);
     expect(shown[0]?.peer).toEqual(expect.any(String));
     await served.endsWell(3);
+  });
+
+  test('of another authority reach members on volumes in order, while a client writes', {
+    timeout: 2 * PATIENCE_MS,
+  }, async () => {
+    const tenant = await aTenant();
+    const name = 'turned';
+    const rootOf = async (): Promise<string> => (await secretText(tenant, 'ca-root'))['tls.crt'] ?? '';
+    let old: TlsMaterial | undefined;
+    await survives(tenant, name, {
+      source: fromCertManager(tenant, name),
+      client: async () => {
+        old ??= await clientOf(tenant, name);
+        const fresh = await rootOf();
+        const { 'tls.crt': shown = '' } = await secretText(tenant, `${name}-server-mounted`);
+        const own = isIssuedBy(fresh, shown) ? await clientOf(tenant, name) : old;
+        return { ...own, ca: `${old.ca}${fresh}` };
+      },
+      exchange: async () => {
+        const before = await rootOf();
+        await renewOne(tenant, 'ca-root');
+        await becomes('another authority', async () => expect(await rootOf()).not.toBe(before));
+        for (const role of ['server', 'peer', 'operator-client', 'client']) await renewOne(tenant, `${name}-${role}`);
+      },
+    });
   });
 });

@@ -117,6 +117,7 @@ describe('the operator’s container', () => {
       OPERATOR_IMAGE: manager?.image,
       ETCD_IMAGE_REPOSITORY: 'quay.io/coreos/etcd',
       NODE_LOST_AFTER: '600',
+      ROTATION_GRACE: '120',
     });
     expect(manager?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 8081 });
     expect(manager?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 8081 });

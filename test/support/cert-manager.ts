@@ -101,7 +101,7 @@ export const ISSUE_ANEW = {
   message: 'Certificate re-issuance manually triggered',
 } as const;
 
-async function renewOne(tenant: Tenant, certificate: string): Promise<void> {
+export async function renewOne(tenant: Tenant, certificate: string): Promise<void> {
   const { status } = await tenant.get('certificates.cert-manager.io', certificate);
   const kept = (status?.conditions ?? []).filter(({ type }) => type !== ISSUE_ANEW.type);
   const conditions = [...kept, { ...ISSUE_ANEW, lastTransitionTime: new Date().toISOString() }];

@@ -1,0 +1,37 @@
+/** Authorities are exchanged under members on volumes, by a user and by the operator; that of cert-manager beside its other journeys. */
+import { describe, test } from 'vitest';
+import { ROTATE_ANNOTATION } from '../../src/api/names.ts';
+import { clientOf, managed, nudge, ownSecrets, secretText } from '../support/encrypted.ts';
+import { aTenant, KIND } from '../support/journey.ts';
+import { isIssuedBy, PATIENCE_MS, survives } from '../support/rotation-journey.ts';
+
+describe('an authority is exchanged under members that run', { timeout: 2 * PATIENCE_MS }, () => {
+  test('by Secrets of the user that change at once', async () => {
+    const tenant = await aTenant();
+    const [old, fresh] = [await ownSecrets(tenant, 'own'), await ownSecrets(tenant, 'own')];
+    const [before, after] = [await old.client(), await fresh.client()];
+    await survives(tenant, 'own', {
+      source: old,
+      client: async () => {
+        const mounted = await secretText(tenant, 'own-server-mounted');
+        const own = isIssuedBy(after.ca, mounted['tls.crt'] ?? '') ? after : before;
+        return { ...own, ca: `${before.ca}${after.ca}` };
+      },
+      exchange: async () => {
+        await fresh.give();
+        await nudge(tenant, 'own');
+      },
+    });
+  });
+
+  test("the operator's own, by command", async () => {
+    const tenant = await aTenant();
+    await survives(tenant, 'one-line', {
+      source: managed(tenant, 'one-line'),
+      client: () => clientOf(tenant, 'one-line'),
+      exchange: async () => {
+        await tenant.kubectl('annotate', KIND, 'one-line', `${ROTATE_ANNOTATION}=now`);
+      },
+    });
+  });
+});
