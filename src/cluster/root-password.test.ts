@@ -2,9 +2,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../test/sim/model/etcd-ports.ts';
+import { hear, modelWorld } from '../../test/support/ports.ts';
 import { type Fault, Killed, RootPasses, type RootSite } from '../../test/support/root-passes.ts';
-import { hexId } from '../api/names.ts';
+import { API_VERSION, hexId } from '../api/names.ts';
 import type { AuthPort } from '../etcd/auth.ts';
+import { secrets } from '../kube/resources.ts';
+import type { RootCall } from './changes.ts';
+import { doRoot, type RootPorts } from './root-password.ts';
 
 let model: ModelEtcd;
 let node: ModelNode;
@@ -163,6 +167,72 @@ describe('whoever is killed', () => {
     await root.run();
     expect(root.changes).toEqual(['changePassword', 'keep', 'keep', 'changePassword', 'keep']);
     await isKnown('third');
+  });
+});
+
+test('a password that etcd says to have taken, and has not, does not count', async () => {
+  await root.give('first');
+  await root.run();
+  await root.give('second');
+  root.restart({ nth: 2, when: 'forgotten' });
+  await root.run();
+  expect(root.changes).toEqual(['keep', 'changePassword', 'changePassword', 'keep']);
+  await isKnown('second');
+});
+
+describe('nothing is told', () => {
+  const told: string[] = [];
+  async function ask(change: { readonly uid?: string; readonly plain?: boolean }): Promise<string> {
+    const world = modelWorld();
+    const spec = { version: '3.6.16', auth: { enabled: true, rootCredentialsSecretRef: { name: 'mine' } } };
+    const metadata = { name: 'db', namespace: 'ns' };
+    const cluster = await world.client.create(world.clusters.resource, {
+      apiVersion: API_VERSION,
+      kind: 'EtcdCluster',
+      metadata,
+      spec,
+    });
+    hear(world.clusters, cluster);
+    const data = { password: Buffer.from('first').toString('base64') };
+    await world.client.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...metadata, name: 'mine' },
+      data,
+    });
+    told.length = 0;
+    const authenticate: AuthPort['authenticate'] = (_ask, { password }) => {
+      told.push(password);
+      return Promise.resolve({ ok: true, value: 'token' });
+    };
+    const access = { cluster: 'ns/db', ...(!change.plain && { tls: () => ({ ca: 'trusted' }) }) };
+    const ports: RootPorts = {
+      client: world.client,
+      credentials: { access: () => Promise.resolve(access), forget: () => undefined },
+      clusters: world.clusters,
+      etcd: { auth: { ...world.etcd.auth, authenticate } },
+    };
+    const call: RootCall = {
+      name: 'provePassword',
+      target: 'db-root-applied',
+      cluster: { ...metadata, uid: change.uid ?? cluster.metadata.uid ?? '' },
+      clusterID: 'cafe',
+      endpoints: ['http://10.0.0.1:2379'],
+      hosts: {},
+    };
+    return doRoot(ports, call, new AbortController().signal).then(() => 'done', String);
+  }
+
+  test.each([
+    ['in the clear', { plain: true }, 'NotNow: there is nobody to trust'],
+    ['to a cluster of the same name that was made anew', { uid: 'of the one before' }, 'NotNow: the cluster is gone'],
+  ])('%s', async (_name, change, said) => {
+    expect(await ask(change)).toContain(said);
+    expect(told).toEqual([]);
+  });
+
+  test('otherwise it is', async () => {
+    expect([await ask({}), told]).toEqual(['done', ['first']]);
   });
 });
 

@@ -33,13 +33,14 @@ export interface RootSite {
   readonly clusterID: string;
 }
 
-/** The n-th change is not made, is made and nobody lives to see it, or is made and its answer is lost. */
+/** The n-th change is not made, is made and nobody lives to see it, is made and its answer is lost, or is only said to be made. */
 export interface Fault {
   readonly nth: number;
-  readonly when: 'before' | 'after' | 'unanswered';
+  readonly when: 'before' | 'after' | 'unanswered' | 'forgotten';
 }
 
 const CHANGES = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changePassword'] as const;
+const DONE: Answer<void> = { ok: true, value: undefined };
 const LOST: Answer<never> = { ok: false, error: { kind: 'timeout', message: 'no answer' } };
 
 export class RootPasses {
@@ -159,15 +160,17 @@ export class RootPasses {
     const auth = this.#auth as unknown as Record<string, (...args: readonly unknown[]) => Promise<Answer<void>>>;
     const changing = CHANGES.map((name) => [
       name,
-      (...args: readonly unknown[]) => this.#change(name, async () => (await auth[name]?.(...args)) ?? LOST, LOST),
+      (...args: readonly unknown[]) =>
+        this.#change(name, async () => (await auth[name]?.(...args)) ?? LOST, LOST, DONE),
     ]);
     return { ...this.#auth, ...Object.fromEntries(changing) } as AuthPort;
   }
 
-  async #change<T>(name: string, make: () => Promise<T>, lost?: T): Promise<T> {
+  async #change<T>(name: string, make: () => Promise<T>, lost?: T, done?: T): Promise<T> {
     this.changes.push(name);
     const fault = this.#fault?.nth === this.changes.length ? this.#fault : undefined;
     if (fault?.when === 'before') throw new Killed(name);
+    if (fault?.when === 'forgotten' && done !== undefined) return done;
     const made = await make();
     if (fault?.when === 'after') throw new Killed(name);
     if (fault?.when === 'unanswered' && lost !== undefined) return lost;

@@ -120,11 +120,7 @@ const deeds = faults('src/cluster/root-password.ts', [
 ]);
 
 const password = faults('src/credentials/password.ts', [
-  [
-    "somebody else's Secret that is used",
-    "held.is === 'ours' ? held.object : undefined",
-    "held.is === 'absent' ? undefined : held.object",
-  ],
+  ["somebody else's Secret that is used", "held.is === 'ours' ? held.object : undefined", 'secrets.get(name)'],
   ['a half-made change that nobody sees', "if (next !== undefined) return 'intended';", ''],
   ['a change that nobody sees', 'given === undefined || given === password', 'password !== undefined'],
   ['a deleted Secret that counts as a change', 'given === undefined || given === password', 'given === password'],
