@@ -92,7 +92,7 @@ const cases = ETCD_VERSIONS.flatMap((version) => [
   { version, mutual: false, clients: 'without' },
 ]);
 
-describe.each(cases)('etcd $version, $clients', { timeout: 240_000 }, ({ version, mutual }) => {
+describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 }, ({ version, mutual }) => {
   const it = test.extend<{ guarded: Guarded }>({
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
     guarded: async ({}, use) => {
@@ -172,6 +172,11 @@ describe.each(cases)('etcd $version, $clients', { timeout: 240_000 }, ({ version
     expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
     expect(kindOf(await auth.enable(bare))).toBe('ok');
     expect(await guarded.root.logIn('given')).toBe('authFailed');
+    if (!mutual) return; // and there is no way back in
+    expect(kindOf(await auth.disable(await guarded.as('root')))).toBe('ok');
+    await guarded.root.give('given');
+    await guarded.root.run();
+    expect(await guarded.root.logIn('given')).toBe('ok');
   });
 
   if (!mutual) return; // there is no certificate that could be one
