@@ -122,6 +122,12 @@ describe('what is said', () => {
       'Progressing',
       ['True', 'EnablingAuth'],
     ],
+    [
+      'open, and late',
+      running([up], { kept: 'nothing' }, 'off', { progressDeadline: '2026-01-01T00:00:00Z' }),
+      'Progressing',
+      ['False', 'DeadlineExceeded'],
+    ],
     ['open, and it serves', running([up], { kept: 'nothing' }, 'off'), 'Available', ['True', 'QuorumHealthy']],
     [
       'open, and a password is missing',
