@@ -61,6 +61,8 @@ interface Was {
   readonly annotation?: string;
   readonly commanded?: string;
   readonly now?: number;
+  /** The Secret for what is to be recorded next is not there yet. */
+  readonly unwritten?: boolean;
 }
 
 function judged(was: Was): Judged {
@@ -88,7 +90,7 @@ function judged(was: Was): Judged {
   const held = new Map([...there, ...Object.entries(was.secrets)]);
   const around = { now, domain: 'cluster.local', mounted, graceMs: GRACE };
   const first = judge(cluster, held, around);
-  // The Secret for what is to be recorded next is there already.
+  if (was.unwritten) return first;
   for (const [name, text] of first.bundles) if (!held.has(name)) held.set(name, secret({ 'ca.crt': text }));
   return judge(cluster, held, around);
 }
@@ -224,6 +226,44 @@ describe('by the Secret of a user', () => {
     expect(outcome(was())).toEqual(expected);
   });
 
+  test('nothing is recorded before its Secret is there', () => {
+    const was = { ...at(given('next'), copy('old', ['old']), {}), unwritten: true };
+    expect(outcome(was)).toEqual([]);
+    const todo = judged(was).view.bundles.filter((bundle) => bundle.todo === 'bundle');
+    expect(todo.map(({ secret: name }) => name)).toEqual([trustName('db', 'peer', digest('old', 'next'))]);
+  });
+
+  test('a certificate that waits to be exchanged is exchanged before anybody is trusted less', async () => {
+    const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
+    const renewed = await issue(next, { name: 'y', hosts, usages: [], durationMs: 30 * DAY }, NOW, systemChance);
+    const source = secret({ 'tls.crt': renewed.cert, 'tls.key': renewed.key, 'ca.crt': texts(['next']) }, false);
+    expect(outcome(at(source, copy('next', ['old', 'next']), { recorded: ['old', 'next'] }))).toEqual([
+      'copyLeaf peer',
+    ]);
+  });
+
+  test('a Secret that has the name and says something else vouches for nothing', () => {
+    const was = at(given('next'), copy('old', ['old', 'next']), {
+      recorded: ['old', 'next'],
+      running: [['old', 'third']],
+    });
+    const bundle = trustName('db', 'peer', digest('old', 'third'));
+    expect(
+      outcome({ ...was, secrets: { ...was.secrets, [bundle]: secret({ 'ca.crt': texts(['old', 'next']) }) } }),
+    ).toEqual([]);
+  });
+
+  test('a damaged copy is made anew at once: nobody takes it', () => {
+    const damaged = secret({ 'tls.crt': 'x', 'tls.key': 'x', 'ca.crt': texts(['old']) }, true, NOW);
+    const was: Was = {
+      tls: { client: { serverSecretRef: { name: 'mine' } } },
+      recorded: ['old'],
+      running: [],
+      secrets: { mine: given('old'), 'db-server-mounted': damaged },
+    };
+    expect(outcome(was)).toEqual(['copyLeaf server']);
+  });
+
   test('what a member has started with and nobody can read vouches for nothing', () => {
     const was = at(given('next'), copy('old', ['old', 'next']), {
       recorded: ['old', 'next'],
@@ -336,6 +376,11 @@ describe('of the operator', () => {
     [
       'applications are told of it before anybody shows what it signs',
       () => at(authority(old, next), 'old', ['old'], { recorded: ['old', 'next'], running: [['old']], commanded: '1' }),
+      all.map((role) => `publish ${role}`),
+    ],
+    [
+      'all trust it, but applications were not told yet',
+      () => at(authority(old, next), 'old', ['old'], { recorded: ['old', 'next'], commanded: '1' }),
       all.map((role) => `publish ${role}`),
     ],
     [
