@@ -4,13 +4,15 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { FORMED, NOW } from '../../test/support/builders.ts';
 import { hear, type ModelWorld, modelWorld } from '../../test/support/ports.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { API_VERSION, etcdClusters } from '../api/names.ts';
+import { API_VERSION, etcdClusters, ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../api/names.ts';
 import type { Tls } from '../api/tls.ts';
 import { textOf } from '../credentials/papers.ts';
+import { digestOf } from '../credentials/trust.ts';
 import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Resource } from '../kube/object.ts';
 import { secrets } from '../kube/resources.ts';
+import { iso } from '../lib/time.ts';
 import { systemChance } from '../pki/chance.ts';
 import { createAuthority, issue, type KeyPair } from '../pki/issue.ts';
 import { doPaperwork, isPaperwork } from './paperwork.ts';
@@ -189,5 +191,59 @@ describe('a Secret of the user', () => {
       cluster: { namespace: 'ns', name: 'db', uid: 'old' },
     } as const;
     expect(await said(doPaperwork(world, call, signal))).toBe('NotNow: the cluster is gone');
+  });
+});
+
+describe('whom members trust', () => {
+  beforeEach(() => aWorld({ peer: { managed: { duration: '48h' } } }));
+  const discard = (target: string): Promise<void> =>
+    doPaperwork(
+      world,
+      { name: 'discard', target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } },
+      signal,
+    );
+  const certOf = async (name: string, key = 'tls.crt'): Promise<string> => textOf(await read(name), key);
+  const become = (trust: NonNullable<EtcdCluster['status']>['trust']): void => {
+    const annotations = { [ROTATE_ANNOTATION]: '1' };
+    hear(world.clusters, {
+      ...cluster,
+      metadata: { ...cluster.metadata, annotations },
+      status: { ...FORMED, ...(trust && { trust }) },
+    });
+  };
+
+  test('is in a Secret of its own that cannot be changed, and says nothing else', async () => {
+    await write('found', 'db-peer-ca');
+    await write('issue', 'db-peer-mounted');
+    const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
+    await write('bundle', name);
+    expect(await read(name)).toMatchObject({ immutable: true, type: 'Opaque' });
+    expect(Object.keys((await read(name)).data ?? {})).toEqual(['ca.crt']);
+    expect((await read('db-peer-mounted')).metadata.annotations).toEqual({ [WRITTEN_AT_ANNOTATION]: iso(NOW) });
+    await give('theirs', { 'ca.crt': 'x' });
+    for (const kept of ['db-peer-mounted', 'theirs', 'nothing']) await discard(kept);
+    await discard(name);
+    await expect(read(name)).rejects.toThrow('no Secret');
+    expect([await certOf('theirs', 'ca.crt'), await certOf('db-peer-mounted')]).toEqual(['x', expect.any(String)]);
+  });
+
+  test('an authority gets a successor next to it, which takes its place when all trust it', async () => {
+    await write('found', 'db-peer-ca');
+    await write('issue', 'db-peer-mounted');
+    const old = await certOf('db-peer-ca');
+    const before = digestOf(old) ?? '';
+    become({ peer: before });
+    await write('prepare', 'db-peer-ca');
+    const next = await certOf('db-peer-ca', 'next.crt');
+    expect([await certOf('db-peer-ca'), digestOf(next) === before]).toEqual([old, false]);
+    const both = digestOf(old + next) ?? '';
+    expect(await said(write('succeed', 'db-peer-ca'))).toContain('is not what it was');
+    await write('bundle', trustName('db', 'peer', both));
+    become({ peer: both, commanded: { peer: '1' } });
+    await write('succeed', 'db-peer-ca');
+    expect(await certOf('db-peer-ca')).toBe(next);
+    expect(Object.keys((await read('db-peer-ca')).data ?? {}).sort()).toEqual(['tls.crt', 'tls.key']);
+    await write('issue', 'db-peer-mounted');
+    expect(digestOf(await certOf('db-peer-mounted', 'ca.crt'))).toBe(both);
   });
 });

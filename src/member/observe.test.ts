@@ -50,6 +50,14 @@ test('before a Pod is made, the cluster is asked for anew: one that has formed m
   expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
 });
 
+test('before a Pod with certificates is made, the cluster is asked for anew: it may have recorded whom it is to trust', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, { ...FORMED, trust: { peer: 'new' } });
+  hear(world.members, member(1, { spec: { tls: { peerSecretRef: { name: 'x' } } } }, stored.metadata.uid));
+  hear(world.clusters, { ...stored, status: { ...FORMED, trust: { peer: 'old' } } });
+  expect((await look(world)).cluster?.status?.trust?.peer).toBe('new');
+});
+
 test('before a member is let go, the cluster is asked for anew: it may have formed, and this be all of its data', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, FORMED);
