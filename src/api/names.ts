@@ -43,6 +43,8 @@ export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
 /** On an EtcdCluster: a new value has the operator exchange the authorities that it made for it. */
 export const ROTATE_ANNOTATION = `${GROUP}/rotate-authority`;
+/** On a Pod that is about to be started again: since when clients are led to others. */
+export const ASIDE_ANNOTATION = `${GROUP}/aside-since`;
 /** On a Secret that the operator writes: since when it is as it is. */
 export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;

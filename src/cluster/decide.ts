@@ -19,7 +19,7 @@ import { correctRequests, requestCertificates } from './rules/issuance.ts';
 import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
-import { discardTrust, recordTrust, renewTrust, restartForTrust } from './rules/rotation.ts';
+import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './rules/rotation.ts';
 import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { relabel, repairServices } from './rules/services.ts';
 import { forget, removeLeaving, removeStranger, shrink } from './rules/shrink.ts';
@@ -52,6 +52,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
   { name: 'guardSeed', rule: guardSeed }, // before there are more who let everybody in
   { name: 'completePending', rule: completePending }, // half-done by an earlier operator
+  { name: 'standBack', rule: standBack }, // clients must not wait for anything else
   { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is
   { name: 'forget', rule: forget },
   { name: 'removeStranger', rule: removeStranger },

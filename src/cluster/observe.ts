@@ -3,6 +3,7 @@ import type { Certificate } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import {
+  ASIDE_ANNOTATION,
   budgetName,
   CLUSTER_LABEL,
   clientServiceName,
@@ -168,6 +169,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
+  const aside = pod.metadata.annotations?.[ASIDE_ANNOTATION];
   return {
     is: 'present',
     ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
@@ -178,6 +180,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
     ...(running !== undefined && { runningSince: Date.parse(running) }),
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
+    ...(aside !== undefined && { asideSince: Date.parse(aside) || 0 }),
     ...tlsOf(pod),
   };
 }

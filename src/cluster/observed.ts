@@ -30,6 +30,8 @@ export type PodView =
       /** How many learners its etcd lets the cluster have. */
       readonly maxLearners: number;
       readonly tls?: Readonly<Partial<Record<Part, Mount>>>;
+      /** Since when clients are led to others, because it is about to be started again. */
+      readonly asideSince?: number;
     };
 
 /** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */

@@ -6,6 +6,7 @@ import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { type Part, trustName } from '../api/names.ts';
 import type { Tls } from '../api/tls.ts';
 import { type CertificatesView, NO_CERTIFICATES, type TrustView } from '../credentials/view.ts';
+import { iso } from '../lib/time.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
 
@@ -71,7 +72,7 @@ describe('who is started again', () => {
   });
 
   test('one, exactly the Pod that was seen, and that is told', () => {
-    const plan = decide(rotating([started(OLD), started(OLD), started(BOTH)], widening));
+    const plan = decide(aside(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1));
     expect([plan.rule, plan.steps]).toEqual([
       'restartForTrust',
       [{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }],
@@ -80,7 +81,11 @@ describe('who is started again', () => {
   });
 
   test.each<[string, Observed, readonly string[]]>([
-    ['the leader last', rotating([started(OLD), started(OLD), started(OLD)], widening), [`delete ${name(2)}`]],
+    [
+      'the leader last',
+      aside(rotating([started(OLD), started(OLD), started(OLD)], widening), 1),
+      [`delete ${name(2)}`],
+    ],
     [
       'and it hands over first, to one that was started again',
       rotating([started(OLD), started(BOTH), started(BOTH)], widening),
@@ -88,7 +93,7 @@ describe('who is started again', () => {
     ],
     [
       'and goes when somebody else leads',
-      rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }),
+      aside(rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }), 0),
       [`delete ${name(1)}`],
     ],
     ['not while another is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening), []],
@@ -138,7 +143,7 @@ describe('who is started again', () => {
     ],
     [
       'and once more when only the new one is to be trusted',
-      rotating([started(BOTH), started(BOTH), started(NEW)], narrowing),
+      aside(rotating([started(BOTH), started(BOTH), started(NEW)], narrowing), 1),
       [`delete ${name(2)}`],
     ],
     ['a single one, because nobody can do it better', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
@@ -161,7 +166,7 @@ describe('who is started again', () => {
     const calm = rotating([up, up, up], {}, { bare: true, status: { peer: OLD, assumed: { peer: OLD } } });
     expect(stepsOf(calm)).toEqual([]);
     const changed = rotating([up, up, up], widening, { bare: true, status: { peer: BOTH, assumed: { peer: OLD } } });
-    expect(stepsOf(changed)).toEqual([`delete ${name(2)}`]);
+    expect(stepsOf(aside(changed, 1))).toEqual([`delete ${name(2)}`]);
   });
 });
 
@@ -321,6 +326,37 @@ describe('what is said', () => {
   });
 });
 
+describe('clients of one that is started again', () => {
+  const three = rotating([started(OLD), started(OLD), started(BOTH)], widening);
+  const patched = (role: string | null, since: string | null): string =>
+    `patch ${name(2)} ${JSON.stringify({ metadata: { labels: { 'etcd-operator.cozystack.io/role': role }, annotations: { 'etcd-operator.cozystack.io/aside-since': since } } })}`;
+
+  test('are led to others first', () => {
+    expect(stepsOf(three)).toEqual([patched(null, iso(three.now))]);
+  });
+
+  test('have the time that this takes', () => {
+    const { steps, wakeAfter } = decide(aside(three, 1, 1_000));
+    expect([steps, wakeAfter]).toEqual([[], 2_000]);
+    expect(stepsOf(aside(three, 1, 3_000))).toEqual([`delete ${name(2)}`]);
+  });
+
+  test.each<[string, Observed]>([
+    ['because another one is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening)],
+    ['because nothing is exchanged any more', rotating([up, up, up], {})],
+    ['because it has its turn later', rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 })],
+  ])('come back to one that is not started again after all: %s', (_, o) => {
+    expect(stepsOf(aside(o, 1))).toEqual([patched('voter', null)]);
+  });
+
+  test('of one that ends already are not led to it once more', () => {
+    expect(stepsOf(going(aside(three, 1), 1))).toEqual([]);
+  });
+});
+
+function aside(o: Observed, at: number, ms = 5_000): Observed {
+  return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, asideSince: o.now - ms } } : m));
+}
 function memory(): Is {
   return { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
 }

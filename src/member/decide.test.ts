@@ -22,7 +22,7 @@ import {
   stepsOf,
   world,
 } from '../../test/support/member-world.ts';
-import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';
+import { ASIDE_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
@@ -33,6 +33,10 @@ const retained = aMember({ status: joined, spec: retain });
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
 const untied = { ...aVolume(), metadata: unowned };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
+const standingAside = {
+  ...aPod({ ready: true }),
+  metadata: { ...aPod().metadata, annotations: { [ASIDE_ANNOTATION]: '2026-01-01T12:00:00Z' } },
+};
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
 const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
 const joiningPod: Pod = { ...aPod(), spec: { containers: [{ name: 'etcd', image: 'i', command }] } };
@@ -126,6 +130,12 @@ describe('the rule that answers', () => {
       world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }),
       'addFinalizer',
       ['patch EtcdMember'],
+    ],
+    [
+      'it votes, and clients are led to others, because it is about to be started again',
+      world({ pod: ours(standingAside) }),
+      'steady',
+      [],
     ],
     ['it votes and clients cannot reach it', world({ pod: ours(aPod({ ready: true })) }), 'markPod', ['patch Pod']],
     [

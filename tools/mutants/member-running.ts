@@ -43,7 +43,12 @@ export const memberRunning: readonly Mutant[] = faults('src/member/rules/running
     'const { hasCompany, images } = o;',
     'const { images } = o;\n  const hasCompany = true;',
   ],
-  ['a member that never compares its data again', "=== 'false';\n  const relabel", "=== 'never';\n  const relabel"],
+  ['a member that never compares its data again', "=== 'false';\n  const serves", "=== 'never';\n  const serves"],
+  [
+    'clients that are led to a member which is about to start again',
+    ' && annotations[ASIDE_ANNOTATION] === undefined',
+    '',
+  ],
   [
     'a member that is told to compare its data before its container has started',
     "voter && o.etcd.is === 'answers' && annotations",
@@ -54,7 +59,7 @@ export const memberRunning: readonly Mutant[] = faults('src/member/rules/running
     'isClusterFormed(o) && o.member.status?.isVoter === true',
     'o.member.status?.isVoter === true',
   ],
-  ['a label that stays on a member that does not vote', '!== voter;\n', '!== voter && voter;\n'],
+  ['a label that stays on a member that does not vote', '!== serves;\n', '!== serves && serves;\n'],
   [
     'a Pod of another member that is labelled',
     "{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }",

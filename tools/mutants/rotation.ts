@@ -43,6 +43,15 @@ const machine = faults('src/cluster/rotation.ts', [
 ]);
 
 const rules = faults('src/cluster/rules/rotation.ts', [
+  ['clients that find nobody, because it ends at once', '? ASIDE_MS : asideFor(o, next);', '? ASIDE_MS : ASIDE_MS;'],
+  [
+    'a single member that serves nobody for seconds',
+    ' || votersOf(o).length === 1 ?',
+    ' || votersOf(o).length === 0 ?',
+  ],
+  ['a member that clients never come back to', ' && m !== restarted(o));', " && m.pod.is === 'absent');"],
+  ['a member that clients come back to before it starts again', ' && m !== restarted(o));', ');'],
+  ['clients that have no time to go to others', 'if (aside < ASIDE_MS) return', 'if (aside < 0) return'],
   [
     'two ports that are narrowed one after the other',
     'isSettled(t) || mayNarrow(o, t)',
@@ -70,11 +79,11 @@ const rules = faults('src/cluster/rules/rotation.ts', [
   ],
   ['a leader that does not hand over', 'leaderOf(o) === entry.id && heir', 'leaderOf(o) === "" && heir'],
   ['a member that would find nothing to mount', 'isFormed(o) && canMount(o) ?', 'isFormed(o) ?'],
-  ['a restart that does not ask', ' || mayNotRestart(o, next) !== undefined) return', ') return'],
+  ['a restart that does not ask', 'next && mayNotRestart(o, next) === undefined ? next', 'next ? next'],
   [
     'a member in memory whose Pod comes back empty',
-    "if (isInMemory(m)) return { do: 'delete', what: seen('EtcdMember', m.object) };",
-    '',
+    "isInMemory(next) ? seen('EtcdMember', next.object) : podOf(next)",
+    'podOf(next)',
   ],
   [
     'members of an earlier operator of whom nothing is noted',

@@ -1,13 +1,14 @@
 /** Rules that exchange an authority: what is recorded is durable before anybody starts on it, and members start one by one. */
 import { PARTS } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { type Part, trustName } from '../../api/names.ts';
+import { ASIDE_ANNOTATION, type Part, ROLE_LABEL, ROLE_VOTER, trustName } from '../../api/names.ts';
 import type { TrustView } from '../../credentials/view.ts';
-import { type Answer, type Step, seen } from '../../runtime/plan.ts';
+import { iso } from '../../lib/time.ts';
+import { type Answer, type Seen, type Step, seen } from '../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { canMount, trustNow } from '../certificates.ts';
 import { change } from '../changes.ts';
-import { healthyVoters, leaderOf } from '../gate.ts';
+import { healthyVoters, leaderOf, votersOf } from '../gate.ts';
 import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { isInMemory, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
 
@@ -84,11 +85,17 @@ export function renewTrust(o: Observed): Answered {
     : { why: 'whom the first member trusts has changed', latch: { trust } };
 }
 
+/** Who is started again now. */
+function restarted(o: Observed): MemberView | undefined {
+  const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
+  return next && mayNotRestart(o, next) === undefined ? next : undefined;
+}
+
 /** etcd reads whom it trusts when it starts: one after the other, each only when all others are back. */
 export function restartForTrust(o: Observed): Answered {
-  const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
+  const next = restarted(o);
   const entry = next && entryOf(o, next);
-  if (!next || !entry || mayNotRestart(o, next) !== undefined) return undefined;
+  if (!next || !entry) return undefined;
   const why = `${nameOf(next)} is started again, to trust what is recorded`;
   const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
   if (leaderOf(o) === entry.id && heir)
@@ -96,13 +103,37 @@ export function restartForTrust(o: Observed): Answered {
       why: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
       steps: [change(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
     };
-  return { why, steps: [stopping(next)], notice: { type: 'Normal', reason: ROTATING, note: why } };
+  const aside = isInMemory(next) || votersOf(o).length === 1 ? ASIDE_MS : asideFor(o, next);
+  if (aside === undefined)
+    return { why: `${why}; clients are led to others first`, steps: [asidePatch(next, iso(o.now), null)] };
+  if (aside < ASIDE_MS) return { why: `${why}; clients are led to others first`, wakeAfter: ASIDE_MS - aside };
+  const what = isInMemory(next) ? seen('EtcdMember', next.object) : podOf(next);
+  return { why, steps: [{ do: 'delete', what }], notice: { type: 'Normal', reason: ROTATING, note: why } };
 }
 
-function stopping(m: MemberView): Step {
-  if (isInMemory(m)) return { do: 'delete', what: seen('EtcdMember', m.object) };
+/** It stays after all, or has to wait until another is back: clients may come to it meanwhile. */
+export function standBack(o: Observed): Answered {
+  const standing = o.members.filter((m) => asideFor(o, m) !== undefined && m !== restarted(o));
+  if (standing.length === 0) return undefined;
+  const why = `${standing.map(nameOf).join(', ')} is not started again now: clients may reach it`;
+  return { why, steps: standing.map((m) => asidePatch(m, null, ROLE_VOTER)) };
+}
+
+/** So long Kubernetes may take until nobody is led to a Pod any more: an etcd that ends before that refuses whoever comes. */
+const ASIDE_MS = 3_000;
+
+const asideFor = (o: Observed, { pod }: MemberView): number | undefined =>
+  pod.is === 'present' && pod.going !== true && pod.asideSince !== undefined ? o.now - pod.asideSince : undefined;
+
+const asidePatch = (m: MemberView, since: string | null, role: string | null): Step => ({
+  do: 'patch',
+  to: podOf(m),
+  fields: { metadata: { labels: { [ROLE_LABEL]: role }, annotations: { [ASIDE_ANNOTATION]: since } } },
+});
+
+function podOf(m: MemberView): Seen {
   const { namespace = '', name = '' } = m.object.metadata;
-  return { do: 'delete', what: { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' } };
+  return { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' };
 }
 
 /** Trust of before goes when no member has it any more. */

@@ -1,6 +1,7 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
 import {
+  ASIDE_ANNOTATION,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
@@ -156,17 +157,18 @@ export const markPod = (o: Observed): Answered => {
   const told = annotations[begins.annotation];
   const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
   const mayCompare = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
-  const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== voter;
+  const serves = voter && annotations[ASIDE_ANNOTATION] === undefined;
+  const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
   if (!relabel && !mayBegin && !mayCompare) return undefined;
   const annotate = {
     ...(mayBegin && { [begins.annotation]: begins.after }),
     ...(mayCompare && { [INITIAL_CHECK_ANNOTATION]: 'true' }),
   };
   const metadata = {
-    ...(relabel && { labels: { [ROLE_LABEL]: voter ? ROLE_VOTER : null } }),
+    ...(relabel && { labels: { [ROLE_LABEL]: serves ? ROLE_VOTER : null } }),
     ...(Object.keys(annotate).length > 0 && { annotations: annotate }),
   };
-  const reach = voter ? 'the member votes: clients may reach it' : 'the member does not vote: clients may not reach it';
+  const reach = serves ? 'the member votes: clients may reach it' : 'clients may not reach the member';
   return {
     why: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
     steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }],
