@@ -15,8 +15,17 @@ import {
   shownByMembers,
   type Text,
 } from '../support/encrypted.ts';
-import { areMounted, atOnce, isRenewed, replaceOne, threeServing } from '../support/encrypted-journey.ts';
-import { aTenant, conditionOf, MEMBER_KIND, type Tenant } from '../support/journey.ts';
+import {
+  areMounted,
+  atOnce,
+  changes,
+  encryptsInside,
+  isRenewed,
+  replaceOne,
+  servesOneWay,
+  threeServing,
+} from '../support/encrypted-journey.ts';
+import { aTenant, conditionOf, type Tenant } from '../support/journey.ts';
 import { settled } from '../support/rest.ts';
 import { IN_MEMORY, type Serving, serving } from '../support/serving.ts';
 
@@ -121,13 +130,7 @@ describe('Secrets of the user', () => {
       const tenant = await aTenant();
       const own = await ownSecrets(tenant, 'own');
       const served = await threeServing(tenant, 'own', own);
-      for (const replicas of [5, 3]) {
-        await tenant.edit('own', { replicas });
-        await settled(tenant, 'own');
-        expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
-      }
-      await replaceOne(tenant);
-      await settled(tenant, 'own');
+      await changes(tenant, 'own');
       for (const wrong of Object.values(wrongs(own, tenant))) await doesNotMind(tenant, 'own', own, served, wrong);
       await served.endsWell(3);
     },
@@ -179,13 +182,23 @@ describe('certificates of the operator', () => {
         await areMounted(tenant, 'hourly', before);
         await nudgeKubelets(tenant, 'hourly');
       });
-      for (const replicas of [5, 3]) {
-        await tenant.edit('hourly', { replicas });
-        await settled(tenant, 'hourly');
-        expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
-      }
-      await replaceOne(tenant);
+      await changes(tenant, 'hourly');
       await served.endsWell(3);
     },
   );
+});
+
+describe.each<[string, (tenant: Tenant, name: string) => Promise<Source> | Source]>([
+  ['Secrets of the user', ownSecrets],
+  ['certificates of the operator', managed],
+])('%s, for one port only', (_, source) => {
+  test.runIf(process.env['DEV_TEST_ALL'])('that of clients, who show none', async () => {
+    const tenant = await aTenant();
+    await servesOneWay(tenant, 'one-way', await source(tenant, 'one-way'));
+  });
+
+  test.runIf(process.env['DEV_TEST_ALL'])('that of the peers', async () => {
+    const tenant = await aTenant();
+    await encryptsInside(tenant, 'inside', await source(tenant, 'inside'));
+  });
 });

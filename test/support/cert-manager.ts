@@ -85,6 +85,7 @@ export function fromCertManager(tenant: Tenant, name: string): Source {
       client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: issuer } },
       peer: { certManager: { issuerRef: issuer } },
     },
+    oneWay: { certManager: { serverIssuerRef: issuer } },
     give: () => tenant.cluster.apply(authorityObjects(tenant.namespace, issuer.name)),
     client: () => clientOf(tenant, name),
     renew: async () => {

@@ -7,7 +7,9 @@ import {
   mountedNow,
   nudge,
   nudgeKubelets,
+  onlyLetsIn,
   type Source,
+  secretText,
   shownByMembers,
 } from './encrypted.ts';
 import { becomes, MEMBER_KIND, type Tenant } from './journey.ts';
@@ -35,6 +37,45 @@ export async function replaceOne(tenant: Tenant): Promise<void> {
     expect(names).toHaveLength(3);
     expect(names).not.toContain(gone);
   });
+}
+
+/** To five members and back to three, and one is replaced. */
+export async function changes(tenant: Tenant, name: string): Promise<void> {
+  for (const replicas of [5, 3]) {
+    await tenant.edit(name, { replicas });
+    await settled(tenant, name);
+    expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
+  }
+  await replaceOne(tenant);
+  await settled(tenant, name);
+}
+
+/** Server TLS only: whoever trusts the authority is served, and nobody without encryption. */
+export async function servesOneWay(tenant: Tenant, name: string, { oneWay, give }: Source): Promise<void> {
+  await tenant.create(name, { replicas: 3, tls: { client: oneWay }, ...IN_MEMORY });
+  await give();
+  await settled(tenant, name);
+  await certificatesAre(tenant, name, 'True', 'Valid');
+  const { 'ca.crt': ca = '' } = await secretText(tenant, `${name}-server-mounted`);
+  const client = { ca, serverName: `${name}-client.${tenant.namespace}.svc` };
+  await onlyLetsIn(tenant, name, client);
+  const served = await serving(tenant, name, accessWith('writer', client));
+  await changes(tenant, name);
+  await served.endsWell(3);
+}
+
+/** TLS among members only: no key of theirs is needed by clients, and members show theirs. */
+export async function encryptsInside(tenant: Tenant, name: string, { tls, give }: Source): Promise<void> {
+  await tenant.create(name, { replicas: 3, tls: { peer: tls['peer'] }, ...IN_MEMORY });
+  await give();
+  await settled(tenant, name);
+  const served = await serving(tenant, name);
+  await changes(tenant, name);
+  const { 'ca.crt': ca = '' } = await secretText(tenant, `${name}-peer-mounted`);
+  const shown = await shownByMembers(tenant, name, { ca });
+  expect(new Set(shown.map((member) => member.peer)).size).toBe(1);
+  expect(shown[0]?.peer).toEqual(expect.any(String));
+  await served.endsWell(3);
 }
 
 /** All members show other certificates than before, none was restarted, and no write failed twice. */

@@ -16,6 +16,8 @@ const DAY = 24 * 60 * 60_000;
 export interface Source {
   /** `spec.tls` of a cluster where everybody shows a certificate. */
   readonly tls: Readonly<Record<string, unknown>>;
+  /** `spec.tls.client` of one where only members do. */
+  readonly oneWay: Readonly<Record<string, unknown>>;
   /** Puts there what a user has to. */
   readonly give: () => Promise<void>;
   /** What an application connects with. */
@@ -57,6 +59,7 @@ export async function ownSecrets(tenant: Tenant, name: string): Promise<OwnSecre
       client: { serverSecretRef: { name: server }, operatorClientSecretRef: { name: operator } },
       peer: { secretRef: { name: peer } },
     },
+    oneWay: { serverSecretRef: { name: server } },
     give: async () => {
       await put(operator, await leaf(ofClient));
       await put(peer, await leaf());
@@ -77,6 +80,7 @@ export async function ownSecrets(tenant: Tenant, name: string): Promise<OwnSecre
 export function managed(tenant: Tenant, name: string, life: Readonly<Record<string, string>> = {}): Source {
   return {
     tls: { client: { managed: life }, peer: { managed: life } },
+    oneWay: { managed: { ...life, clientCertificates: 'None' } },
     give: () => Promise.resolve(),
     client: () => clientOf(tenant, name),
     renew: async () => {
