@@ -137,7 +137,7 @@ describe('a member that hangs', () => {
     const client = aClient({ pingIntervalMs: 500, pingTimeoutMs: 500 });
     const watch = client.watches.watch(ask(hanging), { key: 'k' });
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
-    hanging.freeze();
+    await hanging.freeze();
     const started = performance.now();
     const [answer, end] = await Promise.all([
       client.status(ask(hanging, 300)),

@@ -1,5 +1,5 @@
 /** Real etcd processes, each on a loopback address of its own with the usual ports; ended by their id, their folders removed. */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, type Part } from '../../local/binaries.ts';
@@ -39,7 +39,7 @@ export interface Node {
   ready(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
   /** As a machine that hangs: connections stay, nothing answers. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
 }
 
@@ -155,10 +155,20 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
       signal('SIGCONT');
       await child?.stop(which);
     },
-    freeze: () => signal('SIGSTOP'),
+    freeze: async () => {
+      signal('SIGSTOP');
+      const stands = (): true | undefined => isStopped(child?.pid ?? 0) || undefined;
+      await eventually(`${name} stands still`, stands, { everyMs: 5 }); // a thread that runs goes on for a moment
+    },
     thaw: () => signal('SIGCONT'),
   };
 }
+
+/** Linux says the state of each thread behind its name, which is in brackets. */
+const isStopped = (pid: number): boolean =>
+  readdirSync(`/proc/${pid}/task`).every((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').includes(') T '),
+  );
 
 /** Before that, whoever joins ends: it is told of no version that it could be compatible with. */
 async function hasVersion(endpoint: string): Promise<true | undefined> {
