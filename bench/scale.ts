@@ -53,6 +53,7 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
     const told = `processor, ${rig.clusters} idle${MINUTES > 0 ? '' : ', a round every five minutes included'}`;
     figures.push(summarise(told, [share], '%', { atMost: 5, go: '43 %' }));
     if (MOST > THOUSAND) {
+      for (let more = 2 * THOUSAND; more < MOST; more += THOUSAND) await rig.grow(more, progress);
       await rig.grow(MOST, progress);
       await lagged();
       figures.push(await memory(rig, progress));
