@@ -194,7 +194,7 @@ class Stage {
     const pod: Pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: ref,
+      metadata: { ...ref, ...(model.metadata.annotations && { annotations: model.metadata.annotations }) }, // its flags are there
       spec: { ...spec, containers: [{ ...etcd, command: alone(etcd.command ?? [], own) }] },
     };
     const started = performance.now();
