@@ -2,7 +2,7 @@
 import { metadataWith } from '../api/additional-metadata.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { annotated, memberClientScheme, memberPeerScheme, serviceOf } from '../api/member-address.ts';
+import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../api/member-address.ts';
 import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
 import {
   API_VERSION,
@@ -250,6 +250,8 @@ export function memberPod(
     spec: {
       hostname: nameOf(member),
       subdomain: serviceOf(member),
+      // etcd looks up its own name when it joins. DNS may not have it yet, and says so for as long as it caches that.
+      hostAliases: [{ ip: '127.0.0.1', hostnames: [memberHost(member)] }],
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
