@@ -24,6 +24,14 @@ import { DEFAULT_DURATION, type Tls } from './tls.ts';
 
 export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
 
+/** What each is shown for. */
+export const EXTENDED_USAGES: Readonly<Record<CertificateRole, readonly ('server auth' | 'client auth')[]>> = {
+  server: ['server auth', 'client auth'], // the gateway inside of etcd is a client that shows it
+  peer: ['server auth', 'client auth'],
+  operator: ['client auth'],
+  application: ['client auth'],
+};
+
 export const PARTS: readonly Part[] = ['client', 'peer'];
 export const partOf = (role: CertificateRole): Part => (role === 'peer' ? 'peer' : 'client');
 

@@ -188,3 +188,6 @@ export const BootstrapSchema = Type.Object(
 
 export type Tls = DeepReadonly<Static<typeof TlsSchema>>;
 export type Auth = DeepReadonly<Static<typeof AuthSchema>>;
+
+/** Whether clients are to log in. */
+export const wantsAuth = ({ auth }: { readonly auth?: Auth }): boolean => auth?.enabled === true;

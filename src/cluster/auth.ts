@@ -1,6 +1,7 @@
 /** What is said about logging in: whether clients must, and whether the operator can. */
 import type { Verdict } from '../api/conditions.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import { wantsAuth } from '../api/tls.ts';
 import { isPasswordUnsettled, UNSETTLED_MS } from '../credentials/view.ts';
 import { isFormed, type Observed } from './observed.ts';
 
@@ -11,7 +12,6 @@ export interface AuthSaid {
   readonly message: string;
 }
 
-const wantsAuth = ({ cluster }: Observed): boolean => cluster.spec.auth?.enabled === true;
 const secretOf = ({ cluster }: Observed): string => cluster.spec.auth?.rootCredentialsSecretRef?.name ?? '';
 
 /** Whether etcd asks for a log-in, in its own words or by what it refused; `undefined` when it said neither. */
@@ -30,7 +30,7 @@ export function lockedOut(o: Observed): AuthSaid | undefined {
       message: `etcd does not accept the password of root: put the one that it knows into Secret ${secretOf(o)}`,
     };
   if (!demanded) return undefined;
-  if (!wantsAuth(o))
+  if (!wantsAuth(o.cluster.spec))
     return {
       reason: 'AuthRequiredNotConfigured',
       message:
@@ -47,7 +47,7 @@ export const passwordMissing = (o: Observed): AuthSaid | undefined =>
 /** What of the wish for log-ins is not so yet. */
 export function unsecured(o: Observed): (AuthSaid & { readonly waits: boolean }) | undefined {
   const { password } = o;
-  if (!wantsAuth(o) || !password) return undefined;
+  if (!wantsAuth(o.cluster.spec) || !password) return undefined;
   if (!(isAuthOn(o) ?? o.cluster.status?.authEnabled)) {
     const open = 'clients are not asked to log in yet';
     return password.problem
@@ -60,7 +60,7 @@ export function unsecured(o: Observed): (AuthSaid & { readonly waits: boolean })
 
 /** Latched when etcd has asked for a log-in, and let the operator in: nothing else proves the password. */
 export const authLatch = (o: Observed): Pick<EtcdClusterStatus, 'authEnabled'> =>
-  wantsAuth(o) && o.etcd.is === 'answers' && o.etcd.auth === 'on' ? { authEnabled: true } : {};
+  wantsAuth(o.cluster.spec) && o.etcd.is === 'answers' && o.etcd.auth === 'on' ? { authEnabled: true } : {};
 
 /** Nobody tells when a Secret changes, or when a password is put right in etcd. */
 export const authWake = (o: Observed): number | undefined =>
@@ -69,7 +69,7 @@ export const authWake = (o: Observed): number | undefined =>
 /** Of a cluster that asks for it. What etcd does not say now stands as it was said. */
 export function authVerdicts(o: Observed): readonly Verdict[] {
   const on = isAuthOn(o);
-  if (!wantsAuth(o) || (on === undefined && isFormed(o))) return [];
+  if (!wantsAuth(o.cluster.spec) || (on === undefined && isFormed(o))) return [];
   const type = AUTH_ENABLED;
   const status = on === true ? 'True' : 'False';
   const trouble = lockedOut(o) ?? unsecured(o) ?? o.password?.problem;

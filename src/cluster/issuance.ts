@@ -1,6 +1,6 @@
 /** What is asked of cert-manager on behalf of a cluster, and what is said about its answers. */
 import { type Certificate, certificateKind, type TheirCondition, theirCondition } from '../api/cert-manager.ts';
-import { type CertificateNeed, type CertificateRole, certificatesOf, namesOf } from '../api/certificates.ts';
+import { type CertificateNeed, certificatesOf, EXTENDED_USAGES, namesOf } from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { CERT_MANAGER_GROUP, clusterLabels } from '../api/names.ts';
 import type { Finding } from '../pki/findings.ts';
@@ -8,12 +8,6 @@ import { ownedBy } from './build.ts';
 import { type CertificateHolding, identity, isFormed, type Observed } from './observed.ts';
 
 const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
-const USAGES: Readonly<Record<CertificateRole, readonly string[]>> = {
-  server: ['server auth', 'client auth', ...KEY_USAGES], // the gateway inside of etcd is a client that shows it
-  peer: ['server auth', 'client auth', ...KEY_USAGES],
-  operator: ['client auth', ...KEY_USAGES],
-  application: ['client auth', ...KEY_USAGES],
-};
 
 /** X.509 has no longer ones. */
 const MAX_COMMON_NAME = 64;
@@ -45,7 +39,7 @@ export function certificateFor(cluster: EtcdCluster, need: RequestedNeed, domain
       commonName: name.slice(0, MAX_COMMON_NAME),
       ...(dnsNames.length > 0 && { dnsNames }),
       ...(ipAddresses.length > 0 && { ipAddresses }),
-      usages: USAGES[need.role],
+      usages: [...EXTENDED_USAGES[need.role], ...KEY_USAGES],
       privateKey: { algorithm: 'RSA', size: 2048 },
       issuerRef: { group: CERT_MANAGER_GROUP, kind: issuer.kind ?? 'Issuer', name: issuer.name },
     },

@@ -1,5 +1,6 @@
 /** Whether etcd wants a log-in, and lets the operator in as root. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { wantsAuth } from '../api/tls.ts';
 import type { AuthPort } from '../etcd/auth.ts';
 import type { Access, Ask } from '../etcd/client.ts';
 import type { EtcdErrorKind } from '../etcd/errors.ts';
@@ -18,7 +19,7 @@ export async function askAuth(
   { spec }: EtcdCluster,
   ask: Ask & { readonly access: Access },
 ): Promise<{ readonly auth: 'off' | 'on' | 'demanded' } | undefined> {
-  const wanted = spec.auth?.enabled === true;
+  const wanted = wantsAuth(spec);
   if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // the list would not have come
   const root = await etcd.auth.roles(ask);
   if (!root.ok) return WANTS_LOGIN.includes(root.error.kind) ? { auth: 'demanded' } : undefined;

@@ -1,5 +1,12 @@
 /** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
-import { type CertificateNeed, certificatesOf, namesOf, partOf, writtenFor } from '../api/certificates.ts';
+import {
+  type CertificateNeed,
+  certificatesOf,
+  EXTENDED_USAGES,
+  namesOf,
+  partOf,
+  writtenFor,
+} from '../api/certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { type Part, WRITTEN_AT_ANNOTATION } from '../api/names.ts';
 import { holding } from '../api/ownership.ts';
@@ -15,12 +22,10 @@ import { secrets } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
 import { iso } from '../lib/time.ts';
 import { CA, CERT, KEY } from '../pki/examine.ts';
-import type { Usage } from '../pki/findings.ts';
 import { type Chance, createAuthority, issue, type KeyPair } from '../pki/issue.ts';
 import { type Call, NotNow } from '../runtime/plan.ts';
 import { secretOf } from './build.ts';
-
-type Unwritten = Omit<Secret, 'data'> & { readonly data: Data };
+import { type Data, encoded, type Unwritten, withoutNull, writeSecret } from './write-secret.ts';
 
 /** The target is the Secret that is written. */
 export interface PaperCall extends Call {
@@ -49,9 +54,6 @@ export interface PaperPorts {
   readonly chance: Chance;
 }
 
-/** `null` takes a key away. */
-type Data = Readonly<Record<string, string | null>>;
-
 /**
  * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
  * and so is what would be written. Nothing unexamined reaches members, and nothing is written that would be written again.
@@ -68,13 +70,14 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
       throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
     const current = held.get(call.target);
     const built = await builtFor(ports, cluster, call, judged, held);
-    const data = Object.fromEntries(Object.entries({ ...current?.data, ...built.data }).filter(([, v]) => v !== null));
-    const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data } as Secret;
+    const data = withoutNull({ ...current?.data, ...built.data });
+    const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data };
     if (todoOf(judge(cluster, new Map([...held, [call.target, after]]), around), call.target) === call.name)
       throw new NotNow(
         `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
       );
-    await write(ports, built, current, signal);
+    const { annotations } = built.metadata;
+    await writeSecret(ports.client, built, current, { signal, ...(annotations && { annotations }) });
   } finally {
     ports.credentials.forget(refKey(call.cluster));
   }
@@ -149,12 +152,6 @@ async function authority(ports: PaperPorts, { name, target }: PaperCall, current
   return { ...missing, [NEXT_CERT]: cert, [NEXT_KEY]: key };
 }
 
-const USAGES: Readonly<Record<CertificateNeed['role'], readonly Usage[]>> = {
-  server: ['server auth', 'client auth'], // the gateway inside of etcd is a client that shows it
-  peer: ['server auth', 'client auth'],
-  operator: ['client auth'],
-  application: ['client auth'],
-};
 const COMMON_NAMES: Readonly<Record<CertificateNeed['role'], string>> = {
   server: 'server',
   peer: 'peer',
@@ -172,7 +169,7 @@ async function issued(
   const leaf = {
     name: `${cluster.metadata.name ?? ''}-${COMMON_NAMES[need.role]}`,
     hosts: namesOf(cluster, need.role, ports.credentials.domain).all,
-    usages: USAGES[need.role],
+    usages: EXTENDED_USAGES[need.role],
     durationMs: need.durationMs,
   };
   // What a library says about a key that it cannot read is not for the log.
@@ -180,25 +177,4 @@ async function issued(
     throw new NotNow(`the authority in Secret ${need.authority} cannot be used`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key };
-}
-
-const encoded = (data: Data): Data =>
-  Object.fromEntries(
-    Object.entries(data).map(([key, text]) => [key, text === null ? null : Buffer.from(text).toString('base64')]),
-  );
-
-async function write(
-  { client }: PaperPorts,
-  built: Unwritten,
-  current: Secret | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!current) {
-    await client.create(secrets, built as Secret, signal);
-    return;
-  }
-  const { name = '', namespace = '', uid, resourceVersion } = current.metadata;
-  const { annotations } = built.metadata;
-  const body = { metadata: { uid, resourceVersion, annotations }, data: built.data };
-  await client.patch(secrets, { namespace, name }, body, { signal });
 }

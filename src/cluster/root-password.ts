@@ -17,6 +17,7 @@ import type { Store } from '../kube/store.ts';
 import { type Call, NotNow } from '../runtime/plan.ts';
 import { secretOf } from './build.ts';
 import type { RootCall, RootChange } from './changes.ts';
+import { type Data, encoded, writeSecret } from './write-secret.ts';
 
 const NAMES: readonly string[] = [
   'intendPassword',
@@ -123,22 +124,13 @@ function done(answer: Answer<unknown>, already: readonly EtcdErrorKind[] = []): 
 /** Only over what was read: two operators that know nothing of each other must not lose a password between them. */
 async function keep(
   { ports: { client, credentials }, cluster, password: { kept }, signal }: Work,
-  text: Readonly<Record<string, string | null>>,
+  text: Data,
 ): Promise<void> {
   const { namespace = '', name = '' } = cluster.metadata;
-  const entries = Object.entries(text).map(([key, value]) => [key, value && Buffer.from(value).toString('base64')]);
-  const data = Object.fromEntries(entries) as Readonly<Record<string, string | null>>;
-  const set = Object.fromEntries(Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== null));
   try {
-    if (kept.secret) {
-      const { uid, resourceVersion, name: secret = '' } = kept.secret.metadata;
-      await client.patch(
-        secrets,
-        { namespace, name: secret },
-        { metadata: { uid, resourceVersion }, data },
-        { signal },
-      );
-    } else await client.create(secrets, secretOf(cluster, keptPasswordName(name), set, 'Opaque'), signal);
+    await writeSecret(client, secretOf(cluster, keptPasswordName(name), encoded(text), 'Opaque'), kept.secret, {
+      signal,
+    });
   } finally {
     credentials.forget(refKey({ namespace, name }));
   }

@@ -23,7 +23,7 @@ const nameIn = (o: Observed, part: Part, digest: string | undefined): string | u
   digest === undefined ? undefined : trustName(identity(o.cluster).name, part, digest);
 
 /** The Secret that this member's etcd has read when it started. */
-function bundleOf(o: Observed, m: MemberView, part: Part): string | undefined {
+export function bundleOf(o: Observed, m: MemberView, part: Part): string | undefined {
   const mount = m.pod.is === 'present' ? m.pod.tls?.[part] : undefined;
   return mount && (mount.bundle ?? nameIn(o, part, o.cluster.status?.trust?.assumed?.[part]));
 }

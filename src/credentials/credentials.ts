@@ -115,9 +115,9 @@ export class Credentials {
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
   async shown(cluster: EtcdCluster, part: Part, hosts: Readonly<Record<string, string>>): Promise<ShownBy> {
-    const expected = (await this.#judged(cluster))?.shows[part];
+    const { shows, material } = (await this.#judged(cluster)) ?? {};
+    const expected = shows?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };
-    const { material } = (await this.#judged(cluster)) ?? {};
     // To show a certificate is not asked of whoever only looks at that of a peer.
     const own = part === 'client' && material ? material : {};
     const look = (endpoint: string) =>

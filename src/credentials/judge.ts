@@ -20,7 +20,7 @@ import {
   textOf,
   type World,
 } from './papers.ts';
-import { given, mayExchange, reachedAt, type Side, sideOf, unexchanged, vouched } from './side.ts';
+import { given, mayExchange, memberNeed, reachedAt, type Side, sideOf, unexchanged, vouched } from './side.ts';
 import { withoutStrangers } from './strangers.ts';
 import { contains, recordedTrust, type Trust, trustIn } from './trust.ts';
 import type { AuthorityView, BundleView, CertificatesView, CertificateView, TrustView } from './view.ts';
@@ -102,9 +102,7 @@ export function judge(cluster: EtcdCluster, found: Secrets, around: Surroundings
 function target(world: World, part: Part, authorities: readonly Authority[]): Trust | undefined {
   const authority = authorities.find((a) => a.part === part);
   if (authority) return targetOf(authority);
-  const need = certificatesOf(world.cluster).find(
-    (n) => partOf(n.role) === part && (n.role === 'server' || n.role === 'peer'),
-  );
+  const need = memberNeed(world, part);
   return need?.from === 'user' ? targetIn(world, need) : undefined;
 }
 
@@ -203,9 +201,7 @@ function showsOf(
   world: World,
   side: Side,
 ): readonly (readonly [Part, { readonly print: string; readonly ca: string }])[] {
-  const need = certificatesOf(world.cluster).find(
-    ({ role }) => partOf(role) === side.part && (role === 'server' || role === 'peer'),
-  );
+  const need = memberNeed(world, side.part);
   const print = need && leafIn(shownIn(world, need))?.fingerprint256;
   return print === undefined ? [] : [[side.part, { print, ca: given(side)?.text ?? '' }]];
 }

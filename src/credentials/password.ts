@@ -6,6 +6,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { keptPasswordName } from '../api/names.ts';
 import { holding } from '../api/ownership.ts';
+import { wantsAuth } from '../api/tls.ts';
 import type { Login } from '../etcd/login.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Secrets } from './papers.ts';
@@ -28,15 +29,14 @@ export interface RootPassword {
   readonly logins: readonly Login[];
 }
 
-const wantsAuth = ({ spec }: EtcdCluster): boolean => spec.auth?.enabled === true;
 const refOf = ({ spec }: EtcdCluster): string => spec.auth?.rootCredentialsSecretRef?.name ?? '';
 
 export const passwordSecrets = (cluster: EtcdCluster): readonly string[] =>
-  wantsAuth(cluster) ? [refOf(cluster), keptPasswordName(cluster.metadata.name ?? '')] : [];
+  wantsAuth(cluster.spec) ? [refOf(cluster), keptPasswordName(cluster.metadata.name ?? '')] : [];
 
 /** `undefined` when nobody has to log in. */
 export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPassword | undefined {
-  if (!wantsAuth(cluster)) return undefined;
+  if (!wantsAuth(cluster.spec)) return undefined;
   const name = keptPasswordName(cluster.metadata.name ?? '');
   const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
   const secret = held.is === 'ours' ? held.object : undefined;

@@ -28,8 +28,11 @@ const bundleText = (world: World, name: string): string => textOf(ours(world, na
 
 export const needsOf = (world: World, part: Part): readonly CertificateNeed[] =>
   certificatesOf(world.cluster).filter(({ role }) => partOf(role) === part);
+/** What members show on this port. */
+export const memberNeed = (world: World, part: Part): CertificateNeed | undefined =>
+  needsOf(world, part).find(({ role }) => role === 'server' || role === 'peer');
 const mountOf = (world: World, part: Part): string => {
-  const need = needsOf(world, part).find(({ role }) => role === 'server' || role === 'peer');
+  const need = memberNeed(world, part);
   return (need && writtenFor(need)) ?? '';
 };
 

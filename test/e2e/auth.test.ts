@@ -2,31 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import { ETCD_VERSIONS, type EtcdMinor, etcdImageArchive } from '../../local/images.ts';
 import { managed } from '../support/encrypted.ts';
-import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant, testCluster } from '../support/journey.ts';
+import { replaceOne, resize } from '../support/encrypted-journey.ts';
+import { aTenant, becomes, conditionOf, KIND, type Tenant, testCluster } from '../support/journey.ts';
 import { Guarded } from '../support/logged-in.ts';
 import { settled } from '../support/rest.ts';
 import { IN_MEMORY, serving } from '../support/serving.ts';
 
 const minors = Object.keys(ETCD_VERSIONS) as EtcdMinor[];
 const inEveryRun: EtcdMinor = '3.6';
-
-async function replaceOne(tenant: Tenant): Promise<void> {
-  const [victim] = await tenant.list(MEMBER_KIND);
-  const gone = victim?.metadata.name ?? '';
-  await tenant.kubectl('annotate', MEMBER_KIND, gone, 'etcd-operator.cozystack.io/allow-deletion=true');
-  await tenant.kubectl('delete', MEMBER_KIND, gone, '--wait=false');
-  await becomes(`${gone} to be replaced`, async () => {
-    const names = (await tenant.list(MEMBER_KIND)).map(({ metadata }) => metadata.name);
-    expect(names).toHaveLength(3);
-    expect(names).not.toContain(gone);
-  });
-}
-
-async function grow(tenant: Tenant, name: string, replicas: number): Promise<void> {
-  await tenant.edit(name, { replicas });
-  await settled(tenant, name);
-  expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
-}
 
 const saidOf = async (tenant: Tenant, name: string, type: string) => conditionOf(await tenant.get(KIND, name), type);
 
@@ -55,7 +38,7 @@ describe.each(minors)('etcd %s', (minor) => {
       'ok',
     ]);
     const served = await serving(tenant, name, await guarded.application('planted-first'));
-    await grow(tenant, name, 3);
+    await resize(tenant, name, 3);
     await replaceOne(tenant);
     await settled(tenant, name);
 
@@ -88,7 +71,7 @@ describe.each(minors)('etcd %s', (minor) => {
     const { tenant, name } = guarded;
     await guarded.give('planted-first');
     await guarded.is('True', 'Enabled');
-    await grow(tenant, name, 3);
+    await resize(tenant, name, 3);
     for (const theirs of ['planted-theirs', undefined]) {
       // The operator may look in the midst of it, and put everything right.
       await becomes('a root of somebody else', () =>

@@ -39,13 +39,15 @@ export async function replaceOne(tenant: Tenant): Promise<void> {
   });
 }
 
+export async function resize(tenant: Tenant, name: string, replicas: number): Promise<void> {
+  await tenant.edit(name, { replicas });
+  await settled(tenant, name);
+  expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
+}
+
 /** To five members and back to three, and one is replaced. */
 export async function changes(tenant: Tenant, name: string): Promise<void> {
-  for (const replicas of [5, 3]) {
-    await tenant.edit(name, { replicas });
-    await settled(tenant, name);
-    expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
-  }
+  for (const replicas of [5, 3]) await resize(tenant, name, replicas);
   await replaceOne(tenant);
   await settled(tenant, name);
 }

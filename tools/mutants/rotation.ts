@@ -49,8 +49,8 @@ const rules = faults('src/cluster/rules/rotation.ts', [
     ' || votersOf(o).length === 1 ?',
     ' || votersOf(o).length === 0 ?',
   ],
-  ['a member that clients never come back to', ' && m !== restarted(o));', " && m.pod.is === 'absent');"],
-  ['a member that clients come back to before it starts again', ' && m !== restarted(o));', ');'],
+  ['a member that clients never come back to', ' && m !== next);', " && m.pod.is === 'absent');"],
+  ['a member that clients come back to before it starts again', ' && m !== next);', ');'],
   ['clients that have no time to go to others', 'if (aside < ASIDE_MS) return', 'if (aside < 0) return'],
   [
     'two ports that are narrowed one after the other',

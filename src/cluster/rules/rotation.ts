@@ -10,7 +10,7 @@ import { canMount, trustNow } from '../certificates.ts';
 import { change } from '../changes.ts';
 import { healthyVoters, leaderOf, votersOf } from '../gate.ts';
 import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../observed.ts';
-import { isInMemory, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
+import { bundleOf, isInMemory, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
@@ -113,7 +113,8 @@ export function restartForTrust(o: Observed): Answered {
 
 /** It stays after all, or has to wait until another is back: clients may come to it meanwhile. */
 export function standBack(o: Observed): Answered {
-  const standing = o.members.filter((m) => asideFor(o, m) !== undefined && m !== restarted(o));
+  const next = restarted(o);
+  const standing = o.members.filter((m) => asideFor(o, m) !== undefined && m !== next);
   if (standing.length === 0) return undefined;
   const why = `${standing.map(nameOf).join(', ')} is not started again now: clients may reach it`;
   return { why, steps: standing.map((m) => asidePatch(m, null, ROLE_VOTER)) };
@@ -138,14 +139,7 @@ function podOf(m: MemberView): Seen {
 
 /** Trust of before goes when no member has it any more. */
 export function discardTrust(o: Observed): Answered {
-  const { name } = identity(o.cluster);
-  const assumed = o.cluster.status?.trust?.assumed;
-  const used = o.members.flatMap(({ pod }) =>
-    PARTS.flatMap((part) => {
-      const mount = pod.is === 'present' ? pod.tls?.[part] : undefined;
-      return mount ? [mount.bundle ?? trustName(name, part, assumed?.[part] ?? '')] : [];
-    }),
-  );
+  const used = o.members.flatMap((m) => PARTS.flatMap((part) => bundleOf(o, m, part) ?? []));
   const over = o.certificates.kept.filter((secret) => !used.includes(secret));
   const running = o.members.every((m) => m.pod.is === 'present');
   if (over.length === 0 || !running) return undefined;

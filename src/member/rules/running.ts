@@ -168,7 +168,8 @@ export const markPod = (o: Observed): Answered => {
     ...(relabel && { labels: { [ROLE_LABEL]: serves ? ROLE_VOTER : null } }),
     ...(Object.keys(annotate).length > 0 && { annotations: annotate }),
   };
-  const reach = serves ? 'the member votes: clients may reach it' : 'clients may not reach the member';
+  const away = voter ? 'the member is about to be started again' : 'the member does not vote';
+  const reach = serves ? 'the member votes: clients may reach it' : `${away}: clients may not reach it`;
   return {
     why: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
     steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }],
