@@ -5,11 +5,13 @@ import { etcdDefragKind } from './etcd-defrag.ts';
 import { etcdDefragPolicyKind } from './etcd-defrag-policy.ts';
 import { etcdMemberKind } from './etcd-member.ts';
 import { etcdSnapshotKind } from './etcd-snapshot.ts';
+import { etcdSnapshotScheduleKind } from './etcd-snapshot-schedule.ts';
 
 export const kinds: readonly Kind[] = [
   etcdClusterKind,
   etcdMemberKind,
   etcdSnapshotKind,
+  etcdSnapshotScheduleKind,
   etcdDefragKind,
   etcdDefragPolicyKind,
 ];

@@ -1,5 +1,6 @@
 /** EtcdCluster: what users write. */
 import Type, { type Static } from 'typebox';
+import { BootstrapSchema } from './bootstrap.ts';
 import { cel } from './cel.ts';
 import type { Kind } from './crd.ts';
 import { clusterRules, specRules } from './etcd-cluster-rules.ts';
@@ -8,7 +9,7 @@ import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
-import { AuthSchema, BootstrapSchema, TlsSchema } from './tls.ts';
+import { AuthSchema, TlsSchema } from './tls.ts';
 
 export const DEFAULT_REPLICAS = 3;
 export const DEFAULT_PROGRESS_DEADLINE_SECONDS = 600;

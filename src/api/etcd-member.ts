@@ -1,11 +1,11 @@
 /** EtcdMember: one member of a cluster. Written by the operator; people read it. */
 import Type, { type Static } from 'typebox';
+import { restoreFields } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
-import { SnapshotLocationSchema } from './snapshot-location.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { localReference } from './text.ts';
@@ -44,7 +44,7 @@ const copies = unvalidated(
     storage: StorageTargetSchema,
     ...templateFields,
     tls: Type.Optional(MemberTlsSchema),
-    restore: Type.Optional(Type.Object({ source: SnapshotLocationSchema })),
+    restore: Type.Optional(Type.Object(restoreFields)),
   }),
 );
 

@@ -5,7 +5,7 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import { type API_VERSION, MAX_SNAPSHOT_NAME } from './names.ts';
-import { SnapshotLocationSchema } from './snapshot-location.ts';
+import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { localReference } from './text.ts';
 
 export const clusterReference = () => localReference('clusterRef', 'The EtcdCluster, in the same namespace.');
@@ -22,6 +22,7 @@ export const EtcdSnapshotSpecSchema = Type.Object(
   {
     clusterRef: clusterReference(),
     destination: SnapshotLocationSchema,
+    ...storedAs,
   },
   cel({
     rule: 'self == oldSelf',
@@ -29,19 +30,36 @@ export const EtcdSnapshotSpecSchema = Type.Object(
   }),
 );
 
+const count = (description: string) => Type.Optional(Type.Integer({ format: 'int64', minimum: 0, description }));
+const text = (description: string) => Type.Optional(Type.String({ description }));
+export const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
+
+export const ArtifactSchema = Type.Object({
+  uri: Type.String({ description: 'Where the snapshot is.' }),
+  sizeBytes: count('Of the stored object: compressed, if it is.'),
+  checksum: text('sha256: and the hex digest of the stored bytes.'),
+  databaseBytes: count('Of the database, as etcdctl would have saved it.'),
+  revision: count('Read just before: the snapshot has everything up to it, and perhaps more.'),
+  totalKeys: count('Keys that exist at that revision.'),
+  etcdVersion: text('Of the member that it was taken from.'),
+  clusterID: text('Of the etcd cluster.'),
+  member: text('The member that it was taken from.'),
+  compression: text('None or Zstd.'),
+  encrypted: Type.Optional(Type.Boolean()),
+  takenAt: time('When the stream began.'),
+  durationMilliseconds: count('How long it took to stream and store.'),
+});
+
 export const EtcdSnapshotStatusSchema = Type.Object({
-  phase: Type.Optional(Type.String({ description: 'Pending, Started, Complete or Failed.' })),
-  artifact: Type.Optional(
-    Type.Object({
-      uri: Type.String({ description: 'Where the snapshot is.' }),
-      sizeBytes: Type.Optional(Type.Integer({ format: 'int64' })),
-      checksum: Type.Optional(Type.String({ description: 'sha256: and the hex digest of the stored bytes.' })),
-    }),
-  ),
+  phase: text('Pending, Started, Complete or Failed.'),
+  startTime: time('When its Job was made.'),
+  completionTime: time('When it was known to be stored, or to have failed.'),
+  artifact: Type.Optional(ArtifactSchema),
   conditions: Type.Optional(ConditionsSchema),
 });
 
 export type EtcdSnapshotSpec = DeepReadonly<Static<typeof EtcdSnapshotSpecSchema>>;
+export type Artifact = DeepReadonly<Static<typeof ArtifactSchema>>;
 export type EtcdSnapshotStatus = DeepReadonly<Static<typeof EtcdSnapshotStatusSchema>>;
 
 export interface EtcdSnapshot {
@@ -60,6 +78,9 @@ export const etcdSnapshotKind: Kind = {
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterRef.name' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Revision', type: 'integer', jsonPath: '.status.artifact.revision' },
+    { name: 'Size', type: 'integer', jsonPath: '.status.artifact.sizeBytes' },
+    { name: 'Why', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
   ],
   rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it, and that name is a label too')],
 };

@@ -9,6 +9,12 @@ export const API_VERSION = `${GROUP}/${VERSION}` as const;
 export const etcdClusters = { group: GROUP, version: VERSION, plural: 'etcdclusters', kind: 'EtcdCluster' } as const;
 export const etcdMembers = { group: GROUP, version: VERSION, plural: 'etcdmembers', kind: 'EtcdMember' } as const;
 export const etcdSnapshots = { group: GROUP, version: VERSION, plural: 'etcdsnapshots', kind: 'EtcdSnapshot' } as const;
+export const etcdSnapshotSchedules = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'etcdsnapshotschedules',
+  kind: 'EtcdSnapshotSchedule',
+} as const;
 export const etcdDefrags = { group: GROUP, version: VERSION, plural: 'etcddefrags', kind: 'EtcdDefrag' } as const;
 export const etcdDefragPolicies = {
   group: GROUP,
@@ -49,6 +55,12 @@ export const ASIDE_ANNOTATION = `${GROUP}/aside-since`;
 export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
+/** On the Jobs of agents and their Pods: which cluster they work for. Not its own label: its Services would lead clients to them. */
+export const AGENT_OF_LABEL = `${GROUP}/agent-of`;
+export const AGENT_COMPONENT = 'agent';
+/** On an EtcdSnapshot and on Jobs: the schedule that had it made. */
+export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+
 /** Selects everything that any cluster's members are made of. */
 export const MANAGED_SELECTOR = `${MANAGED_BY_LABEL}=${MANAGER}`;
 
@@ -61,6 +73,8 @@ export const MAX_CLUSTER_NAME = 56;
 
 /** The Job of a snapshot is `<name>-snapshot`, and a Job's name must be a label value. */
 export const MAX_SNAPSHOT_NAME = 54;
+/** A run is `<schedule>-` and the minute it is for, as twelve digits; its Job must be a label value. */
+export const MAX_SCHEDULE_NAME = MAX_SNAPSHOT_NAME - 13;
 /** The name is the value of a label of its runs. */
 export const MAX_POLICY_NAME = 63;
 
@@ -73,6 +87,12 @@ export const clusterLabels = (cluster: string): Readonly<Record<string, string>>
 export const memberLabels = (cluster: string, member: string): Readonly<Record<string, string>> => ({
   ...clusterLabels(cluster),
   [COMPONENT_LABEL]: member,
+});
+/** Of what works for a cluster and is no member of it. */
+export const agentLabels = (cluster: string): Readonly<Record<string, string>> => ({
+  [MANAGED_BY_LABEL]: MANAGER,
+  [COMPONENT_LABEL]: AGENT_COMPONENT,
+  [AGENT_OF_LABEL]: cluster,
 });
 export const clusterSelector = (cluster: string): string => `${CLUSTER_LABEL}=${cluster}`;
 export const memberSelector = (cluster: string, member: string): string =>
@@ -110,6 +130,7 @@ export const operatorCertificateName = (cluster: string): string => `${cluster}-
 export const applicationCertificateName = (cluster: string): string => `${cluster}-client-tls`;
 /** The password of root that etcd accepted last, and the one that it is about to be told. */
 export const keptPasswordName = (cluster: string): string => `${cluster}-root-applied`;
+export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;
 

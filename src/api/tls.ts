@@ -2,7 +2,6 @@
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
-import { SnapshotLocationSchema } from './snapshot-location.ts';
 import { localReference } from './text.ts';
 
 export const DEFAULT_DURATION = '2160h';
@@ -158,32 +157,6 @@ export const AuthSchema = Type.Object(
     ),
   },
   { description: 'Authentication of clients. Cannot be added, removed or changed later.' },
-);
-
-export const BootstrapSchema = Type.Object(
-  {
-    restore: Type.Optional(
-      Type.Object(
-        { source: SnapshotLocationSchema },
-        {
-          description: 'The cluster begins with the data of a snapshot.',
-          ...cel(
-            {
-              rule: "!has(self.source.s3) || (has(self.source.s3.key) && self.source.s3.key != '')",
-              message: 'bootstrap.restore.source.s3.key is empty: name the object to restore from',
-              fieldPath: '.source.s3.key',
-            },
-            {
-              rule: "!has(self.source.pvc) || (has(self.source.pvc.subPath) && self.source.pvc.subPath != '')",
-              message: 'bootstrap.restore.source.pvc.subPath is empty: name the file to restore from',
-              fieldPath: '.source.pvc.subPath',
-            },
-          ),
-        },
-      ),
-    ),
-  },
-  { description: 'What the cluster begins with. Cannot be added, removed or changed later.' },
 );
 
 export type Tls = DeepReadonly<Static<typeof TlsSchema>>;

@@ -1,0 +1,159 @@
+/** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
+import { MOUNTS, TASK_VARIABLE, type Task } from '../api/agent-task.ts';
+import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
+import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
+import type { SnapshotLocation } from '../api/snapshot-location.ts';
+import type {
+  Container,
+  PodSecurityContext,
+  PodSpec,
+  ResourceRequirements,
+  SecurityContext,
+  Volume,
+  VolumeMount,
+} from '../gen/kube.ts';
+
+const USER = 65532;
+/** For the group of the Pod, which the agent is in, and nobody else. */
+const MODE = 0o440;
+
+/** A volume and where a container has it. */
+export interface Mounted {
+  readonly volumes: readonly Volume[];
+  readonly mounts: readonly VolumeMount[];
+}
+
+export const NOTHING_MOUNTED: Mounted = { volumes: [], mounts: [] };
+
+export const together = (...parts: readonly Mounted[]): Mounted => ({
+  volumes: parts.flatMap(({ volumes }) => volumes),
+  mounts: parts.flatMap(({ mounts }) => mounts),
+});
+
+/** Some keys of a Secret as files; without keys, all of them. */
+export function secretFiles(
+  name: string,
+  secretName: string,
+  mountPath: string,
+  keys: readonly string[] = [],
+): Mounted {
+  const items = keys.map((key) => ({ key, path: key }));
+  return {
+    volumes: [{ name, secret: { secretName, defaultMode: MODE, ...(items.length > 0 && { items }) } }],
+    mounts: [{ name, mountPath, readOnly: true }],
+  };
+}
+
+/** What it takes to open a location: its credentials, its authority, its volume, and the key of what is stored there. */
+export function locationFiles(
+  location: SnapshotLocation,
+  encryption: EtcdSnapshotSpec['encryption'],
+  volume: { readonly mountPath: string; readonly readOnly: boolean },
+): Mounted {
+  const { s3, gcs, azure, pvc } = location;
+  const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef?.name;
+  const claim = pvc && {
+    volumes: [
+      {
+        name: 'snapshots',
+        persistentVolumeClaim: { claimName: pvc.claimName, ...(volume.readOnly && { readOnly: true }) },
+      },
+    ],
+    mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...(volume.readOnly && { readOnly: true }) }],
+  };
+  return together(
+    credentials === undefined ? NOTHING_MOUNTED : secretFiles('store', credentials, MOUNTS.credentials),
+    s3?.caSecretRef?.name === undefined
+      ? NOTHING_MOUNTED
+      : secretFiles('store-ca', s3.caSecretRef.name, MOUNTS.storeCa, ['ca.crt']),
+    encryption?.keySecretRef.name === undefined
+      ? NOTHING_MOUNTED
+      : secretFiles('encryption', encryption.keySecretRef.name, MOUNTS.encryption, ['key']),
+    claim ?? NOTHING_MOUNTED,
+  );
+}
+
+/** Whose identity a cloud gives to the Pod. */
+export const serviceAccountOf = ({ s3, gcs, azure }: SnapshotLocation): string | undefined =>
+  (s3 ?? gcs ?? azure)?.serviceAccountName;
+
+const confined: SecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/** As the restricted level demands. */
+export const agentSecurity: PodSecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: USER,
+  runAsGroup: USER,
+  fsGroup: USER,
+  fsGroupChangePolicy: 'OnRootMismatch',
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+export const AGENT_RESOURCES: ResourceRequirements = {
+  requests: { cpu: '50m', memory: '64Mi' },
+  limits: { memory: '256Mi' },
+};
+
+/** In the operator's image. */
+export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.mjs'];
+
+export function agentContainer(container: {
+  readonly name: string;
+  readonly image: string;
+  readonly task: Task;
+  readonly mounts: readonly VolumeMount[];
+  readonly command?: readonly string[];
+  readonly resources?: ResourceRequirements;
+}): Container {
+  const { name, image, task, mounts, command = AGENT_COMMAND, resources = AGENT_RESOURCES } = container;
+  return {
+    name,
+    image,
+    command: [...command],
+    args: [task.task],
+    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }],
+    resources,
+    securityContext: confined,
+    terminationMessagePolicy: 'File',
+    volumeMounts: [...mounts],
+  };
+}
+
+/** Where an agent may run is where members may; it keeps no distance from anybody. */
+export function agentPlacement(
+  spec: EtcdClusterSpec,
+): Pick<PodSpec, 'tolerations' | 'nodeSelector' | 'priorityClassName' | 'imagePullSecrets'> {
+  const { tolerations, nodeSelector, priorityClassName, imagePullSecrets } = spec;
+  return {
+    ...(tolerations && { tolerations }),
+    ...(nodeSelector && { nodeSelector }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    ...(imagePullSecrets && { imagePullSecrets }),
+  };
+}
+
+/** The Pod of a Job that runs an agent once. */
+export const agentPodSpec = (pod: {
+  readonly cluster: EtcdClusterSpec;
+  readonly location: SnapshotLocation;
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly volumes: readonly Volume[];
+}): PodSpec => {
+  const identity = serviceAccountOf(pod.location);
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    ...(identity !== undefined && { serviceAccountName: identity }),
+    ...agentPlacement(pod.cluster),
+    securityContext: agentSecurity,
+    ...(pod.initContainers && { initContainers: [...pod.initContainers] }),
+    containers: [...pod.containers],
+    volumes: [...pod.volumes],
+  };
+};
