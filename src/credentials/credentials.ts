@@ -15,6 +15,7 @@ import type { Mounted } from './mounted.ts';
 import type { Secrets, Surroundings } from './papers.ts';
 import { passwordSecrets, type RootPassword, rootPassword } from './password.ts';
 import { Shown } from './shown.ts';
+import { sourcesOf } from './sources.ts';
 import {
   type CertificatesView,
   isPasswordUnsettled,
@@ -22,6 +23,7 @@ import {
   NO_CERTIFICATES,
   type PasswordView,
   renewalOf,
+  type Sources,
   UNSETTLED_MS,
 } from './view.ts';
 
@@ -52,6 +54,7 @@ export interface Expiry {
 
 interface Known extends Judged {
   readonly password: RootPassword | undefined;
+  readonly sources: Sources;
   /** A cluster that was made anew has nothing in common with its predecessor. */
   readonly uid: string | undefined;
   /** Somebody who edits the spec is at work here, and has perhaps changed a Secret as well. */
@@ -97,6 +100,11 @@ export class Credentials {
   /** `undefined` when nobody is to log in. */
   async password(cluster: EtcdCluster): Promise<PasswordView | undefined> {
     return (await this.#judged(cluster))?.password?.view;
+  }
+
+  /** For somebody else who is to reach members. */
+  async sources(cluster: EtcdCluster): Promise<Sources> {
+    return (await this.#judged(cluster))?.sources ?? {};
   }
 
   /** How a member is reached that has this name in its certificate, or several of them by their endpoints. */
@@ -184,7 +192,8 @@ export class Credentials {
     const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
     const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
     const ends = Math.min(until, renewalOf(judged.view) ?? until);
-    return { ...judged, password, uid, generation, surroundings, until: ends };
+    const sources = sourcesOf(cluster, held, judged.material, password);
+    return { ...judged, password, sources, uid, generation, surroundings, until: ends };
   }
 }
 

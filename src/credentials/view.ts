@@ -91,6 +91,16 @@ export interface CertificatesView {
   readonly proven?: readonly Part[];
 }
 
+/** Where that is which the operator reaches members with: names of Secrets. */
+export interface Sources {
+  /** Its `ca.crt` says whom to trust. Absent where nothing is encrypted, and as long as nobody can be trusted. */
+  readonly ca?: string;
+  /** Its `tls.crt` and `tls.key` are shown; absent where nothing is to be shown. */
+  readonly pair?: string;
+  /** Its `password` is the one of root; absent where nobody has to log in, and as long as there is none. */
+  readonly root?: string;
+}
+
 /** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
 export const UNSETTLED_MS = 10_000;
 export const isUnsettled = ({ authorities, certificates, bundles, trusts, behind = [] }: CertificatesView): boolean =>

@@ -512,6 +512,56 @@ export interface ImageVolumeStatus {
 
 export type IntOrString = number | string;
 
+export interface Job {
+  readonly apiVersion: 'batch/v1';
+  readonly kind: 'Job';
+  readonly metadata: ObjectMeta;
+  readonly spec?: JobSpec;
+  readonly status?: JobStatus;
+}
+
+export interface JobCondition {
+  readonly lastProbeTime?: Time;
+  readonly lastTransitionTime?: Time;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly status: string;
+  readonly type: string;
+}
+
+export interface JobSpec {
+  readonly activeDeadlineSeconds?: number;
+  readonly backoffLimit?: number;
+  readonly backoffLimitPerIndex?: number;
+  readonly completionMode?: string;
+  readonly completions?: number;
+  readonly managedBy?: string;
+  readonly manualSelector?: boolean;
+  readonly maxFailedIndexes?: number;
+  readonly parallelism?: number;
+  readonly podFailurePolicy?: PodFailurePolicy;
+  readonly podReplacementPolicy?: string;
+  readonly selector?: LabelSelector;
+  readonly successPolicy?: SuccessPolicy;
+  readonly suspend?: boolean;
+  readonly template: PodTemplateSpec;
+  readonly ttlSecondsAfterFinished?: number;
+}
+
+export interface JobStatus {
+  readonly active?: number;
+  readonly completedIndexes?: string;
+  readonly completionTime?: Time;
+  readonly conditions?: readonly JobCondition[];
+  readonly failed?: number;
+  readonly failedIndexes?: string;
+  readonly ready?: number;
+  readonly startTime?: Time;
+  readonly succeeded?: number;
+  readonly terminating?: number;
+  readonly uncountedTerminatedPods?: UncountedTerminatedPods;
+}
+
 export interface KeyToPath {
   readonly key: string;
   readonly mode?: number;
@@ -972,6 +1022,27 @@ export interface PodExtendedResourceClaimStatus {
   readonly resourceClaimName: string;
 }
 
+export interface PodFailurePolicy {
+  readonly rules: readonly PodFailurePolicyRule[];
+}
+
+export interface PodFailurePolicyOnExitCodesRequirement {
+  readonly containerName?: string;
+  readonly operator: string;
+  readonly values: readonly number[];
+}
+
+export interface PodFailurePolicyOnPodConditionsPattern {
+  readonly status?: string;
+  readonly type: string;
+}
+
+export interface PodFailurePolicyRule {
+  readonly action: string;
+  readonly onExitCodes?: PodFailurePolicyOnExitCodesRequirement;
+  readonly onPodConditions?: readonly PodFailurePolicyOnPodConditionsPattern[];
+}
+
 export interface PodIP {
   readonly ip: string;
 }
@@ -1086,6 +1157,11 @@ export interface PodStatus {
   readonly resourceClaimStatuses?: readonly PodResourceClaimStatus[];
   readonly resources?: ResourceRequirements;
   readonly startTime?: Time;
+}
+
+export interface PodTemplateSpec {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: PodSpec;
 }
 
 export interface PolicyRule {
@@ -1389,6 +1465,15 @@ export interface StorageOSVolumeSource {
   readonly volumeNamespace?: string;
 }
 
+export interface SuccessPolicy {
+  readonly rules: readonly SuccessPolicyRule[];
+}
+
+export interface SuccessPolicyRule {
+  readonly succeededCount?: number;
+  readonly succeededIndexes?: string;
+}
+
 export interface Sysctl {
   readonly name: string;
   readonly value: string;
@@ -1438,6 +1523,11 @@ export interface TypedObjectReference {
   readonly kind: string;
   readonly name: string;
   readonly namespace?: string;
+}
+
+export interface UncountedTerminatedPods {
+  readonly failed?: readonly string[];
+  readonly succeeded?: readonly string[];
 }
 
 export interface Volume {

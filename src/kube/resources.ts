@@ -1,6 +1,7 @@
 /** The built-in kinds that we use. */
 import type {
   Event,
+  Job,
   Lease,
   Node,
   PersistentVolume,
@@ -37,6 +38,7 @@ export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
   plural: 'poddisruptionbudgets',
   kind: 'PodDisruptionBudget',
 };
+export const jobs: Resource<Job> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
 export const leases: Resource<Lease> = {
   group: 'coordination.k8s.io',
   version: 'v1',

@@ -22,6 +22,7 @@ const ROOTS: readonly (readonly [document: string, kinds: readonly string[]])[] 
       'core.v1.Node',
     ],
   ],
+  ['apis__batch__v1', ['batch.v1.Job']],
   ['apis__coordination.k8s.io__v1', ['coordination.v1.Lease']],
   ['apis__events.k8s.io__v1', ['events.v1.Event']],
   ['apis__policy__v1', ['policy.v1.PodDisruptionBudget']],
