@@ -1,0 +1,165 @@
+/**
+ * Cron with five fields: which minutes a schedule names, in a time zone. As Kubernetes' CronJob reads it, with two differences where
+ * clocks are put forward or back, because a backup that is left out or taken twice is a surprise:
+ *
+ * - a time that the day does not have is due at the moment of the change, once;
+ * - a time that the day has twice is due at the first of the two.
+ *
+ * A schedule of every hour goes by real time instead: it is due in both of two equal hours, and has nothing to make up for.
+ */
+import { daysFrom, instantsOf, isZone, type Zone, zoneOf } from './zone.ts';
+
+export interface Cron {
+  readonly minutes: readonly number[];
+  readonly hours: readonly number[];
+  readonly days: ReadonlySet<number>;
+  readonly months: ReadonlySet<number>;
+  readonly weekdays: ReadonlySet<number>;
+  /** With a star in either, both must match; without one, either is enough. */
+  readonly anyDay: boolean;
+  readonly zone: Zone;
+}
+
+export type ParsedCron = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly why: string };
+
+const MINUTE_MS = 60_000;
+/** 29 February is rarest: from 2096 to 2104. */
+const LOOK_DAYS = 366 * 8 + 2;
+
+const SHORTHANDS: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+};
+
+interface Field {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  /** Accepted beside the numbers; the first means `min`. */
+  readonly names?: readonly string[];
+  /** Means `min` too. */
+  readonly alias?: number;
+}
+
+const FIELDS: readonly Field[] = [
+  { name: 'minute', min: 0, max: 59 },
+  { name: 'hour', min: 0, max: 23 },
+  { name: 'day of the month', min: 1, max: 31 },
+  { name: 'month', min: 1, max: 12, names: 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ') },
+  { name: 'day of the week', min: 0, max: 6, alias: 7, names: 'sun mon tue wed thu fri sat'.split(' ') },
+];
+
+/** The zone is UTC unless the text begins with `CRON_TZ=` or `TZ=`, or one is given beside it. */
+export function parseCron(text: string, timeZone?: string): ParsedCron {
+  const no = (why: string): ParsedCron => ({ ok: false, why });
+  const [, named, rest = ''] = /^\s*(?:(?:CRON_)?TZ=(\S*)\s+)?(.*)$/s.exec(text) ?? [];
+  if (named !== undefined && timeZone !== undefined)
+    return no(`the time zone is given twice, as ${named} in the schedule and as ${timeZone} beside it: remove one`);
+  const zone = named ?? timeZone ?? 'UTC';
+  if (!isZone(zone)) return no(`"${zone}" is no time zone: write a name such as Europe/Berlin`);
+  const words = rest.trim().split(/\s+/);
+  const [first = ''] = words;
+  const fields = words.length === 1 && first.startsWith('@') ? SHORTHANDS[first.toLowerCase()]?.split(' ') : words;
+  if (!fields) return no(`"${first}" is not known: write five fields, or one of ${Object.keys(SHORTHANDS).join(', ')}`);
+  if (fields.length !== FIELDS.length)
+    return no('five fields are needed: minute, hour, day of the month, month, day of the week');
+  const sets: ReadonlySet<number>[] = [];
+  for (const [i, field] of FIELDS.entries()) {
+    const parsed = parseField(field, fields[i] ?? '');
+    if (typeof parsed === 'string') return no(parsed);
+    sets.push(parsed);
+  }
+  const [minutes, hours, days, months, weekdays] = sets as [Values, Values, Values, Values, Values];
+  const isStar = (field: string | undefined): boolean => /(^|,)[*?](\/1)?(,|$)/.test(field ?? '');
+  const anyDay = isStar(fields[2]) || isStar(fields[4]);
+  const cron = { minutes: sorted(minutes), hours: sorted(hours), days, months, weekdays, anyDay, zone: zoneOf(zone) };
+  return isNever(cron, isStar(fields[4]))
+    ? no('it never comes: none of the months that it names has that day')
+    : { ok: true, cron };
+}
+
+type Values = ReadonlySet<number>;
+const sorted = (values: Values): readonly number[] => [...values].sort((a, b) => a - b);
+
+const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+
+const isNever = ({ months, days }: Pick<Cron, 'months' | 'days'>, anyWeekday: boolean): boolean =>
+  anyWeekday && ![...months].some((month) => [...days].some((day) => day <= (LONGEST[month - 1] ?? 0)));
+
+/** The values of a field; a sentence when it is wrong. */
+function parseField(field: Field, text: string): Values | string {
+  const values = new Set<number>();
+  for (const part of text.split(',')) {
+    const range = parseRange(field, part);
+    if (typeof range === 'string') return `${field.name} "${part}" ${range}`;
+    for (let value = range.from; value <= range.to; value += range.step)
+      values.add(value === field.alias ? field.min : value);
+  }
+  return values;
+}
+
+/** `*`, `5`, `1-5`, `mon-fri`, each perhaps with `/2`; `5/2` goes on to the end. */
+function parseRange(
+  field: Field,
+  text: string,
+): { readonly from: number; readonly to: number; readonly step: number } | string {
+  const [, low = '', high, every] = /^([^-/]+)(?:-([^-/]+))?(?:\/(\d{1,4}))?$/.exec(text) ?? [];
+  if (low === '') return 'cannot be read: write *, 5, 1-5, */10 or a list of these with commas';
+  const step = every === undefined ? 1 : Number(every);
+  if (step === 0) return 'has a step of 0';
+  if (low === '*' || low === '?') {
+    if (high !== undefined) return 'cannot be read: a range has a number at both ends';
+    return { from: field.min, to: field.max, step };
+  }
+  const from = parseValue(field, low);
+  const to = high === undefined ? (every === undefined ? from : field.max) : parseValue(field, high);
+  if (from === undefined || to === undefined) return `is not between ${field.min} and ${field.max}`;
+  return from > to ? 'ends before it begins' : { from, to, step };
+}
+
+function parseValue(field: Field, text: string): number | undefined {
+  const named = field.names?.indexOf(text.toLowerCase()) ?? -1;
+  if (named >= 0) return named + field.min;
+  if (!/^\d{1,2}$/.test(text)) return undefined;
+  const value = Number(text);
+  return value >= field.min && value <= (field.alias ?? field.max) ? value : undefined;
+}
+
+/** The first moment after `time` at which it is due; `undefined` beyond the end of time. */
+export const nextAfter = (cron: Cron, time: number): number | undefined => search(cron, time, 1);
+
+/** The last moment up to and including `time` at which it was due. */
+export const lastUntil = (cron: Cron, time: number): number | undefined => search(cron, time, -1);
+
+/** Days do not follow each other strictly where clocks are put back across midnight: one more is looked at on both sides. */
+function search(cron: Cron, time: number, direction: 1 | -1): number | undefined {
+  const isBeyond = (at: number): boolean => (direction > 0 ? at > time : at <= time);
+  const nearest = (a: number | undefined, b: number | undefined): number | undefined =>
+    a === undefined || b === undefined ? (a ?? b) : direction > 0 ? Math.min(a, b) : Math.max(a, b);
+  let found: number | undefined;
+  for (const [i, day] of daysFrom(cron.zone, time, direction, LOOK_DAYS)) {
+    const due = isDay(cron, day) ? dueOn(cron, day).filter(isBeyond) : [];
+    const best = nearest(found, direction > 0 ? due.at(0) : due.at(-1));
+    if (found !== undefined && i > 1) return best;
+    found = best;
+  }
+  return found;
+}
+
+function isDay(cron: Cron, day: number): boolean {
+  const date = new Date(day);
+  if (!cron.months.has(date.getUTCMonth() + 1)) return false;
+  const [byDay, byWeekday] = [cron.days.has(date.getUTCDate()), cron.weekdays.has(date.getUTCDay())];
+  return cron.anyDay ? byDay && byWeekday : byDay || byWeekday;
+}
+
+/** All moments of a day of the calendar, in order. */
+function dueOn({ zone, hours, minutes }: Cron, day: number): readonly number[] {
+  const walls = hours.flatMap((hour) => minutes.map((minute) => day + (hour * 60 + minute) * MINUTE_MS));
+  return instantsOf(zone, day, walls, hours.length === 24 ? 'both' : 'once');
+}

@@ -1,0 +1,110 @@
+/**
+ * Which of many stored things are kept. Each rule of a policy keeps something, and what no rule keeps may go:
+ *
+ * - `keepLast` keeps so many of the newest, `maxAge` all that are not older;
+ * - `hourly`, `daily`, `weekly`, `monthly` and `yearly` keep the newest of each of the last so many periods that have one.
+ *   Periods are those of the calendar in UTC; a week begins on Monday. Periods without anything do not count: a month of silence
+ *   does not eat up what was kept before it.
+ *
+ * A policy without a rule keeps everything. Whatever the rules say, these are kept too: the newest good one; what is from the
+ * future, because some clock is wrong, and it takes no place of others; and what is not known to be good, as long as nothing newer
+ * (and not from the future) is. That never takes the place of a good one either, and is otherwise kept as long as if it were good.
+ */
+export interface Stored {
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly takenAt: number;
+  /** Known to be whole. */
+  readonly good: boolean;
+}
+
+export interface RetentionPolicy {
+  readonly keepLast?: number | undefined;
+  /** Milliseconds. */
+  readonly maxAge?: number | undefined;
+  readonly hourly?: number | undefined;
+  readonly daily?: number | undefined;
+  readonly weekly?: number | undefined;
+  readonly monthly?: number | undefined;
+  readonly yearly?: number | undefined;
+}
+
+export interface Verdicts<T> {
+  /** Newest first, each with all that keeps it. */
+  readonly keep: readonly { readonly entry: T; readonly because: readonly string[] }[];
+  /** Oldest first: when it is interrupted, the newer ones are still there. */
+  readonly remove: readonly T[];
+}
+
+const DAY_MS = 86_400_000;
+/** 1 January 1970 was a Thursday. */
+const MONDAY_OFFSET_DAYS = 3;
+
+const PERIODS: readonly (readonly [keyof RetentionPolicy, (time: number) => number])[] = [
+  ['hourly', (time) => Math.floor(time / 3_600_000)],
+  ['daily', (time) => Math.floor(time / DAY_MS)],
+  ['weekly', (time) => Math.floor((time / DAY_MS + MONDAY_OFFSET_DAYS) / 7)],
+  ['monthly', (time) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth()],
+  ['yearly', (time) => new Date(time).getUTCFullYear()],
+];
+
+export function retain<T extends Stored>(history: readonly T[], policy: RetentionPolicy, now: number): Verdicts<T> {
+  const newestFirst = [...history].sort((a, b) => b.takenAt - a.takenAt || (a.key < b.key ? 1 : -1));
+  const reasonsOf = judged(newestFirst, policy, now);
+  const verdicts = newestFirst.map((entry, place) => ({ entry, because: reasonsOf(entry, place) }));
+  return {
+    keep: verdicts.filter(({ because }) => because.length > 0),
+    remove: verdicts.flatMap(({ entry, because }) => (because.length > 0 ? [] : [entry])).reverse(),
+  };
+}
+
+/** What keeps an entry, which is the so-manieth from the newest. */
+function judged<T extends Stored>(
+  newestFirst: readonly T[],
+  policy: RetentionPolicy,
+  now: number,
+): (entry: T, place: number) => readonly string[] {
+  if (!Object.values(policy).some((rule: number | undefined) => (rule ?? 0) > 0)) return () => ['no policy'];
+  const isGood = ({ good }: Stored): boolean => good;
+  const isPast = ({ takenAt }: Stored): boolean => takenAt <= now;
+  const past = newestFirst.filter(isPast);
+  const [forGood, forAny] = [kept(past.filter(isGood), policy, now), kept(past, policy, now)];
+  const latest = past.find(isGood);
+  const newestGood = [newestFirst.find(isGood), latest];
+  const latestPlace = latest ? newestFirst.indexOf(latest) : newestFirst.length;
+  return (entry, place) => [
+    ...((entry.good ? forGood : forAny).get(entry) ?? []),
+    ...(newestGood.includes(entry) ? ['newest good'] : []),
+    ...(isPast(entry) ? [] : ['from the future']),
+    ...(!entry.good && place < latestPlace ? ['nothing newer is good'] : []),
+  ];
+}
+
+/** What the rules alone keep. */
+function kept<T extends Stored>(
+  newestFirst: readonly T[],
+  policy: RetentionPolicy,
+  now: number,
+): ReadonlyMap<T, readonly string[]> {
+  const reasons = new Map<T, string[]>();
+  const keep = (rule: string, entries: readonly T[]): void => {
+    for (const entry of entries) reasons.set(entry, [...(reasons.get(entry) ?? []), rule]);
+  };
+  keep('keepLast', newestFirst.slice(0, policy.keepLast ?? 0));
+  keep(
+    'maxAge',
+    newestFirst.filter(({ takenAt }) => now - takenAt <= (policy.maxAge || -1)),
+  );
+  for (const [rule, periodOf] of PERIODS) keep(rule, newestOfEach(newestFirst, periodOf).slice(0, policy[rule] ?? 0));
+  return reasons;
+}
+
+/** The newest of each period that has one, newest first. */
+function newestOfEach<T extends Stored>(newestFirst: readonly T[], periodOf: (time: number) => number): readonly T[] {
+  const newest = new Map<number, T>();
+  for (const entry of newestFirst) {
+    const period = periodOf(entry.takenAt);
+    if (!newest.has(period)) newest.set(period, entry);
+  }
+  return [...newest.values()];
+}
