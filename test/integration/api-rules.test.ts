@@ -11,11 +11,13 @@ import {
   etcdDefragPolicies,
   etcdDefrags,
   etcdMembers,
+  etcdSnapshotSchedules,
   etcdSnapshots,
 } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
 import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
+import * as backup from './api/backup-rows.ts';
 import { type Bound, boundsAt, brokenAt } from './api/bounds.ts';
 import * as cluster from './api/cluster-rows.ts';
 import { largest } from './api/largest.ts';
@@ -43,6 +45,7 @@ const kinds = {
   clusters: etcdClusters as Resource<Written>,
   members: etcdMembers as Resource<Written>,
   snapshots: etcdSnapshots as Resource<Written>,
+  schedules: etcdSnapshotSchedules as Resource<Written>,
   defrags: etcdDefrags as Resource<Written>,
   policies: etcdDefragPolicies as Resource<Written>,
 };
@@ -146,6 +149,14 @@ describe('the name of other kinds', () => {
     ['a snapshot', 'snapshots', 'a'.repeat(54), { destination }],
     ['a snapshot whose Job would have no name', 'snapshots', 'a'.repeat(55), { destination }, 'at most 54 characters'],
     ['a snapshot with a dot', 'snapshots', 'a.b', { destination }],
+    ['a schedule', 'schedules', 'a'.repeat(41), { destination, schedule: '@daily' }],
+    [
+      'a schedule whose snapshots would have no name',
+      'schedules',
+      'a'.repeat(42),
+      { destination, schedule: '@daily' },
+      'at most 41',
+    ],
     ['a policy', 'policies', 'a'.repeat(63), { schedule: '0 3 * * *' }],
     ['a policy with a dot', 'policies', 'a.b', { schedule: '0 3 * * *' }],
     ['a policy that could not be a label', 'policies', 'a'.repeat(64), { schedule: '0 3 * * *' }, 'at most 63'],
@@ -159,13 +170,16 @@ describe('an EtcdCluster', () => creates('clusters', cluster.specs, version));
 describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', pod.specs, version));
 describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));
 describe('an EtcdCluster, as far as it selects Pods and nodes', () => creates('clusters', selector.specs, version));
-describe('where an EtcdCluster is restored from', () => creates('clusters', other.sources, version));
+describe('where an EtcdCluster is restored from', () =>
+  creates('clusters', [...other.sources, ...backup.sources], version));
 describe('the options of etcd', () => creates('clusters', option.specs, version));
 describe('an edit of an EtcdCluster', () => edits('clusters', cluster.edits, version));
 describe('an edit of the version', () => edits('clusters', versions.edits, version));
 describe('an edit of what becomes Pods', () => edits('clusters', [...pod.edits, ...placement.edits], version));
 describe('an EtcdMember', () => creates('members', other.members));
-describe('an EtcdSnapshot', () => creates('snapshots', other.snapshots));
+describe('an EtcdSnapshot', () => creates('snapshots', [...other.snapshots, ...backup.snapshots]));
+describe('an EtcdSnapshotSchedule', () => creates('schedules', backup.schedules));
+describe('an edit of an EtcdSnapshotSchedule', () => edits('schedules', backup.scheduleEdits));
 describe('an edit of an EtcdSnapshot', () => edits('snapshots', other.snapshotEdits));
 describe('an EtcdDefrag', () => creates('defrags', other.defrags));
 describe('an edit of an EtcdDefrag', () => edits('defrags', other.defragEdits));

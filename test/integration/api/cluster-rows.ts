@@ -77,7 +77,7 @@ export const specs: readonly Row[] = [
   ['a snapshot from S3', restore({ s3 })],
   ['a snapshot from a volume', restore({ pvc: { claimName: 'c', subPath: 'a/b.db' } })],
   ['nothing to begin with', { bootstrap: {} }],
-  ['a snapshot from nowhere', restore({}), 'name exactly one place for the snapshot: either s3 or pvc'],
+  ['a snapshot from nowhere', restore({}), 'name exactly one place for the snapshot: s3, gcs, azure or pvc'],
   ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'name exactly one place'],
   ['an object without a key', restore({ s3: { ...s3, key: '' } }), 'bootstrap.restore.source.s3.key is empty'],
   ['a volume without a file', restore({ pvc: { claimName: 'c' } }), 'bootstrap.restore.source.pvc.subPath is empty'],

@@ -1,4 +1,5 @@
 /** The other kinds. */
+import { restored } from './backup-rows.ts';
 import { template } from './baseline-clusters.ts';
 import { type EditRow, type Row, ref } from './row.ts';
 
@@ -198,7 +199,7 @@ export const members: readonly Row[] = [
       restore: { source: s3() },
     }),
   ],
-  ['that begins with a file', member({ restore: { source: pvc() } })],
+  ...restored.map(([what, restore]): Row => [what, member({ restore })]),
   [
     'with what an older rule let pass',
     member({ additionalMetadata: { labels: { 'a b': 'c' } }, storage: { size: '0', medium: '' } }),

@@ -1,0 +1,129 @@
+/** Further places for snapshots, how they are stored, and schedules. */
+import { type EditRow, type Row, ref } from './row.ts';
+
+const clusterRef = ref('db');
+const s3 = (fields: object = {}) => ({ s3: { endpoint: 'https://s3', bucket: 'b', key: 'k', ...fields } });
+const gcs = (fields: object = {}) => ({ gcs: { bucket: 'b', key: 'k', ...fields } });
+const azure = (fields: object = {}) => ({ azure: { container: 'c', key: 'k', ...fields } });
+const pvc = (fields: object = {}) => ({ pvc: { claimName: 'c', subPath: 'k', ...fields } });
+const url = 'must be a URL such as https://storage.example.com';
+const kms = { serverSideEncryption: { algorithm: 'aws:kms', kmsKeyId: 'alias/etcd' } };
+
+const confined = (name: string, field: string, store: (fields: object) => object): readonly Row[] => [
+  [`${name}: a path that escapes`, store({ [field]: 'a/../b' }), `${name}.${field} a/../b must stay inside`],
+  [`${name}: a backslash`, store({ [field]: 'a\\b' }), `${name}.${field} has a control character or a backslash`],
+];
+const known = (name: string, store: (fields: object) => object): readonly Row[] => [
+  [`${name}: with credentials`, store({ credentialsSecretRef: ref('c') })],
+  [
+    `${name}: with credentials of nobody`,
+    store({ credentialsSecretRef: {} }),
+    `${name}.credentialsSecretRef names nothing`,
+  ],
+  [`${name}: as a ServiceAccount`, store({ serviceAccountName: 'backup' })],
+];
+
+/** Wherever a location stands. */
+const locations: readonly Row[] = [
+  ['a bucket, as whom the cloud says', s3()],
+  ['a bucket with an authority of its own', s3({ caSecretRef: ref('ca') })],
+  ['a bucket with an authority of nobody', s3({ caSecretRef: {} }), 's3.caSecretRef names nothing'],
+  ['encrypted by the service', s3({ serverSideEncryption: { algorithm: 'AES256' } })],
+  ['encrypted with a key of the service', s3(kms)],
+  [
+    'encrypted with a key that does not fit',
+    s3({ serverSideEncryption: { algorithm: 'AES256', kmsKeyId: 'k' } }),
+    's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
+  ],
+  ['with checksums', s3({ checksums: 'WhenSupported' })],
+  ...['s3.example.com', 'ftp://s3', 'https://user@s3', 'https://s3?x', 'https://s3#x'].map(
+    (endpoint): Row => [`the endpoint ${endpoint}`, s3({ endpoint }), `s3.endpoint ${url}`],
+  ),
+  ['an endpoint with a port', s3({ endpoint: 'http://minio.minio.svc:9000' })],
+  ['a bucket of Google', gcs()],
+  ['an emulator of it', gcs({ endpoint: 'http://gcs:4443' })],
+  ['nothing of Google', gcs({ endpoint: 'gcs' }), `gcs.endpoint ${url}`],
+  ['a container of Azure', azure({ account: 'acc' })],
+  ['an emulator of it', azure({ endpoint: 'http://azurite:10000/acc' })],
+  ['nothing of Azure', azure({ endpoint: 'azure' }), `azure.endpoint ${url}`],
+  ['a volume', pvc()],
+  ['two clouds', { ...gcs(), ...azure() }, 'name exactly one place for the snapshot'],
+  ...known('s3', s3),
+  ...known('gcs', gcs),
+  ...known('azure', azure),
+  ...confined('s3', 'key', s3),
+  ...confined('gcs', 'key', gcs),
+  ...confined('azure', 'key', azure),
+  ...confined('pvc', 'subPath', pvc),
+];
+const located = (spec: (location: object) => object): readonly Row[] =>
+  locations.map(([what, location, ...refused]) => [what, spec(location), ...refused]);
+
+const sealed = { compression: 'Zstd', encryption: { keySecretRef: ref('key') } };
+const unsealed = { encryption: { keySecretRef: {} } };
+
+export const snapshots: readonly Row[] = [
+  ...located((destination) => ({ clusterRef, destination })),
+  ['compressed and encrypted', { clusterRef, destination: s3(), ...sealed }],
+  ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef names nothing'],
+];
+
+const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
+export const sources: readonly Row[] = [
+  ...located((source) => restore({ source })),
+  ['no object of Google', restore({ source: gcs({ key: '' }) }), 'bootstrap.restore.source.gcs.key is empty'],
+  ['no object of Azure', restore({ source: azure({ key: '' }) }), 'bootstrap.restore.source.azure.key is empty'],
+  ['without raising revisions', restore({ bumpRevision: 0 })],
+  ['an encrypted one', restore({ encryption: { keySecretRef: ref('key') } })],
+  ['one with no key', restore(unsealed), 'encryption.keySecretRef names nothing'],
+];
+
+/** Members carry copies: everything passes. */
+export const restored: readonly (readonly [what: string, restore: object])[] = locations
+  .filter(([, , refused]) => refused === undefined)
+  .map(([what, source]) => [
+    `that begins with ${what}`,
+    { source, bumpRevision: 0, encryption: { keySecretRef: ref('key') } },
+  ]);
+
+const schedule = (fields: object = {}) => ({ clusterRef, schedule: '30 3 * * *', destination: s3(), ...fields });
+const retention = (fields: object) => schedule({ retention: fields });
+
+export const schedules: readonly Row[] = [
+  ['every night', schedule()],
+  [
+    'with everything',
+    schedule({
+      timeZone: 'Europe/Berlin',
+      suspend: true,
+      startingDeadlineSeconds: 600,
+      concurrencyPolicy: 'Replace',
+      jitterSeconds: 300,
+      successfulSnapshotsHistoryLimit: 0,
+      failedSnapshotsHistoryLimit: 1,
+      compression: 'Zstd',
+      encryption: { keySecretRef: ref('key') },
+      retention: { keepLast: 3, maxAge: '720h', hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 2 },
+      recoveryPoint: '25h',
+      drill: { every: 7, storageSize: '2Gi' },
+    }),
+  ],
+  ...located((destination) => schedule({ destination })),
+  ['of no cluster', schedule({ clusterRef: {} }), 'clusterRef names nothing'],
+  ['to nowhere', schedule({ destination: {} }), 'name exactly one place for the snapshot'],
+  ['tried out each time', schedule({ drill: {} })],
+  ['kept by number', retention({ keepLast: 1 })],
+  ['kept by age', retention({ maxAge: '36h' })],
+  ['kept by tiers', retention({ daily: 7 })],
+  ['keeping nothing', retention({}), 'retention keeps nothing'],
+  ['keeping none of anything', retention({ daily: 0, weekly: 0 }), 'retention keeps nothing'],
+  ['kept for no time', retention({ maxAge: '0h' }), 'retention.maxAge must be a duration above zero'],
+  ['kept for days', retention({ maxAge: '7d' }), 'retention.maxAge must be a duration above zero'],
+  ['with nothing to lose', schedule({ recoveryPoint: '0s' }), 'recoveryPoint must be a duration above zero'],
+  ['encrypted with no key', schedule({ encryption: { keySecretRef: {} } }), 'encryption.keySecretRef names nothing'],
+];
+
+export const scheduleEdits: readonly EditRow[] = [
+  ['another time', schedule(), schedule({ schedule: '@hourly' })],
+  ['another place', schedule(), schedule({ destination: gcs() })],
+];
