@@ -13,7 +13,7 @@ const MANIFEST: Manifest = {
   schedule: { name: 'every-night', uid: 'u3' },
   revision: 42,
   totalKeys: 7,
-  hash: { revision: 42, hash: 4_294_967_295, compactRevision: 0 },
+  hash: { revision: 42, hash: 4_294_967_295, compactRevision: -1 },
   etcdVersion: '3.6.16',
   storageVersion: '3.6.0',
   authEnabled: false,

@@ -4,7 +4,7 @@
  * it is read as untrusted text.
  */
 import Type, { type Static } from 'typebox';
-import { Check, Clean } from 'typebox/value';
+import { Check, Clean, Errors } from 'typebox/value';
 import type { DeepReadonly } from '../api/meta.ts';
 import { AgentFailure } from './failure.ts';
 
@@ -30,12 +30,12 @@ const ManifestSchema = Type.Object({
   revision: whole(),
   /** Keys that exist at that revision. */
   totalKeys: whole(),
-  /** Of the keys up to that revision, as the member computed it; comparable where the compact revision is the same. */
+  /** Of the keys up to that revision, as the member computed it; comparable where the compact revision, -1 when there is none, is the same. */
   hash: Type.Optional(
     Type.Object({
       revision: whole(),
       hash: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }),
-      compactRevision: whole(),
+      compactRevision: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
     }),
   ),
   etcdVersion: version(),
@@ -64,7 +64,10 @@ export function parseManifest(content: Uint8Array, objectKey: string): Manifest 
   } catch {
     throw wrong('is not JSON');
   }
-  if (!Check(ManifestSchema, json)) throw wrong('is not one that this version writes');
+  if (!Check(ManifestSchema, json)) {
+    const [first] = Errors(ManifestSchema, json);
+    throw wrong(`is not one that this version writes: ${first?.instancePath.slice(0, 100) || '/'} is wrong`);
+  }
   const manifest = Clean(ManifestSchema, json) as Manifest;
   const { object, database, compression, encryption } = manifest;
   if (object.key !== baseName(objectKey)) throw wrong('is that of another object');

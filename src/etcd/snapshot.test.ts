@@ -38,6 +38,8 @@ test('the bytes are those of a snapshot file: the database and its digest', asyn
   const stream = snapshotOf(honest());
   expect(await read(stream)).toEqual(Buffer.concat([...DATA, DIGEST]));
   expect(stream).toMatchObject({ totalBytes: TOTAL, receivedBytes: TOTAL, digest: DIGEST.toString('hex') });
+  const all = createHash('sha256').update(Buffer.concat([...DATA, DIGEST]));
+  expect(stream.fileDigest).toBe(all.digest('hex'));
 });
 
 test.each([

@@ -16,6 +16,8 @@ export interface SnapshotStream extends AsyncIterable<Uint8Array> {
   readonly storageVersion: string | undefined;
   /** In hexadecimal; known only after the stream was read to its end and the digest was right. */
   readonly digest: string | undefined;
+  /** Of all bytes of the stream, etcd's digest included; known when that is. */
+  readonly fileDigest: string | undefined;
 }
 
 const DIGEST_BYTES = 32;
@@ -30,6 +32,7 @@ export function snapshotStream(
     receivedBytes: 0,
     storageVersion: undefined as string | undefined,
     digest: undefined as string | undefined,
+    fileDigest: undefined as string | undefined,
   };
   return Object.assign(state, { [Symbol.asyncIterator]: () => pieces(caller, ask, state, maxBytes) });
 }
@@ -39,6 +42,7 @@ interface State {
   receivedBytes: number;
   storageVersion: string | undefined;
   digest: string | undefined;
+  fileDigest: string | undefined;
 }
 
 async function* pieces(
@@ -69,10 +73,12 @@ async function* pieces(
   if (state.receivedBytes !== state.totalBytes)
     throw failure('badDigest', `the snapshot ended after ${state.receivedBytes} of ${state.totalBytes ?? 0} bytes`);
   if (sent?.length !== DIGEST_BYTES) throw failure('badDigest', 'the snapshot ended without its digest');
+  const whole = hash.copy();
   const computed = hash.digest();
   if (!computed.equals(sent))
     throw failure('badDigest', 'the bytes of the snapshot do not have the digest that etcd sent');
   state.digest = computed.toString('hex');
+  state.fileDigest = whole.update(sent).digest('hex');
   yield sent;
 }
 

@@ -89,6 +89,7 @@ function snapshot(gate: Gate, ask: Ask, maxBytes: number): SnapshotStream {
     receivedBytes: 0,
     storageVersion: undefined as string | undefined,
     digest: undefined as string | undefined,
+    fileDigest: undefined as string | undefined,
     async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
       const answer = await gate.ask(ask, { who: 'root', learner: true }, ({ node, disk, state }) => ({
         size: sizeOf(disk),
@@ -105,6 +106,7 @@ function snapshot(gate: Gate, ask: Ask, maxBytes: number): SnapshotStream {
       yield pages;
       stream.receivedBytes = size;
       stream.digest = digest.toString('hex');
+      stream.fileDigest = createHash('sha256').update(pages).update(digest).digest('hex');
       yield digest;
     },
   };
