@@ -3,6 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseResult } from '../../src/api/agent-result.ts';
 import { TRIPLET } from '../../tools/image/debian.ts';
 import { type Architecture, readElf } from '../../tools/image/elf.ts';
 import { buildOperatorImage, type OperatorImage } from '../../tools/image/operator.ts';
@@ -25,7 +26,7 @@ const buildFromNothing = async (architecture: Architecture): Promise<OperatorIma
   buildOperatorImage({
     architecture,
     cache: await mkdtemp(join(dir, 'cache-')),
-    entry: join(dir, 'src/bin/operator.ts'),
+    programs: join(dir, 'src/bin'),
     revision: 'test',
   });
 
@@ -94,6 +95,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
       expect(mode & 0o7022, path).toBe(0);
     }
     expect(runnable.filter((path) => !path.includes('/ld-linux-')).toSorted()).toEqual([
+      '/agent.mjs',
       '/manager.mjs',
       '/usr/local/bin/node',
     ]);
@@ -110,7 +112,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
   });
 
   test.runIf(architecture === own && process.platform === 'linux')(
-    'the operator starts in it with no library of this machine',
+    'the operator and the agent start in it with no library of this machine',
     async () => {
       const node = join(rootfs, 'usr/local/bin/node');
       const loader = join(rootfs, readElf(await readFile(node))?.interpreter ?? '');
@@ -121,6 +123,16 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
       expect(resolved.filter((path) => !path.startsWith(rootfs))).toEqual([]);
       const help = await run(loader, [...inside, node, join(rootfs, 'manager.mjs'), '--help']);
       expect(help.stdout).toContain('--leader-elect');
+      const result = join(dir, `result-${architecture}`);
+      const env = { AGENT_RESULT: result, AGENT_TASK: '{"task":"restore"}' };
+      const agent = [...inside, node, join(rootfs, 'agent.mjs'), 'snapshot'];
+      expect((await run(loader, agent, { env, allowFailure: true })).code).toBe(1);
+      expect(parseResult(await readFile(result, 'utf8'))).toMatchObject({ ok: false, reason: 'Misconfigured' });
     },
   );
+
+  test('the licence of everything that was bundled is there', async () => {
+    const licenses = await readFile(join(rootfs, 'usr/share/doc/etcd-operator/LICENSES'), 'utf8');
+    for (const name of ['undici', 'typebox']) expect(licenses).toContain(`==== ${name} `);
+  });
 });

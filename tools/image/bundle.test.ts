@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../paths.ts';
 import { run } from '../process.ts';
-import { bundle } from './bundle.ts';
+import { bundle, licensesOf } from './bundle.ts';
 
 let dir: string;
 beforeAll(async () => {
@@ -26,12 +26,13 @@ fail();
 test('a bundle with CommonJS dependencies runs alone, and its stack traces name lines of the source', async () => {
   const entry = join(dir, 'program.ts');
   await writeFile(entry, PROGRAM);
-  const { code, map, licenses } = await bundle(entry);
+  const made = await bundle(entry, 'manager.mjs');
+  const { code, map } = made;
   const alone = await mkdtemp(join(dir, 'alone-'));
   await writeFile(join(alone, 'manager.mjs'), code);
   await writeFile(join(alone, 'manager.mjs.map'), map);
   const ran = await run(process.execPath, ['--enable-source-maps', join(alone, 'manager.mjs')], { allowFailure: true });
   expect(ran.stdout).toContain('"main":true,"metrics":true,"msg":"up"');
   expect(ran.stderr).toMatch(/at fail \(.*program\.ts:7:\d+\)/);
-  expect(licenses.toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
+  expect((await licensesOf([made])).toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
 });

@@ -1,4 +1,4 @@
-/** One file from the operator's sources and its dependencies, and the licences of what went into it. */
+/** One file from the sources of a program and its dependencies, and the licences of what went into it. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
@@ -6,9 +6,14 @@ import { root } from '../paths.ts';
 import { Failure, say } from '../terminal.ts';
 
 export interface Bundle {
+  /** Of the file, such as `manager.mjs`; its map is called so, too. */
+  readonly name: string;
   readonly code: Buffer;
   readonly map: Buffer;
-  readonly licenses: Buffer;
+  /** The packages that it has code of, such as `node_modules/@scope/name`. */
+  readonly packages: readonly string[];
+  /** What stood in comments about licences. */
+  readonly comments: string;
 }
 
 /**
@@ -31,10 +36,16 @@ const mapOwnSourcesOnly: Plugin = {
   },
 };
 
-/** The packages that the bundle has code of, such as `node_modules/@scope/name`. */
 function packagesOf(inputs: readonly string[]): string[] {
   const found = inputs.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
   return [...new Set(found.filter((path) => path !== undefined))].toSorted();
+}
+
+/** The licences of what went into the bundles, each once. */
+export async function licensesOf(bundles: readonly Bundle[]): Promise<Buffer> {
+  const packages = new Set(bundles.flatMap((each) => each.packages));
+  const comments = new Set(bundles.map((each) => each.comments));
+  return Buffer.from([...(await licenseTexts([...packages].toSorted())), ...comments].join('\n\n'));
 }
 
 async function licenseTexts(packages: readonly string[]): Promise<string[]> {
@@ -54,11 +65,11 @@ async function licenseTexts(packages: readonly string[]): Promise<string[]> {
  * Without comments: one letter beyond Latin-1 in them would double the memory of the whole text, 5 MiB in all. With all names,
  * and a map without sources: a stack trace names the line of the source, and the image stays small.
  */
-export async function bundle(entry: string): Promise<Bundle> {
+export async function bundle(entry: string, name = 'manager.mjs'): Promise<Bundle> {
   const result = await build({
     absWorkingDir: root,
     entryPoints: [entry],
-    outfile: join(root, 'manager.mjs'),
+    outfile: join(root, name),
     bundle: true,
     minifyWhitespace: true,
     write: false,
@@ -78,11 +89,11 @@ export async function bundle(entry: string): Promise<Bundle> {
   for (const { text, location } of result.warnings) say(`  ! ${location?.file ?? entry}: ${text}`);
   const output = (suffix: string): Buffer =>
     Buffer.from(result.outputFiles.find((file) => file.path.endsWith(suffix))?.contents ?? []);
-  const texts = await licenseTexts(packagesOf(Object.keys(result.metafile.inputs)));
-  const comments = output('.LEGAL.txt').toString();
   return {
-    code: output('manager.mjs'),
-    map: output('manager.mjs.map'),
-    licenses: Buffer.from([...texts, comments].join('\n\n')),
+    name,
+    code: output(name),
+    map: output(`${name}.map`),
+    packages: packagesOf(Object.keys(result.metafile.inputs)),
+    comments: output('.LEGAL.txt').toString(),
   };
 }

@@ -1,4 +1,4 @@
-/** The operator's image: Node, one bundled file, the libraries Node needs, and nothing else. No shell, nothing to write to. */
+/** The operator's image: Node, two bundled files, the libraries Node needs, and nothing else. No shell, nothing to write to. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { cacheDir, root } from '../paths.ts';
 import { run } from '../process.ts';
 import { Failure, type Progress, step } from '../terminal.ts';
 import { type ImageFile, writeImage } from './archive.ts';
-import { type Bundle, bundle } from './bundle.ts';
+import { type Bundle, bundle, licensesOf } from './bundle.ts';
 import { type FetchOptions, fetchPackages, TRIPLET, type Unpacked, withUnpacked } from './debian.ts';
 import { type Architecture, readElf } from './elf.ts';
 import { type PinnedNode, pinnedNode } from './node.ts';
@@ -17,8 +17,8 @@ export interface OperatorImageOptions {
   readonly architecture: Architecture;
   /** Fail rather than take other Debian packages than the locked ones. */
   readonly locked?: boolean;
-  /** The program, relative to the checkout. */
-  readonly entry?: string;
+  /** The folder with the programs, relative to the checkout. */
+  readonly programs?: string;
   /** Where downloads and the archive are kept. */
   readonly cache?: string;
   /** The commit that the image says it is from; the checkout's when not given. */
@@ -120,21 +120,24 @@ const settings = (): ImageFile[] => [
   file(CERTIFICATES, `${rootCertificates.toSorted().join('\n')}\n`),
 ];
 
-const program = (parts: Bundle, node: PinnedNode): ImageFile[] => [
-  file('/manager.mjs', parts.code, 0o755),
-  file('/manager.mjs.map', parts.map),
+/** The operator, and apart from it what Jobs run: the libraries for stores are large, and the operator speaks to none. */
+export const bundles = (folder: string): Promise<readonly Bundle[]> =>
+  Promise.all([bundle(join(folder, 'operator.ts'), 'manager.mjs'), bundle(join(folder, 'agent.ts'), 'agent.mjs')]);
+
+const programs = (parts: readonly Bundle[], licenses: Buffer, node: PinnedNode): ImageFile[] => [
+  ...parts.flatMap(({ name, code, map }) => [file(`/${name}`, code, 0o755), file(`/${name}.map`, map)]),
   { path: '/manager', mode: 0o777, content: { link: 'manager.mjs' } },
   { path: '/usr/local/bin/node', mode: 0o755, content: { file: join(node.folder, 'bin/node') } },
   { path: '/usr/share/doc/node/LICENSE', mode: 0o644, content: { file: join(node.folder, 'LICENSE') } },
-  file('/usr/share/doc/etcd-operator/LICENSES', parts.licenses),
+  file('/usr/share/doc/etcd-operator/LICENSES', licenses),
 ];
 
 /** A hash over everything that decides the archive's bytes, this tool included. */
-async function inputsHash(parts: Bundle, others: unknown): Promise<string> {
+async function inputsHash(parts: readonly Buffer[], others: unknown): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(others));
   const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.ts') && !name.includes('.test.'));
   for (const name of names.toSorted()) hash.update(await readFile(join(import.meta.dirname, name)));
-  for (const part of [parts.code, parts.map, parts.licenses]) hash.update(`\0${part.length}\0`).update(part);
+  for (const part of parts) hash.update(`\0${part.length}\0`).update(part);
   return hash.digest('hex');
 }
 
@@ -158,10 +161,11 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
   const path = join(cache, 'images', `etcd-operator-${architecture}.tar`);
   progress('bundling');
   const [parts, reference, description] = await Promise.all([
-    bundle(options.entry),
+    bundles(options.programs),
     operatorReference(),
     labels(options.revision ?? (await revision())),
   ]);
+  const licenses = await licensesOf(parts);
   progress('getting Node');
   const node = await pinnedNode(architecture, cache);
   // The root certificates in the image are those of the Node that runs this.
@@ -170,7 +174,8 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
   progress('getting libraries');
   const fetching: FetchOptions = { cache, architecture, locked: options.locked };
   const packages = await fetchPackages(fetching);
-  const inputs = await inputsHash(parts, [
+  const texts = [...parts.flatMap(({ code, map }) => [code, map]), licenses];
+  const inputs = await inputsHash(texts, [
     reference,
     description,
     node.version,
@@ -190,7 +195,7 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
   const spec = {
     reference,
     architecture,
-    files: [...program(parts, node), ...fromDebian, ...settings()],
+    files: [...programs(parts, licenses, node), ...fromDebian, ...settings()],
     entrypoint: ['/usr/local/bin/node', '/manager.mjs'],
     env: ENV,
     user: `${USER}:${USER}`,
@@ -207,7 +212,7 @@ export const oneAtATime = <T>(work: () => Promise<T>): Promise<T> => withLock('o
 
 /** Builds the operator's image archive, or finds that the last one was built from the same inputs. */
 export function buildOperatorImage(options: OperatorImageOptions): Promise<OperatorImage> {
-  const complete = { locked: false, entry: 'src/bin/operator.ts', cache: cacheDir, ...options };
+  const complete = { locked: false, programs: 'src/bin', cache: cacheDir, ...options };
   return oneAtATime(() =>
     step(`operator image for ${options.architecture}`, (progress) => assemble(complete, progress)),
   );

@@ -1,0 +1,38 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { neededSecretFile, secretFile, withoutSecrets } from './secrets.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'secrets-'));
+  mkdirSync(join(folder, 'agent/store/folder'), { recursive: true });
+  writeFileSync(join(folder, 'agent/store/password'), 'planted-in-a-file\n');
+  writeFileSync(join(folder, 'agent/store/short'), 'the');
+  writeFileSync(join(folder, 'agent/store/empty'), '');
+  vi.stubEnv('AGENT_ROOT', folder);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('a key that is there is read as it is, and one that is not is not there', async () => {
+  expect((await secretFile('/agent/store', 'password'))?.toString()).toBe('planted-in-a-file\n');
+  expect(await secretFile('/agent/store', 'other')).toBeUndefined();
+  expect(await secretFile('/agent/nothing', 'password')).toBeUndefined();
+});
+
+test('one that is needed and missing, empty or unreadable is said to be, with what to do', async () => {
+  const missing = { reason: 'Misconfigured', message: 'the Secret s has no "other": add it to the Secret' };
+  await expect(neededSecretFile('/agent/store', 'other', 'the Secret s')).rejects.toMatchObject(missing);
+  await expect(neededSecretFile('/agent/store', 'empty', 'the Secret s')).rejects.toThrow('has no "empty"');
+  await expect(secretFile('/agent/store', 'folder')).rejects.toThrow('cannot be read: EISDIR');
+});
+
+test('what was read never gets into a text, and ordinary words stay', async () => {
+  await secretFile('/agent/store', 'password');
+  await secretFile('/agent/store', 'short');
+  expect(withoutSecrets('the log-in with planted-in-a-file failed')).toBe('the log-in with [secret] failed');
+});
