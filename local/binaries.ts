@@ -1,9 +1,20 @@
 /**
- * The Go programs of the local cluster, built from the modules in `local/build` and kept by the hash of their sources.
+ * The programs of the local cluster and of tests, built from the modules in `local/build` and kept by the hash of their sources.
+ * They are in Go, but for those that come as npm packages with a lock file of their own.
  * A build goes to a temporary folder and is renamed at its end: a killed build leaves nothing that a later one would take for whole.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withUndo } from '../tools/interrupt.ts';
 import { cacheDir, root } from '../tools/paths.ts';
@@ -25,7 +36,11 @@ const etcd: readonly Program[] = [
   { package: 'go.etcd.io/etcd/etcdutl/v3', name: 'etcdutl' },
 ];
 
+/** Not a dependency of the project: it and what it needs are more than all the others together. */
+const NPM = 'npm';
+
 const PARTS = {
+  azurite: NPM,
   kubernetes: [
     {
       package: '.',
@@ -40,12 +55,13 @@ const PARTS = {
   'etcd-3.7': etcd,
   'cert-manager': [{ package: '.', name: 'cert-manager' }],
   coredns: [{ package: 'github.com/coredns/coredns', name: 'coredns' }],
+  'fake-gcs-server': [{ package: 'github.com/fsouza/fake-gcs-server', name: 'fake-gcs-server' }],
   helm: [{ package: 'helm.sh/helm/v4/cmd/helm', name: 'helm' }],
   'local-path-provisioner': [{ package: 'github.com/rancher/local-path-provisioner', name: 'local-path-provisioner' }],
   'long-wire': [{ package: '.', name: 'long-wire' }],
   pause: [{ package: '.', name: 'pause' }],
   versitygw: [{ package: 'github.com/versity/versitygw/cmd/versitygw', name: 'versitygw' }],
-} as const satisfies Record<string, readonly Program[]>;
+} as const satisfies Record<string, readonly Program[] | typeof NPM>;
 
 export type Part = keyof typeof PARTS;
 
@@ -56,9 +72,11 @@ const LDFLAGS = `-s -w -X k8s.io/component-base/version.gitVersion=${KUBERNETES}
 const MIN_GO = [1, 26] as const;
 /** What a first build of each part puts on the disk, Go's caches included, in MiB as measured. */
 const NEEDS_MIB: Readonly<Record<Part, number>> = {
+  azurite: 500,
   kubernetes: 4500,
   'cert-manager': 1500,
   coredns: 1200,
+  'fake-gcs-server': 1000,
   helm: 1200,
   'local-path-provisioner': 700,
   versitygw: 700,
@@ -97,21 +115,38 @@ function buildPart(part: Part, progress: Progress): Promise<void> {
   return withUndo(remove, async () => {
     const [out, goTemporary] = [join(temporary, 'out'), join(temporary, 'tmp')];
     for (const made of [out, goTemporary]) mkdirSync(made, { recursive: true });
-    let compiled = 0;
-    for (const program of PARTS[part] as readonly Program[]) {
-      const target = ['-o', join(out, program.name), program.package];
-      await run('go', ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, ...target], {
-        cwd: join(root, 'local', 'build', part),
-        env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local', GOTMPDIR: goTemporary },
-        onLine: (line) => {
-          if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
-          else progress(`${++compiled} packages compiled`);
-        },
-      });
-      for (const link of program.links ?? []) symlinkSync(program.name, join(out, link));
-    }
+    const programs: readonly Program[] | typeof NPM = PARTS[part];
+    if (programs === NPM) await installPackages(part, out);
+    else await compile(part, programs, { out, goTemporary, progress });
     publish(out, folder(part));
   });
+}
+
+async function compile(
+  part: Part,
+  programs: readonly Program[],
+  { out, goTemporary, progress }: { readonly out: string; readonly goTemporary: string; readonly progress: Progress },
+): Promise<void> {
+  let compiled = 0;
+  for (const program of programs) {
+    const target = ['-o', join(out, program.name), program.package];
+    await run('go', ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, ...target], {
+      cwd: join(root, 'local', 'build', part),
+      env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local', GOTMPDIR: goTemporary },
+      onLine: (line) => {
+        if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
+        else progress(`${++compiled} packages compiled`);
+      },
+    });
+    for (const link of program.links ?? []) symlinkSync(program.name, join(out, link));
+  }
+}
+
+/** What the lock file pins, and no script of it runs. */
+async function installPackages(part: Part, out: string): Promise<void> {
+  for (const file of ['package.json', 'package-lock.json'])
+    copyFileSync(join(root, 'local', 'build', part, file), join(out, file));
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: out });
 }
 
 /** Removes what a killed build left. */
