@@ -1,0 +1,64 @@
+/** How a container of Azure Blob Storage is reached. */
+import {
+  BlobServiceClient,
+  type ContainerClient,
+  type StoragePipelineOptions,
+  StorageSharedKeyCredential,
+} from '@azure/storage-blob';
+import { MOUNTS, type Place } from '../api/agent-task.ts';
+import { AgentFailure } from './failure.ts';
+import type { ReadSecret } from './store.ts';
+
+export type AzurePlace = Extract<Place, { readonly kind: 'azure' }>;
+
+/** See patience.ts. Redirects to other hosts are not followed by the library. */
+const OPTIONS: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
+
+const wrong = (message: string) => new AgentFailure('Misconfigured', message);
+
+export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Promise<ContainerClient> {
+  try {
+    const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
+    return service.getContainerClient(place.container);
+  } catch (error) {
+    // The library quotes what it could not parse, which is a secret.
+    throw error instanceof AgentFailure
+      ? error
+      : wrong(`the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`);
+  }
+}
+
+async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobServiceClient> {
+  const read = async (key: string): Promise<string> =>
+    (await secrets(MOUNTS.credentials, key))?.toString('utf8').trim() ?? '';
+  const whole = await read('AZURE_STORAGE_CONNECTION_STRING');
+  if (whole !== '') return BlobServiceClient.fromConnectionString(whole, OPTIONS);
+  const account = place.account ?? (await read('AZURE_STORAGE_ACCOUNT'));
+  const [key, token] = [await read('AZURE_STORAGE_KEY'), await read('AZURE_STORAGE_SAS_TOKEN')];
+  if (token !== '')
+    return new BlobServiceClient(`${endpoint(place, account)}?${token.replace(/^\?/, '')}`, undefined, OPTIONS);
+  if (key === '' || account === '')
+    throw wrong(
+      'the Secret with the credentials of the container needs AZURE_STORAGE_ACCOUNT and one of AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
+    );
+  return new BlobServiceClient(endpoint(place, account), new StorageSharedKeyCredential(account, key), OPTIONS);
+}
+
+async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
+  const { ManagedIdentityCredential, WorkloadIdentityCredential } = await import('@azure/identity');
+  // Put into the Pod for a service account with an identity; without it, the node's identity is asked.
+  const federated = process.env['AZURE_FEDERATED_TOKEN_FILE'] !== undefined;
+  const credential = federated ? new WorkloadIdentityCredential() : new ManagedIdentityCredential();
+  return new BlobServiceClient(endpoint(place, place.account ?? ''), credential, OPTIONS);
+}
+
+function endpoint(place: AzurePlace, account: string): string {
+  if (place.endpoint === undefined && account === '')
+    throw wrong(
+      `which account the container "${place.container}" is in, is not said: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
+    );
+  const url = URL.parse(place.endpoint ?? `https://${account}.blob.core.windows.net`);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '')
+    throw wrong('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');
+  return url.href.replace(/\/$/, '');
+}
