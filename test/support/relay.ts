@@ -1,0 +1,54 @@
+/** Passes bytes on to a port of this machine, until it is cut: then nobody listens, and connections are gone. */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+export interface Relay {
+  readonly port: number;
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+  /** Bytes that clients have sent so far. */
+  sent(): number;
+}
+
+export async function relayTo(target: number): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  let sent = 0;
+  let port = 0;
+  let server: Server | undefined;
+  const pass = (client: Socket): void => {
+    const upstream = connect(target, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on('data', (bytes) => {
+      sent += bytes.length;
+    });
+    client.pipe(upstream);
+    upstream.pipe(client);
+  };
+  const mend = async (): Promise<void> => {
+    const listening = createServer(pass);
+    await new Promise<void>((resolve, reject) => {
+      listening.once('error', reject);
+      listening.listen(port, '127.0.0.1', resolve);
+    });
+    server = listening;
+    port = (listening.address() as { port: number }).port;
+  };
+  await mend();
+  return {
+    port,
+    mend,
+    sent: () => sent,
+    cut: async () => {
+      const closed = new Promise((resolve) => server?.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
