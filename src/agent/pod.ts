@@ -1,10 +1,12 @@
 /** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
 import { MOUNTS, TASK_VARIABLE, type Task } from '../api/agent-task.ts';
+import { TOOLS_ENVIRONMENT, toolsCommand } from '../api/agent-tools.ts';
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import type {
   Container,
+  EnvVar,
   PodSecurityContext,
   PodSpec,
   ResourceRequirements,
@@ -98,6 +100,9 @@ export const AGENT_RESOURCES: ResourceRequirements = {
   limits: { memory: '256Mi' },
 };
 
+/** Node is most of it. */
+const TOOLS_ROOM = '512Mi';
+
 /** In the operator's image. */
 export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.mjs'];
 
@@ -107,19 +112,54 @@ export function agentContainer(container: {
   readonly task: Task;
   readonly mounts: readonly VolumeMount[];
   readonly command?: readonly string[];
+  readonly env?: readonly EnvVar[];
   readonly resources?: ResourceRequirements;
 }): Container {
-  const { name, image, task, mounts, command = AGENT_COMMAND, resources = AGENT_RESOURCES } = container;
+  const { name, image, task, mounts, command = AGENT_COMMAND, env = [], resources = AGENT_RESOURCES } = container;
   return {
     name,
     image,
     command: [...command],
     args: [task.task],
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }],
+    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }, ...env],
     resources,
     securityContext: confined,
     terminationMessagePolicy: 'File',
     volumeMounts: [...mounts],
+  };
+}
+
+/**
+ * An agent in a container of the etcd image, for etcd's own tools of that version: the image has neither Node nor a libc, so
+ * a container of the operator's image brings them into a volume first.
+ */
+export function agentBesideEtcd(container: {
+  readonly name: string;
+  readonly operatorImage: string;
+  readonly etcdImage: string;
+  readonly task: Task;
+  readonly mounts: readonly VolumeMount[];
+  readonly resources: ResourceRequirements;
+}): { readonly install: Container; readonly agent: Container; readonly volume: Volume } {
+  const { name, operatorImage, etcdImage, task, mounts, resources } = container;
+  const tools = { name: 'tools', mountPath: MOUNTS.tools };
+  return {
+    install: agentContainer({
+      name: 'install-tools',
+      image: operatorImage,
+      task: { task: 'install-tools' },
+      mounts: [tools],
+    }),
+    agent: agentContainer({
+      name,
+      image: etcdImage,
+      command: toolsCommand(),
+      task,
+      env: TOOLS_ENVIRONMENT,
+      mounts: [{ ...tools, readOnly: true }, ...mounts],
+      resources,
+    }),
+    volume: { name: 'tools', emptyDir: { sizeLimit: TOOLS_ROOM } },
   };
 }
 

@@ -1,6 +1,11 @@
 /** Conditions: what the operator says about an object, and when it last changed its mind. */
 import Type from 'typebox';
 
+/** Agents run from the operator's image, and nobody has said which it is. */
+export const OPERATOR_IMAGE_NOT_CONFIGURED = 'OperatorImageNotConfigured';
+export const NO_OPERATOR_IMAGE =
+  "a snapshot is restored by an agent from the operator's image, and the operator was not told which that is: set --operator-image or OPERATOR_IMAGE";
+
 export const CONDITION_STATUS = ['True', 'False', 'Unknown'] as const;
 
 export const ConditionSchema = Type.Object({

@@ -72,6 +72,8 @@ export interface ImagePolicy {
   readonly repository: string;
   /** Further ones; an entry that ends in `/*` allows everything below. */
   readonly allowed: readonly string[];
+  /** The operator's own, which agents run from; absent when nobody has said which it is. */
+  readonly operator?: string;
 }
 
 export const isAllowed = ({ repository, allowed }: ImagePolicy, asked: string): boolean =>

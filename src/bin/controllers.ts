@@ -42,6 +42,12 @@ const RESOURCES: ReadonlyMap<string, Resource> = new Map(
   ),
 );
 
+const imagesOf = ({ etcdImageRepository: repository, etcdImageAllowed: allowed, operatorImage: operator }: Flags) => ({
+  repository,
+  allowed,
+  ...(operator !== '' && { operator }),
+});
+
 export interface Process {
   readonly flags: Flags;
   readonly clock: Clock;
@@ -188,12 +194,11 @@ export function startControllers(
     signal,
     claims: new Claims(),
   };
-  const images = { repository: flags.etcdImageRepository, allowed: flags.etcdImageAllowed };
   const ports = {
     client,
     etcd,
     now,
-    images,
+    images: imagesOf(flags),
     credentials: credentialsFor(client, stores, flags, now),
     chance: systemChance,
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,

@@ -8,19 +8,16 @@ import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
 import { sameJson } from '../lib/merge-patch.ts';
 import { sameQuantity } from '../lib/quantity.ts';
 import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
+import { restoreImpossible } from './restore.ts';
 
 /** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
 export function notYet(o: Observed): readonly NotYet[] {
-  const { bootstrap } = o.cluster.spec;
   const { annotations = {} } = o.cluster.metadata;
   const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
   const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
   const recreate = 'Create the cluster without it, or wait for a later version of the operator';
-  return [
-    ...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate),
-    ...say(bootstrap?.restore !== undefined && !isFormed(o), 'Restore', 'bootstrap.restore', recreate),
-  ];
+  return [...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
 }
 
 /** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
@@ -33,7 +30,7 @@ export function forbiddenImage(o: Observed): string | undefined {
 /** Why nothing may be started or changed towards the spec, if so. */
 export const blocked = (o: Observed): string | undefined => {
   const said = notYet(o);
-  return said.length > 0 ? said.map((n) => n.message).join('; ') : forbiddenImage(o);
+  return said.length > 0 ? said.map((n) => n.message).join('; ') : (forbiddenImage(o) ?? restoreImpossible(o));
 };
 
 type Amounts = Resources['limits'];

@@ -231,7 +231,8 @@ export function seedMember(cluster: EtcdCluster, name: string, target: Target, t
     token,
     `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`,
   );
-  return { ...seed, spec: { ...seed.spec, bootstrap: true } };
+  const restore = cluster.spec.bootstrap?.restore;
+  return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
 }
 
 /** A member that joins those on etcd's list; it is on the list itself. */

@@ -38,6 +38,7 @@ import {
   seedName,
   wantsBudget,
 } from './observed.ts';
+import { restoreOf } from './restore.ts';
 import type { RootPorts } from './root-password.ts';
 import { shown, tlsOf } from './showing.ts';
 
@@ -170,6 +171,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
   const aside = pod.metadata.annotations?.[ASIDE_ANNOTATION];
+  const restore = restoreOf(pod);
   return {
     is: 'present',
     ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
@@ -181,6 +183,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
     ...(aside !== undefined && { asideSince: Date.parse(aside) || 0 }),
+    ...(restore && { restore }),
     ...tlsOf(pod),
   };
 }

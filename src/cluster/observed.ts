@@ -11,6 +11,7 @@ import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { CertificatesView, Mount, PasswordView } from '../credentials/view.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { RestoreView } from './restore.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
 export type PodView =
@@ -30,6 +31,8 @@ export type PodView =
       /** How many learners its etcd lets the cluster have. */
       readonly maxLearners: number;
       readonly tls?: Readonly<Partial<Record<Part, Mount>>>;
+      /** Only of a seed that begins with a snapshot. */
+      readonly restore?: RestoreView;
       /** Since when clients are led to others, because it is about to be started again. */
       readonly asideSince?: number;
     };

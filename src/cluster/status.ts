@@ -1,6 +1,13 @@
 /** What the operator says about a cluster. Every pass says it, whichever rule answered. */
 
-import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
+import {
+  changedConditions,
+  findCondition,
+  OPERATOR_IMAGE_NOT_CONFIGURED,
+  onlyWords,
+  type Verdict,
+  withVerdicts,
+} from '../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../api/names.ts';
@@ -34,6 +41,7 @@ import {
   isStaying,
   type Observed,
 } from './observed.ts';
+import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
 import { ROTATING, rotationOf } from './rotation.ts';
 import { isExhausted } from './rules/repair.ts';
 
@@ -97,6 +105,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const unsupported = notYetVerdicts(notYet(o));
   const certificates = certificateVerdicts(o);
   const auth = authVerdicts(o);
+  const restore = restoreVerdicts(o, s.formed);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -113,6 +122,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           { type: 'Degraded', ...degraded(s) },
           ...certificates,
           ...auth,
+          ...restore,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
@@ -178,6 +188,8 @@ function heldBack(o: Observed): Situation['held'] {
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const image = forbiddenImage(o);
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
+  const unrestorable = restoreImpossible(o);
+  if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };
   const certificates = certificatesMissing(o);
   if (certificates === undefined) return passwordMissing(o);
   const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
@@ -257,6 +269,8 @@ const EXPECTED = [
   'EnablingAuth',
   'ChangingPassword',
   ROTATING,
+  RESTORING,
+  RESTORED,
 ];
 
 /** Somebody waits for a condition; the figures beside them may follow a little later. */

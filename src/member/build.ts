@@ -25,6 +25,7 @@ import type { Resources } from '../api/resources.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
+import { restoring } from './restore.ts';
 import { tlsFlags, tlsMounts, tlsVolumes } from './tls.ts';
 
 /** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
@@ -32,6 +33,7 @@ export type Beginning = 'cluster' | 'member' | 'nothing';
 
 const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
+const dataMount = { name: DATA, mountPath: DATA_DIR };
 
 const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
 const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
@@ -191,7 +193,7 @@ const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, 
     { name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
   ],
   resources: resources(member.spec.resources),
-  volumeMounts: [{ name: DATA, mountPath: DATA_DIR }, ...tlsMounts(member)],
+  volumeMounts: [dataMount, ...tlsMounts(member)],
   terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use
   // Asks only whether the process is there: restarting a member because others are gone would make it worse.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
@@ -230,6 +232,8 @@ export function memberPod(
     readonly votes: boolean;
     /** Another member serves: there is somebody to compare the data with. */
     readonly hasCompany: boolean;
+    /** Of agents, and whether clients are to log in; for a seed that begins with a snapshot. */
+    readonly restore?: { readonly operatorImage: string; readonly auth: boolean };
     /** What was recorded about whom members trust. */
     readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
   },
@@ -238,6 +242,10 @@ export function memberPod(
   const { image: stated, version } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
+  const restore =
+    options.restore &&
+    options.beginning === 'cluster' &&
+    restoring(member, { ...options.restore, etcdImage: image, dataDir: dataDirOf(member), data: dataMount });
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -255,8 +263,9 @@ export function memberPod(
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
+      ...(restore && restore.pod),
       containers: [etcdContainer(member, image, options.beginning, env)],
-      volumes: [dataVolume(member), ...tlsVolumes(member, options.trust)],
+      volumes: [dataVolume(member), ...tlsVolumes(member, options.trust), ...(restore ? restore.volumes : [])],
     },
   };
 }

@@ -22,6 +22,7 @@ import {
   stepsOf,
   world,
 } from '../../test/support/member-world.ts';
+import { TASK_VARIABLE } from '../api/agent-task.ts';
 import { ASIDE_ANNOTATION, INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
 import { decide } from './decide.ts';
@@ -32,6 +33,7 @@ const retain = { deletionPolicy: 'Retain' } as const;
 const retained = aMember({ status: joined, spec: retain });
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
 const untied = { ...aVolume(), metadata: unowned };
+const agents = { repository: 'quay.io/coreos/etcd', allowed: [], operator: 'example.com/operator:1' };
 const restore = { source: { pvc: { claimName: 'c', subPath: 'x' } } };
 const standingAside = {
   ...aPod({ ready: true }),
@@ -58,7 +60,24 @@ describe('the rule that answers', () => {
       'cannotRun',
       [],
     ],
-    ['a new member from a snapshot', fresh({ member: aMember({ spec: { restore } }) }), 'cannotRun', []],
+    [
+      'a new member from a snapshot, and no image to restore it with: no Pod, and surely none that begins with nothing',
+      fresh({ member: aMember({ spec: { restore } }) }),
+      'cannotRun',
+      [],
+    ],
+    [
+      'a new member from a snapshot',
+      fresh({ member: aMember({ spec: { restore } }), images: agents }),
+      'makeVolumeAndPod',
+      ['create PersistentVolumeClaim', 'create Pod'],
+    ],
+    [
+      'a member that came from a snapshot and has lost its Pod',
+      world({ member: aMember({ status: joined, spec: { restore } }), pod: absent, etcd: { is: 'notAsked' } }),
+      'makeVolumeAndPod',
+      ['create Pod'],
+    ],
     [
       'a parked member',
       world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent }),
@@ -368,4 +387,20 @@ describe('the rule that answers', () => {
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
+});
+
+test.each([
+  [true, true],
+  [false, false],
+])('the agent is told whether clients log in: %s', (enabled, auth) => {
+  const cluster = aCluster({
+    spec: { auth: { enabled, rootCredentialsSecretRef: { name: 'root' } } },
+    status: LATCHED,
+  });
+  const { steps } = decide(fresh({ member: aMember({ spec: { restore } }), cluster, images: agents }));
+  const made = steps.flatMap((step) =>
+    step.do === 'create' && step.object.kind === 'Pod' ? [step.object as Pod] : [],
+  );
+  const told = made[0]?.spec?.initContainers?.[1]?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
+  expect(JSON.parse(told ?? '{}')).toMatchObject({ task: 'restore', auth });
 });

@@ -1,4 +1,5 @@
 /** The facts that a decision about one EtcdMember is made from, and the questions that rules ask of them. */
+import { NO_OPERATOR_IMAGE } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { volumeClaimName } from '../api/names.ts';
@@ -88,14 +89,17 @@ export function conflicts(o: Observed): readonly string[] {
 
 /** What the member was made to have and this build cannot give: its Pod is never made with less. */
 export function notYet(o: Observed): readonly NotYet[] {
-  const { tls, restore } = o.member.spec;
+  const { tls } = o.member.spec;
   const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
-  return [
-    ...say(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS'),
-    ...say(restore !== undefined && !hasJoined(o), 'Restore', 'restore'),
-  ];
+  return say(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS');
 }
+
+/** Why a seed that is to begin with a snapshot cannot: without it, it would begin with nothing. */
+export const cannotRestore = (o: Observed): string | undefined =>
+  o.member.spec.restore !== undefined && !hasJoined(o) && o.images.operator === undefined
+    ? NO_OPERATOR_IMAGE
+    : undefined;
 
 /** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
 export function forbiddenImage(o: Observed): string | undefined {

@@ -37,9 +37,28 @@ describe('the status', () => {
       world({ etcd: { ...answers, memberID: 'f00' } }),
       ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
     ],
+    [
+      'nothing to restore its snapshot with',
+      fresh({ member: aMember({ spec: { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } } }) }),
+      ['Ready=False/OperatorImageNotConfigured'],
+    ],
     ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
   ])('%s', (_name, observed, conditions) => {
     expect(said(observed)).toEqual(conditions);
+  });
+
+  test.each([
+    [{ running: {} }, 'pod phase: Pending; restore, which comes before etcd, is running'],
+    [
+      { waiting: { reason: 'CrashLoopBackOff' } },
+      'pod phase: Pending; restore, which comes before etcd, is waiting: CrashLoopBackOff',
+    ],
+    [{ terminated: { exitCode: 0 } }, 'pod phase: Pending'],
+  ])('of a member that waits for its snapshot names it: %o', (state, message) => {
+    const initContainerStatuses = [{ name: 'restore', image: 'i', imageID: '', ready: false, restartCount: 0, state }];
+    const pod = ours(aPod({ status: { phase: 'Pending', initContainerStatuses } }));
+    const { conditions } = decide(fresh({ pod, volume: ours(aVolume()) })).status;
+    expect(conditions?.[0]?.message).toBe(message);
   });
 
   test('what etcd says is recorded only when it speaks for our cluster', () => {

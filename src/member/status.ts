@@ -1,6 +1,13 @@
 /** What the operator says about a member. */
 
-import { changedConditions, findCondition, onlyWords, type Verdict, withVerdicts } from '../api/conditions.ts';
+import {
+  changedConditions,
+  findCondition,
+  OPERATOR_IMAGE_NOT_CONFIGURED,
+  onlyWords,
+  type Verdict,
+  withVerdicts,
+} from '../api/conditions.ts';
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
@@ -10,6 +17,7 @@ import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
 import { provenLoss } from './evidence.ts';
 import {
+  cannotRestore,
   conflicts,
   forbiddenImage,
   isClusterGoing,
@@ -66,13 +74,24 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const forbidden = forbiddenImage(o);
   if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
   if (o.pod.is !== 'ours' && forbidden !== undefined) return no('ImageNotAllowed', forbidden);
+  const unrestorable = cannotRestore(o);
+  if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
-  if (!isPodReady(o.pod.object)) return no('PodNotReady', podTrouble(o.pod.object));
+  if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
   if (facts.memberID === undefined)
     return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to tell its id');
   return { type: 'Ready', status: 'True', reason: 'PodReady', message: 'the Pod is ready and etcd has its id' };
+}
+
+/** What has to be done before etcd may start. */
+function restoreTrouble({ status, metadata }: Pod): string | undefined {
+  const first = status?.initContainerStatuses?.find((c) => c.state?.terminated?.exitCode !== 0);
+  if (!first || metadata.deletionTimestamp !== undefined) return undefined;
+  const { running, waiting } = first.state ?? {};
+  const how = running ? 'is running' : `is waiting: ${waiting?.reason ?? 'for its turn'}`;
+  return `pod phase: ${status?.phase ?? 'Pending'}; ${first.name}, which comes before etcd, ${how}`;
 }
 
 const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);

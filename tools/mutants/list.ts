@@ -7,6 +7,7 @@ import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
+import { restore } from './restore.ts';
 import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
 
@@ -18,6 +19,7 @@ export const mutants: readonly Mutant[] = [
   ...issuance,
   ...member,
   ...memberRunning,
+  ...restore,
   ...rotation,
   ...runtime,
 ];

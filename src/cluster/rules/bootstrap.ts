@@ -23,6 +23,7 @@ import {
   seedName,
   wanted,
 } from '../observed.ts';
+import { restoreWords } from '../restore.ts';
 import { progressDeadline } from '../status.ts';
 import { replacing } from './repair.ts';
 import { serviceSteps } from './services.ts';
@@ -78,7 +79,10 @@ export function rebuildSeed(o: Observed): Answered {
   return rebuildDeadSeed(o, seed);
 }
 
-/** A seed that dies in its very first start can leave a data directory that never elects a leader. */
+/**
+ * A seed that dies in its very first start can leave a data directory that never elects a leader. One with the data of a
+ * snapshot may read it for minutes before it answers, and would have to fetch it all again.
+ */
 const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
@@ -88,7 +92,8 @@ function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
   if (began === undefined && !trouble) return undefined;
   const count = repair && repair.generation === o.cluster.metadata.generation ? repair.count : 0;
   const since = Math.max(began ?? 0, createdAt(seed));
-  if (o.now - since < Math.min(DEAD_AFTER.maxMs, DEAD_AFTER.firstMs * 2 ** count)) return undefined;
+  const patience = seed.object.spec.restore ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** count;
+  if (o.now - since < Math.min(DEAD_AFTER.maxMs, patience)) return undefined;
   return replacing(
     o,
     seed,
@@ -130,6 +135,8 @@ export function waitForSeed(o: Observed): Answered {
     return { why: `waiting for the earlier member ${name} to be gone` };
   if (seed.pod.is === 'absent' || seed.pod.ip === undefined)
     return { why: `waiting for the Pod of member ${name} to start${said(seed)}` };
+  const restoring = restoreWords(seed.pod.restore);
+  if (restoring !== undefined) return { why: `member ${name}: ${restoring}`, wakeAfter: PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
   const error = o.etcd.is === 'silent' && waited > PATIENCE_MS ? `: ${o.etcd.why}` : '';
   return {

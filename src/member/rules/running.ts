@@ -12,11 +12,13 @@ import {
 } from '../../api/names.ts';
 import { controllerOf } from '../../api/ownership.ts';
 import { isPodOver, isPodReady } from '../../api/pod.ts';
+import { wantsAuth } from '../../api/tls.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';
 import { evidenceOf, provenLoss } from '../evidence.ts';
 import {
+  cannotRestore,
   conflicts,
   forbiddenImage,
   hasJoined,
@@ -44,7 +46,7 @@ export const nameTaken = (o: Observed): Answered =>
 /** A Pod that lacks what was asked for, or runs what was forbidden, is never made. One that runs is left running. */
 export const cannotRun = (o: Observed): Answered => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
-  const why = notYet(o)[0]?.message ?? forbiddenImage(o);
+  const why = notYet(o)[0]?.message ?? forbiddenImage(o) ?? cannotRestore(o);
   return why === undefined ? undefined : { why };
 };
 
@@ -139,6 +141,9 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
     beginning: beginning(o),
     votes: votes(o),
     hasCompany,
+    ...(images.operator !== undefined && {
+      restore: { operatorImage: images.operator, auth: o.cluster !== undefined && wantsAuth(o.cluster.spec) },
+    }),
     ...(o.cluster?.status?.trust && { trust: o.cluster.status.trust }),
   });
   const steps: readonly Step[] = [
