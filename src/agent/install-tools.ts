@@ -6,7 +6,8 @@
 import { constants } from 'node:fs';
 import { chmod, copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { TOOLS } from '../api/agent-tools.ts';
+import type { Success } from '../api/agent-result.ts';
+import { TOOLS, TOOLS_FOLDER } from '../api/agent-tools.ts';
 import { AgentFailure } from './failure.ts';
 
 export interface Running {
@@ -73,4 +74,9 @@ export async function installTools(from: Running, folder: string): Promise<void>
     await chmod(path, 0o755);
   }
   await rename(unfinished, folder);
+}
+
+export async function install(): Promise<Success> {
+  await installTools(running(), TOOLS_FOLDER);
+  return { ok: true, task: 'install-tools' };
 }

@@ -6,7 +6,9 @@ import { AgentFailure } from './failure.ts';
 type Run<T> = (task: T, signal: AbortSignal) => Promise<Success>;
 type Loaders = { readonly [Name in TaskName]?: () => Promise<Run<Extract<Task, { readonly task: Name }>>> };
 
-const LOADERS: Loaders = {};
+const LOADERS: Loaders = {
+  'install-tools': async () => (await import('./install-tools.ts')).install,
+};
 
 /** The task of the command line, which the variable must agree with: a container that was put together wrongly does nothing. */
 export async function runTask(name: string, text: string | undefined, signal: AbortSignal): Promise<Success> {
