@@ -16,11 +16,11 @@ import { defragPolicyBrain, defragPolicyResource } from '../defrag-policy/contro
 import type { Etcd } from '../etcd/client.ts';
 import { shownBy } from '../etcd/handshake.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
-import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { Job, Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
-import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
+import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
 import { systemChance } from '../pki/chance.ts';
@@ -32,14 +32,23 @@ import { startCache } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Pulse } from '../runtime/pulse.ts';
 import type { Reason } from '../runtime/queue.ts';
-import { snapshotBrain, snapshotResource } from '../snapshot/controller.ts';
+import { snapshotBrain, snapshotResource, wireSnapshot } from '../snapshot/controller.ts';
+import { JOB_NAME_LABEL } from '../snapshot/observe.ts';
+import { isOver } from '../snapshot/observed.ts';
 import type { Flags } from './flags.ts';
 
 /** Every kind that plans speak about. */
 const RESOURCES: ReadonlyMap<string, Resource> = new Map(
-  [clusterResource, memberResource, pods, services, persistentVolumeClaims, podDisruptionBudgets, certificates].map(
-    (r: Resource) => [r.kind, r],
-  ),
+  [
+    clusterResource,
+    memberResource,
+    pods,
+    services,
+    persistentVolumeClaims,
+    podDisruptionBudgets,
+    certificates,
+    jobs,
+  ].map((r: Resource) => [r.kind, r]),
 );
 
 const imagesOf = ({ etcdImageRepository: repository, etcdImageAllowed: allowed, operatorImage: operator }: Flags) => ({
@@ -83,6 +92,7 @@ export interface Stores {
   readonly defragPolicies: Store<EtcdDefragPolicy>;
   readonly services: Store<Service>;
   readonly pods: Store<Pod>;
+  readonly jobs: Store<Job>;
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly nodes: Store<Node>;
@@ -109,7 +119,8 @@ export function startStores(client: Client, process: Process): Stores {
     defrags: cached(new Store(defragResource, namespaces)),
     defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
     services: cached(new Store(services, namespaces), MANAGED_SELECTOR),
-    pods: cached(new Store(pods, namespaces), MANAGED_SELECTOR),
+    pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL]), MANAGED_SELECTOR),
+    jobs: cached(new Store(jobs, namespaces), MANAGED_SELECTOR),
     volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL]), MANAGED_SELECTOR),
     budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
     nodes: cached(new Store(nodes, [])),
@@ -165,6 +176,19 @@ const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () =>
     graceMs: flags.rotationGraceSeconds * 1000,
   });
 
+/** What need not be looked at first. */
+function wellIn(stores: Stores) {
+  const runs = ({ metadata }: EtcdMember): boolean => {
+    const pod = metadata.deletionTimestamp === undefined ? stores.pods.get(keyOf({ metadata })) : undefined;
+    return pod !== undefined && isPodReady(pod);
+  };
+  const isComplete = ({ metadata, spec }: EtcdCluster): boolean => {
+    const members = stores.members.labelled(metadata.namespace ?? '', CLUSTER_LABEL, metadata.name ?? '');
+    return members.length === spec.replicas && members.every(runs);
+  };
+  return { runs, isComplete };
+}
+
 /** Starts all controllers; the answer stops them and waits for what they are doing. */
 export function startControllers(
   client: Client,
@@ -202,20 +226,14 @@ export function startControllers(
     credentials: credentialsFor(client, stores, flags, now),
     chance: systemChance,
     nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
+    operatorImage: flags.operatorImage,
     ...stores,
   };
-  const runs = ({ metadata }: EtcdMember): boolean => {
-    const pod = metadata.deletionTimestamp === undefined ? stores.pods.get(keyOf({ metadata })) : undefined;
-    return pod !== undefined && isPodReady(pod);
-  };
-  const isComplete = ({ metadata, spec }: EtcdCluster): boolean => {
-    const members = stores.members.labelled(metadata.namespace ?? '', CLUSTER_LABEL, metadata.name ?? '');
-    return members.length === spec.replicas && members.every(runs);
-  };
+  const { runs, isComplete } = wellIn(stores);
   parts.controllers = [
     started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue), isComplete),
     started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue), runs),
-    started(snapshotBrain(stores.snapshots, now), stores.snapshots, options),
+    started(snapshotBrain(ports), stores.snapshots, options, (enqueue) => wireSnapshot(ports, enqueue), isOver),
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];

@@ -69,10 +69,10 @@ test.each([
   expect(usage.exitCode).toBe(2);
 });
 
-test('--help says which flags do nothing yet, and is a success', () => {
+test('--help says what the flags do, and is a success', () => {
   const usage = refused(['--help']);
   expect(usage.exitCode).toBe(0);
-  expect(usage.message).toContain('does nothing yet');
+  expect(usage.message).toContain('the image of this operator, which snapshots are taken with');
 });
 
 test.each([

@@ -72,7 +72,10 @@ function command(output: string[]): Command {
       'the DNS domain of the cluster, for certificates; else that of this Pod, else cluster.local',
       '',
     )
-    .option('--operator-image <image>', 'this image (does nothing yet: for snapshot Jobs); env OPERATOR_IMAGE')
+    .option(
+      '--operator-image <image>',
+      'the image of this operator, which snapshots are taken with; env OPERATOR_IMAGE',
+    )
     .option('--etcd-image-repository <repository>', 'where etcd images come from; env ETCD_IMAGE_REPOSITORY')
     .option(
       '--etcd-image-allowed <list>',

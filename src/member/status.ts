@@ -11,7 +11,7 @@ import {
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
-import { isPodReady } from '../api/pod.ts';
+import { isPodReady, troubleOf } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
@@ -96,19 +96,8 @@ function restoreTrouble({ status, metadata }: Pod): string | undefined {
 
 const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);
 
-/** Why a Pod is not ready, in the words of whoever is in the way: scheduler, kubelet, image, container. */
-function podTrouble(pod: Pod): string {
-  const phase = `pod phase: ${pod.status?.phase ?? 'Pending'}`;
-  if (pod.metadata.deletionTimestamp !== undefined) return `${phase}; the Pod is being deleted`;
-  const unscheduled = pod.status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
-  if (unscheduled) return `${phase}; not scheduled: ${unscheduled.message ?? unscheduled.reason ?? 'no reason given'}`;
-  const state = pod.status?.containerStatuses?.find((c) => c.name === 'etcd')?.state;
-  if (state?.waiting)
-    return `${phase}; etcd is waiting: ${[state.waiting.reason, state.waiting.message].filter(Boolean).join(': ')}`;
-  if (state?.terminated)
-    return `${phase}; etcd ended: ${state.terminated.reason ?? ''} (exit code ${state.terminated.exitCode})`;
-  return phase;
-}
+const podTrouble = (pod: Pod): string =>
+  [`pod phase: ${pod.status?.phase ?? 'Pending'}`, troubleOf(pod, 'etcd')].filter(Boolean).join('; ');
 
 function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
   if (facts.version === undefined) return [];

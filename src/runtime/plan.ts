@@ -71,16 +71,16 @@ export interface Answer<Status extends object> {
 }
 
 /** A rule and its place in the order; the name is in the log, the metric and the tests. */
-export interface NamedRule<Observed, Status extends object> {
+export interface NamedRule<Observed, Status extends object, Said extends Answer<Status> = Answer<Status>> {
   readonly name: string;
-  readonly rule: (observed: Observed) => Answer<Status> | undefined;
+  readonly rule: (observed: Observed) => Said | undefined;
 }
 
 /** The first rule that answers. The last rule of every list must answer always. */
-function firstAnswer<Observed, Status extends object>(
-  rules: readonly NamedRule<Observed, Status>[],
+function firstAnswer<Observed, Status extends object, Said extends Answer<Status>>(
+  rules: readonly NamedRule<Observed, Status, Said>[],
   observed: Observed,
-): { readonly name: string; readonly answer: Answer<Status> } {
+): { readonly name: string; readonly answer: Said } {
   for (const { name, rule } of rules) {
     const answer = rule(observed);
     if (answer) return { name, answer };
@@ -89,12 +89,12 @@ function firstAnswer<Observed, Status extends object>(
 }
 
 /** The plan of the first rule that answers. `told` adds what holds for every rule: the status, Events, an earlier look. */
-export function planOf<Observed, Status extends object>(
-  rules: readonly NamedRule<Observed, Status>[],
+export function planOf<Observed, Status extends object, Said extends Answer<Status>>(
+  rules: readonly NamedRule<Observed, Status, Said>[],
   observed: Observed,
   told: (
     name: string,
-    answer: Answer<Status>,
+    answer: Said,
   ) => { readonly status: Status; readonly notices: readonly Notice[]; readonly wakeAfter: number | undefined },
 ): Plan<Status> {
   const { name, answer } = firstAnswer(rules, observed);

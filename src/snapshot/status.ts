@@ -1,19 +1,66 @@
 /** What the operator says about a snapshot. */
-
-import { withVerdicts } from '../api/conditions.ts';
-import type { EtcdSnapshotStatus } from '../api/etcd-snapshot.ts';
-import { notYetVerdicts } from '../api/not-yet-supported.ts';
+import { changedConditions, findCondition, onlyWords, withVerdicts } from '../api/conditions.ts';
+import type { Artifact, EtcdSnapshotStatus } from '../api/etcd-snapshot.ts';
+import { NOT_YET_SUPPORTED } from '../api/not-yet-supported.ts';
 import { iso } from '../lib/time.ts';
+import type { Answer, Notice, Step } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 
-export const WHY =
-  'EtcdSnapshot is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator';
+export type Phase = 'Pending' | 'Started' | 'Complete' | 'Failed';
 
-/** What has ended stays as it is. */
-export function statusOf({ now, object }: Observed): EtcdSnapshotStatus {
-  const before = object.status ?? {};
-  if (['Complete', 'Failed'].includes(before.phase ?? '')) return before;
-  const verdicts = notYetVerdicts([{ subject: 'Snapshots', message: WHY }]);
-  const at = { generation: object.metadata.generation, now: iso(now) };
-  return { ...before, conditions: [...withVerdicts(before.conditions, verdicts, at)] };
+/** How a rule answers: what is so now, besides what is done. */
+export interface Said extends Answer<EtcdSnapshotStatus> {
+  /** Absent: what was said stands. */
+  readonly becomes?: { readonly phase: Phase; readonly reason: string; readonly artifact?: Artifact };
 }
+
+export const pending = (reason: string, why: string, wakeAfter?: number, steps?: readonly Step[]): Said => ({
+  why,
+  becomes: { phase: 'Pending', reason },
+  ...(steps && { steps }),
+  ...(wakeAfter !== undefined && { wakeAfter }),
+});
+export const running = (reason: string, why: string, wakeAfter?: number): Said => ({
+  why,
+  becomes: { phase: 'Started', reason },
+  ...(wakeAfter !== undefined && { wakeAfter }),
+});
+export const failed = (reason: string, why: string): Said => ({ why, becomes: { phase: 'Failed', reason } });
+
+export function statusOf(o: Observed, { why, becomes }: Said): EtcdSnapshotStatus {
+  const before = o.object.status ?? {};
+  if (!becomes) return before;
+  const { phase, reason, artifact } = becomes;
+  const isOver = phase === 'Complete' || phase === 'Failed';
+  const verdict = { type: 'Ready', status: phase === 'Complete' ? 'True' : 'False', reason, message: why } as const;
+  const at = { generation: o.object.metadata.generation, now: iso(o.now) };
+  const startTime = before.startTime ?? (o.job.is === 'ours' ? o.job.object.metadata.creationTimestamp : undefined);
+  return {
+    ...before,
+    phase,
+    ...(startTime !== undefined && { startTime }),
+    ...(isOver && { completionTime: iso(o.now) }),
+    ...(artifact && { artifact }),
+    conditions: [...withVerdicts(before.conditions, [verdict], at, [NOT_YET_SUPPORTED])],
+  };
+}
+
+/** What happens to every snapshot. */
+const EXPECTED = ['Starting', 'JobCreated', 'JobRunning'];
+
+export function noticesOf(o: Observed, after: EtcdSnapshotStatus): readonly Notice[] {
+  return changedConditions(o.object.status?.conditions, after.conditions)
+    .filter(({ type, reason }) => type === 'Ready' && !EXPECTED.includes(reason))
+    .map(({ status, reason, message }) => ({
+      type: status === 'True' ? 'Normal' : 'Warning',
+      reason,
+      note: message,
+    }));
+}
+
+/** Nobody waits for other words. */
+export const isMinor = (before: EtcdSnapshotStatus, after: EtcdSnapshotStatus): boolean =>
+  before.phase === after.phase &&
+  before.startTime === after.startTime &&
+  findCondition(before.conditions, 'Ready') !== undefined &&
+  onlyWords(before.conditions, after.conditions);

@@ -1,7 +1,7 @@
 /** What the operator makes of the API: conditions for what is not built yet, the budget, and a status that tells more. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
-import { etcdDefragPolicies, etcdDefrags, etcdSnapshots } from '../../src/api/names.ts';
+import { etcdDefragPolicies, etcdDefrags } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { type Written, written } from '../support/api-server.ts';
@@ -44,7 +44,6 @@ describe('what is not built yet is accepted, and nothing is started for it', () 
   });
 
   test.each<[Resource<Written>, object, string]>([
-    [etcdSnapshots, { clusterRef: { name: 'db' }, destination: { s3 } }, 'Snapshots'],
     [etcdDefrags, { clusterRef: { name: 'db' } }, 'Defragmentation'],
     [etcdDefragPolicies, { clusterRef: { name: 'db' }, schedule: '0 3 * * *' }, 'Defragmentation'],
   ])('$kind', async (resource, spec, reason) => {
