@@ -32,7 +32,7 @@ export const together = (...parts: readonly Mounted[]): Mounted => ({
   mounts: parts.flatMap(({ mounts }) => mounts),
 });
 
-/** Some keys of a Secret as files; without keys, all of them. */
+/** Some keys of a Secret as files; without keys, all of them. One that is not there is told by the agent: a kubelet would wait for ever. */
 export function secretFiles(
   name: string,
   secretName: string,
@@ -41,7 +41,7 @@ export function secretFiles(
 ): Mounted {
   const items = keys.map((key) => ({ key, path: key }));
   return {
-    volumes: [{ name, secret: { secretName, defaultMode: MODE, ...(items.length > 0 && { items }) } }],
+    volumes: [{ name, secret: { secretName, defaultMode: MODE, optional: true, ...(items.length > 0 && { items }) } }],
     mounts: [{ name, mountPath, readOnly: true }],
   };
 }
@@ -106,6 +106,9 @@ const TOOLS_ROOM = '512Mi';
 /** In the operator's image. */
 export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.mjs'];
 
+/** Kubernetes would replace $(NAME) by a variable, and two dollars by one. */
+const verbatim = (text: string): string => text.replaceAll('$', () => '$$');
+
 export function agentContainer(container: {
   readonly name: string;
   readonly image: string;
@@ -121,7 +124,7 @@ export function agentContainer(container: {
     image,
     command: [...command],
     args: [task.task],
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }, ...env],
+    env: [{ name: TASK_VARIABLE, value: verbatim(JSON.stringify(task)) }, ...env],
     resources,
     securityContext: confined,
     terminationMessagePolicy: 'File',
