@@ -1,5 +1,6 @@
 /** The caches and the controllers: one line per kind. */
 import { asksCertManager, type Certificate } from '../api/cert-manager.ts';
+import { findCondition } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdDefrag } from '../api/etcd-defrag.ts';
 import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
@@ -176,6 +177,15 @@ const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () =>
     graceMs: flags.rotationGraceSeconds * 1000,
   });
 
+/** Each once, when it is seen to end. */
+function countSnapshots({ snapshots }: Stores, metrics: Metrics): void {
+  snapshots.onChange((before, after) => {
+    if (!before || isOver(before) || !after || !isOver(after)) return;
+    const reason = findCondition(after.status?.conditions, 'Ready')?.reason ?? '';
+    metrics.snapshots.inc({ phase: after.status?.phase ?? '', reason });
+  });
+}
+
 /** What need not be looked at first. */
 function wellIn(stores: Stores) {
   const runs = ({ metadata }: EtcdMember): boolean => {
@@ -237,6 +247,7 @@ export function startControllers(
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];
+  countSnapshots(stores, metrics);
   metrics.gauges(parts);
   metrics.expiryGauge(() => ports.credentials.expiries());
   return async () => {

@@ -14,6 +14,8 @@ export interface Metrics {
   readonly etcdCalls: Counter<'method' | 'outcome'>;
   readonly etcdSeconds: Histogram<'method'>;
   readonly leader: Gauge;
+  /** Snapshots that have ended. */
+  readonly snapshots: Counter<'phase' | 'reason'>;
   /** Numbers that are looked up when somebody asks. */
   readonly gauges: (sources: GaugeSources) => void;
   readonly etcdGauges: (sessions: () => EtcdSessions) => void;
@@ -53,6 +55,12 @@ export function createMetrics(): Metrics {
     leader: new Gauge({
       name: 'etcd_operator_leader',
       help: '1 while this process is the one that acts.',
+      registers: [registry],
+    }),
+    snapshots: new Counter({
+      name: 'etcd_operator_snapshots_total',
+      help: 'Snapshots that have ended, by their phase, Complete or Failed, and the reason.',
+      labelNames: ['phase', 'reason'] as const,
       registers: [registry],
     }),
     gauges: (sources) => registerGauges(registry, sources),

@@ -54,6 +54,20 @@ test.each<[string, Partial<EtcdSnapshotSpec>, Present, readonly string[]]>([
     [],
   ],
   [
+    'of Azure elsewhere, with a token: the account is part of the address',
+    { destination: { azure: { container: 'c', endpoint: 'http://h/acc', ...ref } } },
+    { keys: ['AZURE_STORAGE_SAS_TOKEN'] },
+    [],
+  ],
+  [
+    'of Azure elsewhere, with a key: it is of an account',
+    { destination: { azure: { container: 'c', endpoint: 'http://h/acc', ...ref } } },
+    { keys: ['AZURE_STORAGE_KEY'] },
+    [
+      'Secret keys lacks keys: it needs AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
+    ],
+  ],
+  [
     'of Azure, all in one',
     { destination: { azure: { container: 'c', ...ref } } },
     { keys: ['AZURE_STORAGE_CONNECTION_STRING'] },

@@ -8,18 +8,18 @@ export interface Need {
   readonly keys: readonly (readonly string[])[];
 }
 
-const AZURE = [['AZURE_STORAGE_KEY'], ['AZURE_STORAGE_SAS_TOKEN']];
-
 export function needsOf({ destination: { s3, gcs, azure }, encryption }: EtcdSnapshotSpec): readonly Need[] {
   const need = (ref: { readonly name?: string } | undefined, keys: Need['keys']): readonly Need[] =>
     ref?.name === undefined ? [] : [{ secret: ref.name, keys }];
   const account = azure?.account === undefined ? ['AZURE_STORAGE_ACCOUNT'] : [];
+  const where = azure?.endpoint === undefined ? account : [];
   return [
     ...need(s3?.credentialsSecretRef, [['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']]),
     ...need(s3?.caSecretRef, [['ca.crt']]),
     ...need(gcs?.credentialsSecretRef, [['credentials.json']]),
     ...need(azure?.credentialsSecretRef, [
-      ...AZURE.map((keys) => [...account, ...keys]),
+      [...account, 'AZURE_STORAGE_KEY'],
+      [...where, 'AZURE_STORAGE_SAS_TOKEN'],
       ['AZURE_STORAGE_CONNECTION_STRING'],
     ]),
     ...need(encryption?.keySecretRef, [['key']]),

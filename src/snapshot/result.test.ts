@@ -41,7 +41,7 @@ test.each<[string, string, string]>([
 });
 
 const at = (uri: string): string => isStored({ uri });
-const azure = { container: 'c', key: 'prod' };
+const azure = { container: 'c', key: 'prod a' };
 test.each<[string, Partial<EtcdSnapshotSpec>, string, string]>([
   ['s3', {}, 's3://backups/prod/monday.db', 's3://backups/prod/monday.db.zst'],
   ['compressed', { compression: 'Zstd' }, 's3://backups/prod/monday.db.zst', 's3://backups/prod/monday.db'],
@@ -61,21 +61,16 @@ test.each<[string, Partial<EtcdSnapshotSpec>, string, string]>([
   [
     'azure',
     { destination: { azure } },
-    'https://acc.blob.core.windows.net/c/prod/monday.db',
-    'https://acc.blob.core.windows.net.example.com/c/prod/monday.db',
-  ],
-  [
-    'azure with its account',
-    { destination: { azure: { ...azure, account: 'acc' } } },
-    'https://acc.blob.core.windows.net/c/prod/monday.db',
-    'https://bcc.blob.core.windows.net/c/prod/monday.db',
+    'https://acc.blob.core.windows.net/c/prod%20a/monday.db',
+    'https://acc.blob.core.windows.net/b/prod%20a/monday.db',
   ],
   [
     'azure elsewhere',
-    { destination: { azure: { ...azure, account: 'acc', endpoint: 'http://127.0.0.1:10000/acc/' } } },
-    'http://127.0.0.1:10000/acc/c/prod/monday.db',
-    'https://acc.blob.core.windows.net/c/prod/monday.db',
+    { destination: { azure } },
+    'http://127.0.0.1:10000/acc/c/prod%20a/monday.db',
+    'http://127.0.0.1:10000/acc/c/prod%20a/monday.db?sig=secret',
   ],
+  ['azure, and a file', { destination: { azure } }, 'http://h/c/prod%20a/monday.db', 'file:///c/prod%20a/monday.db'],
 ])('%s: one place is believed, and no other', (_what, spec, right, wrong) => {
   expect(told(at(right), spec)).toBe('believed');
   for (const uri of [wrong, `${right}/..`, `x${right}`, '']) expect(told(at(uri), spec)).toContain('another place');

@@ -10,6 +10,7 @@ import type { Mutant } from './mutant.ts';
 import { restore } from './restore.ts';
 import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
+import { snapshot } from './snapshot.ts';
 
 export const mutants: readonly Mutant[] = [
   ...auth,
@@ -22,4 +23,5 @@ export const mutants: readonly Mutant[] = [
   ...restore,
   ...rotation,
   ...runtime,
+  ...snapshot,
 ];

@@ -10,7 +10,7 @@ export type Told =
 
 const refused = (why: string): Told => ({ is: 'refused', why });
 
-/** Where the object of this snapshot is, and nowhere else. The account of a container is perhaps known to the agent only. */
+/** Where the object of this snapshot is, and nowhere else. */
 function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: string, uri: string): boolean {
   const { s3, gcs, azure } = destination;
   const stored = {
@@ -21,14 +21,13 @@ function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: 
   if (s3) return uri === `s3://${s3.bucket}/${key}`;
   if (gcs) return uri === `gs://${gcs.bucket}/${key}`;
   if (!azure) return uri === `file://${MOUNTS.volume}/${key}`;
-  const { account, endpoint, container } = azure;
-  const tail = `/${container}/${key}`;
-  const host = uri.slice(0, -tail.length);
-  const isHost = account === undefined ? HOST.test(host) : host === `https://${account}.blob.core.windows.net`;
-  return uri.endsWith(tail) && (endpoint === undefined ? isHost : host === endpoint.replace(/\/+$/, ''));
+  // In which account is perhaps said by a Secret, which only the agent reads.
+  const url = URL.parse(uri);
+  const path = `/${[azure.container, ...key.split('/')].map(encodeURIComponent).join('/')}`;
+  return url !== null && uri === `${url.origin}${url.pathname}` && WEB.test(uri) && url.pathname.endsWith(path);
 }
 
-const HOST = /^https:\/\/[a-z0-9]{1,64}\.blob\.core\.windows\.net$/;
+const WEB = /^https?:/;
 const SHA256 = /^sha256:[0-9a-f]{64}$/;
 /** What etcd and Kubernetes can be called. */
 const WORD = /^[A-Za-z0-9][-A-Za-z0-9_.+]{0,127}$/;
