@@ -37,6 +37,7 @@ const ALL_CONTROLLERS = [
   'garbage-collector-controller',
   'namespace-controller',
   'disruption-controller',
+  'job-controller',
   'persistentvolumeclaim-protection-controller', // lets a claim go once no Pod uses it
 ];
 

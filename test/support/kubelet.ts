@@ -53,6 +53,10 @@ export class Kubelet {
     await transport.json(`/api/v1/nodes/${NODE}/status`, { method: 'PATCH', body, contentType });
   }
 
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
   /** Stops taking care of Pods; their processes are ended with all others. */
   async stop(): Promise<void> {
     this.#stop.abort();
@@ -82,6 +86,12 @@ export class Kubelet {
   /** These hosts will come: their names can be looked up from now on. */
   async expect(hosts: readonly Host[]): Promise<void> {
     for (const host of hosts) await this.#site.hosts.addressOf(host);
+  }
+
+  /** A command that sees the names of the members of this cluster. */
+  around(namespace: string, service: string, command: string, args: readonly string[]): [string, readonly string[]] {
+    const [outer, words] = this.#site.hosts.around({ name: '', service, namespace }, command, args);
+    return [outer, words];
   }
 
   /** From now on, whoever dials the address in the status of a Pod here reaches its etcd through a proxy with these rules. */
@@ -136,7 +146,7 @@ export class Kubelet {
   }
 }
 
-async function remove(client: HttpClient, pod: Pod): Promise<void> {
+export async function remove(client: HttpClient, pod: Pod): Promise<void> {
   const { namespace, name } = refOf(pod);
   const body = { preconditions: { uid: pod.metadata.uid }, gracePeriodSeconds: 0 };
   await client.transport.json(pathOf(pods, namespace, name), { method: 'DELETE', body }).catch((error: unknown) => {

@@ -178,7 +178,7 @@ export class PodRun implements Running {
 }
 
 /** From here on a delete is graceful: the Pod stays until its process has ended. */
-async function bind(client: HttpClient, pod: Pod): Promise<void> {
+export async function bind(client: HttpClient, pod: Pod): Promise<void> {
   if (pod.spec?.nodeName) return;
   const { namespace, name } = refOf(pod);
   await client.transport.json(`${pathOf(pods, namespace, name)}/binding`, {

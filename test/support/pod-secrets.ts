@@ -23,7 +23,9 @@ function volumesOf(pod: Pod, folder: string): readonly Volume[] {
   return (pod.spec?.volumes ?? []).flatMap(({ name, secret, projected }) => {
     const path = mounts.find((mount) => mount.name === name)?.mountPath;
     const secrets = [
-      ...(secret?.secretName ? [{ name: secret.secretName }] : []),
+      ...(secret?.secretName
+        ? [{ name: secret.secretName, ...(secret.items && { keys: secret.items.map(({ key }) => key) }) }]
+        : []),
       ...(projected?.sources ?? []).map(({ secret: source }) => ({
         name: source?.name ?? '',
         keys: (source?.items ?? []).map(({ key }) => key),

@@ -12,6 +12,7 @@ import type { HttpClient } from '../../src/kube/http-client.ts';
 import type { Identity } from '../../src/kube/identity.ts';
 import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
 import { bundle } from '../../tools/image/bundle.ts';
+import { AgentRuns } from './agent-runs.ts';
 import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { Kubelet } from './kubelet.ts';
@@ -29,6 +30,8 @@ export interface World {
   /** A misbehaving way to the API server, and flags that make an operator take it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
+  /** From now on, the Pods of Jobs run. They end with the world. */
+  runAgents(): AgentRuns;
   /** A namespace of its own, where only Pods of the restricted level are admitted. */
   namespace(): Promise<string>;
   createCluster(namespace: string, name: string, spec?: Partial<EtcdClusterSpec>): Promise<EtcdCluster>;
@@ -82,6 +85,7 @@ async function assemble(
         '--health-probe-bind-address=0',
         ...flags,
       ]),
+    runAgents: () => new AgentRuns({ client: admin, processes, folder, kubelet }),
     namespace: () => createNamespace(admin, `test-${++namespaces}`),
     createCluster: (namespace, name, spec = {}) =>
       admin.create(clusters, {
