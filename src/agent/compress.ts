@@ -11,7 +11,21 @@ const PIECE_BYTES = 256 * 1024;
 
 export function compress(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const params = { [ZSTD_c_compressionLevel]: LEVEL, [ZSTD_c_checksumFlag]: 1 };
-  return through(body, createZstdCompress({ params, chunkSize: PIECE_BYTES }));
+  return through(gathered(body), createZstdCompress({ params, chunkSize: PIECE_BYTES }));
+}
+
+/** etcd sends 32 KiB at a time, and each piece costs two changes of threads: on a busy machine those took all the time. */
+async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    waiting.push(piece);
+    length += piece.length;
+    if (length < PIECE_BYTES) continue;
+    yield Buffer.concat(waiting);
+    [waiting, length] = [[], 0];
+  }
+  yield Buffer.concat(waiting);
 }
 
 /** Throws SnapshotDamaged when it is not whole. How much comes out is for the reader to limit: little can become very much. */

@@ -18,14 +18,12 @@ const HASHED_BYTES = 1024 ** 3;
 /** The revision may be compacted between two questions. */
 const ATTEMPTS = 5;
 
-export type Facts = Pick<
-  Manifest,
-  'revision' | 'totalKeys' | 'hash' | 'etcdVersion' | 'storageVersion' | 'authEnabled'
-> & {
+export interface Facts {
   readonly clusterId: string;
   /** About as many as will come. */
   readonly databaseBytes: number;
-};
+  readonly told: Pick<Manifest, 'revision' | 'totalKeys' | 'hash' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
+}
 
 export interface Source {
   facts(): Promise<Facts>;
@@ -56,7 +54,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
     }
   };
 
-  const hashAt = async ({ revision, dbSize }: MemberStatus): Promise<Pick<Facts, 'hash'>> => {
+  const hashAt = async ({ revision, dbSize }: MemberStatus): Promise<Pick<Manifest, 'hash'>> => {
     if (dbSize > HASHED_BYTES) return {};
     const answer = await client.maintenance.hashKV(ask(COUNT_MS), revision);
     if (!answer.ok) return {};
@@ -67,16 +65,15 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
   return {
     facts: async () => {
       const { status, totalKeys } = await revisionAndKeys();
-      return {
+      const told = {
         revision: Number(status.revision),
         totalKeys: Number(totalKeys),
         ...(await hashAt(status)),
         etcdVersion: status.version,
         ...(status.storageVersion !== undefined && { storageVersion: status.storageVersion }),
         authEnabled: must(await client.auth.status(ask(QUESTION_MS))).enabled,
-        clusterId: hexId(status.clusterId),
-        databaseBytes: status.dbSize,
       };
+      return { told, clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
     },
     stream: () => client.maintenance.snapshot(ask(0)),
     close: () => client.close(),

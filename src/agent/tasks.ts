@@ -7,6 +7,7 @@ type Run<T> = (task: T, signal: AbortSignal) => Promise<Success>;
 type Loaders = { readonly [Name in TaskName]?: () => Promise<Run<Extract<Task, { readonly task: Name }>>> };
 
 const LOADERS: Loaders = {
+  snapshot: async () => (await import('./snapshot.ts')).snapshot,
   'install-tools': async () => (await import('./install-tools.ts')).install,
 };
 

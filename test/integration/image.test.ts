@@ -133,6 +133,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
 
   test('the licence of everything that was bundled is there', async () => {
     const licenses = await readFile(join(rootfs, 'usr/share/doc/etcd-operator/LICENSES'), 'utf8');
-    for (const name of ['undici', 'typebox']) expect(licenses).toContain(`==== ${name} `);
+    for (const name of ['undici', 'typebox', '@aws-sdk/client-s3', '@azure/storage-blob', 'google-auth-library'])
+      expect(licenses).toContain(`==== ${name} `);
   });
 });

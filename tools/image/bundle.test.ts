@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../paths.ts';
 import { run } from '../process.ts';
 import { bundle, licensesOf } from './bundle.ts';
+import { bundles } from './operator.ts';
 
 let dir: string;
 beforeAll(async () => {
@@ -35,4 +36,17 @@ test('a bundle with CommonJS dependencies runs alone, and its stack traces name 
   expect(ran.stdout).toContain('"main":true,"metrics":true,"msg":"up"');
   expect(ran.stderr).toMatch(/at fail \(.*program\.ts:7:\d+\)/);
   expect((await licensesOf([made])).toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
+});
+
+test('what speaks to stores is in the agent and not in the operator', { timeout: 60_000 }, async () => {
+  const [operator, agent] = await bundles('src/bin');
+  const stores = /\/(@aws-sdk|@smithy|@azure|google-auth-library|gaxios)(\/|$)/;
+  expect(operator?.packages.filter((each) => stores.test(each))).toEqual([]);
+  expect(agent?.packages).toEqual(
+    expect.arrayContaining(
+      ['@aws-sdk/client-s3', '@azure/storage-blob', 'google-auth-library'].map((each) => `node_modules/${each}`),
+    ),
+  );
+  const own = operator?.code.toString() ?? '';
+  expect(['openStore', 'openVolume', 'AGENT_ROOT'].filter((word) => own.includes(word))).toEqual([]);
 });

@@ -1,0 +1,52 @@
+/** A wire to a server that carries so many bytes of its answers and then nothing, until it is let go or cut. */
+import { connect, createServer, type Socket } from 'node:net';
+
+export interface HeldWire {
+  readonly port: number;
+  /** Resolves when as much has passed as may. */
+  readonly held: Promise<void>;
+  /** What comes from now on passes. */
+  release(): void;
+  close(): Promise<void>;
+}
+
+export async function heldWire(to: { readonly host: string; readonly port: number }, bytes: number): Promise<HeldWire> {
+  const held = Promise.withResolvers<void>();
+  const sockets = new Set<Socket>();
+  let left = bytes;
+  const server = createServer((near) => {
+    const far = connect(to);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.once('close', () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far);
+    far.on('data', (chunk: Buffer) => {
+      near.write(chunk);
+      left -= chunk.length;
+      if (left > 0) return;
+      far.pause();
+      held.resolve();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return {
+    port: address.port,
+    held: held.promise,
+    release: () => {
+      left = Number.POSITIVE_INFINITY;
+      for (const socket of sockets) socket.resume();
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
