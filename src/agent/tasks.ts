@@ -8,6 +8,8 @@ type Loaders = { readonly [Name in TaskName]?: () => Promise<Run<Extract<Task, {
 
 const LOADERS: Loaders = {
   snapshot: async () => (await import('./snapshot.ts')).snapshot,
+  restore: async () => (await import('./restore.ts')).restore,
+  drill: async () => (await import('./drill.ts')).drill,
   'install-tools': async () => (await import('./install-tools.ts')).install,
 };
 

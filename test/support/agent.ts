@@ -35,7 +35,11 @@ export class Agent {
     }
   }
 
-  start(task: Task): { readonly process: Child; readonly ended: Promise<Run> } {
+  /** `more`: where its tools are, which are in its image otherwise. */
+  start(
+    task: Task,
+    more: Readonly<Record<string, string>> = {},
+  ): { readonly process: Child; readonly ended: Promise<Run> } {
     const resultFile = join(this.root, `result-${++this.#runs}`);
     rmSync(resultFile, { force: true });
     const env = {
@@ -43,6 +47,7 @@ export class Agent {
       [TASK_VARIABLE]: JSON.stringify(task),
       AGENT_ROOT: this.root,
       AGENT_RESULT: resultFile,
+      ...more,
     };
     const program = join(root, 'src', 'bin', 'agent.ts');
     const child = this.#processes.start('agent', process.execPath, [program, task.task], env);
@@ -54,8 +59,8 @@ export class Agent {
     return { process: child, ended };
   }
 
-  run(task: Task): Promise<Run> {
-    return this.start(task).ended;
+  run(task: Task, more: Readonly<Record<string, string>> = {}): Promise<Run> {
+    return this.start(task, more).ended;
   }
 
   close(): Promise<void> {

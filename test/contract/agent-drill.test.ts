@@ -1,0 +1,125 @@
+/** The agent tries out stored snapshots on real etcds of each version, and finds out manifests that are not true. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Manifest } from '../../src/agent/manifest.ts';
+import { type DrillTask, MOUNTS } from '../../src/api/agent-task.ts';
+import { Agent, type Run } from '../support/agent.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/etcd.ts';
+import { KEY, store, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
+import { kindOf } from './etcd-world.ts';
+
+let lab: EtcdLab;
+let taken: Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
+let rooms = 0;
+
+beforeAll(async () => {
+  lab = await startLab();
+  const each = await Promise.all(
+    ETCD_VERSIONS.map(async (version) => {
+      const [open, guarded] = await Promise.all([take(lab, version), take(lab, version, { auth: true })]);
+      return [version, { open, guarded }] as const;
+    }),
+  );
+  taken = Object.fromEntries(each) as typeof taken;
+}, 120_000);
+afterAll(() => lab.close());
+
+async function room(version: EtcdVersion) {
+  const folder = join(lab.folder, `room-${++rooms}`);
+  mkdirSync(folder);
+  const { address, endpoint } = lab.node(`unused-${rooms}`, { version });
+  const agent = new Agent(folder);
+  const task = (more: Partial<DrillTask> = {}): DrillTask => ({
+    task: 'drill',
+    from: { kind: 'pvc', root: MOUNTS.source },
+    key: 'x.db',
+    encrypted: false,
+    version,
+    ...more,
+  });
+  const tools = { ...(await toolsOf(version)), DRILL_ADDRESS: address };
+  const drill = (more?: Partial<DrillTask>): Promise<Run> => agent.run(task(more), tools);
+  /** Nothing is left to be asked. */
+  const isOver = async () => kindOf(await lab.client.status(ask({ endpoint }, 1_000)));
+  return { agent, drill, isOver };
+}
+
+const passed = ({ result, said }: Run) => {
+  if (!result?.ok || result.task !== 'drill') throw new Error(`the drill failed: ${said}`);
+  const { durationMilliseconds, ...rest } = result;
+  expect(durationMilliseconds).toBeGreaterThan(0);
+  return rest;
+};
+const failure = ({ result, said }: Run) => {
+  if (!result || result.ok) throw new Error(`no failure: ${said}`);
+  return result;
+};
+
+describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
+  test.for(['open', 'guarded'] as const)(
+    'what was taken from a member is all there (%s), and the etcd is gone',
+    async (which) => {
+      const at = await room(version);
+      const { revision, totalKeys, ...source } = taken[version][which];
+      await store(at.agent, 'x.db', { ...source, revision, totalKeys });
+      expect(passed(await at.drill())).toEqual({ ok: true, task: 'drill', revision, totalKeys, hashCompared: true });
+      expect(await at.isOver()).toBe('unreachable');
+    },
+  );
+
+  test.for<[string, (source: Taken) => Partial<Manifest>, string]>([
+    ['more was acknowledged', ({ revision }) => ({ revision: revision + 1 }), 'was acknowledged'],
+    ['there were more keys', ({ totalKeys }) => ({ totalKeys: totalKeys + 1 }), 'keys at revision'],
+    ['they were others', ({ hash }) => ({ hash: { ...hash, hash: hash.hash ^ 1 } }), 'hash of its keys'],
+  ])('a manifest says that %s', async ([, lie, words]) => {
+    const at = await room(version);
+    const source = taken[version].open;
+    await store(at.agent, 'x.db', source, { manifest: lie(source) });
+    const { reason, message } = failure(await at.drill());
+    expect([reason, message]).toEqual(['DrillFailed', expect.stringContaining(words)]);
+    expect(await at.isOver()).toBe('unreachable');
+  });
+});
+
+describe.concurrent('a drill', () => {
+  const version = '3.6.16';
+
+  test('does not compare hashes of other pasts', async () => {
+    const at = await room(version);
+    const source = taken[version].open;
+    await store(at.agent, 'x.db', source, { manifest: { hash: { ...source.hash, compactRevision: 3, hash: 1 } } });
+    expect(passed(await at.drill())).toMatchObject({ hashCompared: false });
+  });
+
+  test('opens what is compressed and encrypted', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db.zst.enc', taken[version].open, { compression: 'zstd', key: KEY });
+    at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
+    expect(passed(await at.drill({ key: 'x.db.zst.enc', encrypted: true }))).toMatchObject({ hashCompared: true });
+  });
+
+  test('begins anew in the room of one that was killed', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    mkdirSync(join(at.agent.root, MOUNTS.scratch, 'data/member'), { recursive: true });
+    expect(passed(await at.drill())).toMatchObject({ revision: taken[version].open.revision });
+  });
+
+  test('of a snapshot without a manifest has nothing to compare with', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open, { manifest: 'none' });
+    expect(failure(await at.drill())).toMatchObject({
+      reason: 'DrillFailed',
+      message: expect.stringContaining('no manifest'),
+    });
+  });
+
+  test('of a damaged snapshot says so, and starts no etcd', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', taken[version].open);
+    at.agent.mount(MOUNTS.source, { 'x.db': Buffer.alloc(taken[version].open.bytes.length) });
+    expect(failure(await at.drill())).toMatchObject({ reason: 'SnapshotDamaged' });
+    expect(existsSync(join(at.agent.root, MOUNTS.scratch, 'data/member'))).toBe(false);
+  });
+});

@@ -1,0 +1,112 @@
+/** Snapshots of real members as files, with manifests as the agent writes them: what restores and drills begin with. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { build } from '../../local/binaries.ts';
+import { compress } from '../../src/agent/compress.ts';
+import { baseName, type Manifest, manifestText } from '../../src/agent/manifest.ts';
+import { seal, sealKey } from '../../src/agent/seal.ts';
+import { MOUNTS, manifestKey } from '../../src/api/agent-task.ts';
+import type { Access } from '../../src/etcd/client.ts';
+import { must } from '../contract/etcd-world.ts';
+import type { Agent } from './agent.ts';
+import { ask, ETCD_PARTS, type EtcdLab, type EtcdVersion } from './etcd.ts';
+import { eventually } from './processes.ts';
+
+export const PASSWORD = 'the-password-of-root';
+export const asRoot: Access = { cluster: 'as root', logins: () => [{ user: 'root', password: PASSWORD }] };
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+export interface Taken {
+  readonly version: EtcdVersion;
+  /** The database with its digest. */
+  readonly bytes: Buffer;
+  readonly revision: number;
+  readonly totalKeys: number;
+  readonly hash: NonNullable<Manifest['hash']>;
+  readonly authEnabled: boolean;
+}
+
+/** A member with these keys, and its snapshot. Its version is settled before. */
+export async function take(
+  lab: EtcdLab,
+  version: EtcdVersion,
+  { auth = false, keys = 20, valueBytes = 100 } = {},
+): Promise<Taken> {
+  const node = await lab.seed({ version });
+  const { kv, maintenance, auth: users } = lab.client;
+  for (let i = 0; i < keys; i++) must(await kv.put(ask(node), `k${i}`, new Uint8Array(valueBytes).fill(i)));
+  must(await kv.put(ask(node), 'k0', 'again'));
+  if (auth) {
+    must(await users.addUser(ask(node), 'root', PASSWORD));
+    must(await users.grantRole(ask(node), 'root', 'root'));
+    must(await users.enable(ask(node)));
+  }
+  const asked = { ...ask(node, 30_000), ...(auth && { access: asRoot }) };
+  if (version !== '3.5.35')
+    await eventually('the storage version is settled', async () => {
+      const status = must(await maintenance.status(asked));
+      return status.storageVersion !== undefined || undefined;
+    });
+  const { revision, count } = must(await kv.range(asked, { key: '', prefix: true, countOnly: true }));
+  const { hash, compactRevision } = must(await maintenance.hashKV(asked, revision));
+  const bytes = await buffer(Readable.from(maintenance.snapshot(asked)));
+  await node.stop('SIGKILL');
+  return {
+    version,
+    bytes,
+    revision: Number(revision),
+    totalKeys: Number(count),
+    hash: { revision: Number(revision), hash, compactRevision: Number(compactRevision) },
+    authEnabled: auth,
+  };
+}
+
+export const KEY = Buffer.alloc(32, 'k');
+
+export interface As {
+  readonly compression?: 'none' | 'zstd';
+  readonly key?: Buffer;
+  /** What the manifest says otherwise; `none`: there is none. */
+  readonly manifest?: Partial<Manifest> | 'none';
+}
+
+/** Puts the snapshot into the volume that the agent restores from, as the agent would have stored it. */
+export async function store(agent: Agent, name: string, taken: Taken, as: As = {}): Promise<void> {
+  const { compression = 'none', key } = as;
+  const sealing = key && sealKey(key);
+  const once = (bytes: Buffer): AsyncIterable<Uint8Array> => Readable.from([bytes]);
+  const small = compression === 'zstd' ? await buffer(compress(once(taken.bytes))) : taken.bytes;
+  const stored = sealing ? await buffer(seal(sealing, once(small))) : small;
+  agent.mount(MOUNTS.source, { [name]: stored });
+  if (as.manifest === 'none') return;
+  const manifest: Manifest = {
+    version: 1,
+    object: { key: baseName(name), sizeBytes: stored.length, sha256: sha256(stored) },
+    database: { sizeBytes: taken.bytes.length, sha256: sha256(taken.bytes) },
+    snapshot: { namespace: 'ns', name: 'nightly', uid: 'uid' },
+    cluster: { name: 'db', uid: 'uid', id: '0123456789abcdef' },
+    revision: taken.revision,
+    totalKeys: taken.totalKeys,
+    hash: taken.hash,
+    etcdVersion: taken.version,
+    authEnabled: taken.authEnabled,
+    member: 'db-abcde',
+    compression,
+    ...(sealing && { encryption: { algorithm: 'AES-256-GCM', keyId: sealing.id } }),
+    takenAt: '2026-01-01T00:00:00Z',
+    durationMs: 1,
+    ...as.manifest,
+  };
+  agent.mount(MOUNTS.source, { [manifestKey(name)]: manifestText(manifest) });
+}
+
+/** What the etcd image of this version has. */
+export async function toolsOf(
+  version: EtcdVersion,
+): Promise<{ readonly ETCDUTL_PATH: string; readonly ETCD_PATH: string }> {
+  const part = ETCD_PARTS[version];
+  const { [part]: folder } = await build([part]);
+  return { ETCDUTL_PATH: join(folder, 'etcdutl'), ETCD_PATH: join(folder, 'etcd') };
+}
