@@ -11,6 +11,7 @@ const LOADERS: Loaders = {
   restore: async () => (await import('./restore.ts')).restore,
   drill: async () => (await import('./drill.ts')).drill,
   'install-tools': async () => (await import('./install-tools.ts')).install,
+  prune: async () => (await import('./prune.ts')).runPrune,
 };
 
 /** The task of the command line, which the variable must agree with: a container that was put together wrongly does nothing. */

@@ -7,7 +7,7 @@
  *
  * A schedule of every hour goes by real time instead: it is due in both of two equal hours, and has nothing to make up for.
  */
-import { daysFrom, instantsOf, isZone, type Zone, zoneOf } from './zone.ts';
+import { daysFrom, instantsOf, isZone, steadyOffset, type Zone, zoneOf } from './zone.ts';
 
 export interface Cron {
   readonly minutes: readonly number[];
@@ -143,8 +143,7 @@ function search(cron: Cron, time: number, direction: 1 | -1): number | undefined
     a === undefined || b === undefined ? (a ?? b) : direction > 0 ? Math.min(a, b) : Math.max(a, b);
   let found: number | undefined;
   for (const [i, day] of daysFrom(cron.zone, time, direction, LOOK_DAYS)) {
-    const due = isDay(cron, day) ? dueOn(cron, day).filter(isBeyond) : [];
-    const best = nearest(found, direction > 0 ? due.at(0) : due.at(-1));
+    const best = nearest(found, isDay(cron, day) ? nearestOn(cron, day, direction, isBeyond) : undefined);
     if (found !== undefined && i > 1) return best;
     found = best;
   }
@@ -158,8 +157,23 @@ function isDay(cron: Cron, day: number): boolean {
   return cron.anyDay ? byDay && byWeekday : byDay || byWeekday;
 }
 
-/** All moments of a day of the calendar, in order. */
-function dueOn({ zone, hours, minutes }: Cron, day: number): readonly number[] {
-  const walls = hours.flatMap((hour) => minutes.map((minute) => day + (hour * 60 + minute) * MINUTE_MS));
-  return instantsOf(zone, day, walls, hours.length === 24 ? 'both' : 'once');
+/** The nearest moment of a day of the calendar. Most days have no change, and then whole hours are skipped. */
+function nearestOn(
+  { zone, hours, minutes }: Cron,
+  day: number,
+  direction: 1 | -1,
+  isBeyond: (at: number) => boolean,
+): number | undefined {
+  const find = (values: readonly number[], fits: (value: number) => boolean): number | undefined =>
+    direction > 0 ? values.find(fits) : values.findLast(fits);
+  const wall = (hour: number, minute: number): number => day + (hour * 60 + minute) * MINUTE_MS;
+  const offset = steadyOffset(zone, day);
+  if (offset === undefined) {
+    const walls = hours.flatMap((hour) => minutes.map((minute) => wall(hour, minute)));
+    return find(instantsOf(zone, day, walls, hours.length === 24 ? 'both' : 'once'), isBeyond);
+  }
+  const farthest = (direction > 0 ? minutes.at(-1) : minutes.at(0)) ?? 0;
+  const hour = find(hours, (each) => isBeyond(wall(each, farthest) - offset));
+  const minute = hour === undefined ? undefined : find(minutes, (each) => isBeyond(wall(hour, each) - offset));
+  return hour === undefined || minute === undefined ? undefined : wall(hour, minute) - offset;
 }

@@ -35,6 +35,7 @@ export function zoneOf(name: string): Zone {
 }
 
 function offsets(timeZone: string): (time: number) => number {
+  if (timeZone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     calendar: 'gregory',
@@ -71,14 +72,24 @@ export function* daysFrom(
   }
 }
 
+/** What clocks are ahead by on the whole day of the calendar; `undefined`: they are changed on it, or on one beside it. */
+export function steadyOffset(zone: Zone, day: number): number | undefined {
+  const [before, after] = around(zone, day);
+  return before === after ? before : undefined;
+}
+
+/** A change has happened or not by these moments, wherever in the day it is: zones are at most 14 hours from UTC. */
+const around = (zone: Zone, day: number): readonly [number, number] => [
+  zone.offsetAt(day - DAY_MS),
+  zone.offsetAt(day + 2 * DAY_MS),
+];
+
 /**
  * The moments at which a clock shows these times of one day, in order and each once. A time that is skipped is the moment of the
  * change; of a time that comes twice, the first, or `both` (and then a skipped one is none).
  */
 export function instantsOf(zone: Zone, day: number, walls: readonly number[], how: 'once' | 'both'): readonly number[] {
-  // A change has happened or not by these moments, wherever in the day it was: zones are at most 14 hours from UTC.
-  const [before, after] = [zone.offsetAt(day - DAY_MS), zone.offsetAt(day + 2 * DAY_MS)];
-  if (before === after) return walls.map((wall) => wall - before);
+  const [before, after] = around(zone, day);
   const change = changeBetween(zone, day - DAY_MS, day + 2 * DAY_MS, before);
   const moments = walls.flatMap((wall) => {
     const real = [

@@ -1,0 +1,124 @@
+/**
+ * Removes stored snapshots of one schedule that its retention does not keep. What belongs to it is known from manifests alone:
+ * without one, or with one that names another cluster or another schedule, nothing is touched.
+ */
+import type { Success } from '../api/agent-result.ts';
+import { MANIFEST, type PruneTask } from '../api/agent-task.ts';
+import { parseDuration } from '../lib/duration.ts';
+import { type RetentionPolicy, retain, type Stored } from '../lib/retention.ts';
+import { AgentFailure } from './failure.ts';
+import { baseName, type Manifest, parseManifest } from './manifest.ts';
+import { openStore, type Store } from './store.ts';
+
+/** A manifest of ours has less; what is longer is not read into memory. */
+const MAX_MANIFEST_BYTES = 64 * 1024;
+
+interface Snapshot extends Stored {
+  readonly manifest: Manifest;
+}
+
+export interface Pruned {
+  readonly kept: number;
+  readonly removed: number;
+}
+
+/** As the task of an agent. */
+export async function runPrune(task: PruneTask, signal: AbortSignal): Promise<Success> {
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  return { ok: true, task: 'prune', ...(await prune(await openStore(task.at), task, say, signal)) };
+}
+
+export async function prune(
+  store: Store,
+  task: PruneTask,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Pruned> {
+  const policy = policyOf(task.retention);
+  const history = await historyOf(store, task, say, signal);
+  const { keep, remove } = retain(history, policy, task.now);
+  for (const { entry, because } of keep) say(`kept: ${store.uri(entry.key)} (${because.join(', ')})`);
+  let removed = 0;
+  for (const entry of remove) {
+    signal.throwIfAborted();
+    if (await removeOne(store, entry, say)) removed += 1;
+  }
+  return { kept: keep.length + (remove.length - removed), removed };
+}
+
+function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolicy {
+  const age = maxAge === undefined ? undefined : parseDuration(maxAge);
+  if (maxAge !== undefined && age === undefined)
+    throw new AgentFailure('Misconfigured', `retention.maxAge "${maxAge}" is no duration: write it like 720h`);
+  return { ...counts, maxAge: age };
+}
+
+/** All that this schedule has stored. Its snapshots are named after it, so others are not even listed. */
+async function historyOf(
+  store: Store,
+  { prefix, cluster, schedule }: PruneTask,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly Snapshot[]> {
+  const folder = prefix === '' ? '' : `${prefix}/`;
+  const sizes = new Map<string, number>();
+  for await (const { key, size } of store.list(`${folder}${schedule.name}-`)) sizes.set(key, size);
+  const found: Snapshot[] = [];
+  for (const [manifestKey, bytes] of sizes) {
+    signal.throwIfAborted();
+    const key = manifestKey.slice(0, -MANIFEST.length);
+    if (!manifestKey.endsWith(MANIFEST) || key !== `${folder}${baseName(key)}`) continue;
+    const manifest = await readManifest(store, key, bytes, say, signal);
+    if (manifest?.cluster.uid !== cluster.uid || manifest.schedule?.uid !== schedule.uid) continue;
+    // A listing may be older than what was just written: the store itself is asked before anything counts as gone.
+    const size = sizes.get(key) ?? (await store.head(key))?.size;
+    if (size === undefined) {
+      say(`removed: the manifest of ${store.uri(key)}, which is not there any more`);
+      await store.delete(manifestKey);
+      continue;
+    }
+    const takenAt = Date.parse(manifest.takenAt);
+    const good = size === manifest.object.sizeBytes;
+    if (!good) say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
+    found.push({ key, takenAt: Number.isNaN(takenAt) ? Number.POSITIVE_INFINITY : takenAt, good, manifest });
+  }
+  return found;
+}
+
+async function readManifest(
+  store: Store,
+  key: string,
+  bytes: number,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  try {
+    if (bytes > MAX_MANIFEST_BYTES) throw new AgentFailure('ManifestDamaged', `the manifest of ${key} is too long`);
+    const { body } = await store.get(`${key}${MANIFEST}`, signal);
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    for await (const piece of body) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > MAX_MANIFEST_BYTES) break;
+    }
+    return parseManifest(Buffer.concat(pieces), key);
+  } catch (error) {
+    if (!(error instanceof AgentFailure) || !['ManifestDamaged', 'ObjectNotFound'].includes(error.reason)) throw error;
+    say(`left alone: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** The object first: one without a manifest would never be found again. Not when it is somebody else's by now. */
+async function removeOne(store: Store, { key, manifest }: Snapshot, say: (line: string) => void): Promise<boolean> {
+  const there = await store.head(key);
+  if (there && there.uid !== undefined && there.uid !== manifest.snapshot.uid) {
+    say(`left alone: ${store.uri(key)} is not the snapshot that its manifest speaks of`);
+    return false;
+  }
+  await store.delete(key);
+  await store.delete(`${key}${MANIFEST}`);
+  say(`removed: ${store.uri(key)}`);
+  return true;
+}

@@ -1,0 +1,21 @@
+/** Retention on each kind of store. The same on a volume: a unit test. */
+import { afterAll, beforeAll, describe } from 'vitest';
+import { openStore, type Store } from '../../src/agent/store.ts';
+import { pruneSuite } from '../support/prune-suite.ts';
+import { reader, startAzure, startGcs, startS3, type TestPlace } from '../support/stores.ts';
+
+describe.each([
+  ['S3', startS3],
+  ['Google Cloud Storage', startGcs],
+  ['Azure Blob Storage', startAzure],
+] as const)('%s', (_name, start) => {
+  let world: TestPlace;
+  let store: Store;
+  beforeAll(async () => {
+    world = await start();
+    store = await openStore(world.place, reader(world.secrets));
+  }, 300_000);
+  afterAll(() => world?.close());
+
+  pruneSuite(() => Promise.resolve(store));
+});
