@@ -5,7 +5,7 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import { ArtifactSchema, clusterReference, nameRule, time } from './etcd-snapshot.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
-import { type API_VERSION, MAX_SCHEDULE_NAME } from './names.ts';
+import { type API_VERSION, BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
 
@@ -80,7 +80,7 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
     Type.Enum(['Allow', 'Forbid', 'Replace'], {
       type: 'string',
       description:
-        'What happens when the last one has not ended: both run, the new one is left out, or the old one is ended. Absent: Forbid.',
+        'What happens when the last one has not ended: both run, the new one waits for its end (within startingDeadlineSeconds), or the old one is ended. Absent: Forbid.',
     }),
   ),
   jitterSeconds: Type.Optional(
@@ -134,6 +134,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
         removed: Type.Integer({ format: 'int64' }),
         time: Type.String({ format: 'date-time' }),
         for: Type.String({ description: 'After which EtcdSnapshot.' }),
+        policy: Type.Optional(
+          Type.String({ description: 'Which retention that was: a change leads to another look.' }),
+        ),
       },
       { description: 'What retention did last.' },
     ),
@@ -143,6 +146,7 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
       {
         name: Type.String({ description: 'Of the EtcdSnapshot that was tried out.' }),
         time: Type.String({ format: 'date-time' }),
+        after: Type.Optional(Type.Integer({ format: 'int64', description: 'How many were stored by then.' })),
         succeeded: Type.Boolean(),
         revision: Type.Optional(Type.Integer({ format: 'int64' })),
         totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -167,6 +171,19 @@ export interface EtcdSnapshotSchedule {
   readonly spec: EtcdSnapshotScheduleSpec;
   readonly status?: EtcdSnapshotScheduleStatus;
 }
+
+/** When the data of the last stored snapshot was read: what came after it would be lost. */
+export const backedUpAt = ({ status }: EtcdSnapshotSchedule): number | undefined => {
+  const { artifact, time } = status?.lastSuccessful ?? {};
+  const at = Date.parse(artifact?.takenAt ?? time ?? '');
+  return Number.isNaN(at) ? undefined : at;
+};
+
+/** For caches: found by the cluster in their spec. */
+export const byCluster = {
+  name: BY_CLUSTER,
+  of: ({ spec }: EtcdSnapshotSchedule): string | undefined => spec.clusterRef.name,
+} as const;
 
 export const etcdSnapshotScheduleKind: Kind = {
   names: {

@@ -60,6 +60,10 @@ export const AGENT_OF_LABEL = `${GROUP}/agent-of`;
 export const AGENT_COMPONENT = 'agent';
 /** On an EtcdSnapshot and on Jobs: the schedule that had it made. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+/** Under which schedules are found by the cluster in their spec: no label of theirs. */
+export const BY_CLUSTER = 'spec.clusterRef.name';
+/** On the Pods of a Job, by Kubernetes. */
+export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
 /** Selects everything that any cluster's members are made of. */
 export const MANAGED_SELECTOR = `${MANAGED_BY_LABEL}=${MANAGER}`;
@@ -130,6 +134,19 @@ export const operatorCertificateName = (cluster: string): string => `${cluster}-
 export const applicationCertificateName = (cluster: string): string => `${cluster}-client-tls`;
 /** The password of root that etcd accepted last, and the one that it is about to be told. */
 export const keptPasswordName = (cluster: string): string => `${cluster}-root-applied`;
+/** The snapshot for a minute: making it twice is refused by the API server. */
+export const scheduledSnapshotName = (schedule: string, slot: number): string =>
+  `${schedule}-${new Date(slot).toISOString().replace(/\D/g, '').slice(0, 12)}`;
+/** The minute that a snapshot of this schedule is for, in milliseconds since 1970; `undefined`: it is none of its. */
+export const slotOf = (schedule: string, snapshot: string): number | undefined => {
+  const digits = snapshot.startsWith(`${schedule}-`) ? snapshot.slice(schedule.length + 1) : '';
+  const [, year, month, day, hour, minute] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(digits) ?? [];
+  const slot = year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}Z`);
+  return Number.isNaN(slot) ? undefined : slot;
+};
+/** Jobs of a schedule, one for each thing that they are about. */
+export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;
+export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;

@@ -6,7 +6,8 @@ import type { EtcdDefrag } from '../api/etcd-defrag.ts';
 import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { CLUSTER_LABEL, MANAGED_SELECTOR } from '../api/names.ts';
+import { backedUpAt, byCluster, type EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
+import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
 import { isPodReady } from '../api/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../cluster/controller.ts';
 import { certificates } from '../cluster/issuing.ts';
@@ -30,12 +31,12 @@ import type { Clock } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
-import type { Metrics } from '../runtime/metrics.ts';
+import type { Backup, Metrics } from '../runtime/metrics.ts';
 import type { Pulse } from '../runtime/pulse.ts';
 import type { Reason } from '../runtime/queue.ts';
 import { snapshotBrain, snapshotResource, wireSnapshot } from '../snapshot/controller.ts';
-import { JOB_NAME_LABEL } from '../snapshot/observe.ts';
 import { isOver } from '../snapshot/observed.ts';
+import { scheduleBrain, scheduleResource, wireSchedule } from '../snapshot-schedule/controller.ts';
 import type { Flags } from './flags.ts';
 
 /** Every kind that plans speak about. */
@@ -49,6 +50,7 @@ const RESOURCES: ReadonlyMap<string, Resource> = new Map(
     podDisruptionBudgets,
     certificates,
     jobs,
+    snapshotResource,
   ].map((r: Resource) => [r.kind, r]),
 );
 
@@ -89,6 +91,7 @@ export interface Stores {
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
   readonly snapshots: Store<EtcdSnapshot>;
+  readonly schedules: Store<EtcdSnapshotSchedule>;
   readonly defrags: Store<EtcdDefrag>;
   readonly defragPolicies: Store<EtcdDefragPolicy>;
   readonly services: Store<Service>;
@@ -116,12 +119,13 @@ export function startStores(client: Client, process: Process): Stores {
   const needed = {
     clusters: cached(new Store(clusterResource, namespaces)),
     members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
-    snapshots: cached(new Store(snapshotResource, namespaces)),
+    snapshots: cached(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
+    schedules: cached(new Store(scheduleResource, namespaces, [byCluster])),
     defrags: cached(new Store(defragResource, namespaces)),
     defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
     services: cached(new Store(services, namespaces), MANAGED_SELECTOR),
     pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL]), MANAGED_SELECTOR),
-    jobs: cached(new Store(jobs, namespaces), MANAGED_SELECTOR),
+    jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL]), MANAGED_SELECTOR),
     volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL]), MANAGED_SELECTOR),
     budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
     nodes: cached(new Store(nodes, [])),
@@ -186,6 +190,14 @@ function countSnapshots({ snapshots }: Stores, metrics: Metrics): void {
   });
 }
 
+function* backupsOf({ schedules }: Stores): Iterable<Backup> {
+  for (const schedule of schedules.all()) {
+    const { namespace = '', name = '' } = schedule.metadata;
+    const at = backedUpAt(schedule);
+    if (at !== undefined) yield { namespace, cluster: schedule.spec.clusterRef.name ?? '', schedule: name, at };
+  }
+}
+
 /** What need not be looked at first. */
 function wellIn(stores: Stores) {
   const runs = ({ metadata }: EtcdMember): boolean => {
@@ -244,12 +256,14 @@ export function startControllers(
     started(clusterBrain(ports), stores.clusters, options, (enqueue) => wireCluster(ports, enqueue), isComplete),
     started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue), runs),
     started(snapshotBrain(ports), stores.snapshots, options, (enqueue) => wireSnapshot(ports, enqueue), isOver),
+    started(scheduleBrain(ports), stores.schedules, options, (enqueue) => wireSchedule(ports, enqueue)),
     started(defragBrain(stores.defrags, now), stores.defrags, options),
     started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
   ];
   countSnapshots(stores, metrics);
   metrics.gauges(parts);
   metrics.expiryGauge(() => ports.credentials.expiries());
+  metrics.backupGauge(() => backupsOf(stores));
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

@@ -24,9 +24,12 @@ test('the operator has exactly these rights', () => {
       "etcd-operator.cozystack.io/etcdmembers: create delete list patch watch",
       "etcd-operator.cozystack.io/etcdmembers/finalizers: update",
       "etcd-operator.cozystack.io/etcdmembers/status: patch",
-      "etcd-operator.cozystack.io/etcdsnapshots: list watch",
+      "etcd-operator.cozystack.io/etcdsnapshots: create delete get list watch",
       "etcd-operator.cozystack.io/etcdsnapshots/finalizers: update",
       "etcd-operator.cozystack.io/etcdsnapshots/status: patch",
+      "etcd-operator.cozystack.io/etcdsnapshotschedules: list watch",
+      "etcd-operator.cozystack.io/etcdsnapshotschedules/finalizers: update",
+      "etcd-operator.cozystack.io/etcdsnapshotschedules/status: patch",
       "events.k8s.io/events: create patch",
       "policy/poddisruptionbudgets: create delete get list patch watch",
     ]

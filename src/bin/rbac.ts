@@ -6,6 +6,7 @@ import type { PolicyRule } from '../gen/kube.ts';
 import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
 import { memberRbac } from '../member/rbac.ts';
 import { snapshotRbac } from '../snapshot/rbac.ts';
+import { snapshotScheduleRbac } from '../snapshot-schedule/rbac.ts';
 
 /** One rule per resource, its verbs joined and sorted. */
 function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {
@@ -27,6 +28,7 @@ export const rbac: readonly PolicyRule[] = joined([
   ...clusterRbac,
   ...memberRbac,
   ...snapshotRbac,
+  ...snapshotScheduleRbac,
   ...defragRbac,
   ...defragPolicyRbac,
   ...eventsRbac,

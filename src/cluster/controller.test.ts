@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../test/support/builders.ts';
 import { hear, member, modelWorld, podOf } from '../../test/support/ports.ts';
+import { aSchedule } from '../../test/support/schedules.ts';
 import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL } from '../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../gen/kube.ts';
 import { secrets } from '../kube/resources.ts';
@@ -91,4 +92,17 @@ test('what cert-manager says is news, and so is that it has come; Secrets are re
   hear(certificates, { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec });
   expect(news()).toBe(1);
   expect(await found()).toBe('keyMissing');
+});
+
+test('what a schedule demands and has stored is news for its cluster, what else it says is not', () => {
+  const { schedules, news } = aWorld();
+  const stored = (time: string) => ({ lastSuccessful: { name: 'x', time, artifact: { uri: 'u' } } });
+  hear(schedules, aSchedule({ recoveryPoint: '1h' }));
+  expect(news()).toBeGreaterThan(0);
+  hear(schedules, aSchedule({ recoveryPoint: '1h' }, { nextScheduleTime: '2026-03-01T01:00:00Z' }));
+  expect(news()).toBe(0);
+  hear(schedules, aSchedule({ recoveryPoint: '1h' }, stored('2026-03-01T01:00:00Z')));
+  expect(news()).toBeGreaterThan(0);
+  hear(schedules, aSchedule({ recoveryPoint: '1h', clusterRef: { name: 'other' } }, stored('2026-03-01T01:00:00Z')));
+  expect(news()).toBe(2);
 });

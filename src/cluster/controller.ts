@@ -2,6 +2,7 @@
 import { asksCertManager } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import { backedUpAt, type EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../api/names.ts';
 import { controllerOf } from '../api/ownership.ts';
 import type { Access } from '../etcd/client.ts';
@@ -58,6 +59,14 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   ports.certificates.onSynced(() => {
     for (const cluster of ports.clusters.all()) if (asksCertManager(cluster)) enqueue(keyOf(cluster));
   });
+  ports.schedules.onChange((before, after) => {
+    if (sameJson(promised(before), promised(after))) return;
+    for (const schedule of [before, after]) {
+      const { namespace = '' } = schedule?.metadata ?? {};
+      const name = schedule?.spec.clusterRef.name;
+      if (name !== undefined) enqueue(refKey({ namespace, name }));
+    }
+  });
   const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets, ports.certificates];
   for (const store of owned)
     store.onChange((before, after) => {
@@ -72,6 +81,16 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       }
     });
 }
+
+/** What decides whether a backup of the cluster is young enough. */
+const promised = (schedule: EtcdSnapshotSchedule | undefined) =>
+  schedule && {
+    uid: schedule.metadata.uid,
+    cluster: schedule.spec.clusterRef.name,
+    going: schedule.metadata.deletionTimestamp,
+    point: schedule.spec.recoveryPoint,
+    at: backedUpAt(schedule),
+  };
 
 /** What a cluster looks at. Kubernetes counts Pods in a budget's status, and a member labels its Pod: both are no news. */
 function news(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {

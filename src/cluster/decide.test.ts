@@ -64,6 +64,7 @@ function world(patch: Partial<Observed> = {}): Observed {
     members,
     etcd: { is: 'notAsked' },
     quarantined: [],
+    schedules: [],
     certificates: NO_CERTIFICATES,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
     ...patch,

@@ -2,8 +2,10 @@
 import type { Certificate } from '../api/cert-manager.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import {
   ASIDE_ANNOTATION,
+  BY_CLUSTER,
   budgetName,
   CLUSTER_LABEL,
   clientServiceName,
@@ -56,6 +58,8 @@ export interface ClusterPorts {
   readonly pods: Store<Pod>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly volumes: Store<PersistentVolumeClaim>;
+  /** Indexed by the cluster that they are about. */
+  readonly schedules: Store<EtcdSnapshotSchedule>;
   /** Filled once a cluster asks cert-manager for certificates. */
   readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
@@ -115,6 +119,7 @@ export async function observe(
     etcd,
     quarantined,
     images: ports.images,
+    schedules: ports.schedules.labelled(namespace, BY_CLUSTER, name),
     ...issuance,
     password: await ports.credentials.password(cluster),
     certificates: { ...certificates, ...(await shown(ports.credentials, cluster, members)) },

@@ -5,6 +5,7 @@ import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
 import { type EtcdMember, EVIDENCE, NO_DATA } from '../api/etcd-member.ts';
+import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { addedPeerURL } from '../api/member-address.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../api/names.ts';
 import type { Holding } from '../api/ownership.ts';
@@ -125,6 +126,8 @@ export interface Observed {
   readonly certificates: CertificatesView;
   /** Only of clusters that ask cert-manager for certificates. */
   readonly issuance?: Issuance;
+  /** That are about this cluster. */
+  readonly schedules: readonly EtcdSnapshotSchedule[];
   /** Of root, where clients are to log in. */
   readonly password?: PasswordView | undefined;
 }

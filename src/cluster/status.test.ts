@@ -52,6 +52,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     members,
     etcd: answers,
     quarantined: [],
+    schedules: [],
     certificates: NO_CERTIFICATES,
     ...patch,
   };

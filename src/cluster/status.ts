@@ -25,6 +25,7 @@ import {
   passwordMissing,
   unsecured,
 } from './auth.ts';
+import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
 import { CERTIFICATES_VALID, certificatesMissing, certificatesWake, certificateVerdicts } from './certificates.ts';
 import { quorumOf } from './gate.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
@@ -106,6 +107,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const certificates = certificateVerdicts(o);
   const auth = authVerdicts(o);
   const restore = restoreVerdicts(o, s.formed);
+  const backup = backupVerdicts(o);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -123,6 +125,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           ...certificates,
           ...auth,
           ...restore,
+          ...backup,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
@@ -130,6 +133,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           ...(unsupported.length === 0 ? [NOT_YET_SUPPORTED] : []),
           ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
           ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
+          ...(backup.length === 0 ? [BACKUP_FRESH] : []),
         ],
       ),
     ],
@@ -265,6 +269,8 @@ const EXPECTED = [
   'Valid',
   'Issuing',
   'Renewing',
+  'Fresh',
+  'NoBackupYet',
   'Enabled',
   'EnablingAuth',
   'ChangingPassword',
@@ -294,6 +300,7 @@ export function wakeAt(o: Observed, answer: Answer<EtcdClusterStatus>): number |
     left !== undefined && left > 0 ? left : undefined,
     certificatesWake(o),
     authWake(o),
+    backupWake(o),
   ];
   const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(earliest) ? earliest : undefined;

@@ -57,6 +57,24 @@ test('objects are found by label within their namespace, in the order of their n
   expect(store.labelled('n', 'cluster', 'y').map((o) => o.metadata.name)).toEqual(['a', 'c']);
 });
 
+test('objects are found by what an index says of them, and not any more when that changes', () => {
+  const spoken = (name: string, of: string | undefined): KubeObject & { of: string | undefined } => ({
+    ...thing(name, '1'),
+    of,
+  });
+  const store = new Store<KubeObject & { of: string | undefined }>(
+    resource,
+    [],
+    [{ name: 'of', of: (object) => object.of }],
+  );
+  for (const object of [spoken('a', 'x'), spoken('b', 'x'), spoken('c', undefined)])
+    store.apply(ALL_NAMESPACES, { type: 'put', object });
+  expect(store.labelled('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
+  store.apply(ALL_NAMESPACES, { type: 'put', object: spoken('a', 'y') });
+  expect(store.labelled('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['b']);
+  expect(() => store.labelled('n', 'other', 'x')).toThrow('not indexed');
+});
+
 test('managedFields are not kept', () => {
   const { store } = synced({ metadata: { name: 'a', namespace: 'n', resourceVersion: '1', managedFields: [{}] } });
   expect(store.get('n/a')?.metadata).toEqual({ name: 'a', namespace: 'n', resourceVersion: '1' });

@@ -38,6 +38,13 @@ export interface AnyStore {
 
 export const ALL_NAMESPACES = '';
 
+/** By which objects are found without going through all of them: a label, or something that is said of them elsewhere. */
+export interface Index<T> {
+  readonly name: string;
+  readonly of: (object: T) => string | undefined;
+}
+const byLabel = (name: string): Index<KubeObject> => ({ name, of: ({ metadata }) => metadata.labels?.[name] });
+
 /** managedFields is half of an object and nobody here reads it. */
 function trimmed<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
@@ -49,17 +56,20 @@ export class Store<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
-  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  readonly #indexes = new Map<string, { readonly of: Index<T>['of']; readonly buckets: Map<string, Map<string, T>> }>();
   readonly #syncListeners: (() => void)[] = [];
   readonly #waiters = new Set<Waiter>();
   #latest: T | undefined;
 
-  constructor(resource: Resource<T>, namespaces: readonly string[], indexedLabels: readonly string[] = []) {
+  constructor(resource: Resource<T>, namespaces: readonly string[], indexes: readonly (string | Index<T>)[] = []) {
     this.resource = resource;
     const names = namespaces.length === 0 ? [ALL_NAMESPACES] : namespaces;
     const empty = (): Shard<T> => ({ live: new Map(), staged: undefined, version: '', synced: false, missing: false });
     this.#shards = new Map(names.map((name) => [name, empty()]));
-    for (const label of indexedLabels) this.#indexes.set(label, new Map());
+    for (const index of indexes) {
+      const { name, of } = typeof index === 'string' ? byLabel(index) : index;
+      this.#indexes.set(name, { of, buckets: new Map() });
+    }
   }
 
   get shards(): readonly string[] {
@@ -143,13 +153,13 @@ export class Store<T extends KubeObject> {
   }
 
   #changed(key: string, before: T | undefined, after: T | undefined): void {
-    for (const [label, index] of this.#indexes) {
-      const [was, is] = [bucketOf(before, label), bucketOf(after, label)];
+    for (const { of, buckets } of this.#indexes.values()) {
+      const [was, is] = [bucketOf(before, of), bucketOf(after, of)];
       if (was !== undefined && was !== is) {
-        index.get(was)?.delete(key);
-        if (index.get(was)?.size === 0) index.delete(was);
+        buckets.get(was)?.delete(key);
+        if (buckets.get(was)?.size === 0) buckets.delete(was);
       }
-      if (is !== undefined && after) index.set(is, (index.get(is) ?? new Map<string, T>()).set(key, after));
+      if (is !== undefined && after) buckets.set(is, (buckets.get(is) ?? new Map<string, T>()).set(key, after));
     }
     for (const listener of this.#listeners) listener(before, after);
   }
@@ -166,11 +176,11 @@ export class Store<T extends KubeObject> {
     for (const shard of this.#shards.values()) yield* shard.live.values();
   }
 
-  /** The objects of a namespace that carry this value of an indexed label, by name. */
+  /** The objects of a namespace that carry this value of an indexed label, or have it in another index, by name. */
   labelled(namespace: string, label: string, value: string): readonly T[] {
     const index = this.#indexes.get(label);
     if (!index) throw new Error(`${this.resource.plural} are not indexed by ${label}`);
-    const bucket = index.get(`${namespace}/${value}`);
+    const bucket = index.buckets.get(`${namespace}/${value}`);
     return [...(bucket ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
@@ -209,7 +219,7 @@ export class Store<T extends KubeObject> {
   }
 }
 
-const bucketOf = (object: KubeObject | undefined, label: string): string | undefined => {
-  const value = object?.metadata.labels?.[label];
+const bucketOf = <T extends KubeObject>(object: T | undefined, of: Index<T>['of']): string | undefined => {
+  const value = object && of(object);
   return value === undefined ? undefined : `${object?.metadata.namespace ?? ''}/${value}`;
 };

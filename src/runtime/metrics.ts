@@ -20,6 +20,7 @@ export interface Metrics {
   readonly gauges: (sources: GaugeSources) => void;
   readonly etcdGauges: (sessions: () => EtcdSessions) => void;
   readonly expiryGauge: (certificates: () => Iterable<Expiry>) => void;
+  readonly backupGauge: (backups: () => Iterable<Backup>) => void;
 }
 
 export interface GaugeSources {
@@ -35,6 +36,14 @@ export interface Expiry {
   readonly secret: string;
   /** Milliseconds since 1970. */
   readonly notAfter: number;
+}
+
+export interface Backup {
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly schedule: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
 }
 
 export interface EtcdSessions {
@@ -66,6 +75,7 @@ export function createMetrics(): Metrics {
     gauges: (sources) => registerGauges(registry, sources),
     etcdGauges: (sessions) => registerEtcdGauges(registry, sessions),
     expiryGauge: (certificates) => registerExpiryGauge(registry, certificates),
+    backupGauge: (backups) => registerBackupGauge(registry, backups),
   };
 }
 
@@ -185,6 +195,19 @@ function registerExpiryGauge(registry: Registry, certificates: () => Iterable<Ex
     collect() {
       this.reset(); // clusters that are gone
       for (const { notAfter, ...labels } of certificates()) this.set(labels, notAfter / 1000);
+    },
+  });
+}
+
+function registerBackupGauge(registry: Registry, backups: () => Iterable<Backup>): void {
+  new Gauge({
+    name: 'etcd_operator_last_backup_timestamp_seconds',
+    help: 'When the data of the last snapshot that a schedule stored was read, in seconds since 1970.',
+    labelNames: ['namespace', 'cluster', 'schedule'],
+    registers: [registry],
+    collect() {
+      this.reset(); // schedules that are gone
+      for (const { at, ...labels } of backups()) this.set(labels, at / 1000);
     },
   });
 }

@@ -4,12 +4,11 @@ import { aCluster, aPod, FORMED } from '../../test/support/builders.ts';
 import { hear, modelWorld } from '../../test/support/ports.ts';
 import { aJob, anAgent, aSnapshot } from '../../test/support/snapshot-world.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { etcdSnapshots } from '../api/names.ts';
+import { etcdSnapshots, JOB_NAME_LABEL } from '../api/names.ts';
 import type { Job, Pod } from '../gen/kube.ts';
 import { jobs, pods } from '../kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../kube/store.ts';
 import { wireSnapshot } from './controller.ts';
-import { JOB_NAME_LABEL } from './observe.ts';
 
 function aWorld() {
   const ports = {

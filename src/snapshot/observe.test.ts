@@ -4,12 +4,12 @@ import { aCluster, FORMED, NOW } from '../../test/support/builders.ts';
 import { hear, type ModelWorld, modelWorld, nameOf, podOf, runningCluster } from '../../test/support/ports.ts';
 import { aJob, anAgent, aSnapshot, JOB_UID } from '../../test/support/snapshot-world.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { CLUSTER_LABEL, etcdClusters, etcdSnapshots } from '../api/names.ts';
+import { CLUSTER_LABEL, etcdClusters, etcdSnapshots, JOB_NAME_LABEL } from '../api/names.ts';
 import type { Job, Pod, Secret } from '../gen/kube.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { jobs, persistentVolumeClaims, pods, secrets } from '../kube/resources.ts';
 import { Store } from '../kube/store.ts';
-import { JOB_NAME_LABEL, observe, type Silences, type SnapshotPorts } from './observe.ts';
+import { observe, type Silences, type SnapshotPorts } from './observe.ts';
 import type { Observed } from './observed.ts';
 
 const { signal } = new AbortController();

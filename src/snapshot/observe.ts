@@ -3,7 +3,15 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { memberClientScheme, memberHost, serviceOf } from '../api/member-address.ts';
-import { CLIENT_PORT, CLUSTER_LABEL, clientURL, etcdSnapshots, hexId, snapshotJobName } from '../api/names.ts';
+import {
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  clientURL,
+  etcdSnapshots,
+  hexId,
+  JOB_NAME_LABEL,
+  snapshotJobName,
+} from '../api/names.ts';
 import { controllerOf, holding } from '../api/ownership.ts';
 import { isPodOver } from '../api/pod.ts';
 import type { Credentials } from '../credentials/credentials.ts';
@@ -26,9 +34,6 @@ import {
   memberToAsk,
   type Observed,
 } from './observed.ts';
-
-/** Of a Job's Pods: by it they are found. */
-export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
 export interface SnapshotPorts {
   readonly client: Client;

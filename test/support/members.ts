@@ -136,6 +136,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
     members: views,
     etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },
     quarantined: [],
+    schedules: [],
     certificates: NO_CERTIFICATES,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
   };

@@ -2,7 +2,16 @@
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
-import { CLUSTER_LABEL, etcdClusters, etcdMembers, hexId, memberName, peerURL } from '../../src/api/names.ts';
+import { byCluster, type EtcdSnapshotSchedule } from '../../src/api/etcd-snapshot-schedule.ts';
+import {
+  CLUSTER_LABEL,
+  etcdClusters,
+  etcdMembers,
+  etcdSnapshotSchedules,
+  hexId,
+  memberName,
+  peerURL,
+} from '../../src/api/names.ts';
 import { certificates } from '../../src/cluster/issuing.ts';
 import { Credentials } from '../../src/credentials/credentials.ts';
 import { mountedBy } from '../../src/credentials/mounted.ts';
@@ -47,6 +56,7 @@ export function modelWorld() {
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),
+    schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
   };
 }
 

@@ -1,0 +1,95 @@
+/** What has come of snapshots and Jobs so far: recorded before anything is done that would make it forgotten. */
+
+import { findCondition } from '../api/conditions.ts';
+import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
+import type { EtcdSnapshotScheduleStatus } from '../api/etcd-snapshot-schedule.ts';
+import { iso } from '../lib/time.ts';
+import { jobNames, policyOf } from './build.ts';
+import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
+import { begun } from './scheduling.ts';
+
+export type Facts = Pick<
+  EtcdSnapshotScheduleStatus,
+  'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill'
+>;
+
+/** What the Job about the last stored snapshot has come to; `undefined`: there is none. */
+export const pruneOutcome = (o: Observed): Outcome<'prune'> | undefined => outcome(o, 'prune');
+export const drillOutcome = (o: Observed): Outcome<'drill'> | undefined => outcome(o, 'drill');
+
+function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Outcome<Task> | undefined {
+  const run = statusBefore(o).lastSuccessful?.name;
+  const name = run === undefined ? undefined : jobNames(o.object, run)[task];
+  const work = o.jobs.find(({ job }) => job.metadata.name === name);
+  return work && outcomeOf(work, task, o.now);
+}
+
+/** Recorded by a clock that was ahead, it would be the last for ever. */
+const knownSlot = (o: Observed, name: string | undefined): number => {
+  const slot = name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name);
+  return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;
+};
+
+const endedAt = (o: Observed, { status }: EtcdSnapshot): string => status?.completionTime ?? iso(o.now);
+
+export function factsOf(o: Observed): Facts {
+  const before = statusBefore(o);
+  const last = begun(o);
+  return {
+    ...before,
+    ...(last !== undefined && { lastScheduleTime: iso(last) }),
+    ...successes(o),
+    ...failure(o),
+    ...pruned(o),
+    ...drilled(o),
+  };
+}
+
+function successes(o: Observed): Facts {
+  const before = statusBefore(o);
+  const known = knownSlot(o, before.lastSuccessful?.name);
+  const fresh = o.runs.filter((run) => {
+    const slot = slotIn(o, identity(run).name);
+    return isStored(run) && slot > known && slot <= o.now;
+  });
+  const newest = fresh.at(-1);
+  const artifact = newest?.status?.artifact;
+  if (!newest || !artifact) return {};
+  return {
+    lastSuccessful: { name: identity(newest).name, time: endedAt(o, newest), artifact },
+    successes: (before.successes ?? 0) + fresh.length,
+  };
+}
+
+function failure(o: Observed): Facts {
+  const failed = newestRun(o, hasFailed);
+  if (!failed || slotIn(o, identity(failed).name) <= knownSlot(o, statusBefore(o).lastFailed?.name)) return {};
+  const { reason = 'Failed', message = 'no reason is given' } = findCondition(failed.status?.conditions, 'Ready') ?? {};
+  return { lastFailed: { name: identity(failed).name, time: endedAt(o, failed), reason, message } };
+}
+
+function pruned(o: Observed): Facts {
+  const { lastSuccessful } = statusBefore(o);
+  const ended = pruneOutcome(o);
+  if (ended?.is !== 'done' || !lastSuccessful || isPruned(o)) return {};
+  const { kept, removed } = ended.result;
+  return { stored: { kept, removed, time: iso(ended.at), for: lastSuccessful.name, policy: policyOf(o.object) } };
+}
+
+/** The retention was carried out as it is now, after the last stored snapshot. */
+export function isPruned(o: Observed): boolean {
+  const { stored, lastSuccessful } = statusBefore(o);
+  return stored?.for === lastSuccessful?.name && stored?.policy === policyOf(o.object);
+}
+
+function drilled(o: Observed): Facts {
+  const { lastSuccessful, lastDrill, successes: after } = statusBefore(o);
+  const ended = drillOutcome(o);
+  if (!ended || ended.is === 'running' || !lastSuccessful || lastDrill?.name === lastSuccessful.name) return {};
+  const common = { name: lastSuccessful.name, time: iso(ended.at), ...(after !== undefined && { after }) };
+  if (ended.is === 'failed')
+    return { lastDrill: { ...common, succeeded: false, reason: ended.reason, message: ended.message } };
+  const { revision, totalKeys, hashCompared } = ended.result;
+  return { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared } };
+}
