@@ -82,6 +82,11 @@ describe('how far the restore of a seed is', () => {
       podWith(tools, container('restore', said('{"ok":false,"reason":"Ready"}'))),
       { is: 'failed', reason: 'AgentFailed' },
     ],
+    [
+      'it fails and says that it did not: it did',
+      podWith(tools, container('restore', said('{"ok":true,"task":"restore"}'))),
+      { is: 'failed', reason: 'AgentFailed' },
+    ],
     ['it has succeeded', podWith(tools, container('restore', done)), { is: 'done' }],
     ['it has succeeded after a failure', podWith(tools, container('restore', done, failed)), { is: 'done' }],
   ])('%s', (_name, pod, expected) => {
@@ -192,7 +197,8 @@ describe('without an image for agents', () => {
   });
 
   test('one that exists goes on', () => {
-    expect(decide({ ...world([{}], { spec: { bootstrap } }), images: without }).rule).toBe('steady');
+    const { rule, status } = decide({ ...world([{}], { spec: { bootstrap } }), images: without });
+    expect([rule, findCondition(status.conditions, 'Progressing')?.reason]).toEqual(['steady', 'Reconciled']);
   });
 });
 

@@ -2,28 +2,17 @@
  * A kubelet for agents: the Pods that the Job controller makes run as local processes, with their Secrets and volumes below a
  * folder that stands for `/`. What they leave as termination message is kept as Kubernetes keeps it.
  */
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { AGENT_COMPONENT, AGENT_OF_LABEL, COMPONENT_LABEL } from '../../src/api/names.ts';
 import type { ContainerState, Pod } from '../../src/gen/kube.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
-import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
+import { pods } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
 import { root } from '../../tools/paths.ts';
+import { type Ended, placeOf } from './agent-place.ts';
 import { type Kubelet, remove } from './kubelet.ts';
-import { environment } from './pod-process.ts';
 import { bind, quiet, refOf } from './pod-run.ts';
-import { mountSecrets } from './pod-secrets.ts';
-import { type Child, eventually, type Processes, pause } from './processes.ts';
-
-/** How an agent ended. */
-export interface Ended {
-  readonly exitCode: number;
-  readonly message?: string;
-}
-
-/** What a kubelet keeps of a file; who writes to the API server itself is not bound to it. */
-const KEPT_BYTES = 4_096;
+import { type Child, type Processes, pause } from './processes.ts';
 
 export interface Site {
   readonly client: HttpClient;
@@ -85,16 +74,7 @@ export class AgentRuns {
   async #process(pod: Pod): Promise<Ended> {
     const { folder, client, processes, kubelet } = this.#site;
     const { uid = '', namespace = '', labels } = pod.metadata;
-    const place = join(folder, 'agents', uid);
-    mkdirSync(place, { recursive: true });
-    const over = (): boolean => kubelet.stopped.aborted;
-    const mounts = { ...(await mountSecrets(client, folder, pod, over)), ...(await this.#volumes(pod)) };
-    for (const [path, target] of Object.entries(mounts)) {
-      mkdirSync(dirname(join(place, path)), { recursive: true });
-      symlinkSync(target, join(place, path));
-    }
-    const result = join(place, 'termination-log');
-    const env = { ...process.env, ...environment(pod, ''), AGENT_ROOT: place, AGENT_RESULT: result };
+    const { env, ended } = await placeOf(client, folder, pod, 'agent', () => kubelet.stopped.aborted);
     const { args = [] } = pod.spec?.containers[0] ?? {};
     const program = [join(root, 'src', 'bin', 'agent.ts'), ...args];
     const around = kubelet.around(namespace, labels?.[AGENT_OF_LABEL] ?? '', process.execPath, program);
@@ -102,24 +82,7 @@ export class AgentRuns {
     this.#running.set(uid, child);
     const exitCode = (await child.ended) ?? 137;
     this.#running.delete(uid);
-    const text = existsSync(result) ? readFileSync(result).subarray(0, KEPT_BYTES).toString() : undefined;
-    return { exitCode, ...(text !== undefined && { message: text }) };
-  }
-
-  /** By the path in the container, the folder of a claim. */
-  async #volumes(pod: Pod): Promise<Readonly<Record<string, string>>> {
-    const { client, folder } = this.#site;
-    const { namespace } = refOf(pod);
-    const found: Record<string, string> = {};
-    for (const { name, persistentVolumeClaim: claim } of pod.spec?.volumes ?? []) {
-      const path = pod.spec?.containers[0]?.volumeMounts?.find((mount) => mount.name === name)?.mountPath;
-      if (!claim || path === undefined) continue;
-      const ref = { namespace, name: claim.claimName };
-      const { metadata } = await eventually(`the claim ${ref.name}`, () => client.get(persistentVolumeClaims, ref));
-      found[path] = join(folder, 'volumes', metadata.uid ?? '');
-      mkdirSync(found[path], { recursive: true });
-    }
-    return found;
+    return ended(exitCode);
   }
 
   async #report(pod: Pod, phase: string, state: ContainerState): Promise<void> {

@@ -1,5 +1,5 @@
 /** What a kubelet makes of a Pod's spec: the command line of its container, the probe, and what it reports. Pure. */
-import type { ContainerState, Pod } from '../../src/gen/kube.ts';
+import type { ContainerState, ContainerStatus, Pod } from '../../src/gen/kube.ts';
 
 const DATA_MOUNT = '/var/lib/etcd';
 
@@ -77,6 +77,8 @@ export interface Reported {
   readonly restarts: number;
   readonly state: ContainerState;
   readonly lastState?: ContainerState;
+  /** Of what runs before it. */
+  readonly init?: readonly ContainerStatus[];
 }
 
 export function podStatus(pod: Pod, r: Reported): NonNullable<Pod['status']> {
@@ -87,7 +89,7 @@ export function podStatus(pod: Pod, r: Reported): NonNullable<Pod['status']> {
     lastTransitionTime,
   });
   return {
-    phase: 'Running',
+    phase: r.init?.every(({ ready }) => ready) === false ? 'Pending' : 'Running',
     podIP: r.podIP,
     podIPs: [{ ip: r.podIP }],
     startTime: r.startedAt,
@@ -96,6 +98,7 @@ export function podStatus(pod: Pod, r: Reported): NonNullable<Pod['status']> {
       condition('ContainersReady', r.ready, r.readySince),
       condition('Ready', r.ready, r.readySince),
     ],
+    ...(r.init && { initContainerStatuses: r.init }),
     containerStatuses: [
       {
         name,

@@ -1,13 +1,14 @@
 /** One Pod on its (only) node: its process, started again whenever it ends, and what is reported about it. */
 import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ContainerState, Pod } from '../../src/gen/kube.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import type { Addresses } from './addresses.ts';
+import { claimFolder } from './agent-place.ts';
 import { type GrpcProxy, type Rulebook, startGrpcProxy } from './grpc-proxy.ts';
 import type { Host, Hosts } from './hosts.ts';
+import { runBefore } from './pod-init.ts';
 import { argumentsOf, environment, podStatus, type Reported, readinessURL } from './pod-process.ts';
 import { type Mounts, mountSecrets } from './pod-secrets.ts';
 import { type Child, eventually, type Processes, pause } from './processes.ts';
@@ -85,6 +86,7 @@ export class PodRun implements Running {
     this.address = await hosts.addressOf(this.#host);
     const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
     this.#reported = { ...this.#reported, podIP };
+    await runBefore(this.#site, this.pod, { data: this.data, over, report: (init) => this.#report({ init }) });
     while (!this.stopping && !signal.aborted) {
       await this.#start(podIP);
       await this.child?.ended;
@@ -197,7 +199,7 @@ async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise
   const owner = name
     ? await eventually(`the claim ${name}`, () => client.get(persistentVolumeClaims, { namespace, name }))
     : pod;
-  const path = join(folder, 'volumes', owner.metadata.uid ?? '');
+  const path = claimFolder(folder, owner);
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
 }
