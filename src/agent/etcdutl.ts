@@ -24,7 +24,10 @@ export function run(program: string, args: readonly string[], signal: AbortSigna
     };
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
-    child.on('error', reject);
+    child.on('error', (error) => {
+      const why = `${program} cannot be started: ${error.message}`;
+      reject(signal.aborted ? signal.reason : new AgentFailure('RestoreToolFailed', why));
+    });
     child.on('close', (code) => resolve({ code: code ?? undefined, output }));
   });
 }

@@ -1,6 +1,5 @@
 /** What the operator makes of the API: conditions for what is not built yet, the budget, and a status that tells more. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import { etcdDefragPolicies, etcdDefrags } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
@@ -27,22 +26,8 @@ const made = async (namespace: string): Promise<readonly string[]> => {
 };
 const edit = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
   world.admin.patch(clusters, { namespace, name: 'db' }, { spec });
-const s3 = { endpoint: 'https://s3', bucket: 'b', key: 'k', credentialsSecretRef: { name: 'c' } };
 
 describe('what is not built yet is accepted, and nothing is started for it', () => {
-  test.each<[string, Partial<EtcdClusterSpec>, string, string]>([
-    ['a restore', { bootstrap: { restore: { source: { s3 } } } }, 'Restore', 'bootstrap.restore is not supported'],
-  ])('%s', async (_what, spec, reason, message) => {
-    const namespace = await world.namespace();
-    await world.createCluster(namespace, 'db', spec);
-    const cluster = await world.condition(namespace, 'db', 'NotYetSupported', 'True', reason);
-    const said = cluster.status?.conditions ?? [];
-    expect(said.find((c) => c.type === 'NotYetSupported')?.message).toContain(message);
-    expect(said.find((c) => c.type === 'Available')).toMatchObject({ status: 'False', reason: 'NotYetSupported' });
-    expect(said.find((c) => c.type === 'Progressing')).toMatchObject({ status: 'False', reason: 'NotYetSupported' });
-    expect(await made(namespace)).toEqual([]);
-  });
-
   test.each<[Resource<Written>, object, string]>([
     [etcdDefrags, { clusterRef: { name: 'db' } }, 'Defragmentation'],
     [etcdDefragPolicies, { clusterRef: { name: 'db' }, schedule: '0 3 * * *' }, 'Defragmentation'],
