@@ -62,6 +62,13 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
     return { hash: { revision: Number(revision), hash, compactRevision: Number(compactRevision) } };
   };
 
+  /** All members have to agree on it. When they cannot, because a quorum is lost, the operator knows it too. */
+  const authEnabled = async (): Promise<boolean> => {
+    const answer = await client.auth.status(ask(QUESTION_MS));
+    if (!answer.ok && NO_QUORUM.includes(answer.error.kind)) return from.login;
+    return must(answer).enabled;
+  };
+
   return {
     facts: async () => {
       const { status, totalKeys } = await revisionAndKeys();
@@ -71,7 +78,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
         ...(await hashAt(status)),
         etcdVersion: status.version,
         ...(status.storageVersion !== undefined && { storageVersion: status.storageVersion }),
-        authEnabled: must(await client.auth.status(ask(QUESTION_MS))).enabled,
+        authEnabled: await authEnabled(),
       };
       return { told, clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
     },
@@ -113,6 +120,9 @@ export async function* piecesOf(
 }
 
 type Doing = 'asked' | 'streaming';
+
+/** A member that answers other questions, and this one not. */
+const NO_QUORUM: readonly EtcdErrorKind[] = ['noLeader', 'timeout'];
 
 const LOGIN: readonly EtcdErrorKind[] = [
   'authRequired',

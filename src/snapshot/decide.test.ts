@@ -305,6 +305,9 @@ describe('a snapshot whose Job was made', () => {
     expect(message(begun({}, anAgent(1, failure('AccessDenied', 'no right')), anAgent(2, { running: {} })))).toBe(
       'Pod monday-snapshot-2 takes the snapshot; an attempt before failed: AccessDenied: no right',
     );
+    expect(message(begun({}, anAgent(1, failure('AccessDenied', 'no right'))))).toBe(
+      'Pod monday-snapshot-1 has failed, and there may be another attempt: AccessDenied: no right',
+    );
     const killed = anAgent(1, left(137, undefined, 'OOMKilled'));
     const words = { reason: 'BackoffLimitExceeded', message: 'too often' };
     expect(message(begun(ended('Failed', MINUTE, words), killed))).toBe(

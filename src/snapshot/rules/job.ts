@@ -12,6 +12,10 @@ const SETTLE_MS = 15_000;
 
 const ended = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === AGENT)?.state?.terminated;
 const toldBy = (pod: Pod): Result | undefined => parseResult(ended(pod)?.message);
+const failureOf = (pod: Pod): string | undefined => {
+  const told = toldBy(pod);
+  return told && !told.ok ? `${told.reason}: ${told.message}` : undefined;
+};
 const conditionOf = (job: Job, type: string) =>
   job.status?.conditions?.find((c) => c.type === type && c.status === 'True');
 const nameOf = (object: Job | Pod): string => object.metadata.name ?? '';
@@ -78,9 +82,12 @@ export const jobRuns = (o: Observed): Said | undefined => {
   const job = `Job ${nameOf(o.job.object)}`;
   const last = o.pods.at(-1);
   if (!last) return running('JobCreated', `${job} was made and has no Pod yet: if that lasts, its Events say why`);
-  const before = o.pods.map(toldBy).findLast((result) => result?.ok === false);
-  const attempts = before && !before.ok ? `; an attempt before failed: ${before.reason}: ${before.message}` : '';
   const pod = `Pod ${nameOf(last)}`;
+  const failure = failureOf(last);
+  if (failure !== undefined)
+    return running('JobRunning', `${pod} has failed, and there may be another attempt: ${failure}`);
+  const before = o.pods.map(failureOf).findLast((text) => text !== undefined);
+  const attempts = before === undefined ? '' : `; an attempt before failed: ${before}`;
   const trouble = troubleOf(last, AGENT);
   if (trouble !== undefined) return running('JobRunning', `${pod}: ${trouble}${attempts}`);
   return last.status?.phase === 'Running'
