@@ -131,13 +131,13 @@ describe('what is said about it', () => {
     [
       'there is no Pod yet',
       restoring({ pod: { is: 'absent' } }),
-      'False Restoring: volume backups/x.db is being restored',
+      'False Restoring: volume backups/x.db will be restored when the first member starts',
     ],
     ['it fails', restoring({ pod: pod(noSpace) }), 'False NoSpace: volume backups/x.db: the volume is too small'],
     [
       'it is done, and etcd has not answered',
       restoring({ pod: pod({ is: 'done' }) }),
-      'False Restoring: volume backups/x.db is being restored',
+      'False Restoring: volume backups/x.db is restored, and its etcd has not answered yet',
     ],
     [
       'the cluster is recorded',

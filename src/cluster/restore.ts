@@ -69,6 +69,11 @@ export function restoreWords(view: RestoreView | undefined): string | undefined 
     : `restoring the snapshot: waiting for ${view.what}`;
 }
 
+const PROGRESS = {
+  running: 'is being restored',
+  done: 'is restored, and its etcd has not answered yet',
+} as const;
+
 /** Only of a cluster that begins with a snapshot. */
 export function restoreVerdicts(o: Observed, formed: boolean): readonly Verdict[] {
   if (!sourceOf(o)) return [];
@@ -80,5 +85,9 @@ export function restoreVerdicts(o: Observed, formed: boolean): readonly Verdict[
   if (impossible !== undefined) return say('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible);
   const view = o.members.flatMap(({ pod }) => (pod.is === 'present' && pod.restore ? [pod.restore] : []))[0];
   if (view?.is === 'failed') return say('False', view.reason, `${placeOf(o)}: ${view.message}`);
-  return say('False', RESTORING, `${placeOf(o)} is being restored`);
+  return say(
+    'False',
+    RESTORING,
+    `${placeOf(o)} ${view ? PROGRESS[view.is] : 'will be restored when the first member starts'}`,
+  );
 }

@@ -72,15 +72,23 @@ export interface As {
   readonly manifest?: Partial<Manifest> | 'none';
 }
 
-/** Puts the snapshot into the volume that the agent restores from, as the agent would have stored it. */
+/** Puts the snapshot into the volume that the agent restores from. */
 export async function store(agent: Agent, name: string, taken: Taken, as: As = {}): Promise<void> {
+  agent.mount(MOUNTS.source, await filesOf(name, taken, as));
+}
+
+/** The object and its manifest by their keys, as the agent would have stored them. */
+export async function filesOf(
+  name: string,
+  taken: Taken,
+  as: As = {},
+): Promise<Readonly<Record<string, string | Buffer>>> {
   const { compression = 'none', key } = as;
   const sealing = key && sealKey(key);
   const once = (bytes: Buffer): AsyncIterable<Uint8Array> => Readable.from([bytes]);
   const small = compression === 'zstd' ? await buffer(compress(once(taken.bytes))) : taken.bytes;
   const stored = sealing ? await buffer(seal(sealing, once(small))) : small;
-  agent.mount(MOUNTS.source, { [name]: stored });
-  if (as.manifest === 'none') return;
+  if (as.manifest === 'none') return { [name]: stored };
   const manifest: Manifest = {
     version: 1,
     object: { key: baseName(name), sizeBytes: stored.length, sha256: sha256(stored) },
@@ -99,7 +107,7 @@ export async function store(agent: Agent, name: string, taken: Taken, as: As = {
     durationMs: 1,
     ...as.manifest,
   };
-  agent.mount(MOUNTS.source, { [manifestKey(name)]: manifestText(manifest) });
+  return { [name]: stored, [manifestKey(name)]: manifestText(manifest) };
 }
 
 /** What the etcd image of this version has. */
