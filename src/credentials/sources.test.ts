@@ -18,6 +18,7 @@ let old: KeyPair;
 let next: KeyPair;
 let leaf: KeyPair;
 let later: KeyPair;
+let own: KeyPair;
 
 beforeAll(async () => {
   old = await createAuthority('old', NOW, systemChance);
@@ -30,6 +31,7 @@ beforeAll(async () => {
   } as const;
   leaf = await issue(old, wanted, NOW, systemChance);
   later = await issue(next, wanted, NOW, systemChance);
+  own = await issue(old, { ...wanted, hosts: [] }, NOW, systemChance);
 });
 
 function secret(text: Readonly<Record<string, string>>, ofCluster = true): Secret {
@@ -44,11 +46,22 @@ const mutual: Tls = { client: { serverSecretRef: { name: 'mine' }, operatorClien
 const oneWay: Tls = { client: { serverSecretRef: { name: 'mine' } } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
 
-function sources(tls: Tls | undefined, held: Readonly<Record<string, Secret>>, trust?: string): Sources {
+/** Members that run may have started with trust of before. */
+function sources(
+  tls: Tls | undefined,
+  held: Readonly<Record<string, Secret>>,
+  trust?: string,
+  mounted: readonly string[] = [],
+): Sources {
   const status = { ...FORMED, ...(trust !== undefined && { trust: { client: digestOf(trust) ?? '' } }) };
   const cluster: EtcdCluster = aCluster({ spec: { ...(tls && { tls, auth }) }, status });
   const secrets = new Map(Object.entries(held));
-  const around = { now: NOW, domain: 'cluster.local', mounted: NOTHING_MOUNTED, graceMs: 1 };
+  const around = {
+    now: NOW,
+    domain: 'cluster.local',
+    mounted: { ...NOTHING_MOUNTED, bundles: { client: mounted, peer: [] } },
+    graceMs: 1,
+  };
   return sourcesOf(cluster, secrets, judge(cluster, secrets, around).material, rootPassword(cluster, secrets));
 }
 
@@ -60,11 +73,11 @@ describe('whom to trust, and what to show', () => {
   test('are in what the operator writes, not in what a user may take away', () => {
     const held = {
       mine: paper(leaf, old.cert, false),
-      op: paper(leaf, old.cert, false),
+      op: paper(own, old.cert, false),
       'db-server-mounted': paper(leaf, old.cert),
-      'db-operator-mounted': paper(leaf, old.cert),
+      'db-operator-mounted': paper(own, old.cert),
     };
-    expect(sources(mutual, held, old.cert)).toMatchObject({ ca: 'db-server-mounted', pair: 'db-server-mounted' });
+    expect(sources(mutual, held, old.cert)).toEqual({ ca: 'db-server-mounted', pair: 'db-operator-mounted' });
     expect(sources(oneWay, held, old.cert)).toEqual({ ca: 'db-server-mounted' });
   });
 
@@ -78,12 +91,16 @@ describe('whom to trust, and what to show', () => {
       mine: paper(later, next.cert, false),
       op: paper(later, next.cert, false),
       'db-server-mounted': paper(leaf, old.cert),
-      'db-operator-mounted': paper(leaf, old.cert),
+      'db-operator-mounted': paper(own, old.cert),
       [trustName('db', 'client', digestOf(both) ?? '')]: secret({ 'ca.crt': both }),
     };
     expect(sources(mutual, held, both)).toMatchObject({ ca: trustName('db', 'client', digestOf(both) ?? '') });
     const published = { ...held, 'db-server-mounted': paper(leaf, both) };
-    expect(sources(mutual, published, both)).toMatchObject({ ca: 'db-server-mounted', pair: 'db-server-mounted' });
+    expect(sources(mutual, published, both)).toMatchObject({ ca: 'db-server-mounted', pair: 'db-operator-mounted' });
+    const exchanged = { ...published, 'db-operator-mounted': paper(later, both) };
+    const half = trustName('db', 'client', digestOf(old.cert) ?? '');
+    const running = { ...exchanged, [half]: secret({ 'ca.crt': old.cert }) };
+    expect(sources(mutual, running, both, [half]).pair).toBe('db-server-mounted');
   });
 
   test('as long as no Secret has it, what members show is vouched for by what was there before', () => {

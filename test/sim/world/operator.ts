@@ -15,7 +15,12 @@ import type { LeaseModel } from './lease.ts';
 
 const FLAGS = parseFlags([], {});
 /** One registry for all: nobody reads it, and a new one for each process would only cost time. */
-const METRICS: Metrics = { ...createMetrics(), gauges: () => undefined, expiryGauge: () => undefined };
+const METRICS: Metrics = {
+  ...createMetrics(),
+  gauges: () => undefined,
+  expiryGauge: () => undefined,
+  backupGauge: () => undefined,
+};
 const SILENT = createLogger('silent');
 const RETRY_MS = 2_000;
 
