@@ -68,7 +68,7 @@ test('what is in the bucket is served', async () => {
   expect(Number(count)).toBe(taken.totalKeys);
 });
 
-const elsewhere = (change: object): Place => ({ ...s3.place, ...change }) as Place;
+const elsewhere = (change: object): Place => ({ ...s3.place, ...change });
 test.for<[string, () => Partial<RestoreTask>, () => Secrets, string]>([
   ['credentials of somebody else', () => ({}), () => s3.wrongSecrets ?? {}, 'AccessDenied'],
   ['no credentials', () => ({}), () => ({}), 'Misconfigured'],
