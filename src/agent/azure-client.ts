@@ -45,11 +45,8 @@ async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobS
 }
 
 async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
-  const { ManagedIdentityCredential, WorkloadIdentityCredential } = await import('@azure/identity');
-  // Put into the Pod for a service account with an identity; without it, the node's identity is asked.
-  const federated = process.env['AZURE_FEDERATED_TOKEN_FILE'] !== undefined;
-  const credential = federated ? new WorkloadIdentityCredential() : new ManagedIdentityCredential();
-  return new BlobServiceClient(endpoint(place, place.account ?? ''), credential, OPTIONS);
+  const { ambientCredential } = await import('./azure-identity.ts');
+  return new BlobServiceClient(endpoint(place, place.account ?? ''), ambientCredential(), OPTIONS);
 }
 
 function endpoint(place: AzurePlace, account: string): string {

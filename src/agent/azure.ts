@@ -4,7 +4,7 @@ import { type AzurePlace, azureContainer } from './azure-client.ts';
 import type { Vocabulary } from './explain.ts';
 import { LONG_CALL_MS, patiently } from './patience.ts';
 import type { Piece } from './pieces.ts';
-import { type Begun, type Found, RemoteStore, type Service, type Upload } from './remote.ts';
+import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 import { symptom } from './symptom.ts';
 
@@ -54,7 +54,7 @@ class AzureService implements Service {
 
   async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     for (let continuationToken: string | undefined; ; ) {
-      const from = { ...(continuationToken && { continuationToken }), maxPageSize: 1000 };
+      const from = { ...(continuationToken && { continuationToken }), maxPageSize: PAGE_SIZE };
       const page = await patiently({}, async (abortSignal) => {
         const pages = this.#container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage(from);
         return (await pages.next()).value;

@@ -5,7 +5,7 @@ import { AgentFailure } from './failure.ts';
 import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
 import { LONG_CALL_MS, patiently } from './patience.ts';
 import type { Piece } from './pieces.ts';
-import { type Begun, type Found, RemoteStore, type Service, type Upload } from './remote.ts';
+import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 import { Refusal } from './symptom.ts';
 
@@ -101,7 +101,9 @@ class GcsService implements Service {
 
   async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     for (let pageToken: string | undefined; ; ) {
-      const page = await patiently({}, (stop) => this.#page({ prefix, pageToken }, stop));
+      const page = await patiently({}, (stop) =>
+        this.#page({ prefix, pageToken, maxResults: String(PAGE_SIZE) }, stop),
+      );
       for (const item of page.items ?? []) {
         const { key, size, uid } = described(item);
         yield { key, size, ...(uid !== undefined && { uid }) };

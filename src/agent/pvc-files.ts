@@ -1,6 +1,7 @@
 /** Files of a volume in one folder: how they are written so that they are whole or not there, and whose they are. */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, type FileHandle, link, open, readdir, rename, rm } from 'node:fs/promises';
+import { NEVER } from './patience.ts';
 import { cut } from './pieces.ts';
 import { type Folder, refused } from './pvc-path.ts';
 import type { StoredObject } from './store.ts';
@@ -96,4 +97,25 @@ export async function publish(folder: Folder, from: string, to: string, replace:
     }
   }
   await rename(folder.path(from), folder.path(to));
+}
+
+async function* one(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield Buffer.from(text);
+}
+
+/**
+ * The sidecar comes before the file: after a crash in between, a file without one would be foreign to its own writer for ever.
+ * Whoever has it is the only one to publish the file. False: it was there already, from an attempt of ours that was killed.
+ */
+export async function claim(folder: Folder, name: string, uid: string): Promise<boolean> {
+  const sidecar = partial(name);
+  await write(folder, sidecar, one(uid), NEVER);
+  try {
+    await publish(folder, sidecar, `${name}${SIDECAR}`, false);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await sidecarOf(folder, name)) !== uid) throw error;
+    await rm(folder.path(sidecar), { force: true });
+    return false;
+  }
 }

@@ -1,8 +1,9 @@
 /** A volume: files, each with a sidecar that says whose it is. */
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { AgentFailure } from './failure.ts';
 import { BodyFailure } from './pieces.ts';
 import {
+  claim,
   describe,
   nameOf,
   ours,
@@ -19,6 +20,8 @@ import { exists } from './remote.ts';
 import { mounted } from './secrets.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
+/** Somebody else published the same, or took our files for what a killed agent left. */
+const TAKEN = new Set(['EEXIST', 'ENOENT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
 
 export function openVolume(root: string): Store {
@@ -109,19 +112,18 @@ class VolumeStore implements Store {
     const there = await describe(folder, name, key);
     if (there && !(replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
     await removeLeftovers(folder, name);
-    const [file, sidecar] = [partial(name), partial(name)];
+    const file = partial(name);
+    let claimed = false;
     try {
       await write(folder, file, body, signal);
-      await write(folder, sidecar, one(uid), signal);
-      // The sidecar first: after a crash in between, a file without one would be foreign to its own writer for ever.
-      await rename(folder.path(sidecar), folder.path(`${name}${SIDECAR}`));
+      if (!there) claimed = await claim(folder, name, uid);
       await publish(folder, file, name, there !== undefined);
       await folder.sync();
     } catch (error) {
       await removeLeftovers(folder, name).catch(() => undefined);
-      if (!(await describe(folder, name, key).catch(() => there)))
-        await rm(folder.path(`${name}${SIDECAR}`), { force: true }).catch(() => undefined);
-      throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? exists(this.uri(key), false) : error;
+      if (claimed) await rm(folder.path(`${name}${SIDECAR}`), { force: true }).catch(() => undefined);
+      const { code = '' } = error as NodeJS.ErrnoException;
+      throw TAKEN.has(code) ? exists(this.uri(key), false) : error;
     }
   }
 
@@ -196,8 +198,4 @@ class VolumeStore implements Store {
   uri(key: string): string {
     return `file://${this.#shown.replace(/\/$/, '')}/${key}`;
   }
-}
-
-async function* one(text: string): AsyncGenerator<Uint8Array, void, undefined> {
-  yield Buffer.from(text);
 }

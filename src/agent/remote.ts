@@ -7,6 +7,9 @@ import { atOnce, type Piece, pieceBytes, sendPieces } from './pieces.ts';
 import { wholeBody } from './resume.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
+/** Of a listing. */
+export const PAGE_SIZE = 200;
+
 export interface Found extends StoredObject {
   /** What changes whenever the object does: an etag, or a generation. */
   readonly version: string;

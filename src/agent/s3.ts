@@ -16,7 +16,7 @@ import {
 import type { Vocabulary } from './explain.ts';
 import { LONG_CALL_MS, patiently } from './patience.ts';
 import type { Piece } from './pieces.ts';
-import { type Begun, type Found, RemoteStore, type Service, type Upload } from './remote.ts';
+import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import { type S3Place, s3Config } from './s3-client.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 import { symptom } from './symptom.ts';
@@ -89,6 +89,7 @@ class S3Service implements Service {
       const page = new ListObjectsV2Command({
         Bucket: this.#place.bucket,
         Prefix: prefix,
+        MaxKeys: PAGE_SIZE,
         ...(token !== undefined && { ContinuationToken: token }),
       });
       const answer = await patiently({}, (abortSignal) => this.#client.send(page, { abortSignal }));
@@ -213,6 +214,7 @@ function s3Words({ bucket, endpoint, region }: S3Place): Vocabulary {
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the endpoint and the name'],
       NoSuchKey: ['ObjectNotFound', 'there is no such object'],
+      NoSuchUpload: ['ObjectExists', 'another agent writes the same object and ended this upload'],
       InvalidBucketName: ['Misconfigured', 'this cannot be the name of a bucket'],
       InvalidAccessKeyId: ['AccessDenied', 'the access key is not known there: check AWS_ACCESS_KEY_ID'],
       SignatureDoesNotMatch: ['AccessDenied', 'the signature does not match: check AWS_SECRET_ACCESS_KEY'],

@@ -1,0 +1,154 @@
+/** One suite, four kinds of stores: what snapshots rely on holds for each of them. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Store } from '../../src/agent/store.ts';
+import type { TestPlace } from '../support/stores.ts';
+import { bytes, failure, get, keys, leftovers, MIB, open, put, putByOthers, text, WORLDS } from './stores-world.ts';
+
+describe.each(WORLDS)('%s', (_, start) => {
+  let world: TestPlace;
+  let store: Store;
+  beforeAll(async () => {
+    world = await start();
+    store = await open(world);
+  }, 600_000);
+  afterAll(async () => world?.close());
+
+  test('what was put is there, whole, with its size and its uid, until it is deleted', async () => {
+    expect(await store.head('plain/a.db')).toBeUndefined();
+    await put(store, 'plain/a.db', text('hello'), { contentType: 'application/json' });
+    expect(await store.head('plain/a.db')).toEqual({ key: 'plain/a.db', size: 5, uid: 'uid-1' });
+    expect((await get(store, 'plain/a.db')).toString()).toBe('hello');
+    await store.delete('plain/a.db');
+    await store.delete('plain/a.db');
+    expect(await store.head('plain/a.db')).toBeUndefined();
+    expect(await failure(get(store, 'plain/a.db'))).toMatchObject({ reason: 'ObjectNotFound' });
+    expect(await keys(store, 'plain/')).toEqual([]);
+  });
+
+  test('an empty body is an empty object', async () => {
+    await put(store, 'empty.db', text(''));
+    expect(await store.head('empty.db')).toMatchObject({ size: 0 });
+    expect(await get(store, 'empty.db')).toHaveLength(0);
+  });
+
+  test.each([
+    ['20 MiB and a little', 20 * MIB + 12_345],
+    ['exactly one piece', 8 * MIB],
+    ['exactly two pieces', 16 * MIB],
+    ['a byte more than a piece', 8 * MIB + 1],
+  ])('a stream of %s comes back byte by byte', async (name, size) => {
+    const key = `stream/${name.replaceAll(' ', '-')}.db`;
+    const sha = createHash('sha256');
+    for await (const part of bytes(size)) sha.update(part);
+    await put(store, key, bytes(size));
+    expect(await store.head(key)).toMatchObject({ size, uid: 'uid-1' });
+    const all = await get(store, key);
+    expect(createHash('sha256').update(all).digest('hex')).toBe(sha.digest('hex'));
+    expect(await leftovers(world, key)).toEqual([]);
+  });
+
+  test('keys are listed by prefix, at every depth, in their order', async () => {
+    const wanted = ['list/a', 'list/a-1/x', 'list/a/b/c', 'list/a0', 'list/b'];
+    // Files keep these stores, and a file cannot be a folder too.
+    const possible = wanted.filter((key) => key !== 'list/a' || world.place.kind === 'azure');
+    for (const key of [...possible, 'lisu'].toReversed()) await put(store, key, text(key));
+    const listed = await Array.fromAsync(store.list('list/'));
+    expect(listed.map(({ key, size }) => [key, size])).toEqual(possible.map((key) => [key, key.length]));
+    expect(await keys(store, 'list/a')).toEqual(possible.filter((key) => key.startsWith('list/a')));
+    expect(await keys(store, 'nothing/')).toEqual([]);
+    expect(await keys(store, 'lis')).toEqual([...possible, 'lisu']);
+  });
+
+  test('more keys than one page has are all listed', async () => {
+    const many = Array.from({ length: 210 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
+    for (let at = 0; at < many.length; at += 50)
+      await Promise.all(many.slice(at, at + 50).map((key) => put(store, key, text('x'))));
+    expect(await keys(store, 'many/')).toEqual(many);
+  }, 240_000);
+
+  test('an own object is replaced only when that is said', async () => {
+    await put(store, 'own.db', text('first'));
+    expect(await failure(put(store, 'own.db', text('second')))).toMatchObject({ reason: 'ObjectExists' });
+    expect((await get(store, 'own.db')).toString()).toBe('first');
+    await put(store, 'own.db', text('third'), { replace: true });
+    expect((await get(store, 'own.db')).toString()).toBe('third');
+    await put(store, 'own.db', bytes(9 * MIB), { replace: true });
+    expect(await store.head('own.db')).toEqual({ key: 'own.db', size: 9 * MIB, uid: 'uid-1' });
+  });
+
+  test.each([5, 9 * MIB])('a foreign object is refused and untouched, with %i bytes to be put', async (size) => {
+    await put(store, `foreign-${size}.db`, text('theirs'), { uid: 'theirs' });
+    const key = `foreign-${size}.db`;
+    for (const replace of [false, true]) {
+      const { reason, message } = await failure(put(store, key, bytes(size), { replace }));
+      expect(reason).toBe('ObjectExists');
+      expect(message).toContain(store.uri(key));
+    }
+    expect((await get(store, key)).toString()).toBe('theirs');
+    expect(await store.head(key)).toMatchObject({ uid: 'theirs' });
+    expect(await leftovers(world, key)).toEqual([]);
+  });
+
+  test.each([5, 9 * MIB])('one that came while we were sending %i bytes is untouched, too', async (size) => {
+    const key = `raced-${size}.db`;
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield* bytes(size);
+      await putByOthers(world, key, 'theirs');
+    }
+    expect(await failure(put(store, key, slow()))).toMatchObject({ reason: 'ObjectExists' });
+    expect((await get(store, key)).toString()).toBe('theirs');
+    expect(await leftovers(world, key)).toEqual([]);
+  });
+
+  test.each([5, 25 * MIB])('a body that throws after %i bytes passes its error on and leaves nothing', async (size) => {
+    const key = `thrown-${size}.db`;
+    const mine = new Error('the member went away');
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield* bytes(size);
+      throw mine;
+    }
+    await expect(put(store, key, broken())).rejects.toBe(mine);
+    expect(await store.head(key)).toBeUndefined();
+    expect(await keys(store, 'thrown-')).toEqual([]);
+    expect(await leftovers(world, key)).toEqual([]);
+  });
+
+  test.each([5, 25 * MIB])('stopped after %i bytes, also of a body that hangs, it leaves nothing', async (size) => {
+    const key = `stopped-${size}.db`;
+    const stop = new AbortController();
+    async function* hanging(): AsyncGenerator<Uint8Array> {
+      yield* bytes(size);
+      setTimeout(() => stop.abort(), 50);
+      await new Promise(() => undefined);
+    }
+    expect(await failure(put(store, key, hanging(), { signal: stop.signal }))).toMatchObject({ reason: 'TimedOut' });
+    expect(await store.head(key)).toBeUndefined();
+    expect(await leftovers(world, key)).toEqual([]);
+    await put(store, key, text('again'));
+    expect((await get(store, key)).toString()).toBe('again');
+  });
+
+  test('nothing is to be seen before it is whole', async () => {
+    const seen: unknown[] = [];
+    async function* watched(): AsyncGenerator<Uint8Array> {
+      yield* bytes(20 * MIB);
+      seen.push(await store.head('whole.db'), await keys(store, 'whole'));
+    }
+    await put(store, 'whole.db', watched());
+    expect(seen).toEqual([undefined, []]);
+  });
+
+  test('a reader that goes away, or is stopped, is no trouble', async () => {
+    await put(store, 'read.db', bytes(20 * MIB));
+    const first = await store.get('read.db', new AbortController().signal);
+    for await (const part of first.body) if (part.length > 0) break;
+    const stop = new AbortController();
+    const second = await store.get('read.db', stop.signal);
+    const reading = Array.fromAsync(second.body, async (part) => {
+      stop.abort();
+      return part.length;
+    });
+    expect(await failure(reading)).toMatchObject({ reason: 'TimedOut' });
+  });
+});
