@@ -150,40 +150,26 @@ class GcsUpload implements Upload {
     return sent;
   }
 
+  /** The service ignores what it has already, so a piece whose fate is unknown is sent again; and it may take less than it is given. */
   async #send({ bytes, offset, last }: Piece, signal: AbortSignal): Promise<void> {
     const end = offset + bytes.length;
     const total = last ? String(end) : '*';
-    let begin: number | undefined = offset;
-    let doubt = false;
-    await patiently({ signal, timeoutMs: LONG_CALL_MS }, async (stop) => {
-      // How much of a broken attempt arrived, only the service knows.
-      if (doubt) begin = await this.#received(total, stop);
-      doubt = true;
-      if (begin === undefined || (begin === end && !last)) return;
-      const rest = bytes.subarray(begin - offset);
-      const range = rest.length === 0 ? `bytes */${total}` : `bytes ${begin}-${end - 1}/${total}`;
-      const answer = await this.#put(range, rest, stop, last ? DONE : [RESUME]);
-      await answer.body.dump();
-    });
-  }
-
-  /** `undefined`: all, and the object is there. */
-  async #received(total: string, signal: AbortSignal): Promise<number | undefined> {
-    const answer = await this.#put(`bytes */${total}`, Buffer.alloc(0), signal, [RESUME, ...DONE]);
-    await answer.body.dump();
-    if (answer.statusCode !== RESUME) return undefined;
-    const [, last] = /^bytes=0-(\d+)$/.exec(String(answer.headers['range'] ?? '')) ?? [];
-    return last === undefined ? 0 : Number(last) + 1;
-  }
-
-  #put(range: string, body: Buffer, signal: AbortSignal, wanted: readonly number[]): Promise<Dispatcher.ResponseData> {
-    return this.#client.call(this.#session, {
-      method: 'PUT',
-      headers: { 'content-range': range },
-      body,
-      signal,
-      wanted,
-    });
+    for (let begin = offset; ; ) {
+      const body = bytes.subarray(begin - offset);
+      const range = body.length === 0 ? `bytes */${total}` : `bytes ${begin}-${end - 1}/${total}`;
+      const wanted = last ? [RESUME, ...DONE] : [RESUME];
+      const answer = await patiently({ signal, timeoutMs: LONG_CALL_MS }, async (stop) => {
+        const call = { method: 'PUT', headers: { 'content-range': range }, body, signal: stop, wanted } as const;
+        const each = await this.#client.call(this.#session, call);
+        await each.body.dump();
+        return each;
+      });
+      if (answer.statusCode !== RESUME) return;
+      const received = receivedOf(answer);
+      if (received === end && !last) return;
+      if (received <= begin || received > end) throw new Refusal(RESUME, 'NoProgress');
+      begin = received;
+    }
   }
 
   /** The last piece did it. */
@@ -196,12 +182,19 @@ class GcsUpload implements Upload {
   }
 }
 
+/** How much the service has, from the start. */
+function receivedOf({ headers }: Dispatcher.ResponseData): number {
+  const [, last] = /^bytes=0-(\d+)$/.exec(String(headers['range'] ?? '')) ?? [];
+  return last === undefined ? 0 : Number(last) + 1;
+}
+
 function gcsWords(bucket: string, base: URL): Vocabulary {
   return {
     place: `the bucket "${bucket}" at ${base.origin}`,
     rights: 'the service account needs storage.objects.create, get, list and delete on the bucket',
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the name'],
+      NoProgress: ['StoreUnreachable', 'the service takes no more of the upload: try again later'],
       quotaExceeded: ['NoSpace', 'the quota of the project is used up'],
       invalid_grant: [
         'AccessDenied',

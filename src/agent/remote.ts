@@ -84,15 +84,29 @@ export class RemoteStore implements Store {
     if (there && !(options.replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
     const begun = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
     const upload = await this.#service.begin(begun);
+    let sent = 0;
     try {
       const size = pieceBytes(options.expectedBytes);
-      await sendPieces(body, { size, width: Math.min(this.#service.width, atOnce(size)), signal }, (piece, stop) =>
-        upload.send(piece, stop),
-      );
+      await sendPieces(body, { size, width: Math.min(this.#service.width, atOnce(size)), signal }, (piece, stop) => {
+        sent += piece.bytes.length;
+        return upload.send(piece, stop);
+      });
       await upload.commit(signal);
     } catch (error) {
       if (!(await this.#isThereNevertheless(begun, upload))) throw error;
     }
+    await this.#requireWhole(begun, sent);
+  }
+
+  /** A service that lost a piece, or took one twice, has an object that nobody should find. */
+  async #requireWhole({ key, upload, signal }: Begun, size: number): Promise<void> {
+    const found = await this.#service.find(key, signal);
+    if (found?.size === size) return;
+    if (found?.upload === upload) await this.#service.remove(key, signal);
+    throw new AgentFailure(
+      'StoreUnreachable',
+      `${this.uri(key)} has ${found?.size ?? 'no'} bytes after ${size} were sent: try again`,
+    );
   }
 
   /**

@@ -1,13 +1,14 @@
 /** A download that goes on where it broke: a server that is back after a moment costs nothing but that moment. */
 import { patiently, stopped } from './patience.ts';
-import { isPassing, symptom } from './symptom.ts';
+import { symptom } from './symptom.ts';
 
 /** No byte for so long: the connection is dead, whatever it says. */
 const STALL_MS = 60_000;
 /** A service that always breaks off is not read for ever. */
 const MAX_BREAKS = 20;
 
-const broken = (message: string): Error => Object.assign(new Error(message), { code: 'ECONNRESET' });
+const broken = (message: string, cause?: unknown): Error =>
+  Object.assign(new Error(message, { cause }), { code: 'ECONNRESET' });
 
 export async function* wholeBody(
   first: AsyncIterable<Uint8Array>,
@@ -26,8 +27,11 @@ export async function* wholeBody(
       if (received >= size) return;
       throw broken('the answer ended early');
     } catch (error) {
+      if (received >= size) return;
       if (signal.aborted) throw stopped(signal);
-      if (breaks >= MAX_BREAKS || !isPassing(symptom(error))) throw error;
+      // Libraries have many words for a body that breaks off. It is the same for us, and what was answered has a status.
+      if (symptom(error).status !== undefined) throw error;
+      if (breaks >= MAX_BREAKS) throw broken('the answer breaks off again and again', error);
     }
     part = await patiently({ signal }, () => read(received));
   }

@@ -53,6 +53,8 @@ interface Raw {
   readonly status?: unknown;
   readonly statusCode?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: unknown };
+  /** Where Azure's library has it when the answer had no text. */
+  readonly details?: { readonly errorCode?: unknown };
   readonly cause?: unknown;
   readonly errors?: readonly unknown[];
 }
@@ -65,7 +67,7 @@ export function symptom(error: unknown): Symptom {
     const raw = next as Raw;
     const status = [raw.$metadata?.httpStatusCode, raw.statusCode, raw.status].find((each) => typeof each === 'number');
     if (status !== undefined) found.status ??= status;
-    for (const word of [raw.code, raw.name]) {
+    for (const word of [raw.code, raw.details?.errorCode, raw.name]) {
       if (typeof word !== 'string' || !WORD.test(word) || NOTHING.has(word)) continue;
       if (NETWORK.has(word)) found.network ??= word;
       else if (TLS.test(word)) found.tls ??= word;
