@@ -5,13 +5,14 @@ import { ListMultipartUploadsCommand, PutObjectCommand, S3Client } from '@aws-sd
 import { AgentFailure } from '../../src/agent/failure.ts';
 import { s3Config } from '../../src/agent/s3-client.ts';
 import { openStore, type PutOptions, type Store } from '../../src/agent/store.ts';
+import type { Place } from '../../src/api/agent-task.ts';
 import { reader, startAzure, startGcs, startS3, startVolume, type TestPlace } from '../support/stores.ts';
 
-export const WORLDS: readonly (readonly [name: string, start: () => Promise<TestPlace>])[] = [
-  ['S3', startS3],
-  ['a volume', startVolume],
-  ['Google Cloud Storage', startGcs],
-  ['Azure Blob Storage', startAzure],
+export const WORLDS: readonly (readonly [name: string, kind: Place['kind'], start: () => Promise<TestPlace>])[] = [
+  ['S3', 's3', startS3],
+  ['a volume', 'pvc', startVolume],
+  ['Google Cloud Storage', 'gcs', startGcs],
+  ['Azure Blob Storage', 'azure', startAzure],
 ];
 
 export const MIB = 2 ** 20;

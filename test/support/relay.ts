@@ -7,11 +7,14 @@ export interface Relay {
   mend(): Promise<void>;
   /** Bytes that clients have sent so far. */
   sent(): number;
+  /** For how long nothing has passed, in either direction. */
+  quietMs(): number;
 }
 
 export async function relayTo(target: number): Promise<Relay> {
   const sockets = new Set<Socket>();
   let sent = 0;
+  let last = performance.now();
   let port = 0;
   let server: Server | undefined;
   const pass = (client: Socket): void => {
@@ -27,6 +30,10 @@ export async function relayTo(target: number): Promise<Relay> {
     }
     client.on('data', (bytes) => {
       sent += bytes.length;
+      last = performance.now();
+    });
+    upstream.on('data', () => {
+      last = performance.now();
     });
     client.pipe(upstream);
     upstream.pipe(client);
@@ -45,6 +52,7 @@ export async function relayTo(target: number): Promise<Relay> {
     port,
     mend,
     sent: () => sent,
+    quietMs: () => performance.now() - last,
     cut: async () => {
       const closed = new Promise((resolve) => server?.close(resolve));
       for (const socket of sockets) socket.destroy();

@@ -1,0 +1,32 @@
+/** A bucket behind TLS whose authority only the user knows. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAuthority } from '../../local/pki.ts';
+import { openStore } from '../../src/agent/store.ts';
+import { MOUNTS } from '../../src/api/agent-task.ts';
+import { reader, startS3, type TestPlace } from '../support/stores.ts';
+import { bytes, failure, get, MIB, open, put } from './stores-world.ts';
+
+let world: TestPlace & { readonly place: { readonly kind: 's3' } };
+beforeAll(async () => {
+  world = (await startS3({ tls: true })) as typeof world;
+}, 600_000);
+afterAll(async () => world?.close());
+
+test('with its authority it is like any other', async () => {
+  const store = await open(world);
+  await put(store, 'tls.db', bytes(9 * MIB));
+  expect(await get(store, 'tls.db')).toHaveLength(9 * MIB);
+});
+
+test('without it, or with another, nothing is sent, and the sentence says that the certificate is the trouble', async () => {
+  const other = { ...world.secrets, [`${MOUNTS.storeCa}/ca.crt`]: (await createAuthority()).cert };
+  const strangers = [
+    await openStore({ ...world.place, ca: false }, reader(world.secrets)),
+    await openStore(world.place, reader(other)),
+  ];
+  for (const store of strangers) {
+    const { reason, message } = await failure(put(store, 'never.db', bytes(10)));
+    expect(reason).toBe('Misconfigured');
+    expect(message).toContain('certificate');
+  }
+});

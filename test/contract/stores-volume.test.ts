@@ -1,0 +1,198 @@
+/** A volume is a file system that others write to as well: keys do not lead out of it, and it can be full. */
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openVolume } from '../../src/agent/pvc.ts';
+import type { Store } from '../../src/agent/store.ts';
+import { bytes, failure, get, keys, leftovers, MIB, put, text } from './stores-world.ts';
+
+let folder: string;
+let root: string;
+let store: Store;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'etcd-operator-paths-'));
+  root = join(folder, 'volume');
+  for (const made of [root, join(folder, 'outside'), join(root, 'inside')]) mkdirSync(made);
+  writeFileSync(join(folder, 'outside', 'secret.db'), 'secret');
+  writeFileSync(join(root, 'inside', 'real.db'), 'real');
+  store = openVolume(root);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Everything below the folder but the volume's own files: what no key may change. */
+const outside = (): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => !path.startsWith('volume/'));
+
+/** Tries everything with the key; all have to be refused. */
+async function refusedEverywhere(key: string): Promise<void> {
+  const signal = new AbortController().signal;
+  const tries = {
+    head: () => store.head(key),
+    get: () => store.get(key, signal),
+    put: () => put(store, key, text('evil')),
+    replace: () => put(store, key, text('evil'), { replace: true }),
+  };
+  for (const [name, attempt] of Object.entries(tries)) {
+    const { reason, message } = await failure(attempt());
+    expect([name, key, reason]).toEqual([name, key, 'PathRefused']);
+    expect(message).not.toContain('\0');
+  }
+}
+
+const ESCAPES = [
+  '..',
+  '../',
+  '../outside/secret.db',
+  '/etc/passwd',
+  'a/../../outside/secret.db',
+  '.',
+  './a',
+  'a/.',
+  'a//b',
+  'a/',
+  '',
+];
+const STRANGE = [
+  'a\0b',
+  'a\\b',
+  '..\\outside',
+  'a/\0',
+  'a\nb',
+  'a\u0085b',
+  `${'n'.repeat(256)}`,
+  `a/${'ü'.repeat(128)}`,
+];
+const KEPT = ['a.db.uid', 'inside/.partial-x', '.uid'];
+
+describe('keys', () => {
+  test.each([...ESCAPES, ...STRANGE, ...KEPT])('%j is refused', async (key) => {
+    const before = outside();
+    await refusedEverywhere(key);
+    expect(await failure(store.delete(key))).toMatchObject({ reason: 'PathRefused' });
+    expect(outside()).toEqual(before);
+  });
+
+  test('200 generated keys that try to get out do not', async () => {
+    const before = outside();
+    const step = fc.constantFrom('..', '.', '', 'inside', 'a', '\0', '\\', '...', '%2e%2e', '..;', ' ', '~');
+    const evil = fc
+      .array(step, { minLength: 1, maxLength: 8 })
+      .map((steps) => steps.join('/'))
+      .filter((key) => key.split('/').some((part) => ['..', '.', '', '\0', '\\'].includes(part)));
+    await fc.assert(
+      fc.asyncProperty(evil, async (key) => {
+        await refusedEverywhere(key);
+        expect(outside()).toEqual(before);
+      }),
+      { numRuns: 200, seed: 7 },
+    );
+  }, 60_000);
+
+  test.each(['%2e%2e/outside/secret.db', '~/a.db', '...', 'a b', 'ü.db', '-rf', '$(x).db', 'a:b*?.db'])(
+    '%j is only a name',
+    async (key) => {
+      await put(store, key, text('fine'));
+      expect(readFileSync(join(root, key), 'utf8')).toBe('fine');
+      expect(await keys(store, key)).toEqual([key]);
+    },
+  );
+});
+
+describe('symbolic links', () => {
+  test.each([
+    ['a folder outside', '../outside', 'link/secret.db'],
+    ['the root of all', '/', `link/etc/passwd`],
+    ['a folder inside', 'inside', 'link/real.db'],
+    ['a file outside', '../outside/secret.db', 'link'],
+    ['a file inside', 'inside/real.db', 'link'],
+    ['nothing', 'nowhere', 'link'],
+    ['itself', 'link', 'link'],
+    ['itself as a folder', 'link', 'link/a.db'],
+  ])('one to %s is not followed', async (_, target, key) => {
+    symlinkSync(target, join(root, 'link'));
+    await refusedEverywhere(key);
+    expect(readFileSync(join(folder, 'outside', 'secret.db'), 'utf8')).toBe('secret');
+    expect(readFileSync(join(root, 'inside', 'real.db'), 'utf8')).toBe('real');
+    expect(await keys(store)).toEqual(['inside/real.db']);
+  });
+
+  test('one that is a sidecar says nothing about whose the file is, and deleting removes the link only', async () => {
+    writeFileSync(join(folder, 'outside', 'uid'), 'uid-1');
+    symlinkSync('../../outside/uid', join(root, 'inside', 'real.db.uid'));
+    expect(await store.head('inside/real.db')).toEqual({ key: 'inside/real.db', size: 4 });
+    expect(await failure(put(store, 'inside/real.db', text('evil'), { replace: true }))).toMatchObject({
+      reason: 'ObjectExists',
+    });
+    await store.delete('inside/real.db');
+    expect(readFileSync(join(folder, 'outside', 'uid'), 'utf8')).toBe('uid-1');
+  });
+
+  test('a pipe or a folder in the place of a file is refused, and blocks nobody', async () => {
+    execFileSync('mkfifo', [join(root, 'pipe.db')]);
+    mkdirSync(join(root, 'folder.db'));
+    for (const key of ['pipe.db', 'folder.db']) await refusedEverywhere(key);
+  });
+});
+
+describe('a killed agent', () => {
+  test('that had left its sidecar only is followed by its own next attempt, and by no other', async () => {
+    writeFileSync(join(root, 'half.db.uid'), 'uid-1');
+    expect(await failure(put(store, 'half.db', text('theirs'), { uid: 'theirs' }))).toMatchObject({
+      reason: 'ObjectExists',
+    });
+    expect(await store.head('half.db')).toBeUndefined();
+    await put(store, 'half.db', text('whole'));
+    expect(await store.head('half.db')).toEqual({ key: 'half.db', size: 5, uid: 'uid-1' });
+    expect(
+      await leftovers(
+        { place: { kind: 'pvc', root }, folder: root, secrets: {}, close: async () => undefined },
+        'half.db',
+      ),
+    ).toEqual([]);
+  });
+});
+
+/** To mount one takes root, as the local cluster does. */
+describe.runIf(process.getuid?.() === 0)('a small disk', () => {
+  const mount = (size: string): void =>
+    void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', root]);
+  afterEach(() => execFileSync('umount', [root]));
+
+  test('that is full is said to be, keeps what it had, and has its room back', async () => {
+    mount('12m');
+    await put(store, 'old.db', bytes(4 * MIB));
+    const { reason, message } = await failure(put(store, 'new.db', bytes(20 * MIB)));
+    expect(reason).toBe('NoSpace');
+    expect(message).toContain(store.uri('new.db'));
+    expect(await failure(put(store, 'old.db', bytes(20 * MIB), { replace: true }))).toMatchObject({
+      reason: 'NoSpace',
+    });
+    expect(await get(store, 'old.db')).toHaveLength(4 * MIB);
+    expect(readdirSync(root).toSorted()).toEqual(['old.db', 'old.db.uid']);
+    await put(store, 'fits.db', bytes(6 * MIB));
+  });
+
+  test('that may not be written to is said not to be', async () => {
+    mount('1m');
+    execFileSync('mount', ['-o', 'remount,ro', root]);
+    expect(await failure(put(store, 'new.db', text('x')))).toMatchObject({ reason: 'AccessDenied' });
+  });
+});
+
+test('what is stored is for its owner and group only', async () => {
+  chmodSync(root, 0o755);
+  await put(store, 'mode.db', text('x'));
+  expect(execFileSync('stat', ['-c', '%a', join(root, 'mode.db')], { encoding: 'utf8' }).trim()).toBe('640');
+});
