@@ -64,6 +64,11 @@ const refused: readonly Case[] = [
   { file: 'src/cluster/rules/grow.ts', code: imports('../observe.ts') },
   { file: 'src/cluster/rules/grow.ts', code: 'export const now = () => Date.now();\n' },
   { file: 'src/snapshot/controller.ts', code: imports('../cluster/observe.ts') },
+  { file: 'src/snapshot/controller.ts', code: imports('../agent/store.ts') },
+  { file: 'src/agent/s3.ts', code: imports('../kube/client.ts') },
+  { file: 'src/agent/s3.ts', code: imports('../runtime/queue.ts') },
+  { file: 'src/agent/s3.ts', code: imports('../snapshot/controller.ts') },
+  { file: 'src/agent/pod.ts', code: imports('node:fs') },
   { file: 'src/defrag-policy/controller.ts', code: imports('../defrag/controller.ts') },
   { file: 'src/defrag/decide.ts', code: imports('../kube/client.ts') },
   { file: 'src/member/placement.ts', code: imports('../kube/client.ts') },
@@ -99,6 +104,11 @@ const accepted: readonly Case[] = [
   { file: 'src/cluster/rules/grow.test.ts', code: imports('../../../test/support/builders.ts') },
   { file: 'src/kube/client.test.ts', code: imports('../../test/support/builders.ts') },
   { file: 'src/bin/operator.ts', code: imports('../cluster/controller.ts') },
+  { file: 'src/bin/agent.ts', code: imports('../agent/tasks.ts') },
+  { file: 'src/agent/s3.ts', code: imports('@aws-sdk/client-s3') },
+  { file: 'src/agent/source.ts', code: imports('../etcd/client.ts') },
+  { file: 'src/agent/s3.ts', code: imports('../api/agent-task.ts') },
+  { file: 'src/snapshot/build.ts', code: imports('../agent/pod.ts') },
 ];
 
 let folder: string;
