@@ -10,6 +10,7 @@ import type { Mutant } from './mutant.ts';
 import { restore } from './restore.ts';
 import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
+import { schedule } from './schedule.ts';
 import { snapshot } from './snapshot.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -23,5 +24,6 @@ export const mutants: readonly Mutant[] = [
   ...restore,
   ...rotation,
   ...runtime,
+  ...schedule,
   ...snapshot,
 ];

@@ -1,0 +1,248 @@
+/** Faults in snapshots on a schedule: when they are due, what is kept, whether they are young enough. */
+import { dropped, faults, type Mutant, moved } from './mutant.ts';
+
+const cron = faults('src/lib/cron.ts', [
+  ['a schedule that never comes and is looked for for ever', 'return isNever(cron, isStar(fields[4]))', 'return false'],
+  ['Sunday as the seventh day that never comes', 'value === field.alias ? field.min : value', 'value'],
+  ['a step of nothing that goes on for ever', "if (step === 0) return 'has a step of 0';", ''],
+  ['a range that goes backwards', "from > to ? 'ends before it begins' : { from, to, step }", '{ from, to, step }'],
+  ['5/20 that is only 5', '(every === undefined ? from : field.max)', 'from'],
+  ['a zone that is given twice', 'if (named !== undefined && timeZone !== undefined)', 'if (false)'],
+  ['a moment that is due again and again', 'at > time : at <= time', 'at >= time : at <= time'],
+  ['one that is due now and was not', 'at > time : at <= time', 'at > time : at < time'],
+  [
+    'the 13th and Friday, instead of or',
+    'byDay && byWeekday : byDay || byWeekday',
+    'byDay && byWeekday : byDay && byWeekday',
+  ],
+  [
+    'days that follow each other where clocks are put back',
+    'if (found !== undefined && i > 1) return best;',
+    'if (best !== undefined) return best;',
+  ],
+  ['an hour that comes twice, and only one backup in it', "hours.length === 24 ? 'both' : 'once'", "'once'"],
+  ['a nightly backup that is taken twice', "hours.length === 24 ? 'both' : 'once'", "'both'"],
+]);
+
+const zone = faults('src/lib/zone.ts', [
+  ['a backup that is left out when clocks are put forward', 'return [real[0] ?? change];', 'return real;'],
+  ['a change that is not noticed', 'return before === after ? before : undefined;', 'return before;'],
+  ['offsets that are taken for zones', 'if (!/^[A-Za-z]/.test(name)) return false;', ''],
+]);
+
+const retention = faults('src/lib/retention.ts', [
+  ['the last good one that is removed', "...(newestGood.includes(entry) ? ['newest good'] : []),", ''],
+  [
+    'a wrong clock that has all others removed',
+    'const past = newestFirst.filter(isPast);',
+    'const past = newestFirst;',
+  ],
+  ['what is from the future and is removed', "...(isPast(entry) ? [] : ['from the future']),", ''],
+  [
+    'damaged ones that take the place of good ones',
+    'kept(past.filter(isGood), policy, now), kept(past',
+    'kept(past, policy, now), kept(past',
+  ],
+  [
+    'the only thing that is left, removed because it is damaged',
+    "...(!entry.good && place < latestPlace ? ['nothing newer is good'] : []),",
+    '',
+  ],
+  ['an empty policy that keeps nothing', "return () => ['no policy'];", 'return () => [];'],
+  ['weeks that begin on Thursdays', '(time / DAY_MS + MONDAY_OFFSET_DAYS) / 7', '(time / DAY_MS) / 7'],
+  [
+    'the oldest of each day instead of the newest',
+    'if (!newest.has(period)) newest.set(period, entry);',
+    'newest.set(period, entry);',
+  ],
+  ['the newest that goes first when a removal is interrupted', '.reverse(),', ','],
+  ['an order that depends on the store', '|| (a.key < b.key ? 1 : -1)', ''],
+]);
+
+const slots = faults('src/snapshot-schedule/slots.ts', [
+  [
+    'a clock that was ahead stops the schedule until then',
+    'return last <= now + TOLERANCE_MS ? last : now;',
+    'return last;',
+  ],
+  [
+    'a jitter that reaches the next snapshot',
+    'Math.min(most, (nextAfter(cron, slot) ?? Number.POSITIVE_INFINITY) - slot - 1000)',
+    'most',
+  ],
+  ['a jitter that is the same for all', 'hash32(`${schedule.metadata.uid}/${slot}`) % steps', '0'],
+  ['minutes before the schedule was made', 'const since = Math.max(created, begun ?? 0);', 'const since = begun ?? 0;'],
+  ['a year that is counted minute by minute', ' && missed < MOST', ''],
+]);
+
+const scheduling = faults('src/snapshot-schedule/scheduling.ts', [
+  [
+    'a second snapshot when the record of the first was lost',
+    '(recorded ?? proven) : Math.max(recorded, proven)',
+    'recorded : recorded',
+  ],
+  ['snapshots while suspended', 'if (suspend === true)', 'if (false)'],
+  [
+    'snapshots of a cluster that goes',
+    '!o.cluster || o.cluster.metadata.deletionTimestamp !== undefined',
+    '!o.cluster',
+  ],
+  ['snapshots of nobody', 'if (o.cluster.spec.replicas === 0)', 'if (false)'],
+  ['one that begins too late', 'deadline !== undefined && o.now - due.at >', 'deadline === 0 && o.now - due.at >'],
+  [
+    'an operator that was busy for a moment, and no backup',
+    'Math.max(deadline * 1000, LEAST_DEADLINE_MS)',
+    'deadline * 1000',
+  ],
+  [
+    'an object of somebody else that is run into',
+    "o.due.is === 'absent' ? concurrently",
+    "o.due.is !== 'ours' ? concurrently",
+  ],
+  ['two at once although that is forbidden', "?? 'Forbid'", "?? 'Allow'"],
+  ['one that is not ended when it is replaced', 'due, instead: active };', 'due, instead: [] };'],
+]);
+
+const facts = faults('src/snapshot-schedule/facts.ts', [
+  [
+    'a success that is counted twice',
+    'isStored(run) && slot > known && slot <= o.now',
+    'isStored(run) && slot <= o.now',
+  ],
+  [
+    'a last success that a wrong clock made the last for ever',
+    'return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;',
+    'return slot;',
+  ],
+  [
+    'a retention that is carried out again and again',
+    "ended?.is !== 'done' || !lastSuccessful || isPruned(o)",
+    "ended?.is !== 'failed' || !lastSuccessful || isPruned(o)",
+  ],
+  ['a retention that was edited and is not carried out', '&& stored?.policy === policyOf(o.object)', ''],
+  [
+    'a drill that is told as a success',
+    'succeeded: false, reason: ended.reason',
+    'succeeded: true, reason: ended.reason',
+  ],
+]);
+
+const outcome = faults('src/snapshot-schedule/outcome.ts', [
+  [
+    'a Pod that is believed about another task',
+    "condition.type === 'Complete' && told?.ok === true && told.task === task",
+    "condition.type === 'Complete' && told?.ok === true",
+  ],
+  [
+    'a Job that failed and is believed',
+    "condition.type === 'Complete' && told?.ok === true && told.task === task",
+    'told?.ok === true && told.task === task',
+  ],
+  ['a Pod that was heard of too late', 'if (now < at + SETTLE_MS)', 'if (now < at)'],
+]);
+
+const rules = faults('src/snapshot-schedule/rules/stored.ts', [
+  ['two that remove at once', "pruneOutcome(o) || isBusy(o, 'prune')", 'pruneOutcome(o)'],
+  ['a Job without an image', "o.operatorImage !== '' && o.cluster &&", 'o.cluster &&'],
+  ['a drill of each one, although every tenth is wanted', '>= (drill.every ?? 1)', '>= 1'],
+  ['a drill that failed and is forgotten until its turn', '!lastDrill?.succeeded ||', '!lastDrill ||'],
+  [
+    'the same snapshot tried out for ever',
+    '|| lastDrill?.name === lastSuccessful.name) return false;',
+    ') return false;',
+  ],
+  [
+    'an image that nobody allowed',
+    'if (repository !== undefined && !isAllowed(o.images, repository)) return undefined;',
+    '',
+  ],
+  [
+    'a record that is removed before anybody knows of it',
+    'recorded !== undefined && slotIn(o, identity(run).name) <= slotIn(o, recorded)',
+    'true',
+  ],
+  [
+    'the record of the last good one, removed',
+    '!isGoing(run) && identity(run).name !== lastSuccessful?.name',
+    '!isGoing(run)',
+  ],
+]);
+
+const order = faults('src/snapshot-schedule/decide.ts', [
+  ['a schedule that goes and goes on', ...dropped('beingDeleted')],
+  ['what happened is never recorded', ...dropped('record')],
+  ['no snapshot at all', ...dropped('begin')],
+  ['nothing is ever removed', ...dropped('prune')],
+  ['nothing is ever tried out', ...dropped('drill')],
+  ['a history without an end', ...dropped('trimHistory')],
+  ['a snapshot that is begun on an old record', ...moved('begin', 'record')],
+]);
+
+const status = faults('src/snapshot-schedule/status.ts', [
+  [
+    'a snapshot that waits and is not the next',
+    "if (scheduling.is !== 'held') return",
+    "if (scheduling.is === 'idle' || scheduling.is === 'held') return",
+  ],
+  ['what was missed is told in every pass', 'announced(o) > o.now || ', ''],
+  [
+    'an edit that is told as if something was missed',
+    '&& said.observedGeneration === o.object.metadata.generation',
+    '',
+  ],
+  ['a sleep through a clock that is put forward', 'Math.min(LONGEST_SLEEP_MS, ...moments)', 'Math.min(...moments)'],
+  [
+    'a failure that an older success hides',
+    'slot(lastFailed.name) > slot(lastSuccessful?.name)',
+    'lastSuccessful === undefined',
+  ],
+]);
+
+const backup = faults('src/cluster/backup.ts', [
+  ['an old backup that nobody hears of', 'if (o.now < staleAt)', 'if (o.now < Infinity)'],
+  ['the mildest demand instead of the strictest', 'a.ms - b.ms ||', 'b.ms - a.ms ||'],
+  [
+    'a schedule that goes and still demands',
+    ' || metadata.deletionTimestamp !== undefined) return [];',
+    ') return [];',
+  ],
+  ['the oldest backup instead of the newest', 'Math.max(...all)', 'Math.min(...all)'],
+  ['a backup that becomes too old while nobody looks', 'return left > 0 ? left : undefined;', 'return undefined;'],
+]);
+
+const prune = faults('src/agent/prune.ts', [
+  [
+    'backups of another cluster, removed',
+    'manifest?.cluster.uid !== cluster.uid || manifest.schedule',
+    'manifest?.schedule',
+  ],
+  ['backups of another schedule, removed', '|| manifest.schedule?.uid !== schedule.uid) continue;', ') continue;'],
+  [
+    'an object that was put in place of ours, removed',
+    'there.uid !== undefined && there.uid !== manifest.snapshot.uid',
+    'there.uid === manifest.snapshot.uid',
+  ],
+  ['half an object that counts as a backup', 'const good = size === manifest.object.sizeBytes;', 'const good = true;'],
+  ['objects in other folders', ' || key !== `${folder}${baseName(key)}`', ''],
+  [
+    'an object whose manifest went first',
+    '  await store.delete(key);\n  await store.delete(`${key}${MANIFEST}`);',
+    '  await store.delete(`${key}${MANIFEST}`);\n  await store.delete(key);',
+  ],
+  ['an age that is not understood, and taken for none', 'if (maxAge !== undefined && age === undefined)', 'if (false)'],
+]);
+
+export const schedule: readonly Mutant[] = [
+  ...cron,
+  ...zone,
+  ...retention,
+  ...slots,
+  ...scheduling,
+  ...facts,
+  ...outcome,
+  ...rules,
+  ...order,
+  ...status,
+  ...backup,
+  ...prune,
+];
