@@ -15,12 +15,17 @@ import type { LeaseModel } from './lease.ts';
 
 const FLAGS = parseFlags([], {});
 /** One registry for all: nobody reads it, and a new one for each process would only cost time. */
+<<<<<<< HEAD
 const METRICS: Metrics = {
   ...createMetrics(),
   gauges: () => undefined,
   expiryGauge: () => undefined,
   backupGauge: () => undefined,
 };
+=======
+const nothing = (): void => undefined;
+const METRICS: Metrics = { ...createMetrics(), gauges: nothing, expiryGauge: nothing, backupGauge: nothing };
+>>>>>>> 4d6eb4b (wip)
 const SILENT = createLogger('silent');
 const RETRY_MS = 2_000;
 
