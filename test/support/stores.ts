@@ -48,7 +48,6 @@ interface Service {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  readonly port: number;
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it serves already. */
@@ -124,7 +123,6 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
     command: join(versitygw, 'versitygw'),
     args: ['--port', `127.0.0.1:${port}`, ...certificate, '--keep-alive', '--quiet', 'posix', data],
     env: { ROOT_ACCESS_KEY: access, ROOT_SECRET_KEY: secret },
-    port,
     folder,
     ready: async () => {
       await client.send(new CreateBucketCommand({ Bucket: BUCKET })).catch((error: Error) => {
@@ -181,7 +179,6 @@ export async function startGcs(): Promise<TestPlace> {
       'filesystem-root': data,
       'log-level': 'error',
     }),
-    port,
     folder,
     ready: () => answers(`http://127.0.0.1:${port}/storage/v1/b`),
   });
@@ -223,7 +220,6 @@ export async function startAzure(): Promise<TestPlace> {
       '--disableTelemetry',
     ],
     env: { AZURITE_ACCOUNTS: `${account}:${key}` },
-    port,
     folder,
     ready: async () => (await client.getContainerClient(BUCKET).createIfNotExists()).requestId !== undefined,
   });
