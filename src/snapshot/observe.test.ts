@@ -191,6 +191,15 @@ test('what the spec names is looked for by name, and only that', async () => {
   expect(await reasons(volume)).toEqual([]);
 });
 
+test('a reference that names nothing finds nothing, and asks for nothing', async () => {
+  const ports = await running();
+  expect((await look(ports, aSnapshot({ spec: { clusterRef: { name: '' } } }))).cluster).toBeUndefined();
+  const destination = { s3: { endpoint: 'https://s3', bucket: 'b', credentialsSecretRef: { name: '' } } };
+  const { lacks } = await look(ports, aSnapshot({ spec: { destination } }));
+  expect(lacks).toMatchObject([{ reason: 'SecretMissing' }]);
+  expect(ports.asked.filter((plural) => plural !== 'jobs')).toEqual([]);
+});
+
 test('of a parked cluster, nothing else is looked at', async () => {
   const ports = await running();
   const [cluster] = ports.clusters.all();

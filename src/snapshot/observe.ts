@@ -18,7 +18,7 @@ import type { Credentials } from '../credentials/credentials.ts';
 import type { EtcdPort, MemberStatus } from '../etcd/client.ts';
 import type { Job, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
-import { refKey } from '../kube/object.ts';
+import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
 import { endpointOf } from '../lib/endpoint.ts';
@@ -104,6 +104,14 @@ const podsOf = ({ pods }: SnapshotPorts, { metadata: { namespace = '', name = ''
     .toSorted((a, b) => madeAt(a) - madeAt(b));
 const madeAt = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '');
 
+/** An earlier operator let references pass that name nothing: to ask for that would be to ask for all. */
+const read = async <T extends KubeObject>(
+  client: Client,
+  resource: Resource<T>,
+  ref: Ref,
+  signal: AbortSignal,
+): Promise<T | undefined> => (ref.name === '' ? undefined : client.get(resource, ref, signal));
+
 type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'silentSince'>;
 
 async function beforeStart(
@@ -115,7 +123,7 @@ async function beforeStart(
 ): Promise<BeforeStart> {
   const { namespace } = identity(object);
   const ref = { namespace, name: clusterNameOf(object) };
-  const cluster = ports.clusters.get(refKey(ref)) ?? (await ports.client.get(ports.clusters.resource, ref, signal));
+  const cluster = ports.clusters.get(refKey(ref)) ?? (await read(ports.client, ports.clusters.resource, ref, signal));
   const nothing = { cluster, lacks: [], sources: {}, members: [] };
   if (!cluster || cluster.spec.replicas === 0) return nothing;
   const lacks = await lacksOf(ports, object, signal);
@@ -151,7 +159,7 @@ async function lacksOf(
   const { namespace = '' } = metadata;
   const found = await Promise.all(
     needsOf(spec).map(async (need) => {
-      const secret = await client.get(secrets, { namespace, name: need.secret }, signal);
+      const secret = await read(client, secrets, { namespace, name: need.secret }, signal);
       return lackOf(need, secret && Object.keys(secret.data ?? {}));
     }),
   );

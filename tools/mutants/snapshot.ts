@@ -110,7 +110,7 @@ export const snapshot: readonly Mutant[] = [
     ['a second Job, because the cache is late', ' ?? (await ports.client.get(jobs, ref, signal))', ''],
     [
       'a cluster that counts as missing, because the cache is late',
-      ' ?? (await ports.client.get(ports.clusters.resource, ref, signal))',
+      ' ?? (await read(ports.client, ports.clusters.resource, ref, signal))',
       '',
     ],
     ['results of Pods that others made', '    .filter((pod) => controllerOf(pod)?.uid === uid)\n', ''],
@@ -132,6 +132,7 @@ export const snapshot: readonly Mutant[] = [
     ],
     ['a silence that begins anew with every look', 'silences.get(key) ?? now()', 'now()'],
     ['a silence of yesterday', '    silences.delete(key);\n', ''],
+    ['a reference that names nothing and reads all', "ref.name === '' ? undefined : ", ''],
     ['questions about what has ended', '  if (isOver(object) || isGoing(object)) return seen;\n', ''],
   ]),
   ...faults('src/snapshot/build.ts', [
