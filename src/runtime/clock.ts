@@ -10,12 +10,15 @@ export interface Clock {
   after(ms: number, call: () => void): () => void;
 }
 
+/** Node takes a longer time for a millisecond. Whoever is called too early looks and waits again. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: () => Math.random(),
   after: (ms, call) => {
-    const timer = setTimeout(call, ms);
+    const timer = setTimeout(call, Math.min(ms, LONGEST_MS));
     return () => clearTimeout(timer);
   },
 };

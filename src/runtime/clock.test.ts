@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { systemClock } from './clock.ts';
+
+test('a time that is too long for a timer does not pass at once', async () => {
+  let called = false;
+  const cancel = systemClock.after(60 * 86_400_000, () => {
+    called = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  cancel();
+  expect(called).toBe(false);
+});
