@@ -189,20 +189,31 @@ export const s3 = (): readonly Manifest[] => [
     spec: { selector: { app: 's3' }, ports: [{ name: 's3', port: 7070 }] },
   },
   deployment('s3', 's3', {
+    initContainers: [
+      {
+        name: 'bucket',
+        image: BUSYBOX_IMAGE,
+        command: ['mkdir', '-p', `/data/${S3.bucket}`],
+        volumeMounts: [{ name: 'data', mountPath: '/data' }],
+      },
+    ],
     containers: [
       {
         name: 's3',
         image: S3_IMAGE,
-        args: ['--port', ':7070', '--health', '/health', 'posix', '--nometa', '/data'],
+        args: ['--port', ':7070', '--health', '/health', 'posix', '--sidecar', '/beside', '/data'],
         env: [
           { name: 'ROOT_ACCESS_KEY', value: S3.accessKeyId },
           { name: 'ROOT_SECRET_KEY', value: S3.secretAccessKey },
         ],
         readinessProbe: { httpGet: { path: '/health', port: 7070 }, periodSeconds: 1 },
-        volumeMounts: [{ name: 'data', mountPath: '/data' }],
+        volumeMounts: [
+          { name: 'data', mountPath: '/data' },
+          { name: 'beside', mountPath: '/beside' },
+        ],
       },
     ],
-    volumes: [{ name: 'data', emptyDir: {} }],
+    volumes: ['data', 'beside'].map((name) => ({ name, emptyDir: {} })),
   }),
 ];
 

@@ -43,16 +43,26 @@ export function killContainers(cluster: LocalCluster, node: string): void {
     }
 }
 
-/** Kills what runs in the containers of one Pod, as a crash would, and keeps its sandbox: kubelet starts them again. */
-export async function crash(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
+/** What runs in the containers of one Pod, which is not its sandbox. */
+export async function podProcesses(cluster: LocalCluster, namespace: string, pod: string): Promise<readonly number[]> {
   const uid = await cluster.kubectl(['-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.metadata.uid}']);
   const inPod = cluster.state.nodes.flatMap((node) => processesOfPod(clusterCgroup(cluster.name), node.name, uid));
-  for (const pid of inPod.filter((each) => programOf(each) !== 'pause'))
+  return inPod.filter((pid) => programOf(pid) !== 'pause');
+}
+
+/** SIGSTOP freezes, and SIGCONT lets go on. */
+export function signalAll(pids: readonly number[], signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  for (const pid of pids)
     try {
-      process.kill(pid, 'SIGKILL');
+      process.kill(pid, signal);
     } catch {
       // it ended by itself
     }
+}
+
+/** Kills what runs in the containers of one Pod, as a crash would, and keeps its sandbox: kubelet starts them again. */
+export async function crash(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
+  signalAll(await podProcesses(cluster, namespace, pod), 'SIGKILL');
 }
 
 const programOf = (pid: number): string =>
@@ -108,6 +118,12 @@ async function volumeOf(cluster: LocalCluster, namespace: string, claim: string)
     if (pv && (await inNode(node.holderPid, ['test', '-d', path])) === 0) return { holderPid: node.holderPid, path };
   }
   throw new Failure(`Claim ${namespace}/${claim} has no volume on any node.`);
+}
+
+/** A claim's volume as a folder of this machine. */
+export async function volumeFolder(cluster: LocalCluster, namespace: string, claim: string): Promise<string> {
+  const { holderPid, path } = await volumeOf(cluster, namespace, claim);
+  return `/proc/${holderPid}/root${path}`;
 }
 
 /** The node that has a Pod's volume in memory, and the volume's path there. */
