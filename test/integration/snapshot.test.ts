@@ -90,6 +90,16 @@ async function running(spec: Parameters<World['createCluster']>[2] = {}): Promis
   await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Available', 'True', 'QuorumHealthy');
   return namespace;
 }
+/** The Events of all snapshots of a namespace become these: they are written after the status. */
+const told = async (namespace: string, expected: readonly string[]): Promise<void> => {
+  const found = async () =>
+    (await world.list(events, namespace))
+      .filter((e) => e.regarding?.kind === 'EtcdSnapshot')
+      .map((e) => `${e.type} ${e.reason}`)
+      .toSorted();
+  await eventually('all Events', async () => (await found()).length >= expected.length || undefined);
+  expect(await found()).toEqual(expected);
+};
 const jobOf = (namespace: string, snapshot: string): Promise<Job | undefined> =>
   world.admin.get(jobs, { namespace, name: `${snapshot}-snapshot` });
 const storedFile = (key: string): Buffer => readFileSync(join(s3.folder, BUCKET, key));
@@ -127,8 +137,7 @@ describe('a snapshot', { timeout }, () => {
     const names = (await world.list(members, namespace)).map(({ metadata }) => metadata.name);
     expect(names).toContain(status?.artifact?.member);
     expect(status?.artifact?.member).not.toBe(cluster.status?.leader);
-    const told = (await world.list(events, namespace)).filter((e) => e.regarding?.name === 'one');
-    expect(told.map((e) => `${e.type} ${e.reason}`)).toEqual(['Normal SnapshotStored']);
+    await told(namespace, ['Normal SnapshotStored']);
 
     const agent = (await world.list(pods, namespace)).find(isOf('one'));
     const labels = Object.entries(agent?.metadata.labels ?? {});
@@ -237,12 +246,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
       await becomes(namespace, name, 'Failed', reason);
     }
     expect(readFileSync(foreign, 'utf8')).toBe('of somebody else');
-    const told = (await world.list(events, namespace)).filter((e) => e.regarding?.kind === 'EtcdSnapshot');
-    expect(told.map((e) => `${e.type} ${e.reason}`).toSorted()).toEqual([
-      'Warning AccessDenied',
-      'Warning BucketNotFound',
-      'Warning ObjectExists',
-    ]);
+    await told(namespace, ['Warning AccessDenied', 'Warning BucketNotFound', 'Warning ObjectExists']);
   });
 
   test('fails at once: a parked cluster, no cluster, a Job of somebody else, which stays as it is', async () => {
