@@ -18,6 +18,7 @@ import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleSpec, EtcdSnapshotScheduleStatus } from '../api/etcd-snapshot-schedule.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
+import { trimHistory } from './rules/stored.ts';
 import { statusOf } from './status.ts';
 
 type Status = EtcdSnapshotScheduleStatus;
@@ -409,6 +410,13 @@ describe('the history', () => {
     ],
   ])('%s', (_name, world, expected) => {
     expect(doing(decide(world))).toEqual(expected);
+  });
+
+  test('what nobody has recorded stays, also in another order of the rules', () => {
+    const world = at('05:30:00', { successfulSnapshotsHistoryLimit: 0, failedSnapshotsHistoryLimit: 0 }, undefined, {
+      runs,
+    });
+    expect(trimHistory(world)).toBeUndefined();
   });
 
   test('what runs is no history', () => {

@@ -34,7 +34,7 @@ export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, 
   if (!condition) return { is: 'running', why: `${name} runs${troubles(last, task)}` };
   const at = Date.parse(condition.lastTransitionTime ?? '') || now;
   const told = pods.map((pod) => toldBy(pod, task)).findLast((result) => result !== undefined);
-  if (condition.type === 'Complete' && told?.ok === true && told.task === task)
+  if (condition.type === 'Complete' && told?.ok === true)
     return { is: 'done', result: told as Extract<Success, { readonly task: Task }>, at };
   const failed = (reason: string, message: string): Outcome<Task> => ({ is: 'failed', reason, message, at });
   if (condition.type === 'Failed' && told?.ok === false) return failed(told.reason, told.message);

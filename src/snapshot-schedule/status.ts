@@ -136,7 +136,7 @@ function missedNotice(o: Observed): readonly Notice[] {
   const said = findCondition(statusBefore(o).conditions, SCHEDULED);
   const scheduling = schedulingOf(o);
   const wasOn = said?.status === 'True' && said.observedGeneration === o.object.metadata.generation;
-  if (!wasOn || announced(o) > o.now || scheduling.is === 'off' || scheduling.is === 'held') return [];
+  if (!wasOn || scheduling.is === 'off' || scheduling.is === 'held') return [];
   const { missed } = scheduling.slots;
   const count = scheduling.is === 'due' ? missed - 1 : missed;
   if (count <= 0) return [];

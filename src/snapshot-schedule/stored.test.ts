@@ -136,6 +136,7 @@ describe('a drill', () => {
     ['while another goes on', { ...stored, jobs: [aWork('hourly-drill-other')] }],
     ['twice of the same', settled(passed)],
     ['twice of the same, when its Job is gone', { ...settled(passed), jobs: [] }],
+    ['twice of the same, although it failed', { ...settled(failed), jobs: [] }],
     [
       'with an image that is not allowed',
       { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },

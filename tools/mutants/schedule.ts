@@ -73,6 +73,7 @@ const slots = faults('src/snapshot-schedule/slots.ts', [
   ['a jitter that is the same for all', 'hash32(`${schedule.metadata.uid}/${slot}`) % steps', '0'],
   ['minutes before the schedule was made', 'const since = Math.max(created, begun ?? 0);', 'const since = begun ?? 0;'],
   ['a year that is counted minute by minute', ' && missed < MOST', ''],
+  ['what was missed is told in every pass', ' && at(slot).at >= announced', ''],
 ]);
 
 const scheduling = faults('src/snapshot-schedule/scheduling.ts', [
@@ -130,14 +131,10 @@ const facts = faults('src/snapshot-schedule/facts.ts', [
 const outcome = faults('src/snapshot-schedule/outcome.ts', [
   [
     'a Pod that is believed about another task',
-    "condition.type === 'Complete' && told?.ok === true && told.task === task",
-    "condition.type === 'Complete' && told?.ok === true",
+    '.find((result) => !result.ok || result.task === task)',
+    '.find(() => true)',
   ],
-  [
-    'a Job that failed and is believed',
-    "condition.type === 'Complete' && told?.ok === true && told.task === task",
-    'told?.ok === true && told.task === task',
-  ],
+  ['a Job that failed and is believed', "condition.type === 'Complete' && told?.ok === true)", 'told?.ok === true)'],
   ['a Pod that was heard of too late', 'if (now < at + SETTLE_MS)', 'if (now < at)'],
 ]);
 
@@ -184,7 +181,6 @@ const status = faults('src/snapshot-schedule/status.ts', [
     "if (scheduling.is !== 'held') return",
     "if (scheduling.is === 'idle' || scheduling.is === 'held') return",
   ],
-  ['what was missed is told in every pass', 'announced(o) > o.now || ', ''],
   [
     'an edit that is told as if something was missed',
     '&& said.observedGeneration === o.object.metadata.generation',
