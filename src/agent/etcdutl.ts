@@ -82,7 +82,7 @@ export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: Ab
   if (/no space left on device|disk quota exceeded/i.test(output))
     throw new AgentFailure(
       'NoSpace',
-      'the volume became full while the data directory was made. Create the cluster with a larger storage.size',
+      'the volume became full while the data directory was made. Set a larger storage.size, or storageSize of the drill',
     );
   if (/unknown flag: --(bump-revision|mark-compacted)/.test(output))
     throw new AgentFailure(

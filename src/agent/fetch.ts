@@ -99,7 +99,7 @@ async function checkRoom(folder: string, databaseBytes: number): Promise<number>
 const noSpace = (how: string, options?: ErrorOptions): AgentFailure =>
   new AgentFailure(
     'NoSpace',
-    `the volume is too small for the snapshot: ${how}. Create the cluster with a larger storage.size`,
+    `the volume is too small for the snapshot: ${how}. Set a larger storage.size, or storageSize of the drill`,
     options,
   );
 
@@ -202,7 +202,7 @@ export async function fetchSnapshot(
       );
     if (!right) throw damaged(`${key} does not have the digest that etcd put at its end: bytes of it have changed`);
     if (manifest && (database.bytes !== manifest.database.sizeBytes || database.sha256() !== manifest.database.sha256))
-      throw damaged(`the database in ${key} is not the one of its manifest`);
+      throw damaged(`${key} holds another database than its manifest says`);
     const read = async (into: Uint8Array, position: number) =>
       (await file.read(into, 0, into.length, position)).bytesRead;
     return { facts: await readFacts(read, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };

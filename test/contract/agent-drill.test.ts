@@ -1,7 +1,7 @@
 /** The agent tries out stored snapshots on real etcds of each version, and finds out manifests that are not true. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Manifest } from '../../src/agent/manifest.ts';
 import { type DrillTask, MOUNTS } from '../../src/api/agent-task.ts';
 import { Agent, type Run } from '../support/agent.ts';
@@ -9,6 +9,7 @@ import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '..
 import { KEY, store, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
 import { kindOf } from './etcd-world.ts';
 
+vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
 let lab: EtcdLab;
 let taken: Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
 let rooms = 0;

@@ -1,9 +1,10 @@
 /** The agent restores real snapshots of each version with the tool of each version, refuses what it must, and survives kill -9. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readFacts } from '../../src/agent/bolt.ts';
 import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
+import type { Access } from '../../src/etcd/client.ts';
 import { run as runTool } from '../../tools/process.ts';
 import { Agent, type Run } from '../support/agent.ts';
 import {
@@ -19,6 +20,7 @@ import { eventually } from '../support/processes.ts';
 import { asRoot, KEY, PASSWORD, store, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
 import { kindOf, must } from './etcd-world.ts';
 
+vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
 const BUMP = 1_000_000;
 const MIB = 1024 ** 2;
 let lab: EtcdLab;
@@ -88,7 +90,7 @@ const failure = ({ code, result, said }: Run) => {
 const inside = ({ node }: Scene): readonly string[] =>
   existsSync(node.folder) ? readdirSync(node.folder).toSorted() : [];
 
-async function expectKeys(at: Scene, { totalKeys }: Taken, access?: typeof asRoot): Promise<void> {
+async function expectKeys(at: Scene, { totalKeys }: Taken, access?: Access): Promise<void> {
   const asked = { ...ask(at.node), ...(access && { access }) };
   const { count } = must(await lab.client.kv.range(asked, { key: 'k', prefix: true, countOnly: true }));
   expect(Number(count)).toBe(totalKeys);
@@ -192,11 +194,11 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await store(at.agent, 'backups/x.db', source);
     succeeded(await at.agent.run(at.task({ auth: true }), at.tools));
     at.node.start({ initialCluster: initialCluster([at.node]), state: 'existing' });
-    const asked = { ...ask(at.node), access: asRoot };
+    const asked = { ...ask(at.node), access: asRoot(at.node) };
     const serves = async () => (await lab.client.kv.range(asked, { key: 'k1' })).ok || undefined;
     await eventually('root is let in', serves, { seen: () => at.node.process?.log().slice(-500) });
     expect(kindOf(await lab.client.kv.range(ask(at.node), { key: 'k1' }))).toBe('authRequired');
-    await expectKeys(at, source, asRoot);
+    await expectKeys(at, source, asRoot(at.node));
     await at.node.stop('SIGKILL');
   });
 

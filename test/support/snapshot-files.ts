@@ -15,7 +15,11 @@ import { ask, ETCD_PARTS, type EtcdLab, type EtcdVersion } from './etcd.ts';
 import { eventually } from './processes.ts';
 
 export const PASSWORD = 'the-password-of-root';
-export const asRoot: Access = { cluster: 'as root', logins: () => [{ user: 'root', password: PASSWORD }] };
+/** Each cluster gives out tokens of its own. */
+export const asRoot = ({ endpoint }: { readonly endpoint: string }): Access => ({
+  cluster: `as root at ${endpoint}`,
+  logins: () => [{ user: 'root', password: PASSWORD }],
+});
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 export interface Taken {
@@ -43,11 +47,11 @@ export async function take(
     must(await users.grantRole(ask(node), 'root', 'root'));
     must(await users.enable(ask(node)));
   }
-  const asked = { ...ask(node, 30_000), ...(auth && { access: asRoot }) };
+  const asked = { ...ask(node, 30_000), ...(auth && { access: asRoot(node) }) };
   if (version !== '3.5.35')
     await eventually('the storage version is settled', async () => {
       const status = must(await maintenance.status(asked));
-      return status.storageVersion !== undefined || undefined;
+      return status.storageVersion?.startsWith(version.slice(0, 3)) || undefined; // an earlier one until then
     });
   const { revision, count } = must(await kv.range(asked, { key: '', prefix: true, countOnly: true }));
   const { hash, compactRevision } = must(await maintenance.hashKV(asked, revision));
