@@ -1,4 +1,5 @@
 /** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
+import { AGENT_RUNTIME } from '../api/agent-runtime.ts';
 import { MOUNTS, TASK_VARIABLE, type Task } from '../api/agent-task.ts';
 import { TOOLS_ENVIRONMENT, toolsCommand } from '../api/agent-tools.ts';
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
@@ -118,7 +119,15 @@ export function agentContainer(container: {
   readonly env?: readonly EnvVar[];
   readonly resources?: ResourceRequirements;
 }): Container {
-  const { name, image, task, mounts, command = AGENT_COMMAND, env = [], resources = AGENT_RESOURCES } = container;
+  const {
+    name,
+    image,
+    task,
+    mounts,
+    command = AGENT_COMMAND,
+    env = AGENT_RUNTIME,
+    resources = AGENT_RESOURCES,
+  } = container;
   return {
     name,
     image,

@@ -1,4 +1,5 @@
 /** Where an agent's parts are in a container of the etcd image, which has neither Node nor a libc. */
+import { AGENT_RUNTIME } from './agent-runtime.ts';
 import { MOUNTS } from './agent-task.ts';
 
 /** Below the mounted volume: it gets this name when it is whole. */
@@ -20,8 +21,8 @@ export const toolsCommand = (): readonly string[] => [
   `${TOOLS_FOLDER}/${TOOLS.agent}`,
 ];
 
-/** As the operator's image has it for itself. */
+/** With what the operator's image has for itself. */
 export const TOOLS_ENVIRONMENT = [
-  { name: 'NODE_OPTIONS', value: '--use-openssl-ca' },
+  ...AGENT_RUNTIME,
   { name: 'SSL_CERT_FILE', value: `${TOOLS_FOLDER}/${TOOLS.certificates}` },
 ] as const;
