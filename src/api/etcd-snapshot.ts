@@ -78,8 +78,8 @@ export const etcdSnapshotKind: Kind = {
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterRef.name' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-    { name: 'Revision', type: 'integer', jsonPath: '.status.artifact.revision' },
-    { name: 'Size', type: 'integer', jsonPath: '.status.artifact.sizeBytes' },
+    { name: 'Revision', type: 'integer', jsonPath: '.status.artifact.revision', priority: 1 },
+    { name: 'Size', type: 'integer', jsonPath: '.status.artifact.sizeBytes', priority: 1 },
     { name: 'Why', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
   ],
   rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it, and that name is a label too')],
