@@ -119,9 +119,9 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       await it.put(`${nameAt(15)}.db`, DATA, 'x');
       await it.put(`${nameAt(16)}.db`, DATA, 'x');
       await it.put(`${nameAt(16)}.db${MANIFEST}`, Buffer.from('{'), 'x');
-      await it.put(`deeper/${nameAt(17)}.db`, DATA, 'x');
+      await it.put(`hourly-deeper/${nameAt(17)}.db`, DATA, 'x');
       await it.put(
-        `deeper/${nameAt(17)}.db${MANIFEST}`,
+        `hourly-deeper/${nameAt(17)}.db${MANIFEST}`,
         Buffer.from(manifestText(manifestOf(`${nameAt(17)}.db`, 17))),
         'x',
       );
