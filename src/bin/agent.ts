@@ -11,6 +11,9 @@ const INTERRUPTED = new AgentFailure(
   'interrupted: the Pod was told to end before the task was done, because its time was over or its node is drained',
 );
 
+/** Kubernetes kills after 30 s: a store that does not answer must not cost the result. */
+const CLEANING_MS = 20_000;
+
 function failed(error: unknown): Result {
   const { reason, message } =
     error instanceof AgentFailure ? error : { reason: 'Internal' as const, message: unforeseen(error) };
@@ -36,7 +39,11 @@ function end(result: Result): never {
 
 async function main(): Promise<never> {
   const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort(INTERRUPTED));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.once(signal, () => {
+      stop.abort(INTERRUPTED);
+      setTimeout(() => end(failed(INTERRUPTED)), CLEANING_MS).unref();
+    });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.once(event, (error: unknown) => end(failed(error)));
   return end(await runTask(process.argv[2] ?? '', process.env[TASK_VARIABLE], stop.signal).catch(failed));
