@@ -86,6 +86,6 @@ test('ten thousand parts are enough for any database, and memory stays the same 
     expect(Math.ceil(expected / pieceBytes(expected))).toBeLessThanOrEqual(10_000);
     expect(pieceBytes(expected) % (256 * 1024)).toBe(0); // Google wants it so
   }
-  expect(atOnce(pieceBytes())).toBe(3);
+  expect(atOnce(pieceBytes())).toBe(2);
   expect(atOnce(pieceBytes(1_000_000 * MIB))).toBe(1);
 });

@@ -20,7 +20,7 @@ export class BodyFailure extends Error {
 const MIB = 2 ** 20;
 const SMALLEST = 8 * MIB;
 /** With what is on its way and the piece that is being filled, and what sockets hold, an agent stays below 200 MiB. */
-const IN_FLIGHT = 24 * MIB;
+const IN_FLIGHT = 16 * MIB;
 /** S3 allows 10,000 parts; some look-alikes want them all of one size, so it cannot grow along the way. */
 const PARTS = 9_000;
 

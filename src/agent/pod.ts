@@ -1,4 +1,6 @@
 /** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
+
+import { HOPELESS_EXIT } from '../api/agent-result.ts';
 import { AGENT_RUNTIME } from '../api/agent-runtime.ts';
 import { MOUNTS, TASK_VARIABLE, type Task } from '../api/agent-task.ts';
 import { TOOLS_ENVIRONMENT, toolsCommand } from '../api/agent-tools.ts';
@@ -8,6 +10,7 @@ import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import type {
   Container,
   EnvVar,
+  JobSpec,
   PodSecurityContext,
   PodSpec,
   ResourceRequirements,
@@ -187,6 +190,14 @@ export function agentPlacement(
     ...(imagePullSecrets && { imagePullSecrets }),
   };
 }
+
+/** How often a Job tries: not again where the agent says that it would be in vain. */
+export const attempts = (containerName: string): Pick<JobSpec, 'backoffLimit' | 'podFailurePolicy'> => ({
+  backoffLimit: 3,
+  podFailurePolicy: {
+    rules: [{ action: 'FailJob', onExitCodes: { containerName, operator: 'In', values: [HOPELESS_EXIT] } }],
+  },
+});
 
 /** The Pod of a Job that runs an agent once. */
 export const agentPodSpec = (pod: {

@@ -30,6 +30,27 @@ export const FAILURES = [
 ] as const;
 export type FailureReason = (typeof FAILURES)[number];
 
+/** What another attempt, a moment later, cannot change: somebody has to do something. */
+const HOPELESS: readonly FailureReason[] = [
+  'AccessDenied',
+  'BucketNotFound',
+  'ObjectExists',
+  'ObjectNotFound',
+  'ManifestDamaged',
+  'SnapshotDamaged',
+  'WrongKey',
+  'SnapshotTooNew',
+  'SnapshotTooOld',
+  'AuthRequired',
+  'PathRefused',
+  'Misconfigured',
+  'DrillFailed',
+];
+/** How the agent ends then: its Job makes no other attempt. */
+export const HOPELESS_EXIT = 2;
+export const exitCodeOf = (result: Result): number =>
+  result.ok ? 0 : HOPELESS.includes(result.reason) ? HOPELESS_EXIT : 1;
+
 /** What Kubernetes keeps of a termination message. */
 export const MAX_RESULT_BYTES = 4096;
 const MAX_MESSAGE = 2048;

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { AgentFailure } from '../agent/failure.ts';
 import { withoutSecrets } from '../agent/secrets.ts';
 import { runTask } from '../agent/tasks.ts';
-import { type Result, resultText } from '../api/agent-result.ts';
+import { exitCodeOf, type Result, resultText } from '../api/agent-result.ts';
 import { RESULT_FILE, TASK_VARIABLE } from '../api/agent-task.ts';
 
 const INTERRUPTED = new AgentFailure(
@@ -34,7 +34,7 @@ function end(result: Result): never {
     say(`the result cannot be written: ${String(error)}`);
     process.exit(1);
   }
-  process.exit(result.ok ? 0 : 1);
+  process.exit(exitCodeOf(result));
 }
 
 async function main(): Promise<never> {

@@ -1,5 +1,5 @@
 /** What a schedule has made: snapshots, and Jobs that look after what they stored. */
-import { agentBesideEtcd, agentContainer, agentPodSpec, locationFiles } from '../agent/pod.ts';
+import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../agent/pod.ts';
 import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../api/agent-task.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
@@ -21,7 +21,6 @@ import { identity } from './observed.ts';
 
 const PRUNE_SECONDS = 3_600;
 const DRILL_SECONDS = 4 * 3_600;
-const ATTEMPTS_MORE = 3;
 /** For whoever reads its log. One that failed is made again when it is gone. */
 export const KEPT_SECONDS = 3_600;
 
@@ -72,7 +71,7 @@ const jobOf = ({ schedule, cluster }: For, name: string, seconds: number, spec: 
     kind: 'Job',
     metadata: { name, labels, ...ownedBy(schedule) },
     spec: {
-      backoffLimit: ATTEMPTS_MORE,
+      ...attempts(spec.containers[0]?.name ?? ''),
       activeDeadlineSeconds: seconds,
       ttlSecondsAfterFinished: KEPT_SECONDS,
       podReplacementPolicy: 'Failed',

@@ -1,5 +1,13 @@
 /** The Job that takes a snapshot. */
-import { agentContainer, agentPodSpec, locationFiles, type Mounted, secretFiles, together } from '../agent/pod.ts';
+import {
+  agentContainer,
+  agentPodSpec,
+  attempts,
+  locationFiles,
+  type Mounted,
+  secretFiles,
+  together,
+} from '../agent/pod.ts';
 import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../api/agent-task.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
@@ -15,7 +23,6 @@ export const AGENT = 'snapshot-agent';
 export const DEADLINE_SECONDS = 1_800;
 /** Of one attempt: it ends by itself, and says why, before it is stopped. */
 const ATTEMPT_SECONDS = 1_500;
-const ATTEMPTS_MORE = 3;
 /** For the operator, and for whoever reads the log of an agent. */
 const KEPT_SECONDS = 600;
 
@@ -79,7 +86,7 @@ export function snapshotJob(taking: Taking): Job {
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
     },
     spec: {
-      backoffLimit: ATTEMPTS_MORE,
+      ...attempts(AGENT),
       activeDeadlineSeconds: DEADLINE_SECONDS,
       ttlSecondsAfterFinished: KEPT_SECONDS,
       podReplacementPolicy: 'Failed', // two agents at once would write the same object

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/agent/store.ts';
+import { AGENT_RUNTIME } from '../../src/api/agent-runtime.ts';
 import type { Place } from '../../src/api/agent-task.ts';
 import { root } from '../../tools/paths.ts';
 import { type Child, eventually, Processes, pause } from '../support/processes.ts';
@@ -17,6 +18,9 @@ const elsewhere = (place: Place): Place =>
     : place.kind === 'pvc'
       ? { ...place, root: `${place.root}/nowhere` }
       : { ...place, bucket: 'nowhere' };
+
+/** As the containers of agents have it. */
+const runtime = Object.fromEntries(AGENT_RUNTIME.map(({ name, value }) => [name, value]));
 
 describe.each(WORLDS)('%s', (_, kind, start) => {
   let world: TestPlace;
@@ -35,15 +39,17 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     await world?.close();
   });
 
-  const agent = (key: string, mebibytes: number): Child =>
-    processes.start('agent', process.execPath, [
+  const agent = (key: string, mebibytes: number): Child => {
+    const args = [
       join(root, 'test', 'support', 'store-child.ts'),
       JSON.stringify(world.place),
       JSON.stringify(world.secrets),
       key,
       'uid-1',
       String(mebibytes),
-    ]);
+    ];
+    return processes.start('agent', process.execPath, args, { ...process.env, ...runtime });
+  };
 
   /** Until something of it has arrived, wherever that is. */
   const underWay = (child: Child, key: string): Promise<boolean> => {
