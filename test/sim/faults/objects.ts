@@ -70,11 +70,13 @@ function makeForeign({ ground }: World, resource: Resource, name: string): boole
   return true;
 }
 
+const isForeign = ({ metadata }: KubeObject): boolean => metadata.labels?.['foreign'] === 'true';
+
 /** Somebody else's objects go away again. */
 export function removeForeign({ ground }: World): void {
   for (const resource of FOREIGN)
     for (const object of ground.api.peek(resource))
-      if (object.metadata.labels?.['foreign'] === 'true')
+      if (isForeign(object))
         ground.write((api) => api.delete(resource, refTo(object), { uid: object.metadata.uid ?? '' }));
 }
 
@@ -113,7 +115,11 @@ export const objectDeeds: Deeds<Kinds> = {
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   unlabelClaim: ({ world }, { n }) => {
-    const claim = chosen(world.ground.api.peek(persistentVolumeClaims), n);
+    // By its label the claim of somebody else is known when it is to go away again.
+    const claim = chosen(
+      world.ground.api.peek(persistentVolumeClaims).filter((one) => !isForeign(one)),
+      n,
+    );
     if (!claim?.metadata.labels) return false;
     world.ground.patch(persistentVolumeClaims, refTo(claim), { metadata: { labels: null } });
     return true;
