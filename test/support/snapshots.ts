@@ -61,10 +61,12 @@ export class Clusters {
   /** Everybody is let in who should be, and nobody else. */
   async serves(name: string): Promise<void> {
     await settled(this.tenant, name);
-    if (!this.#logsIn) return;
-    await becomes('log-ins to be wanted', async () => {
-      expect(conditionOf(await this.tenant.get(KIND, name), 'AuthEnabled')).toMatchObject({ status: 'True' });
-    });
+    if (this.#logsIn)
+      await becomes('log-ins to be wanted', async () => {
+        expect(conditionOf(await this.tenant.get(KIND, name), 'AuthEnabled')).toMatchObject({ status: 'True' });
+      });
+    // Nodes hear of a Pod that is ready a little later than the API server.
+    await becomes('its Service to lead to it', () => this.#revision(name));
   }
 
   /** As root, with what an application of the cluster has. */
