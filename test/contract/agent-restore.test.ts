@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readFacts } from '../../src/agent/bolt.ts';
+import { exitCodeOf } from '../../src/api/agent-result.ts';
 import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import { run as runTool } from '../../tools/process.ts';
@@ -84,7 +85,7 @@ const succeeded = ({ result, said }: Run) => {
 };
 const failure = ({ code, result, said }: Run) => {
   if (!result || result.ok) throw new Error(`no failure: ${said}`);
-  expect(code).toBe(1);
+  expect(code).toBe(exitCodeOf(result));
   return result;
 };
 const inside = ({ node }: Scene): readonly string[] =>
