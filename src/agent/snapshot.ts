@@ -54,7 +54,8 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
       expectedBytes: facts.databaseBytes,
     });
     const durationMs = Math.round(performance.now() - begun.at);
-    const manifest = manifestOf(task, facts, stream, { ...stored, key, sealing, takenAt: begun.takenAt, durationMs });
+    const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: begun.takenAt, durationMs };
+    const manifest = manifestOf(task, facts, stream, about);
     await store.put(manifestKey(key), manifestBody(manifest, key), {
       uid: task.snapshot.uid,
       replace: there.manifest,
@@ -143,13 +144,14 @@ function manifestOf(
   { clusterId, told }: Facts,
   stream: SnapshotStream,
   stored: Stored & {
+    readonly hash?: Manifest['hash'];
     readonly key: string;
     readonly sealing: SealKey | undefined;
     readonly takenAt: string;
     readonly durationMs: number;
   },
 ): Manifest {
-  const { sealing, takenAt, durationMs } = stored;
+  const { hash, sealing, takenAt, durationMs } = stored;
   const storageVersion = told.storageVersion ?? stream.storageVersion;
   return {
     version: 1,
@@ -159,6 +161,7 @@ function manifestOf(
     cluster: { name: cluster.name, uid: cluster.uid, id: clusterId },
     ...(schedule && { schedule: { name: schedule.name, uid: schedule.uid } }),
     ...told,
+    ...(hash && { hash }),
     ...(storageVersion !== undefined && { storageVersion }),
     member: from.member,
     compression,

@@ -22,7 +22,9 @@ export interface Facts {
   readonly clusterId: string;
   /** About as many as will come. */
   readonly databaseBytes: number;
-  readonly told: Pick<Manifest, 'revision' | 'totalKeys' | 'hash' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
+  readonly told: Pick<Manifest, 'revision' | 'totalKeys' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
+  /** Computed by the member while it streams: of what it had at the revision, so it is the same whenever it is done. */
+  readonly hash: Promise<Pick<Manifest, 'hash'>>;
 }
 
 export interface Source {
@@ -75,12 +77,11 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
       const told = {
         revision: Number(status.revision),
         totalKeys: Number(totalKeys),
-        ...(await hashAt(status)),
         etcdVersion: status.version,
         ...(status.storageVersion !== undefined && { storageVersion: status.storageVersion }),
         authEnabled: await authEnabled(),
       };
-      return { told, clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
+      return { told, hash: hashAt(status), clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
     },
     stream: () => client.maintenance.snapshot(ask(0)),
     close: () => client.close(),

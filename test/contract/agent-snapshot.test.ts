@@ -335,7 +335,7 @@ describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {
 
     const other = { namespace: 'ns', name: 'nightly', uid: 'uid-of-another' };
     const refused = await scene.agent.run(scene.task(node, { to: s3.place, snapshot: other }));
-    expect(reasonOf(refused)).toBe('1 ObjectExists');
+    expect(reasonOf(refused)).toBe('2 ObjectExists');
     expect(await keys()).toEqual(['backups/nightly.db', 'backups/nightly.db.manifest.json']);
   });
 });
@@ -441,7 +441,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
       mkdirSync(join(volume, 'backups'));
       writeFileSync(join(volume, 'backups', name), 'precious');
       const run = await agent.run(task(node));
-      expect([reasonOf(run), filesIn(scene)]).toEqual(['1 ObjectExists', [`backups/${name}`]]);
+      expect([reasonOf(run), filesIn(scene)]).toEqual(['2 ObjectExists', [`backups/${name}`]]);
       expect(readFileSync(join(volume, 'backups', name), 'utf8')).toBe('precious');
       expect(messageOf(run)).toContain(name);
     },
@@ -452,7 +452,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
     const node = { endpoint: 'http://127.0.0.1:9' };
     agent.mount(MOUNTS.encryption, { key: 'planted-but-too-short' });
     const run = await agent.run(task(node, { encrypted: true }));
-    expect(reasonOf(run)).toBe('1 Misconfigured');
+    expect(reasonOf(run)).toBe('2 Misconfigured');
     expect(messageOf(run)).toContain('openssl rand -base64 32');
     expect(JSON.stringify(run)).not.toContain('planted-but-too-short');
   });
