@@ -13,7 +13,7 @@ import { neededSecretFile } from './secrets.ts';
 const QUESTION_MS = 10_000;
 /** For one that makes it read all keys. */
 const COUNT_MS = 60_000;
-/** The member writes nothing while it computes this hash, for about a second each gigabyte, and a drill can do without. */
+/** The member writes nothing while it computes this hash, for a second or two each gigabyte, and a drill can do without. */
 const HASHED_BYTES = 1024 ** 3;
 /** The revision may be compacted between two questions. */
 const ATTEMPTS = 5;
