@@ -7,6 +7,7 @@ import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
 import { leaderElectionRbac, rbac } from '../../src/bin/rbac.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
+import { isConflict } from '../../src/kube/errors.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../src/kube/transport.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
@@ -165,29 +166,27 @@ export async function installCrds(admin: HttpClient, definitions: readonly Custo
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
 
+/** A server that is slow may have made it, and then say to its own second try that it is there: nobody else makes it here. */
+const make = (admin: HttpClient, path: string, body: object): Promise<unknown> =>
+  admin.transport.json<unknown>(path, { method: 'POST', body }).catch((error: unknown) => {
+    if (!isConflict(error)) throw error;
+  });
+
 /** The operator may keep its Lease in this namespace. */
 export async function grantLease(admin: HttpClient, namespace: string): Promise<void> {
   const metadata = { name: 'etcd-operator' };
   const own = `${RBAC}/namespaces/${namespace}`;
-  await admin.transport.json(`${own}/roles`, { method: 'POST', body: { metadata, rules: leaderElectionRbac } });
-  await admin.transport.json(`${own}/rolebindings`, {
-    method: 'POST',
-    body: { metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name }, subjects },
-  });
+  await make(admin, `${own}/roles`, { metadata, rules: leaderElectionRbac });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name };
+  await make(admin, `${own}/rolebindings`, { metadata, roleRef, subjects });
 }
 
 async function grantRights(admin: HttpClient): Promise<void> {
   const metadata = { name: 'etcd-operator' };
-  await admin.transport.json(`${RBAC}/clusterroles`, { method: 'POST', body: { metadata, rules: rbac } });
+  await make(admin, `${RBAC}/clusterroles`, { metadata, rules: rbac });
   await grantLease(admin, 'default');
-  await admin.transport.json(`${RBAC}/clusterrolebindings`, {
-    method: 'POST',
-    body: {
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-      subjects,
-    },
-  });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name };
+  await make(admin, `${RBAC}/clusterrolebindings`, { metadata, roleRef, subjects });
 }
 
 export function writeKubeconfig(folder: string, user: string, server: string, ca: string, token: string): string {
