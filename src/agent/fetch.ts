@@ -4,24 +4,21 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, statfs } from 'node:fs/promises';
-import { MOUNTS, manifestKey, type RestoreTask } from '../api/agent-task.ts';
+import { manifestKey, type RestoreTask } from '../api/agent-task.ts';
+import { DIGEST_BYTES } from '../etcd/snapshot.ts';
 import { type DatabaseFacts, readFacts } from './bolt.ts';
 import { decompress } from './compress.ts';
 import { AgentFailure } from './failure.ts';
-import { type Manifest, parseManifest } from './manifest.ts';
-import { type SealKey, sealKey, unseal } from './seal.ts';
-import { neededSecretFile } from './secrets.ts';
+import { type Manifest, readManifest } from './manifest.ts';
+import { mountedSealKey, type SealKey, unseal } from './seal.ts';
 import { openStore, type Store } from './store.ts';
 
-/** Behind the database: its SHA-256. Pages are a multiple of this, so what is left over shows whether it is there. */
-const DIGEST_BYTES = 32;
+/** Pages are a multiple of this, so what is left over shows whether the digest of the database is behind it. */
 const SECTOR = 512;
 const MI = 1024 ** 2;
 /** etcd makes files for its log of this size in advance. */
 const WAL_BYTES = 64 * MI;
 const MARGIN_BYTES = 16 * MI;
-/** Longer than any manifest. */
-const MOST_MANIFEST = 128 * 1024;
 
 export interface Wanted {
   readonly store: Store;
@@ -41,10 +38,8 @@ export async function wantedBy(
   { from, key, encrypted }: Pick<RestoreTask, 'from' | 'key' | 'encrypted'>,
   signal: AbortSignal,
 ): Promise<Wanted> {
-  const secret = encrypted
-    ? await neededSecretFile(MOUNTS.encryption, 'key', 'the Secret with the encryption key')
-    : undefined;
-  return { store: await openStore(from), key, signal, ...(secret && { sealKey: sealKey(secret) }) };
+  const sealKey = encrypted ? await mountedSealKey() : undefined;
+  return { store: await openStore(from), key, signal, ...(sealKey && { sealKey }) };
 }
 
 /** S3 says so too of what is not there, to whoever may not list the bucket: the digest at the end of the object is left. */
@@ -55,17 +50,8 @@ const unknown = (error: unknown): undefined => {
 
 /** What stands next to the object; earlier operators and etcdctl leave nothing there. */
 export async function fetchManifest({ store, key, signal }: Wanted): Promise<Manifest | undefined> {
-  const beside = manifestKey(key);
-  if (!(await store.head(beside).catch(unknown))) return undefined;
-  const { body } = await store.get(beside, signal);
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body) {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > MOST_MANIFEST) break; // and is refused for it
-  }
-  return parseManifest(Buffer.concat(pieces), key);
+  if (!(await store.head(manifestKey(key)).catch(unknown))) return undefined;
+  return readManifest(store, key, signal);
 }
 
 /** Nobody but who has the key can have made it: a snapshot that is not encrypted does not stand in for one that is. */

@@ -5,8 +5,10 @@
  */
 import Type, { type Static } from 'typebox';
 import { Check, Clean, Errors } from 'typebox/value';
+import { manifestKey } from '../api/agent-task.ts';
 import type { DeepReadonly } from '../api/meta.ts';
 import { AgentFailure } from './failure.ts';
+import type { Store } from './store.ts';
 
 const MAX_BYTES = 64 * 1024;
 
@@ -75,6 +77,23 @@ export function parseManifest(content: Uint8Array, objectKey: string): Manifest 
   if (asItIs && (object.sizeBytes !== database.sizeBytes || object.sha256 !== database.sha256))
     throw wrong('contradicts itself: the object is the database as it is, and they are to differ');
   return manifest;
+}
+
+/** The manifest that stands next to this object. No more of it is read than one of ours has. */
+export async function readManifest(
+  store: Pick<Store, 'get'>,
+  objectKey: string,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { body } = await store.get(manifestKey(objectKey), signal);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > MAX_BYTES) break; // and is refused for it
+  }
+  return parseManifest(Buffer.concat(pieces), objectKey);
 }
 
 export const baseName = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

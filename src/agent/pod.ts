@@ -6,6 +6,7 @@ import { MOUNTS, TASK_VARIABLE, type Task } from '../api/agent-task.ts';
 import { TOOLS_ENVIRONMENT, toolsCommand } from '../api/agent-tools.ts';
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
+import { CONFINED, USER } from '../api/security.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 import type {
   Container,
@@ -14,12 +15,10 @@ import type {
   PodSecurityContext,
   PodSpec,
   ResourceRequirements,
-  SecurityContext,
   Volume,
   VolumeMount,
 } from '../gen/kube.ts';
 
-const USER = 65532;
 /** For the group of the Pod, which the agent is in, and nobody else. */
 const MODE = 0o440;
 
@@ -28,8 +27,6 @@ export interface Mounted {
   readonly volumes: readonly Volume[];
   readonly mounts: readonly VolumeMount[];
 }
-
-export const NOTHING_MOUNTED: Mounted = { volumes: [], mounts: [] };
 
 export const together = (...parts: readonly Mounted[]): Mounted => ({
   volumes: parts.flatMap(({ volumes }) => volumes),
@@ -67,27 +64,19 @@ export function locationFiles(
     ],
     mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...(volume.readOnly && { readOnly: true }) }],
   };
+  const ca = s3?.caSecretRef?.name;
+  const key = encryption?.keySecretRef.name;
   return together(
-    credentials === undefined ? NOTHING_MOUNTED : secretFiles('store', credentials, MOUNTS.credentials),
-    s3?.caSecretRef?.name === undefined
-      ? NOTHING_MOUNTED
-      : secretFiles('store-ca', s3.caSecretRef.name, MOUNTS.storeCa, ['ca.crt']),
-    encryption?.keySecretRef.name === undefined
-      ? NOTHING_MOUNTED
-      : secretFiles('encryption', encryption.keySecretRef.name, MOUNTS.encryption, ['key']),
-    claim ?? NOTHING_MOUNTED,
+    ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),
+    ...(ca === undefined ? [] : [secretFiles('store-ca', ca, MOUNTS.storeCa, ['ca.crt'])]),
+    ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption, ['key'])]),
+    ...(claim ? [claim] : []),
   );
 }
 
 /** Whose identity a cloud gives to the Pod. */
 export const serviceAccountOf = ({ s3, gcs, azure }: SnapshotLocation): string | undefined =>
   (s3 ?? gcs ?? azure)?.serviceAccountName;
-
-const confined: SecurityContext = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
-};
 
 /** As the restricted level demands. */
 export const agentSecurity: PodSecurityContext = {
@@ -138,7 +127,7 @@ export function agentContainer(container: {
     args: [task.task],
     env: [{ name: TASK_VARIABLE, value: verbatim(JSON.stringify(task)) }, ...env],
     resources,
-    securityContext: confined,
+    securityContext: CONFINED,
     terminationMessagePolicy: 'File',
     volumeMounts: [...mounts],
   };

@@ -7,11 +7,8 @@ import { MANIFEST, type PruneTask } from '../api/agent-task.ts';
 import { parseDuration } from '../lib/duration.ts';
 import { type RetentionPolicy, retain, type Stored } from '../lib/retention.ts';
 import { AgentFailure } from './failure.ts';
-import { baseName, type Manifest, parseManifest } from './manifest.ts';
+import { baseName, type Manifest, readManifest } from './manifest.ts';
 import { openStore, type Store } from './store.ts';
-
-/** A manifest of ours has less; what is longer is not read into memory. */
-const MAX_MANIFEST_BYTES = 64 * 1024;
 
 interface Snapshot extends Stored {
   readonly manifest: Manifest;
@@ -64,11 +61,11 @@ async function historyOf(
   const sizes = new Map<string, number>();
   for await (const { key, size } of store.list(`${folder}${schedule.name}-`)) sizes.set(key, size);
   const found: Snapshot[] = [];
-  for (const [manifestKey, bytes] of sizes) {
+  for (const manifestKey of sizes.keys()) {
     signal.throwIfAborted();
     const key = manifestKey.slice(0, -MANIFEST.length);
     if (!manifestKey.endsWith(MANIFEST) || key !== `${folder}${baseName(key)}`) continue;
-    const manifest = await readManifest(store, key, bytes, say, signal);
+    const manifest = await manifestOf(store, key, say, signal);
     if (manifest?.cluster.uid !== cluster.uid || manifest.schedule?.uid !== schedule.uid) continue;
     // A listing may be older than what was just written: the store itself is asked before anything counts as gone.
     const size = sizes.get(key) ?? (await store.head(key))?.size;
@@ -85,24 +82,14 @@ async function historyOf(
   return found;
 }
 
-async function readManifest(
+async function manifestOf(
   store: Store,
   key: string,
-  bytes: number,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {
   try {
-    if (bytes > MAX_MANIFEST_BYTES) throw new AgentFailure('ManifestDamaged', `the manifest of ${key} is too long`);
-    const { body } = await store.get(`${key}${MANIFEST}`, signal);
-    const pieces: Uint8Array[] = [];
-    let length = 0;
-    for await (const piece of body) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > MAX_MANIFEST_BYTES) break;
-    }
-    return parseManifest(Buffer.concat(pieces), key);
+    return await readManifest(store, key, signal);
   } catch (error) {
     if (!(error instanceof AgentFailure) || !['ManifestDamaged', 'ObjectNotFound'].includes(error.reason)) throw error;
     say(`left alone: ${error.message}`);

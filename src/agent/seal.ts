@@ -9,7 +9,9 @@
  * number and whether it is the last: one that is missing, in another place, or behind the end does not open.
  */
 import { type CipherGCM, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { MOUNTS } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { neededSecretFile } from './secrets.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const MAGIC = Buffer.from('etcdseal');
@@ -45,6 +47,10 @@ function keyBytes(secret: Buffer): Buffer {
     `the encryption key has ${secret.length} bytes and is neither 32 raw bytes nor 32 bytes as base64 or hexadecimal: put the output of "openssl rand -base64 32" into the Secret`,
   );
 }
+
+/** The one that the task's Secret has. */
+export const mountedSealKey = async (): Promise<SealKey> =>
+  sealKey(await neededSecretFile(MOUNTS.encryption, 'key', 'the Secret with the encryption key'));
 
 export async function* seal(
   key: SealKey,

@@ -5,13 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import type { SnapshotResult } from '../api/agent-result.ts';
-import { MOUNTS, manifestKey, objectKey, type SnapshotTask } from '../api/agent-task.ts';
-import type { SnapshotStream } from '../etcd/snapshot.ts';
+import { manifestKey, objectKey, type SnapshotTask } from '../api/agent-task.ts';
+import { DIGEST_BYTES, type SnapshotStream } from '../etcd/snapshot.ts';
 import { compress } from './compress.ts';
 import { AgentFailure } from './failure.ts';
-import { baseName, type Manifest, manifestText, parseManifest } from './manifest.ts';
-import { type SealKey, seal, sealKey } from './seal.ts';
-import { neededSecretFile } from './secrets.ts';
+import { baseName, type Manifest, manifestText, parseManifest, readManifest } from './manifest.ts';
+import { mountedSealKey, type SealKey, seal } from './seal.ts';
 import { type Facts, openSource, piecesOf } from './source.ts';
 import { openStore, type PutOptions, type Store } from './store.ts';
 
@@ -35,9 +34,7 @@ const tooLate = ({ deadlineSeconds }: SnapshotTask): AgentFailure =>
 
 async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotResult> {
   const key = objectKey(task.prefix, task.snapshot.name, task);
-  const sealing = task.encrypted
-    ? sealKey(await neededSecretFile(MOUNTS.encryption, 'key', 'the Secret with the encryption key'))
-    : undefined;
+  const sealing = task.encrypted ? await mountedSealKey() : undefined;
   const store = await openStore(task.to);
   const there = await lookAround(store, key, task.snapshot.uid, signal);
   if (there.done) return resultOf(store.uri(key), there.done);
@@ -90,15 +87,11 @@ async function lookAround(store: Store, key: string, uid: string, signal: AbortS
   const manifestSize = await isOurs(manifestKey(key));
   const there = { object: size !== undefined, manifest: manifestSize !== undefined };
   if (size === undefined || manifestSize === undefined) return there;
-  const { body } = await store.get(manifestKey(key), signal);
-  const content = Buffer.concat(await Array.fromAsync(body));
-  try {
-    const done = parseManifest(content, key);
-    if (done.snapshot.uid === uid && done.object.sizeBytes === size) return { ...there, done };
-  } catch {
-    // Ours and not readable: it is written anew.
-  }
-  return there;
+  // Ours and not readable: it is written anew.
+  const done = await readManifest(store, key, signal).catch((error: unknown) => {
+    if (!(error instanceof AgentFailure) || error.reason !== 'ManifestDamaged') throw error;
+  });
+  return done?.snapshot.uid === uid && done.object.sizeBytes === size ? { ...there, done } : there;
 }
 
 interface Stored {
@@ -170,8 +163,6 @@ function manifestOf(
     durationMs,
   };
 }
-
-const DIGEST_BYTES = 32;
 
 /** One that nobody could read would make the next run take the snapshot again, and no restore could use it. */
 async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array, void, undefined> {

@@ -4,34 +4,20 @@ import { Check } from 'typebox/value';
 import { ArtifactSchema } from './etcd-snapshot.ts';
 import type { DeepReadonly } from './meta.ts';
 
-export const FAILURES = [
+/** Another attempt, a moment later, may end otherwise. */
+const PASSING = [
   'NoMemberReachable',
-  'LoginRefused',
+  'LoginRefused', // a password may be on its way
   'StreamBroken',
   'DigestMismatch',
   'StoreUnreachable',
-  'AccessDenied',
-  'BucketNotFound',
-  'ObjectExists',
-  'ObjectNotFound',
-  'ManifestDamaged',
-  'SnapshotDamaged',
-  'WrongKey',
-  'NoSpace',
-  'SnapshotTooNew',
-  'SnapshotTooOld',
-  'AuthRequired',
+  'NoSpace', // others may make room
   'RestoreToolFailed',
-  'PathRefused',
-  'Misconfigured',
   'TimedOut',
-  'DrillFailed',
   'Internal',
 ] as const;
-export type FailureReason = (typeof FAILURES)[number];
-
-/** What another attempt, a moment later, cannot change: somebody has to do something. */
-const HOPELESS: readonly FailureReason[] = [
+/** Somebody has to do something. */
+const HOPELESS = [
   'AccessDenied',
   'BucketNotFound',
   'ObjectExists',
@@ -45,11 +31,14 @@ const HOPELESS: readonly FailureReason[] = [
   'PathRefused',
   'Misconfigured',
   'DrillFailed',
-];
-/** How the agent ends then: its Job makes no other attempt. */
+] as const;
+export const FAILURES = [...PASSING, ...HOPELESS] as const;
+export type FailureReason = (typeof FAILURES)[number];
+
+/** How the agent ends where another attempt is in vain: its Job makes none. */
 export const HOPELESS_EXIT = 2;
 export const exitCodeOf = (result: Result): number =>
-  result.ok ? 0 : HOPELESS.includes(result.reason) ? HOPELESS_EXIT : 1;
+  result.ok ? 0 : PASSING.some((reason) => reason === result.reason) ? 1 : HOPELESS_EXIT;
 
 /** What Kubernetes keeps of a termination message. */
 export const MAX_RESULT_BYTES = 4096;

@@ -4,6 +4,16 @@ import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
 import { atomic } from './text.ts';
 
+/** Who runs when nobody says otherwise. */
+export const USER = 65532;
+
+/** What the restricted level demands of a container, and more. */
+export const CONFINED = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+} as const;
+
 const id = (description: string) => Type.Integer({ format: 'int64', minimum: 1, maximum: 2_147_483_647, description });
 
 /** Only what the "restricted" Pod Security level leaves free: every value that is accepted passes it. */

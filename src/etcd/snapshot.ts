@@ -20,7 +20,8 @@ export interface SnapshotStream extends AsyncIterable<Uint8Array> {
   readonly fileDigest: string | undefined;
 }
 
-const DIGEST_BYTES = 32;
+/** Behind the database: its SHA-256. */
+export const DIGEST_BYTES = 32;
 
 export function snapshotStream(
   caller: Caller,

@@ -22,6 +22,7 @@ import {
   volumeClaimName,
 } from '../api/names.ts';
 import type { Resources } from '../api/resources.ts';
+import { CONFINED } from '../api/security.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../gen/kube.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
@@ -202,11 +203,7 @@ const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, 
     periodSeconds: 1,
     failureThreshold: 3,
   },
-  securityContext: {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  },
+  securityContext: CONFINED,
 });
 
 const dataVolume = (member: EtcdMember): Volume =>

@@ -1,11 +1,11 @@
 /** Where a member's Pod runs and as whom. */
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
+import { USER } from '../api/security.ts';
 import type { Affinity, PodAffinityTerm, PodSecurityContext, PodSpec, TopologySpreadConstraint } from '../gen/kube.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
-const USER = 65532;
 
 /** Members only: Jobs that carry the cluster's label must not push members around. */
 const sameCluster = (member: EtcdMember) => ({

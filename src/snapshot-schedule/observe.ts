@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
+import { podsOf } from '../api/job.ts';
 import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../api/names.ts';
 import { controllerOf, holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
@@ -61,8 +62,6 @@ export async function observe(
 }
 
 const workOf = ({ pods }: SchedulePorts, job: Job): Work => {
-  const { namespace = '', name = '', uid } = job.metadata;
-  const own = pods.labelled(namespace, JOB_NAME_LABEL, name).filter((pod) => controllerOf(pod)?.uid === uid);
-  return { job, pods: own.toSorted((a, b) => madeAt(a) - madeAt(b)) };
+  const { namespace = '', name = '' } = job.metadata;
+  return { job, pods: podsOf(job, pods.labelled(namespace, JOB_NAME_LABEL, name)) };
 };
-const madeAt = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '');

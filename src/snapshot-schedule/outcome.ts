@@ -1,6 +1,6 @@
 /** What has come of a Job of this schedule. What its Pods tell is text from somebody's namespace. */
 import { parseResult, type Result, type Success } from '../api/agent-result.ts';
-import { troubleOf } from '../api/pod.ts';
+import { endOf, SETTLE_MS, troubleWords } from '../api/job.ts';
 import type { Pod } from '../gen/kube.ts';
 import type { Work } from './observed.ts';
 
@@ -10,9 +10,6 @@ export type Outcome<Task extends TaskOf> =
   | { readonly is: 'running'; readonly why: string /** Look again then. */; readonly until?: number }
   | { readonly is: 'failed'; readonly reason: string; readonly message: string; readonly at: number }
   | { readonly is: 'done'; readonly result: Extract<Success, { readonly task: Task }>; readonly at: number };
-
-/** The status of a Pod may be heard of after that of its Job. */
-const SETTLE_MS = 15_000;
 
 const ended = (pod: Pod) =>
   [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])].flatMap(
@@ -26,12 +23,10 @@ const toldBy = (pod: Pod, task: TaskOf): Result | undefined =>
     .find((result) => !result.ok || result.task === task);
 
 export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, now: number): Outcome<Task> {
-  const condition = job.status?.conditions?.find(
-    ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
-  );
+  const condition = endOf(job);
   const name = `Job ${job.metadata.name ?? ''}`;
   const last = pods.at(-1);
-  if (!condition) return { is: 'running', why: `${name} runs${troubles(last, task)}` };
+  if (!condition) return { is: 'running', why: `${name} runs${troubleWords(last, task)}` };
   const at = Date.parse(condition.lastTransitionTime ?? '') || now;
   const told = pods.map((pod) => toldBy(pod, task)).findLast((result) => result !== undefined);
   if (condition.type === 'Complete' && told?.ok === true)
@@ -43,11 +38,6 @@ export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, 
     return { is: 'running', why: `${name} has ended: waiting to hear how`, until: at + SETTLE_MS };
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
   return condition.type === 'Failed'
-    ? failed('JobFailed', `${name} failed: ${words}${troubles(last, task)}`)
+    ? failed('JobFailed', `${name} failed: ${words}${troubleWords(last, task)}`)
     : failed('ResultMissing', `${name} is complete, and none of its Pods says what came of it`);
 }
-
-const troubles = (pod: Pod | undefined, container: string): string => {
-  const trouble = pod && troubleOf(pod, container);
-  return trouble === undefined ? '' : `; Pod ${pod?.metadata.name ?? ''}: ${trouble}`;
-};

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
+import { podsOf } from '../api/job.ts';
 import { memberClientScheme, memberHost, serviceOf } from '../api/member-address.ts';
 import {
   CLIENT_PORT,
@@ -85,7 +86,11 @@ export async function observe(
   const known = { ...seen, job, isLeaving: found !== undefined && isLeaving(found, name) };
   const cluster = { namespace, name: clusterNameOf(object) };
   if (job.is === 'ours')
-    return { ...known, cluster: ports.clusters.get(refKey(cluster)), pods: podsOf(ports, job.object) };
+    return {
+      ...known,
+      cluster: ports.clusters.get(refKey(cluster)),
+      pods: podsOf(job.object, ports.pods.labelled(namespace, JOB_NAME_LABEL, ref.name)),
+    };
   return { ...known, ...(await beforeStart(ports, silences, key, object, signal)) };
 }
 
@@ -96,13 +101,6 @@ const isLeaving = (job: Job, snapshot: string): boolean => {
     job.metadata.deletionTimestamp !== undefined || (owner?.kind === etcdSnapshots.kind && owner.name === snapshot)
   );
 };
-
-const podsOf = ({ pods }: SnapshotPorts, { metadata: { namespace = '', name = '', uid } }: Job): readonly Pod[] =>
-  pods
-    .labelled(namespace, JOB_NAME_LABEL, name)
-    .filter((pod) => controllerOf(pod)?.uid === uid)
-    .toSorted((a, b) => madeAt(a) - madeAt(b));
-const madeAt = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? '');
 
 /** An earlier operator let references pass that name nothing: to ask for that would be to ask for all. */
 const read = async <T extends KubeObject>(

@@ -6,23 +6,17 @@ import type { Manifest } from '../../src/agent/manifest.ts';
 import { type DrillTask, MOUNTS } from '../../src/api/agent-task.ts';
 import { Agent, type Run } from '../support/agent.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/etcd.ts';
-import { KEY, store, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
+import { KEY, store, type Taken, type TakenByAll, takeAll, toolsOf } from '../support/snapshot-files.ts';
 import { kindOf } from './etcd-world.ts';
 
 vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
 let lab: EtcdLab;
-let taken: Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
+let taken: TakenByAll;
 let rooms = 0;
 
 beforeAll(async () => {
   lab = await startLab();
-  const each = await Promise.all(
-    ETCD_VERSIONS.map(async (version) => {
-      const [open, guarded] = await Promise.all([take(lab, version), take(lab, version, { auth: true })]);
-      return [version, { open, guarded }] as const;
-    }),
-  );
-  taken = Object.fromEntries(each) as typeof taken;
+  taken = await takeAll(lab);
 }, 120_000);
 afterAll(() => lab.close());
 

@@ -18,25 +18,29 @@ import {
   startLab,
 } from '../support/etcd.ts';
 import { eventually } from '../support/processes.ts';
-import { asRoot, KEY, PASSWORD, store, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
+import {
+  asRoot,
+  KEY,
+  PASSWORD,
+  store,
+  type Taken,
+  type TakenByAll,
+  take,
+  takeAll,
+  toolsOf,
+} from '../support/snapshot-files.ts';
 import { kindOf, must } from './etcd-world.ts';
 
 vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
 const BUMP = 1_000_000;
 const MIB = 1024 ** 2;
 let lab: EtcdLab;
-let taken: Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
+let taken: TakenByAll;
 let agents = 0;
 
 beforeAll(async () => {
   lab = await startLab();
-  const each = await Promise.all(
-    ETCD_VERSIONS.map(async (version) => {
-      const [open, guarded] = await Promise.all([take(lab, version), take(lab, version, { auth: true })]);
-      return [version, { open, guarded }] as const;
-    }),
-  );
-  taken = Object.fromEntries(each) as typeof taken;
+  taken = await takeAll(lab);
 }, 120_000);
 afterAll(() => lab.close());
 

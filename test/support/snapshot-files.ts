@@ -11,7 +11,7 @@ import { MOUNTS, manifestKey } from '../../src/api/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import { must } from '../contract/etcd-world.ts';
 import type { Agent } from './agent.ts';
-import { ask, ETCD_PARTS, type EtcdLab, type EtcdVersion } from './etcd.ts';
+import { ask, ETCD_PARTS, ETCD_VERSIONS, type EtcdLab, type EtcdVersion } from './etcd.ts';
 import { eventually } from './processes.ts';
 
 export const PASSWORD = 'the-password-of-root';
@@ -121,4 +121,17 @@ export async function toolsOf(
   const part = ETCD_PARTS[version];
   const { [part]: folder } = await build([part]);
   return { ETCDUTL_PATH: join(folder, 'etcdutl'), ETCD_PATH: join(folder, 'etcd') };
+}
+
+/** By members of every version, without log-ins and with them. */
+export type TakenByAll = Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
+
+export async function takeAll(lab: EtcdLab): Promise<TakenByAll> {
+  const each = await Promise.all(
+    ETCD_VERSIONS.map(async (version) => {
+      const [open, guarded] = await Promise.all([take(lab, version), take(lab, version, { auth: true })]);
+      return [version, { open, guarded }] as const;
+    }),
+  );
+  return Object.fromEntries(each) as TakenByAll;
 }

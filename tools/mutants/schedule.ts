@@ -4,7 +4,11 @@ import { dropped, faults, type Mutant, moved } from './mutant.ts';
 const cron = faults('src/lib/cron.ts', [
   ['a schedule that never comes and is looked for for ever', 'return isNever(cron, isStar(fields[4]))', 'return false'],
   ['Sunday as the seventh day that never comes', 'value === field.alias ? field.min : value', 'value'],
-  ['a step of nothing that goes on for ever', "if (step === 0) return 'has a step of 0';", ''],
+  [
+    'a step of nothing that is taken for every one',
+    "if (step === 0) return 'has a step of 0';",
+    'if (step === 0) return { from: field.min, to: field.max, step: 1 };',
+  ],
   ['a range that goes backwards', "from > to ? 'ends before it begins' : { from, to, step }", '{ from, to, step }'],
   ['5/20 that is only 5', '(every === undefined ? from : field.max)', 'from'],
   ['a zone that is given twice', 'if (named !== undefined && timeZone !== undefined)', 'if (false)'],

@@ -66,7 +66,7 @@ export const snapshot: readonly Mutant[] = [
   ]),
   ...faults('src/snapshot/rules/job.ts', [
     ['a result of a Pod that failed', 'ended(pod)?.exitCode === 0 && ', ''],
-    ['a result that is missed because its Pod is heard of late', 'const SETTLE_MS = 15_000;', 'const SETTLE_MS = 0;'],
+    ['a result that is missed because its Pod is heard of late', ' + SETTLE_MS - o.now', ' - o.now'],
     [
       'the reason of the first attempt',
       'const last = o.pods.at(-1);\n  const told',
@@ -106,6 +106,11 @@ export const snapshot: readonly Mutant[] = [
     ['fields that nobody knows', '...Object.fromEntries(said)', '...told'],
     ['a token that is told with the place', 'uri === `${url.origin}${url.pathname}` && ', ''],
   ]),
+  ...faults('src/api/job.ts', [
+    ['results of Pods that others made', '.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid)', ''],
+    ['the first attempt as the last', 'madeAt(a) - madeAt(b)', 'madeAt(b) - madeAt(a)'],
+    ['a Job that has ended before it has', " && status === 'True'", ''],
+  ]),
   ...faults('src/snapshot/observe.ts', [
     ['a second Job, because the cache is late', ' ?? (await ports.client.get(jobs, ref, signal))', ''],
     [
@@ -113,8 +118,6 @@ export const snapshot: readonly Mutant[] = [
       ' ?? (await read(ports.client, ports.clusters.resource, ref, signal))',
       '',
     ],
-    ['results of Pods that others made', '    .filter((pod) => controllerOf(pod)?.uid === uid)\n', ''],
-    ['the first attempt as the last', 'madeAt(a) - madeAt(b)', 'madeAt(b) - madeAt(a)'],
     [
       'a member that is going',
       "  if (deletionTimestamp !== undefined) return silent('the member is being deleted');\n",

@@ -2,6 +2,7 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { endOf } from '../../api/job.ts';
 import { etcdSnapshots } from '../../api/names.ts';
 import { isAllowed } from '../../api/security.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
@@ -18,9 +19,7 @@ const employer = (o: Observed): EtcdCluster | undefined =>
 /** Two that remove at once would count each other's work. */
 const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
   o.jobs.some(
-    ({ job }) =>
-      job.metadata.name?.startsWith(`${identity(o.object).name}-${task}-`) === true &&
-      !job.status?.conditions?.some(({ type, status }) => ['Complete', 'Failed'].includes(type) && status === 'True'),
+    ({ job }) => job.metadata.name?.startsWith(`${identity(o.object).name}-${task}-`) === true && !endOf(job),
   );
 
 export function prune(o: Observed): Said {

@@ -1,5 +1,6 @@
 /** Rules about a Job that was made: what has come of it. What its Pods tell is believed only when it can be true. */
 import { parseResult, type Result } from '../../api/agent-result.ts';
+import { endOf, SETTLE_MS, troubleWords } from '../../api/job.ts';
 import { troubleOf } from '../../api/pod.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import { AGENT, DEADLINE_SECONDS } from '../build.ts';
@@ -7,17 +8,16 @@ import type { Observed } from '../observed.ts';
 import { failed, running, type Said } from '../status.ts';
 import { artifactOf } from './result.ts';
 
-/** The status of a Pod may be heard of after that of its Job. */
-const SETTLE_MS = 15_000;
-
 const ended = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === AGENT)?.state?.terminated;
 const toldBy = (pod: Pod): Result | undefined => parseResult(ended(pod)?.message);
 const failureOf = (pod: Pod): string | undefined => {
   const told = toldBy(pod);
   return told && !told.ok ? `${told.reason}: ${told.message}` : undefined;
 };
-const conditionOf = (job: Job, type: string) =>
-  job.status?.conditions?.find((c) => c.type === type && c.status === 'True');
+const endedAs = (type: 'Complete' | 'Failed', job: Job) => {
+  const end = endOf(job);
+  return end?.type === type ? end : undefined;
+};
 const nameOf = (object: Job | Pod): string => object.metadata.name ?? '';
 
 /** Long enough after the Job has ended that its Pods would have been heard of. */
@@ -42,7 +42,7 @@ export const stored = (o: Observed): Said | undefined => {
 /** The newest attempt tells why: what was wrong with those before it may have been put right. */
 export const jobFailed = (o: Observed): Said | undefined => {
   if (o.job.is !== 'ours') return undefined;
-  const condition = conditionOf(o.job.object, 'Failed');
+  const condition = endedAs('Failed', o.job.object);
   if (!condition) return undefined;
   const last = o.pods.at(-1);
   const told = last && toldBy(last);
@@ -51,22 +51,16 @@ export const jobFailed = (o: Observed): Said | undefined => {
   if (condition.reason === 'DeadlineExceeded')
     return failed(
       'TimedOut',
-      `${job} took longer than ${DEADLINE_SECONDS / 60} minutes and was stopped${lastTrouble(o)}`,
+      `${job} took longer than ${DEADLINE_SECONDS / 60} minutes and was stopped${troubleWords(o.pods.at(-1), AGENT)}`,
     );
   const left = settlesIn(o, condition.lastTransitionTime);
   if (left > 0) return running('JobRunning', `${job} has failed: waiting to hear why`, left);
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
-  return failed('JobFailed', `${job} failed: ${words}${lastTrouble(o)}`);
-};
-
-const lastTrouble = ({ pods }: Observed): string => {
-  const last = pods.at(-1);
-  const trouble = last && troubleOf(last, AGENT);
-  return trouble === undefined ? '' : `; Pod ${nameOf(last as Pod)}: ${trouble}`;
+  return failed('JobFailed', `${job} failed: ${words}${troubleWords(o.pods.at(-1), AGENT)}`);
 };
 
 export const resultMissing = (o: Observed): Said | undefined => {
-  const condition = o.job.is === 'ours' ? conditionOf(o.job.object, 'Complete') : undefined;
+  const condition = o.job.is === 'ours' ? endedAs('Complete', o.job.object) : undefined;
   if (o.job.is !== 'ours' || !condition) return undefined;
   const job = `Job ${nameOf(o.job.object)}`;
   const left = settlesIn(o, condition.lastTransitionTime);

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { endOf, podsOf, troubleWords } from './job.ts';
+
+const job = (...conditions: readonly { readonly type: string; readonly status: string }[]) => ({
+  metadata: { name: 'j', uid: 'job' },
+  status: { conditions },
+});
+
+test.each([
+  ['runs while nothing is said', job(), undefined],
+  ['runs while it is suspended', job({ type: 'Suspended', status: 'True' }), undefined],
+  ['runs when what is said is not so', job({ type: 'Failed', status: 'False' }), undefined],
+  ['has failed', job({ type: 'FailureTarget', status: 'True' }, { type: 'Failed', status: 'True' }), 'Failed'],
+  ['is complete', job({ type: 'Complete', status: 'True' }), 'Complete'],
+])('a Job %s', (_what, given, end) => {
+  expect(endOf(given)?.type).toBe(end);
+});
+
+test('the Pods of a Job are its own, the oldest first', () => {
+  const pod = (name: string, second: number, uid: string) => ({
+    metadata: {
+      name,
+      creationTimestamp: `2026-01-01T00:00:0${second}Z`,
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid, controller: true }],
+    },
+  });
+  const found = podsOf(job(), [pod('second', 2, 'job'), pod('foreign', 3, 'other'), pod('first', 1, 'job')]);
+  expect(found.map(({ metadata }) => metadata.name)).toEqual(['first', 'second']);
+});
+
+test('what is in the way of a Pod is said with its name, and nothing when nothing is', () => {
+  const pod = { metadata: { name: 'p', deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  expect(troubleWords(pod, 'agent')).toBe('; Pod p: the Pod is being deleted');
+  expect(troubleWords({ metadata: { name: 'p' } }, 'agent')).toBe('');
+  expect(troubleWords(undefined, 'agent')).toBe('');
+});
