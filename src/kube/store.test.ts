@@ -43,6 +43,13 @@ test('listing again tells only what changed in between, deletions included', () 
   expect(seen).toEqual(['2→12', '3→-']);
 });
 
+test('nobody is told of the deletion of what was never here, as when it came and went between two looks', () => {
+  const { store, seen } = synced();
+  store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('a', '12') });
+  store.apply(ALL_NAMESPACES, { type: 'put', object: thing('b', '13') });
+  expect(seen).toEqual(['-→13']);
+});
+
 test('objects are found by label within their namespace, in the order of their names', () => {
   const { store } = synced(
     thing('b', '1', 'x'),

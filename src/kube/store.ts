@@ -137,7 +137,7 @@ export class Store<T extends KubeObject> {
     const before = map.get(key);
     if (after) map.set(key, after);
     else map.delete(key);
-    if (!shard.staged) this.#changed(key, before, after);
+    if (!shard.staged && (before || after)) this.#changed(key, before, after);
   }
 
   #replace(shard: Shard<T>): void {

@@ -103,6 +103,7 @@ const woken = faults('src/cluster/controller.ts', [
 
 const store = faults('src/kube/store.ts', [
   ['a cluster that waits for ever for a kind that has gone', 'shard.missing || isAtLeast', 'isAtLeast'],
+  ['a cache that ends at the deletion of what it never had', ' && (before || after)', ''],
 ]);
 
 export const issuance: readonly Mutant[] = [...asked, ...rules, ...said, ...looked, ...strangers, ...woken, ...store];
