@@ -11,29 +11,29 @@ import type { Mutant } from './mutant.ts';
 
 const COPIED = ['src', 'local', 'test', 'tools', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 /** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 180_000;
 /** As much as the simulation looks at in CI: what it does not notice there, it does not notice. */
 const ALONE = { steps: 1_000_000, timeoutMs: 1_200_000 };
 
 export interface Copy {
   readonly folder: string;
-  /** One for all faults: to start one takes longer than to run the tests. */
-  readonly vitest: Vitest;
+  /** One for all faults: to start one takes longer than to run the tests. Another one after tests that did not end. */
+  vitest: Vitest;
 }
 
 export async function withCopy<T>(work: (copy: Copy) => Promise<T>): Promise<T> {
   let folder = '';
-  let vitest: Vitest | undefined;
+  let copy: Copy | undefined;
   const remove = async (): Promise<void> => {
-    await vitest?.close();
+    await copy?.vitest.close();
     if (folder) await rm(folder, { recursive: true, force: true });
   };
   return withUndo(remove, async () => {
     folder = await mkdtemp(join(tmpdir(), 'etcd-operator-mutants-'));
     for (const name of COPIED) await cp(join(root, name), join(folder, name), { recursive: true });
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-    vitest = await startVitest(folder);
-    return work({ folder, vitest });
+    copy = { folder, vitest: await startVitest(folder) };
+    return work(copy);
   });
 }
 
@@ -86,16 +86,28 @@ export async function tryNothing(copy: Copy, files: readonly string[] | undefine
 const testsOf = (file: string): string => `${dirname(file).replace(/\/rules$/, '')}/`;
 
 /** The first test that fails. A file that cannot be loaded is no test that fails: the fault is none that could be made. */
-async function tables({ vitest }: Copy, paths: readonly string[]): Promise<string | undefined> {
-  const specifications = await vitest.globTestSpecifications([...paths]);
+async function tables(copy: Copy, paths: readonly string[]): Promise<string | undefined> {
+  const specifications = await copy.vitest.globTestSpecifications([...paths]);
   if (specifications.length === 0) throw new Failure(`there are no tests in ${paths.join(', ')}.`);
-  const { testModules, unhandledErrors } = await inTime(vitest.runTestSpecifications(specifications, true));
+  const result = await inTime(copy.vitest.runTestSpecifications(specifications, true));
+  if (result === 'late') {
+    await stopAtOnce(copy.vitest);
+    copy.vitest = await startVitest(copy.folder);
+    return `the tests do not end within ${TIMEOUT_MS / 1000} s`;
+  }
+  const { testModules, unhandledErrors } = result;
   for (const file of testModules) {
     const [error] = file.errors();
     if (error) throw new Failure(`${file.relativeModuleId} cannot be loaded: ${error.message}`);
     for (const test of file.children.allTests('failed')) return test.name;
   }
   return unhandledErrors.length > 0 ? `an error outside any test: ${String(unhandledErrors[0])}` : undefined;
+}
+
+/** Asked once, it waits for a thread that may be in a loop; asked again, it ends it. */
+async function stopAtOnce(vitest: Vitest): Promise<void> {
+  await Promise.all([vitest.cancelCurrentRun('test-failure'), vitest.cancelCurrentRun('test-failure')]);
+  await vitest.close();
 }
 
 /** The first promise that a few worlds, always the same, see broken. */
@@ -109,9 +121,9 @@ async function simulation({ folder }: Copy, more: Partial<typeof ALONE> = {}): P
   return code === 0 ? undefined : `simulation: ${stdout.trim()}`;
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Failure('the tests do not end with this fault.')), TIMEOUT_MS);
+async function inTime<T>(work: Promise<T>): Promise<T | 'late'> {
+  const { promise: late, resolve } = Promise.withResolvers<'late'>();
+  const timer = setTimeout(() => resolve('late'), TIMEOUT_MS);
   try {
     return await Promise.race([work, late]);
   } finally {
