@@ -11,8 +11,10 @@ import {
   readyPod,
   world,
 } from '../../test/support/member-world.ts';
+import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
+import { isMinor } from './status.ts';
 
 describe('the status', () => {
   const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
@@ -104,5 +106,30 @@ describe('the status', () => {
     const first = decide(world());
     const again = decide(world({ member: aMember({ status: first.status }) }));
     expect([again.status, again.notices]).toEqual([first.status, []]);
+  });
+});
+
+describe('a change of the status that may wait', () => {
+  const ready = (status: 'True' | 'False', reason: string) => ({
+    type: 'Ready',
+    status,
+    reason,
+    message: reason,
+    lastTransitionTime: '',
+  });
+  const parked: EtcdMemberStatus = { memberID: '1', podUID: 'u', conditions: [ready('False', 'Paused')] };
+  const { podUID: _, ...withoutPod } = parked;
+
+  test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
+    ['words', parked, { ...parked, conditions: [{ ...ready('False', 'Paused'), message: 'other' }] }, true],
+    ['the Pod of a new member', {}, { podUID: 'u', conditions: [ready('False', 'PodNotReady')] }, true],
+    ['another Pod', parked, { ...parked, podUID: 'v' }, true],
+    ['a Pod that is gone', parked, withoutPod, false],
+    ['an id', { ...parked, memberID: '0' }, parked, false],
+    ['a vote', parked, { ...parked, isVoter: true }, false],
+    ['a version', parked, { ...parked, version: '3.6.1' }, false],
+    ['a condition', parked, { ...parked, conditions: [ready('True', 'PodReady')] }, false],
+  ])('%s', (_name, before, after, waits) => {
+    expect(isMinor(before, after)).toBe(waits);
   });
 });

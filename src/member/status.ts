@@ -133,6 +133,7 @@ export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
   if (before.memberID !== after.memberID || before.isVoter !== after.isVoter || before.version !== after.version)
     return false;
+  if (before.podUID !== undefined && after.podUID === undefined) return false; // a Pod that is named is there
   const beginning = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
   return beginning || onlyWords(before.conditions, after.conditions);
 };

@@ -46,8 +46,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
       seen: () => [rig.cluster?.status, rig.log().slice(-4_000)],
     });
     const tookMs = performance.now() - started;
-    await quiet(rig);
-    const wrong = await stage.end();
+    const wrong = [...(await quietInTheEnd(rig)), ...(await stage.end())];
     if (wrong.length > 0) throw new Error(`${workload.name} went wrong without any fault: ${wrong.join('; ')}`);
     return {
       writes: rig
@@ -145,6 +144,14 @@ async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly string[]> {
   await pause(forMs);
   const since = busy().slice(before);
   return since.length === 0 ? [] : [`I9: at rest it still writes: ${since.slice(0, 5).join(', ')}`];
+}
+
+/** What is told late, because nobody waits for it, belongs to the end state too. */
+async function quietInTheEnd(rig: Rig): Promise<readonly string[]> {
+  let writes = await quiet(rig);
+  for (const since = performance.now(); writes.length > 0 && performance.now() - since < PATIENCE_MS; )
+    writes = await quiet(rig);
+  return writes;
 }
 
 function compareCounts(expected: Counts, seen: Counts): readonly string[] {

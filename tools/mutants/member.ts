@@ -223,6 +223,12 @@ const facts = [
       'facts.memberID !== undefined && facts.memberID !== o.etcd.memberID',
       'false',
     ],
+    [
+      'a Pod that is named long after it is gone',
+      'if (before.podUID !== undefined && after.podUID === undefined)',
+      'if (false)',
+    ],
+    ['a vote that is told late', 'before.isVoter !== after.isVoter || ', ''],
   ]),
 ];
 
