@@ -43,7 +43,7 @@ const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
 const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
-const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
+export const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
   {
     apiVersion: API_VERSION,
     kind: 'EtcdMember',

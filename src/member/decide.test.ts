@@ -306,7 +306,7 @@ describe('the rule that answers', () => {
         cluster: aCluster({ status: LATCHED }),
       }),
       'release',
-      ['delete PersistentVolumeClaim', 'patch EtcdMember'],
+      ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
       'it goes, etcd still counts it, and it loses its Pod: its vote may be needed',

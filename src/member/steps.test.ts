@@ -84,6 +84,16 @@ test.each([
   },
 );
 
+test('a volume of a cluster that never formed goes with its member and not before it, because the cluster may form now', () => {
+  const member = aMember({ deleting: true, spec: retain });
+  const going = world({ member, cluster: aCluster(), volume: ours(versioned), peers: { is: 'none' } });
+  expect(stepOf(going)).toMatchObject({
+    do: 'patch',
+    to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
+    fields: { metadata: { ownerReferences: [{ kind: 'EtcdMember', uid: member.metadata.uid }] } },
+  });
+});
+
 test('a volume is tied to its policy only as it was seen', () => {
   expect(stepOf(world({ member: retained, volume: ours(versioned) }))).toMatchObject({ to: { resourceVersion: '7' } });
 });

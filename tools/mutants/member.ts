@@ -36,6 +36,11 @@ const leaving = faults('src/member/rules/leaving.ts', [
     '      ...memberLabels(o.member.spec.clusterName, names(o).name), // who has lost them is not seen, and kept for ever\n',
     '',
   ],
+  [
+    'a volume that goes before its member, whose cluster forms in this moment',
+    "return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(o.member) } } }];",
+    "return [{ do: 'delete', what }];",
+  ],
   ['a volume that changed hands and is changed', "o.volume.object, 'this version')", 'o.volume.object)'],
   ['a volume that is kept after the member was let go', '    ...keepVolume(o),\n', ''],
   [

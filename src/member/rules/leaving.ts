@@ -4,6 +4,7 @@ import { addedPeerURL } from '../../api/member-address.ts';
 import { MEMBER_FINALIZER, memberLabels, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
+import { ownedBy } from '../build.ts';
 import { provenLoss } from '../evidence.ts';
 import {
   hasJoined,
@@ -21,12 +22,14 @@ const RETRY_MS = 1_000;
 
 /**
  * A volume that stays says from now on why, and since when. Of a seed whose cluster never formed there is nothing to
- * keep: its volume has no owner that would take it along, and would be in the way of the next one of that name.
+ * keep: its volume would be in the way of the next one of that name. It goes with the member and not before it: the
+ * cluster may form in this very moment, and then the member is not let go.
  */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
   const what = seen('PersistentVolumeClaim', o.volume.object, 'this version');
-  if (!isClusterFormed(o) && o.cluster !== undefined) return [{ do: 'delete', what }];
+  if (!isClusterFormed(o) && o.cluster !== undefined)
+    return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(o.member) } } }];
   const metadata = {
     ownerReferences: null,
     labels: {
