@@ -117,7 +117,8 @@ export function beginningOf(
     ? {
         annotation: INITIAL_STATE_ANNOTATION,
         env: fromAnnotation(STATE, INITIAL_STATE_ANNOTATION),
-        before: 'new',
+        // What a snapshot brings is there already: without it there is nothing to begin, and nothing empty is begun instead.
+        before: member.spec.restore ? 'existing' : 'new',
         after: 'existing',
       }
     : {

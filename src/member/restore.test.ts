@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { aMember, SEED_NAME } from '../../test/support/builders.ts';
 import { RESULT_FILE, TASK_VARIABLE } from '../api/agent-task.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
 import { memberPod } from './build.ts';
 
@@ -31,6 +32,11 @@ test('the Pod of a seed that begins with a snapshot', () => {
 
 describe('a seed that begins with a snapshot', () => {
   const pvc = { claimName: 'backups', subPath: 'nightly/x.db' };
+
+  test('never begins an empty cluster in its place, not even when its data directory is emptied', () => {
+    const stateOf = (pod: Pod) => pod.metadata.annotations?.[INITIAL_STATE_ANNOTATION];
+    expect([stateOf(podOf({ source: { pvc } })), stateOf(podOf(undefined))]).toEqual(['existing', 'new']);
+  });
 
   test('reads a volume, and cannot write to it', () => {
     const { spec } = podOf({ source: { pvc } });

@@ -31,6 +31,20 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     await seed.ready();
   });
 
+  it('a seed that may not begin a cluster goes on with its data, and ends without it', async ({ kit }) => {
+    const seed = await kit.seed();
+    const id = await kit.idOf(seed);
+    await seed.stop();
+    const goesOn = { initialCluster: initialCluster([seed]), state: 'existing' } as const;
+    seed.start(goesOn);
+    await seed.ready();
+    expect(await kit.idOf(seed)).toBe(id);
+    await seed.stop();
+    seed.wipe();
+    seed.start(goesOn);
+    expect(await seed.ended()).toMatch(/cannot fetch cluster info from peer urls/);
+  });
+
   it('a member that is killed in its first start joins at the second', async ({ kit }) => {
     const seed = await kit.seed();
     const node = kit.node('n');

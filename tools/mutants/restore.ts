@@ -78,6 +78,13 @@ const member = [
       'auth: false',
     ],
   ]),
+  ...faults('src/member/build.ts', [
+    [
+      'an empty cluster in place of the one of a snapshot',
+      "before: member.spec.restore ? 'existing' : 'new'",
+      "before: 'new'",
+    ],
+  ]),
   ...faults('src/member/observed.ts', [
     [
       'a restored member that gets no Pod any more, where there is no image for agents',
