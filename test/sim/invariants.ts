@@ -20,6 +20,7 @@ import {
   volumeOf,
 } from './world/facts.ts';
 import type { History } from './world/history.ts';
+import { GRACE_MS } from './world/nodes.ts';
 import type { MembershipCall, Write } from './world/operator-ports.ts';
 import { CLUSTER, type World } from './world/world.ts';
 
@@ -68,6 +69,16 @@ export const oneBootstrap: Always = ({ world, servedAt }) => {
   if (uid === undefined || servedAt === undefined) return undefined;
   const again = world.kubelet.bootstraps.some(({ token, at }) => token.endsWith(uid) && at > servedAt);
   return again ? 'the cluster was begun a second time' : undefined;
+};
+
+/** A cluster that is to begin with a snapshot never begins without it: that would be an empty one, and look well. */
+export const beginsWithItsSnapshot: Always = ({ world }) => {
+  const { spec, metadata } = world.cluster ?? {};
+  if (!spec?.bootstrap?.restore || metadata?.uid === undefined) return undefined;
+  const empty = world.kubelet.bootstraps.find(
+    ({ token, restored }) => token.endsWith(metadata.uid ?? '?') && !restored,
+  );
+  return empty ? `${empty.member} began the cluster without the data of the snapshot` : undefined;
 };
 
 /** I2: never two objects claim to begin the cluster. */
@@ -234,12 +245,15 @@ const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['st
     ? (result as EtcdCluster | undefined)?.status
     : undefined;
 
-/** The status claims Available only when a quorum was there at some moment that the pass can have seen. */
+/**
+ * The status claims Available only when a quorum was there at some moment that the pass can have seen, or that Kubernetes
+ * still tells of: the Pods of a node that is cut off are ready until somebody misses it.
+ */
 export const availableIsTrue: OnWrite = ({ history }, write, result) => {
   const said = findCondition(statusIn(write, result)?.conditions, 'Available');
-  return said?.status !== 'True' || history.lately(({ quorum: so }) => so)
+  return said?.status !== 'True' || history.lately(({ quorum: so }) => so, GRACE_MS)
     ? undefined
-    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs} ms`;
+    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
 };
 
 /** readyMembers are voters that were ready. */
@@ -287,6 +301,7 @@ export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) 
 export const ALWAYS = {
   oneClusterId,
   oneBootstrap,
+  beginsWithItsSnapshot,
   oneSeed,
   oneIdPerVolume,
   noVolumeOfAMember,

@@ -179,9 +179,16 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
 }
 
-const specOf = ({ replicas, version, medium, deletionPolicy }: Script): EtcdCluster['spec'] => ({
+const specOf = ({ replicas, version, medium, deletionPolicy, restores }: Script): EtcdCluster['spec'] => ({
   ...(deletionPolicy === 'Retain' && { deletionPolicy }),
   replicas,
   version,
   storage: { size: '1Gi', medium },
+  ...(restores && {
+    bootstrap: {
+      restore: {
+        source: { s3: { bucket: 'backups', key: 'db', endpoint: 'http://s3', credentialsSecretRef: { name: 's3' } } },
+      },
+    },
+  }),
 });

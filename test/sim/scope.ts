@@ -63,4 +63,7 @@ export const MUST_HAPPEN: readonly string[] = [
   'etcd: lostAnswer',
   'etcd: disconnected',
   'alarm: corrupt',
+  'restore: done',
+  'restore: failed',
+  'restore: data left alone',
 ];

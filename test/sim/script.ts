@@ -72,6 +72,8 @@ export interface Script {
   readonly deletionPolicy: 'Delete' | 'Retain';
   readonly localVolumes: boolean;
   readonly nodes: number;
+  /** It begins with the data of a snapshot. */
+  readonly restores?: boolean;
   readonly actions: readonly Action[];
 }
 
@@ -102,5 +104,6 @@ export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Scrip
     deletionPolicy: fc.constantFrom('Delete' as const, 'Retain' as const),
     localVolumes: fc.boolean(),
     nodes: fc.integer({ min: 3, max: 5 }),
+    restores: fc.constantFrom(false, false, false, true),
     actions: fc.array(anAction(actions), { minLength: 1, maxLength: 12 }),
   });

@@ -7,6 +7,7 @@ import {
   etcdMembers,
   headlessServiceName,
   memberName,
+  QUARANTINE_LABEL,
   volumeClaimName,
 } from '../../../src/api/names.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
@@ -115,9 +116,11 @@ export const objectDeeds: Deeds<Kinds> = {
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   unlabelClaim: ({ world }, { n }) => {
-    // By its label the claim of somebody else is known when it is to go away again.
+    // By its label the claim of somebody else is known when it is to go away again, and one that is kept when all else is gone.
+    const isKnown = (one: KubeObject): boolean =>
+      isForeign(one) || one.metadata.labels?.[QUARANTINE_LABEL] !== undefined;
     const claim = chosen(
-      world.ground.api.peek(persistentVolumeClaims).filter((one) => !isForeign(one)),
+      world.ground.api.peek(persistentVolumeClaims).filter((one) => !isKnown(one)),
       n,
     );
     if (!claim?.metadata.labels) return false;

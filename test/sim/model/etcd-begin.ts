@@ -26,10 +26,32 @@ const UNMATCHED = 'error validating peerURLs: PeerURLs: no match found for exist
 /** Why it cannot, or nothing when it has a disk now. */
 export function begin(scene: Scene, node: ModelNode, join: ModelJoin): string | undefined {
   const { initialCluster, state, token = DEFAULT_TOKEN } = join;
-  const listed = initialCluster.split(',').map((pair) => pair.split('=') as [string, string]);
+  const listed = listedIn(initialCluster);
   if (!listed.some(([name, url]) => name === node.name && url === node.peerURL))
     return `couldn't find local name "${node.name}" in the initial cluster configuration`;
   return state === 'new' ? bootstrap(scene, node, listed, token) : takePlace(scene, node, listed);
+}
+
+const listedIn = (initialCluster: string): Listed =>
+  initialCluster.split(',').map((pair) => pair.split('=') as [string, string]);
+
+/** A data directory of one of those that are named. Nobody else is asked, and whatever was there before is not known. */
+export function restored(
+  scene: Scene,
+  peerURL: string,
+  join: ModelJoin,
+): { readonly group: Group; readonly id: bigint } {
+  const { founders, clusterId } = foundersOf(listedIn(join.initialCluster), join.token ?? DEFAULT_TOKEN);
+  const id = memberIdOf([peerURL], join.token ?? DEFAULT_TOKEN);
+  const group = new Group(clusterId, founders, scene.now);
+  scene.groups.set(clusterId, group);
+  group.bootstrapped.add(id);
+  return { group, id };
+}
+
+function foundersOf(listed: Listed, token: string) {
+  const founders = listed.map(([name, url]) => anEntry(memberIdOf([url], token), name, url));
+  return { founders, clusterId: clusterIdOf(founders.map((entry) => entry.id)) };
 }
 
 /** Those of the list that can be asked, except the one that asks. */
@@ -41,9 +63,8 @@ const peersOf = ({ nodes }: Scene, node: ModelNode, listed: Listed): readonly Mo
 
 /** All of the list at once, and ids from the list and the token alone: an emptied seed comes back as the same cluster. */
 function bootstrap(scene: Scene, node: ModelNode, listed: Listed, token: string): string | undefined {
-  const founders = listed.map(([name, url]) => anEntry(memberIdOf([url], token), name, url));
+  const { founders, clusterId } = foundersOf(listed, token);
   const id = memberIdOf([node.peerURL], token);
-  const clusterId = clusterIdOf(founders.map((entry) => entry.id));
   const known = peersOf(scene, node, listed).some(
     ({ disk }) => (disk?.group.members.get(id)?.clientURLs.length ?? 0) > 0,
   );

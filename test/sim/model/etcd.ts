@@ -4,7 +4,7 @@
  */
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
-import { begin, type ModelJoin } from './etcd-begin.ts';
+import { begin, type ModelJoin, restored } from './etcd-begin.ts';
 import { Group, inOrder, type Peers, quorum, type State, voters } from './etcd-group.ts';
 import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
 import { isRefusal } from './etcd-said.ts';
@@ -56,6 +56,11 @@ export class ModelEtcd {
     if (joins && node.disk) node.servesAt = this.now + lateness(node, node.disk.group);
     if (why !== undefined) this.#end(node, why);
     this.settle();
+  }
+
+  /** What etcd's tool makes of a snapshot: a cluster of those that are named, without a word to any of them. */
+  restored(join: ModelJoin & { readonly peerURL: string }): { readonly group: Group; readonly id: bigint } {
+    return restored(this, join.peerURL, join);
   }
 
   /** Kills it in its very first start, when its log has been made and nothing written to it. */

@@ -66,9 +66,9 @@ export class History {
     for (const id of group.members.keys()) if (isReachable(this.#world, group, id)) this.#reachable.set(id, at);
   }
 
-  /** Whether it was so at some moment of the window; each moment lasts until the next. */
-  lately(so: (moment: Moment) => boolean): boolean {
-    const since = this.#world.ground.timeline.now - this.windowMs;
+  /** Whether it was so at some moment of the window, or shortly before; each moment lasts until the next. */
+  lately(so: (moment: Moment) => boolean, beforeMs = 0): boolean {
+    const since = this.#world.ground.timeline.now - this.windowMs - beforeMs;
     return this.#moments.some((m, i) => (this.#moments[i + 1]?.at ?? Number.POSITIVE_INFINITY) >= since && so(m));
   }
 

@@ -3,14 +3,17 @@ import type { Pod } from '../../../src/gen/kube.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
 import type { Group } from '../model/etcd-group.ts';
-import { parseCommand, versionOf } from './command-line.ts';
+import { newDisk } from '../model/etcd-node.ts';
+import { type EtcdFlags, parseCommand, versionOf } from './command-line.ts';
 import { type Ground, NAMESPACE } from './ground.ts';
 import type { Nodes } from './nodes.ts';
-import { containerStatus, type Ending, isHealthy, type Run } from './pod-run.ts';
+import { containerStatus, type Ending, isHealthy, preparing, type Run, restores } from './pod-run.ts';
 import type { Volumes } from './volumes.ts';
 
 /** A cluster was begun on an empty data directory. */
 export interface Bootstrap {
+  /** With the data of a snapshot. */
+  readonly restored: boolean;
   readonly member: string;
   readonly token: string;
   readonly group: Group;
@@ -78,6 +81,7 @@ export class Kubelet {
       ip: `10.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`,
       volume,
       process: undefined,
+      prepared: 'no',
       state: 'starting',
       ready: false,
       restarts: 0,
@@ -94,12 +98,51 @@ export class Kubelet {
     const pod = this.#pod(run);
     if (!pod || (run.state !== 'starting' && run.state !== 'ended')) return;
     if (!this.#nodes.isUp(run.node)) return;
+    if (restores(pod) && run.prepared !== 'done') return this.#prepare(run, pod);
     if (run.lastEnd) run.restarts++;
     run.state = 'running';
     run.startedAt = this.#ground.timeline.now;
     const failed = this.#exec(run, pod);
     this.#report(run);
     if (failed) this.#exit(run, failed);
+  }
+
+  /** The containers before etcd bring the data of the snapshot, or fail and are started again. */
+  #prepare(run: Run, pod: Pod): void {
+    if (run.prepared === 'running') return;
+    run.prepared = 'running';
+    this.#report(run);
+    const { timeline, random } = this.#ground;
+    this.#ground.soon(200, 8_000, () => {
+      if (run.prepared !== 'running' || run.state !== 'starting' || !this.#pod(run)) return;
+      const { trouble, destroyed } = run.volume;
+      const fails = trouble === 'full' || destroyed || random.between(0, 9) < 2;
+      run.prepared = fails ? 'failed' : 'done';
+      this.#report(run);
+      if (fails) {
+        this.#ground.count('restore: failed');
+        timeline.after(FIRST_BACKOFF_MS, () => this.#start(run));
+        return;
+      }
+      this.#restore(run, pod);
+      this.#start(run);
+    });
+  }
+
+  /** All at once, and only where there is no data. */
+  #restore({ volume }: Run, pod: Pod): void {
+    const flags = parseCommand(pod);
+    if ('refused' in flags) return;
+    this.#ground.count(volume.disk ? 'restore: data left alone' : 'restore: done');
+    if (volume.disk) return;
+    const { group, id } = this.#etcd.restored(flags);
+    volume.disk = newDisk(group, id);
+    this.#begun(flags, group, true);
+  }
+
+  #begun({ name, token }: EtcdFlags, group: Group, restored: boolean): void {
+    this.#ground.tell(() => `a cluster is begun by ${name}${restored ? ' with a snapshot' : ''}`);
+    this.bootstraps.push({ member: name, token, group, restored, at: this.#ground.timeline.now });
   }
 
   #exec(run: Run, pod: Pod): Ending | undefined {
@@ -126,13 +169,7 @@ export class Kubelet {
     this.#etcd.start(process, flags);
     volume.disk = process.disk;
     this.#ground.tell(() => `etcd ${name} starts (${flags.state})${process.running ? '' : `: ${process.lastWords}`}`);
-    if (begins && process.disk)
-      this.bootstraps.push({
-        member: name,
-        token: flags.token,
-        group: process.disk.group,
-        at: this.#ground.timeline.now,
-      });
+    if (begins && process.disk) this.#begun(flags, process.disk.group, false);
     return process.running ? undefined : { exitCode: 1, reason: 'Error', message: process.lastWords };
   }
 
@@ -237,6 +274,7 @@ export class Kubelet {
   resume(node: string): void {
     for (const run of this.runs.values()) {
       if (run.node !== node || run.state === 'over') continue;
+      run.prepared = 'no';
       if (run.state === 'ended' || run.state === 'starting') {
         run.lastEnd ??= {
           exitCode: 255,
@@ -251,18 +289,21 @@ export class Kubelet {
     }
   }
 
-  #report(run: Run, phase: string = 'Running'): void {
-    if (!this.#nodes.isUp(run.node) || !this.#pod(run)) return;
+  #report(run: Run, over?: 'Failed' | 'Succeeded'): void {
+    const pod = this.#pod(run);
+    if (!this.#nodes.isUp(run.node) || !pod) return;
+    const waits = restores(pod) && run.prepared !== 'done';
     const { ready, ip } = run;
     const condition = (type: string, so: boolean) => ({ type, status: so ? 'True' : 'False' });
     this.#ground.patchStatus(
       pods,
       { namespace: NAMESPACE, name: run.name },
       {
-        phase,
+        phase: over ?? (waits ? 'Pending' : 'Running'),
         podIP: ip,
-        startTime: this.#pod(run)?.status?.startTime ?? this.#ground.timeline.time,
+        startTime: pod.status?.startTime ?? this.#ground.timeline.time,
         conditions: [condition('PodScheduled', true), condition('Ready', ready), condition('ContainersReady', ready)],
+        ...(restores(pod) && { initContainerStatuses: [preparing(run)] }),
         containerStatuses: [containerStatus(run, this.#since(run))],
       },
     );

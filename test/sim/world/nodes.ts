@@ -14,7 +14,7 @@ export interface NodeState {
 }
 
 /** The node controller waits so long before it believes that a node is away, and Pods are evicted so long after that. */
-const GRACE_MS = 40_000;
+export const GRACE_MS = 40_000;
 const EVICTION_MS = 300_000;
 
 export class Nodes {

@@ -13,7 +13,7 @@ import { Pulse } from '../../../src/runtime/pulse.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 
-const FLAGS = parseFlags([], {});
+const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
 /** One registry for all: nobody reads it, and a new one for each process would only cost time. */
 const METRICS: Metrics = {
   ...createMetrics(),

@@ -1,5 +1,5 @@
 /** A Pod on its node, and how its container looks from outside. */
-import type { ContainerStatus } from '../../../src/gen/kube.ts';
+import type { ContainerStatus, Pod } from '../../../src/gen/kube.ts';
 import type { ModelNode } from '../model/etcd.ts';
 import type { Volume } from './volumes.ts';
 
@@ -17,6 +17,8 @@ export interface Run {
   readonly ip: string;
   readonly volume: Volume;
   process: ModelNode | undefined;
+  /** How far the containers are that run before etcd. They run again only with the whole Pod. */
+  prepared: 'no' | 'running' | 'failed' | 'done';
   state: 'starting' | 'running' | 'ended' | 'stopping' | 'over';
   ready: boolean;
   restarts: number;
@@ -26,6 +28,24 @@ export interface Run {
   lastEnd: (Ending & { readonly startedAt: string; readonly finishedAt: string }) | undefined;
   probing: boolean;
 }
+
+export const restores = (pod: Pod): boolean =>
+  pod.spec?.initContainers?.some(({ name }) => name === 'restore') === true;
+
+const PREPARING: Readonly<Record<Run['prepared'], ContainerStatus['state']>> = {
+  no: { waiting: { reason: 'PodInitializing' } },
+  running: { running: {} },
+  failed: { terminated: { exitCode: 1, reason: 'Error', message: '' } },
+  done: { terminated: { exitCode: 0, reason: 'Completed' } },
+};
+export const preparing = ({ prepared }: Run): ContainerStatus => ({
+  name: 'restore',
+  image: '',
+  imageID: '',
+  ready: prepared === 'done',
+  restartCount: 0,
+  state: PREPARING[prepared] ?? {},
+});
 
 /** `since` is when the process was started. */
 export function containerStatus(run: Run, since: string): ContainerStatus {
