@@ -6,7 +6,7 @@ import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
 import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './facts.ts';
 import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
-import { isDrillDue } from './rules/stored.ts';
+import { drillHeldUp, isDrillDue } from './rules/stored.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
 import { MOST } from './slots.ts';
 
@@ -92,16 +92,19 @@ function retained(o: Observed): readonly Verdict[] {
 function drilled(o: Observed, { lastDrill }: Facts): readonly Verdict[] {
   const type = DRILL_SUCCEEDED;
   if (!o.object.spec.drill) return [];
+  const held = drillHeldUp(o);
+  const also = held === undefined ? '' : `; ${held}`;
   if (lastDrill?.succeeded === false) {
     const { reason = 'DrillFailed', message = '', name } = lastDrill;
-    return [{ type, status: 'False', reason, message: `${name} could not be restored: ${message}` }];
+    return [{ type, status: 'False', reason, message: `${name} could not be restored: ${message}${also}` }];
   }
   if (lastDrill) {
     const { name, revision, totalKeys, hashCompared } = lastDrill;
     const compared = `revision ${revision} and ${totalKeys} keys${hashCompared === true ? ' with their hash' : ''}`;
-    return [{ type, status: 'True', reason: 'Restored', message: `${name} was restored, and ${compared} compared` }];
+    const message = `${name} was restored, and ${compared} compared${also}`;
+    return [{ type, status: 'True', reason: 'Restored', message }];
   }
-  const message = isDrillDue(o) ? 'the last snapshot is being tried out' : 'nothing is stored yet';
+  const message = held ?? (isDrillDue(o) ? 'the last snapshot is being tried out' : 'nothing is stored yet');
   return [{ type, status: 'Unknown', reason: 'Waiting', message }];
 }
 

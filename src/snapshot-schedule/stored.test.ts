@@ -147,6 +147,32 @@ describe('a drill', () => {
     expect(doing(decide(world))).toEqual(['waitForNext']);
   });
 
+  test.each<[string, Observed, string]>([
+    [
+      'its image is not allowed',
+      { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },
+      "image.repository evil of its EtcdCluster is not on the administrator's list of etcd images",
+    ],
+    ['its record is gone', { ...stored, runs: [] }, 'that EtcdSnapshot was deleted, and the next one is tried out'],
+    ['nobody knows the image', { ...stored, operatorImage: '' }, 'the operator was not told its own image'],
+    ['there is no cluster', { ...stored, cluster: undefined }, 'its EtcdCluster is gone'],
+  ])('is not said to be under way when %s', (_name, world, why) => {
+    const message = `hourly-202603010500 is not tried out: ${why}`;
+    expect(condition(decide(world), 'DrillSucceeded')).toBe(`Unknown/Waiting: ${message}`);
+  });
+
+  test('that goes on is said to, whatever has become of what it was made from', () => {
+    const world = { ...stored, runs: [], jobs: [aWork(drill)] };
+    expect(condition(decide(world), 'DrillSucceeded')).toBe('Unknown/Waiting: the last snapshot is being tried out');
+  });
+
+  test('that cannot be made is told beside the last one', () => {
+    const held = { ...next(settled(passed)), operatorImage: '' };
+    expect(condition(decide(held), 'DrillSucceeded')).toMatch(
+      /^True\/Restored: hourly-202603010500 .*; hourly-202603010600 is not tried out: the operator was not told/,
+    );
+  });
+
   test('is made of the next one, of each so-manieth, and at once after one that failed', () => {
     expect(doing(decide(next(settled(passed))))[0]).toBe('drill');
     expect(doing(decide(next(settled(failed), { drill: { every: 3 } })))[0]).toBe('drill');

@@ -153,9 +153,14 @@ const rules = faults('src/snapshot-schedule/rules/stored.ts', [
     ') return false;',
   ],
   [
+    'a drill that is said to be held up while it is done',
+    'isDrillDue(o) && drillOutcome(o) === undefined ?',
+    'isDrillDue(o) ?',
+  ],
+  [
     'an image that nobody allowed',
-    'if (repository !== undefined && !isAllowed(o.images, repository)) return undefined;',
-    '',
+    'if (repository !== undefined && !isAllowed(o.images, repository))',
+    'if (repository === "")',
   ],
   [
     'a record that is removed before anybody knows of it',

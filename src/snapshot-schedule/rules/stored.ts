@@ -41,16 +41,32 @@ export function isDrillDue(o: Observed): boolean {
   return !lastDrill?.succeeded || successes - (lastDrill.after ?? 0) >= (drill.every ?? 1);
 }
 
-export function drill(o: Observed): Said {
+/** What a drill is made from, or why the last one that is stored cannot be tried out. */
+function trial(o: Observed): { readonly cluster: EtcdCluster; readonly run: EtcdSnapshot } | string {
   const cluster = employer(o);
+  if (!cluster) return o.operatorImage === '' ? 'the operator was not told its own image' : 'its EtcdCluster is gone';
   const name = statusBefore(o).lastSuccessful?.name;
   const run = o.runs.find((each) => identity(each).name === name);
-  if (!isDrillDue(o) || !cluster || !run || drillOutcome(o) || isBusy(o, 'drill')) return undefined;
+  if (!run) return 'that EtcdSnapshot was deleted, and the next one is tried out';
   const repository = cluster.spec.image?.repository;
-  if (repository !== undefined && !isAllowed(o.images, repository)) return undefined;
+  if (repository !== undefined && !isAllowed(o.images, repository))
+    return `image.repository ${repository} of its EtcdCluster is not on the administrator's list of etcd images`;
+  return { cluster, run };
+}
+
+/** Why what is due is not done, and will not be by itself. */
+export function drillHeldUp(o: Observed): string | undefined {
+  const found = isDrillDue(o) && drillOutcome(o) === undefined ? trial(o) : undefined;
+  return typeof found === 'string' ? `${statusBefore(o).lastSuccessful?.name} is not tried out: ${found}` : undefined;
+}
+
+export function drill(o: Observed): Said {
+  if (!isDrillDue(o) || drillOutcome(o) || isBusy(o, 'drill')) return undefined;
+  const found = trial(o);
+  if (typeof found === 'string') return undefined;
   const { object: schedule, operatorImage, images } = o;
-  const object = drillJob({ schedule, cluster, operatorImage, run, images });
-  return { why: `${name} is to be tried out`, steps: [{ do: 'create', object }] };
+  const object = drillJob({ schedule, operatorImage, images, ...found });
+  return { why: `${identity(found.run).name} is to be tried out`, steps: [{ do: 'create', object }] };
 }
 
 const SUCCESSFUL = 3;
