@@ -36,6 +36,7 @@ import type { Pulse } from '../runtime/pulse.ts';
 import type { Reason } from '../runtime/queue.ts';
 import { snapshotBrain, snapshotResource, wireSnapshot } from '../snapshot/controller.ts';
 import { isOver } from '../snapshot/observed.ts';
+import { FAILED_REASONS } from '../snapshot/status.ts';
 import { scheduleBrain, scheduleResource, wireSchedule } from '../snapshot-schedule/controller.ts';
 import type { Flags } from './flags.ts';
 
@@ -181,8 +182,13 @@ const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () =>
     graceMs: flags.rotationGraceSeconds * 1000,
   });
 
-/** Each once, when it is seen to end. */
-function countSnapshots({ snapshots }: Stores, metrics: Metrics): void {
+/**
+ * Each once, when it is seen to end. Every reason is there from the beginning: of a counter that begins with 1, Prometheus
+ * says that it has not increased, and nobody is told of the first failure.
+ */
+export function countSnapshots({ snapshots }: Pick<Stores, 'snapshots'>, metrics: Pick<Metrics, 'snapshots'>): void {
+  metrics.snapshots.inc({ phase: 'Complete', reason: 'SnapshotStored' }, 0);
+  for (const reason of FAILED_REASONS) metrics.snapshots.inc({ phase: 'Failed', reason }, 0);
   snapshots.onChange((before, after) => {
     if (!before || isOver(before) || !after || !isOver(after)) return;
     const reason = findCondition(after.status?.conditions, 'Ready')?.reason ?? '';

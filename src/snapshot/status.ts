@@ -1,4 +1,5 @@
 /** What the operator says about a snapshot. */
+import { FAILURES } from '../api/agent-result.ts';
 import { changedConditions, findCondition, onlyWords, withVerdicts } from '../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../api/etcd-snapshot.ts';
 import { NOT_YET_SUPPORTED } from '../api/not-yet-supported.ts';
@@ -7,6 +8,26 @@ import type { Answer, Notice, Step } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 
 export type Phase = 'Pending' | 'Started' | 'Complete' | 'Failed';
+
+/** All by which a snapshot can fail. */
+export const FAILED_REASONS = [
+  ...FAILURES,
+  'AuthLatchTimeout',
+  'ClusterDeleted',
+  'ClusterNotFound',
+  'ClusterNotReady',
+  'ClusterParked',
+  'JobFailed',
+  'JobRefused',
+  'NameConflict',
+  'OperatorImageNotConfigured',
+  'ResultMissing',
+  'ResultRefused',
+  'SecretMissing',
+  'SnapshotJobLost',
+  'VolumeClaimMissing',
+] as const;
+export type FailedReason = (typeof FAILED_REASONS)[number];
 
 /** How a rule answers: what is so now, besides what is done. */
 export interface Said extends Answer<EtcdSnapshotStatus> {
@@ -25,7 +46,7 @@ export const running = (reason: string, why: string, wakeAfter?: number): Said =
   becomes: { phase: 'Started', reason },
   ...(wakeAfter !== undefined && { wakeAfter }),
 });
-export const failed = (reason: string, why: string): Said => ({ why, becomes: { phase: 'Failed', reason } });
+export const failed = (reason: FailedReason, why: string): Said => ({ why, becomes: { phase: 'Failed', reason } });
 
 export function statusOf(o: Observed, { why, becomes }: Said): EtcdSnapshotStatus {
   const before = o.object.status ?? {};

@@ -1,7 +1,7 @@
 /** Rules about the cluster: what can never become a snapshot fails at once, and what may soon be possible is waited for. */
 import { wantsAuth } from '../../api/tls.ts';
 import { clusterNameOf, type Observed } from '../observed.ts';
-import { failed, pending, type Said } from '../status.ts';
+import { type FailedReason, failed, pending, type Said } from '../status.ts';
 
 /** After that, whoever asked for the snapshot has long wanted to know. */
 const WAIT_MS = 15 * 60_000;
@@ -13,7 +13,7 @@ export const patience = ({ now, object }: Observed): number =>
 /** Waits, looking again after this time or when it is over; and then it has failed. */
 export function waitFor(
   o: Observed,
-  reasons: { readonly meanwhile: string; readonly atLast: string },
+  reasons: { readonly meanwhile: string; readonly atLast: FailedReason },
   why: string,
   everyMs = Number.POSITIVE_INFINITY,
 ): Said {
@@ -23,7 +23,7 @@ export function waitFor(
     : failed(reasons.atLast, `${why}. Waited for 15 minutes: create another EtcdSnapshot when that is so`);
 }
 
-const same = (reason: string) => ({ meanwhile: reason, atLast: reason });
+const same = (reason: FailedReason) => ({ meanwhile: reason, atLast: reason });
 
 export const noImage = (o: Observed): Said | undefined =>
   o.operatorImage === ''
