@@ -26,7 +26,6 @@ const HOPELESS = [
   'SnapshotDamaged',
   'WrongKey',
   'SnapshotTooNew',
-  'SnapshotTooOld',
   'AuthRequired',
   'PathRefused',
   'Misconfigured',
