@@ -193,7 +193,7 @@ const repair = faults('src/cluster/rules/repair.ts', [
   ],
   ['a count that never grows', 'count = helpless(o, m) + 1', 'count = 1'],
   ['no end to replacements that do not help', 'if (count >= MOST_REPLACEMENTS)', 'if (count > MOST_REPLACEMENTS)'],
-  ['a pause that never grows', 'BACKOFF.firstMs * 2 ** (count - 1)', 'BACKOFF.firstMs'],
+  ['a pause that never grows', 'FIRST_PAUSE_MS * 2 ** (count - 1)', 'FIRST_PAUSE_MS'],
   ['an old member that pays for the failures of another', '!isYoung(o, m) || ', ''],
   [
     'a count that an edit of the spec does not end',

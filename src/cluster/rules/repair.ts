@@ -21,7 +21,7 @@ type Answered = Answer<EtcdClusterStatus> | undefined;
 
 /** A member that fails so soon after it was made is one that replacing did not help. */
 const YOUNG_MS = 60 * 60_000;
-const BACKOFF = { firstMs: 30_000, maxMs: 15 * 60_000 };
+const FIRST_PAUSE_MS = 30_000;
 /** After so many in a row that did not help, a person has to look. */
 export const MOST_REPLACEMENTS = 5;
 
@@ -40,7 +40,7 @@ export function mayReplace(o: Observed, m: MemberView): string | undefined {
   if (count === 0) return undefined;
   if (count >= MOST_REPLACEMENTS)
     return `${count} replacements in a row did not help. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to have it tried again`;
-  const wait = Math.min(BACKOFF.maxMs, BACKOFF.firstMs * 2 ** (count - 1));
+  const wait = FIRST_PAUSE_MS * 2 ** (count - 1);
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
   return left > 0 ? `the one before it has failed too: the next is tried in ${Math.ceil(left / 1000)} s` : undefined;
 }
