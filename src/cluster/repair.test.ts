@@ -220,6 +220,13 @@ test('replacements that do not help end in a condition that asks for a person', 
   ]);
 });
 
+test('who has lost a quorum is led to a snapshot of what is left, and not to delete it', () => {
+  const { status } = decide(world([down, lost, lost], { etcd: silent, status: SERVED }));
+  const lostQuorum = status.conditions?.find(({ type }) => type === 'Available');
+  expect(lostQuorum).toMatchObject({ status: 'False', reason: 'QuorumLost' });
+  expect(lostQuorum?.message).toContain('do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work');
+});
+
 test('one that is on its way out is not told to wait for its replacement', () => {
   const { why } = decide(world([up, down, { ...lost, leaving: true }]));
   expect(why).toContain(`${name(3)}: being deleted`);

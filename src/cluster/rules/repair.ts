@@ -76,8 +76,9 @@ const heldUp = (o: Observed, m: MemberView): string | undefined => {
   return entry && (mayNotGo(o, entry) ?? mayReplace(o, m));
 };
 
+/** Who deletes such a cluster destroys what its other members still have. */
 const UNANSWERED =
-  'etcd does not answer. Bring back what is missing; if that is not possible and the data is not needed, delete this EtcdCluster and create it again';
+  'etcd does not answer. Bring back what is missing. If that is not possible, do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work as long as one member runs, and a new EtcdCluster can begin with that, or with an earlier one';
 
 /** What is lost and waits, as sentences for people. */
 export const waitingLosses = (o: Observed): readonly string[] =>
