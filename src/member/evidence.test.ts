@@ -159,6 +159,14 @@ describe('a member may still come back', () => {
     expect(evidenceOf(world({ pod: ended(2, panic) }))?.message).toContain('tocommit(9) is out of range');
   });
 
+  test('how often it has ended counts its first start as well, and times are told as they were set', () => {
+    expect(evidenceOf(world({ pod: ended(5, 'unknown flag') }))?.message).toContain('etcd has ended 6 times');
+    const node = { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - MINUTE } as const;
+    expect(evidenceOf({ ...world({ node }), nodeLostAfterMs: 20_000 })?.message).toBe(
+      'nobody has heard of node n1 for 20 s',
+    );
+  });
+
   test('its node has been silent for nine minutes: one is left', () => {
     const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
     expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });

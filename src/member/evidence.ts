@@ -85,10 +85,9 @@ function lostNode(o: Observed): Evidence | undefined {
   if (node.outOfService && stuck)
     return now(EVIDENCE.nodeLost, `node ${node.name} is out of service, and the data is there`);
   if (node.notReadySince === undefined) return undefined;
-  const minutes = Math.round(o.nodeLostAfterMs / 60_000);
   return {
     reason: EVIDENCE.nodeLost,
-    message: `nobody has heard of node ${node.name} for ${minutes} minutes`,
+    message: `nobody has heard of node ${node.name} for ${o.nodeLostAfterMs / 1000} s`,
     leftMs: node.notReadySince + o.nodeLostAfterMs - o.now,
   };
 }
@@ -127,6 +126,6 @@ function crashLoop(o: Observed): Evidence | undefined {
   if (container.restartCount < STARTS_OF_A_LOOP || !recent || end.reason === 'OOMKilled') return undefined;
   return now(
     EVIDENCE.crashLooping,
-    `etcd has ended ${container.restartCount} times, last with exit code ${end.exitCode}: ${lastLine(end.message ?? end.reason ?? '')}`,
+    `etcd has ended ${container.restartCount + 1} times, last with exit code ${end.exitCode}: ${lastLine(end.message ?? end.reason ?? '')}`,
   );
 }
