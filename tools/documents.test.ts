@@ -1,7 +1,9 @@
-/** A stranger types what the documents say: every command and every link in them has to be there. */
+/** A stranger types what the documents say, and looks up there what the operator says: all of it has to be there. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { EVIDENCE } from '../src/api/etcd-member.ts';
+import { FAILED_REASONS } from '../src/snapshot/status.ts';
 import { commands } from './commands.ts';
 import { root } from './paths.ts';
 
@@ -25,4 +27,20 @@ test.each(documents)('%s links only to files that exist', (document) => {
 test('the README names the everyday commands', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   for (const name of ['demo', 'test', 'down', 'image']) expect(readme).toContain(`./dev ${name}`);
+});
+
+const WRITTEN =
+  /\b(?:yes|no|off|pending|running|say|said|now)\(\s*'([A-Z][a-z][A-Za-z]+)'|\breason: '([A-Z][a-z][A-Za-z]+)'|^ {2}\w+: '([A-Z][a-z][A-Za-z]+)',$/gm;
+
+test('operations.md has every reason that a condition or an Event can have', () => {
+  const places = ['src/{cluster,member,snapshot,snapshot-schedule,credentials}/**/*.ts', 'src/pki/findings.ts'];
+  const written = globSync(places, { cwd: root })
+    .filter((file) => !file.includes('.test.'))
+    .flatMap((file) => [...readFileSync(join(root, file), 'utf8').matchAll(WRITTEN)])
+    .flatMap(([, ...groups]) => groups.filter((reason) => reason !== undefined));
+  const reasons = new Set([...written, ...FAILED_REASONS, ...Object.values(EVIDENCE)]);
+  for (const one of ['QuorumLost', 'PodNotReady', 'JobRunning', 'ClusterParked', 'Untrusted', 'AllMembersDeleted'])
+    expect(reasons).toContain(one); // or the pattern does not see them any more
+  const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  expect([...reasons].filter((reason) => !operations.includes(`\`${reason}\``))).toEqual([]);
 });
