@@ -51,7 +51,9 @@ export const EtcdClusterStatusSchema = Type.Object({
   updatedMembers: Type.Optional(
     Type.Integer({ format: 'int32', description: 'Members that were made from the present spec.' }),
   ),
-  brokenMembers: Type.Optional(Type.Integer({ format: 'int32', description: 'Members whose data is lost.' })),
+  brokenMembers: Type.Optional(
+    Type.Integer({ format: 'int32', description: 'Members that will not come back by themselves.' }),
+  ),
   quorum: Type.Optional(
     Type.Object(
       {
