@@ -26,7 +26,7 @@ export const templateFields = {
   imagePullSecrets: Type.Optional(
     Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.'), {
       maxItems: 64,
-      description: 'Secrets for pulling the etcd image.',
+      description: 'Secrets for pulling the etcd image, and that of the operator for snapshots and restores.',
     }),
   ),
   image: Type.Optional(ImageSchema),
