@@ -19,8 +19,10 @@ export const clusterRbac: readonly PolicyRule[] = [
   },
   // By name: why one is not issued.
   { apiGroups: [CERT_MANAGER_GROUP], resources: ['certificaterequests'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['delete', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['delete', 'list', 'patch', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
+  // How old the newest backup is.
+  { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
   {
     apiGroups: ['policy'],
     resources: ['poddisruptionbudgets'],
