@@ -1,4 +1,5 @@
 /** The commands of `./dev`. Each is loaded when it is called, so that none pays for the others. */
+import { levels } from './test/arguments.ts';
 
 export interface Command {
   readonly name: string;
@@ -18,7 +19,7 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'test',
-    takes: '[unit|sim|contract|integration|e2e] [filter] [--all]',
+    takes: `[${levels.join('|')}] [filter] [--all]`,
     does: 'Run all checks and tests, or one level of them, or those that match the filter.',
     load: async () => (await import('./commands/test.ts')).test,
   },
