@@ -32,7 +32,9 @@ export const MemberEntrySchema = Type.Object({
     }),
   ),
   databaseSize: Type.Optional(
-    quantity({ description: 'The size of the database, rounded up to a power of two. Metrics have the exact figure.' }),
+    quantity({
+      description: 'The size of the database, rounded up to a power of two. Metrics of etcd have the exact figure.',
+    }),
   ),
   quotaUsedPercent: Type.Optional(
     Type.Integer({ format: 'int32', description: 'How much of the quota is used, in steps of ten.' }),
