@@ -9,11 +9,7 @@ export const memberRbac: readonly PolicyRule[] = [
   // Asked of whoever sets blockOwnerDeletion where OwnerReferencesPermissionEnforcement is on.
   { apiGroups: [GROUP], resources: ['etcdmembers/finalizers'], verbs: ['update'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
-  {
-    apiGroups: [''],
-    resources: ['persistentvolumeclaims'],
-    verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'],
-  },
+  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
   // A lost node, and whether a volume was on it.
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get'] },
