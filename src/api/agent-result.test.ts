@@ -51,6 +51,6 @@ test('another attempt is made where it may help, and only there', () => {
     'TimedOut',
     'Internal',
   ]);
-  expect(FAILURES.filter((reason) => !again.includes(reason)).map(ends)).toEqual(Array(13).fill(HOPELESS_EXIT));
+  expect(FAILURES.filter((reason) => !again.includes(reason)).map(ends)).toEqual(Array(12).fill(HOPELESS_EXIT));
   expect(exitCodeOf({ ok: true, task: 'install-tools' })).toBe(0);
 });

@@ -94,10 +94,13 @@ export class Kubelet {
     this.#ground.soon(50, 1_500, () => this.#start(run));
   }
 
+  #mayStart({ state, node }: Run): boolean {
+    return (state === 'starting' || state === 'ended') && this.#nodes.isUp(node);
+  }
+
   #start(run: Run): void {
     const pod = this.#pod(run);
-    if (!pod || (run.state !== 'starting' && run.state !== 'ended')) return;
-    if (!this.#nodes.isUp(run.node)) return;
+    if (!pod || !this.#mayStart(run)) return;
     if (restores(pod) && run.prepared !== 'done') return this.#prepare(run, pod);
     if (run.lastEnd) run.restarts++;
     run.state = 'running';
@@ -114,7 +117,7 @@ export class Kubelet {
     this.#report(run);
     const { timeline, random } = this.#ground;
     this.#ground.soon(200, 8_000, () => {
-      if (run.prepared !== 'running' || run.state !== 'starting' || !this.#pod(run)) return;
+      if (run.prepared !== 'running' || !this.#mayStart(run)) return;
       const { trouble, destroyed } = run.volume;
       const fails = trouble === 'full' || destroyed || random.between(0, 9) < 2;
       run.prepared = fails ? 'failed' : 'done';
