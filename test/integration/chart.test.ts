@@ -52,6 +52,11 @@ const containers = (objects: readonly Rendered[]): readonly Container[] =>
 const environment = (container: Container | undefined): Record<string, unknown> =>
   Object.fromEntries((container?.env ?? []).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
 
+test('the longest name of a release makes no name of a Service that is too long', async () => {
+  const services = (await render(`fullnameOverride=${'x'.repeat(63)}`)).filter(({ kind }) => kind === 'Service');
+  expect(services.map(({ metadata }) => metadata.name)).toEqual([`${'x'.repeat(55)}-metrics`]);
+});
+
 describe('the names that "helm upgrade" from the Go operator relies on', () => {
   test('every object is called as in its chart', async () => {
     expect(names(await render())).toEqual([
