@@ -142,10 +142,11 @@ export function agentBesideEtcd(container: {
   readonly operatorImage: string;
   readonly etcdImage: string;
   readonly task: Task;
+  readonly env?: readonly EnvVar[];
   readonly mounts: readonly VolumeMount[];
   readonly resources: ResourceRequirements;
 }): { readonly install: Container; readonly agent: Container; readonly volume: Volume } {
-  const { name, operatorImage, etcdImage, task, mounts, resources } = container;
+  const { name, operatorImage, etcdImage, task, env = [], mounts, resources } = container;
   const tools = { name: 'tools', mountPath: MOUNTS.tools };
   return {
     install: agentContainer({
@@ -159,7 +160,7 @@ export function agentBesideEtcd(container: {
       image: etcdImage,
       command: toolsCommand(),
       task,
-      env: TOOLS_ENVIRONMENT,
+      env: [...TOOLS_ENVIRONMENT, ...env],
       mounts: [{ ...tools, readOnly: true }, ...mounts],
       resources,
     }),

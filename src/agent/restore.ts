@@ -6,7 +6,7 @@
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Success } from '../api/agent-result.ts';
-import type { RestoreTask } from '../api/agent-task.ts';
+import { type RestoreTask, STATE_VARIABLE } from '../api/agent-task.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { AgentFailure } from './failure.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
@@ -67,7 +67,15 @@ export type Target = Pick<
   readonly auth: boolean;
 };
 
+/**
+ * A node that starts again runs this again, in a member that has long served. Whatever became of its data, the snapshot is no
+ * substitute: a voter would come back without what it had agreed to, and a cluster of one without what it had acknowledged.
+ */
 export async function restore(task: RestoreTask, signal: AbortSignal): Promise<Success> {
+  if (process.env[STATE_VARIABLE] === 'existing') {
+    log('the cluster was begun already: nothing is restored');
+    return { ok: true, task: 'restore', already: true };
+  }
   const { already, revision } = await restoreInto(await wantedBy(task, signal), task);
   return { ok: true, task: 'restore', ...(already && { already }), ...(revision !== undefined && { revision }) };
 }

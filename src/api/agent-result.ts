@@ -56,7 +56,7 @@ const ended = [
     ok: Type.Literal(true),
     task: Type.Literal('restore'),
     revision: Type.Optional(whole()),
-    /** The data was there already. */
+    /** The data was there already, or the cluster was begun. */
     already: Type.Optional(Type.Boolean()),
   }),
   Type.Object({

@@ -7,6 +7,11 @@ export type TaskName = (typeof TASKS)[number];
 
 /** The variable with the task as JSON. */
 export const TASK_VARIABLE = 'AGENT_TASK';
+/**
+ * The variable that says `new` until the member has begun its cluster, in the words of etcd, which may be told by it too. It
+ * is looked up at every start of a container: those before etcd run again when a node does.
+ */
+export const STATE_VARIABLE = 'INITIAL_CLUSTER_STATE';
 /** Where the agent leaves its result: Kubernetes puts up to 4096 bytes of it into the Pod's status. */
 export const RESULT_FILE = '/dev/termination-log';
 

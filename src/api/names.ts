@@ -36,7 +36,7 @@ export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 export const HEADLESS_SERVICE_ANNOTATION = `${GROUP}/headless-service-name`;
 export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;
 export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
-/** On the Pod of a seed, and read by its etcd at every start: whether an empty data directory may begin a cluster. */
+/** On the Pod of a seed, and read at every start by its etcd, or by who restores: whether an empty data directory may begin a cluster. */
 export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
 /** On the Pod of a member that joins, and read by its etcd at every start: whom an empty data directory may join. */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;

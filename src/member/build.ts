@@ -1,5 +1,6 @@
 /** The objects that a member is made of. */
 import { metadataWith } from '../api/additional-metadata.ts';
+import { STATE_VARIABLE } from '../api/agent-task.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../api/member-address.ts';
@@ -101,7 +102,6 @@ const fromAnnotation = (name: string, annotation: string): EnvVar => ({
   name,
   valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } },
 });
-const STATE = 'INITIAL_CLUSTER_STATE';
 const LIST = 'INITIAL_CLUSTER';
 
 /** A list that nobody can join by. It is ignored by an etcd that has its data. */
@@ -116,9 +116,8 @@ export function beginningOf(
   return beginning === 'cluster'
     ? {
         annotation: INITIAL_STATE_ANNOTATION,
-        env: fromAnnotation(STATE, INITIAL_STATE_ANNOTATION),
-        // What a snapshot brings is there already: without it there is nothing to begin, and nothing empty is begun instead.
-        before: member.spec.restore ? 'existing' : 'new',
+        env: fromAnnotation(STATE_VARIABLE, INITIAL_STATE_ANNOTATION),
+        before: 'new',
         after: 'existing',
       }
     : {
@@ -130,6 +129,13 @@ export function beginningOf(
 }
 
 /**
+ * A snapshot is brought by who restores it, and told there whether it may. etcd itself goes on with that data or not at all:
+ * an emptied volume would otherwise become an empty cluster in the place of the restored one.
+ */
+const etcdBegins = (member: EtcdMember, beginning: Beginning): boolean =>
+  beginning === 'cluster' && member.spec.restore === undefined;
+
+/**
  * What a Pod's annotations tell its etcd at every start. Members that start together must not compare their data first: each
  * would wait for the others, none of which serves before it has compared, for seven seconds each. Who is new has no data.
  */
@@ -138,7 +144,7 @@ function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
   const checks = member.spec.options?.corruptionCheck?.initial === true;
   return {
     env: [
-      ...(begins ? [begins.env] : []),
+      ...(begins && (beginning === 'member' || etcdBegins(member, beginning)) ? [begins.env] : []),
       ...(checks ? [fromAnnotation(INITIAL_CHECK, INITIAL_CHECK_ANNOTATION)] : []),
     ],
     annotations: {
@@ -162,7 +168,7 @@ function command(member: EtcdMember, beginning: Beginning): readonly string[] {
     `--initial-advertise-peer-urls=${peerURL(name, service, namespace, peer)}`,
     `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
     `--initial-cluster-token=${clusterToken}`,
-    `--initial-cluster-state=${beginning === 'cluster' ? `$(${STATE})` : 'existing'}`,
+    `--initial-cluster-state=${etcdBegins(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
     ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
@@ -243,7 +249,13 @@ export function memberPod(
   const restore =
     options.restore &&
     options.beginning === 'cluster' &&
-    restoring(member, { ...options.restore, etcdImage: image, dataDir: dataDirOf(member), data: dataMount });
+    restoring(member, {
+      ...options.restore,
+      etcdImage: image,
+      dataDir: dataDirOf(member),
+      data: dataMount,
+      begins: beginningOf(member, 'cluster').env,
+    });
   return {
     apiVersion: 'v1',
     kind: 'Pod',

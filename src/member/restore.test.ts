@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aMember, SEED_NAME } from '../../test/support/builders.ts';
-import { RESULT_FILE, TASK_VARIABLE } from '../api/agent-task.ts';
+import { RESULT_FILE, STATE_VARIABLE, TASK_VARIABLE } from '../api/agent-task.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { INITIAL_STATE_ANNOTATION } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
@@ -34,8 +34,18 @@ describe('a seed that begins with a snapshot', () => {
   const pvc = { claimName: 'backups', subPath: 'nightly/x.db' };
 
   test('never begins an empty cluster in its place, not even when its data directory is emptied', () => {
-    const stateOf = (pod: Pod) => pod.metadata.annotations?.[INITIAL_STATE_ANNOTATION];
-    expect([stateOf(podOf({ source: { pvc } })), stateOf(podOf(undefined))]).toEqual(['existing', 'new']);
+    const stateOf = (pod: Pod) => pod.spec?.containers[0]?.command?.find((arg) => arg.includes('cluster-state'));
+    expect(stateOf(podOf({ source: { pvc } }))).toBe('--initial-cluster-state=existing');
+    expect(stateOf(podOf(undefined))).toBe('--initial-cluster-state=$(INITIAL_CLUSTER_STATE)');
+  });
+
+  test('looks at every start whether the cluster was begun: its containers run again with the node', () => {
+    const { metadata, spec } = podOf({ source: { pvc } });
+    expect(spec?.initContainers?.[1]?.env).toContainEqual({
+      name: STATE_VARIABLE,
+      valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_STATE_ANNOTATION}']` } },
+    });
+    expect(metadata.annotations).toMatchObject({ [INITIAL_STATE_ANNOTATION]: 'new' });
   });
 
   test('reads a volume, and cannot write to it', () => {

@@ -4,7 +4,7 @@ import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../api/agent-task.ts';
 import { DEFAULT_BUMP } from '../api/bootstrap.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { addedPeerURL } from '../api/member-address.ts';
-import type { PodSpec, ResourceRequirements, Volume, VolumeMount } from '../gen/kube.ts';
+import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../gen/kube.ts';
 
 /** etcd's tool maps the database and keeps its list of free pages; the agent streams. */
 const RESOURCES: ResourceRequirements = {
@@ -37,19 +37,22 @@ export function restoring(
     readonly dataDir: string;
     readonly data: VolumeMount;
     readonly auth: boolean;
+    /** Whether it may begin the cluster, at each start. */
+    readonly begins: EnvVar;
   },
 ):
   | { readonly pod: Pick<PodSpec, 'initContainers' | 'serviceAccountName'>; readonly volumes: readonly Volume[] }
   | undefined {
   const { restore } = member.spec;
   if (!restore) return undefined;
-  const { operatorImage, etcdImage, dataDir, data, auth } = options;
+  const { operatorImage, etcdImage, dataDir, data, auth, begins } = options;
   const files = locationFiles(restore.source, restore.encryption, { mountPath: MOUNTS.source, readOnly: true });
   const { install, agent, volume } = agentBesideEtcd({
     name: 'restore',
     operatorImage,
     etcdImage,
     task: taskOf(member, restore, dataDir, auth),
+    env: [begins],
     mounts: [data, ...files.mounts],
     resources: RESOURCES,
   });

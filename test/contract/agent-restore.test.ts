@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readFacts } from '../../src/agent/bolt.ts';
 import { exitCodeOf } from '../../src/api/agent-result.ts';
-import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
+import { MOUNTS, type RestoreTask, STATE_VARIABLE } from '../../src/api/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import { run as runTool } from '../../tools/process.ts';
 import { Agent, type Run } from '../support/agent.ts';
@@ -390,6 +390,17 @@ describe.concurrent('killed with -9', () => {
     expect(result).toBeUndefined();
     expect(inside(at)).toEqual(left);
     await again(at, source);
+  });
+
+  test('when its member has begun the cluster: what became of its data since then, no snapshot can replace', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', taken[version].open);
+    const begun = { ...at.tools, [STATE_VARIABLE]: 'existing' };
+    expect(succeeded(await at.agent.run(at.task(), begun))).toMatchObject({ already: true });
+    expect(inside(at)).toEqual([]);
+    const beginning = { ...at.tools, [STATE_VARIABLE]: 'new' };
+    expect(succeeded(await at.agent.run(at.task(), beginning))).not.toHaveProperty('already');
+    expect(inside(at)).toEqual(['member']);
   });
 
   test('when it has its name, and what was needed for it has not been removed', async () => {

@@ -145,6 +145,20 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     expect(await greeting(namespace, 'again')).toBe('hello');
   });
 
+  test('is not restored a second time when its node starts again without its data: later writes would be gone unseen', async () => {
+    const namespace = await withVolume();
+    await snapshotOf(namespace, {});
+    await world.createCluster(namespace, 'again', from(SNAPSHOT));
+    await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
+    await condition(namespace, 'again', 'Progressing', 'False', 'Reconciled');
+    const written = await world.etcd.put(await client(namespace, 'again'), 'greeting', 'later');
+    expect(written.ok).toBe(true);
+    const name = (await seedPod(namespace, 'again'))?.metadata.name ?? '';
+    await world.kubelet.loseData(namespace, name, { rebooted: true });
+    await condition(namespace, 'again', 'Available', 'False', 'AllMembersLost');
+    expect(await greeting(namespace, 'again')).toBe('unreachable');
+  });
+
   test('says why it cannot, keeps its seed, and begins when it can', async () => {
     const namespace = await withVolume();
     await world.createCluster(namespace, 'again', from(SNAPSHOT));

@@ -65,5 +65,6 @@ export const MUST_HAPPEN: readonly string[] = [
   'alarm: corrupt',
   'restore: done',
   'restore: failed',
-  'restore: data left alone',
+  'restore: not again, with data',
+  'restore: not again, without data',
 ];

@@ -99,11 +99,11 @@ export class Kubelet {
     this.#fronts.set(namespace, rules);
   }
 
-  /** As when a disk is lost: the process dies, and starts again with an empty folder. */
-  async loseData(namespace: string, pod: string): Promise<void> {
+  /** As when a disk is lost: the process dies, and starts again with an empty folder; with its node, all before it runs again. */
+  async loseData(namespace: string, pod: string, how: { readonly rebooted?: true } = {}): Promise<void> {
     const run = this.#find(namespace, pod);
     if (!run) throw new Error(`no Pod ${namespace}/${pod} runs here`);
-    await run.loseData();
+    await run.loseData(how.rebooted === true);
   }
 
   /** A test is over with this namespace: its processes end, its folders go, and nothing is started there any more. */

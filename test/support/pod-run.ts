@@ -59,6 +59,7 @@ export class PodRun implements Running {
   stopping = false;
   #front: GrpcProxy | undefined;
   #lost = false;
+  #rebooted = false;
   #mounts: Mounts = {};
   #ending: Promise<void> | undefined;
   #reported: Reported = { podIP: '', startedAt: now(), ready: false, readySince: now(), restarts: 0, state: {} };
@@ -86,7 +87,7 @@ export class PodRun implements Running {
     this.address = await hosts.addressOf(this.#host);
     const podIP = this.#rules ? await this.#openFront(await addresses.next(), this.#rules) : this.address;
     this.#reported = { ...this.#reported, podIP };
-    await runBefore(this.#site, this.pod, { data: this.data, over, report: (init) => this.#report({ init }) });
+    await this.#before(over);
     while (!this.stopping && !signal.aborted) {
       await this.#start(podIP);
       await this.child?.ended;
@@ -94,7 +95,19 @@ export class PodRun implements Running {
       await pause(RESTART_MS);
       if (this.#lost) emptyFolder(this.data);
       this.#lost = false;
+      if (this.#rebooted) await this.#before(over);
+      this.#rebooted = false;
     }
+  }
+
+  /** All that runs before etcd, with what the Pod says now. */
+  async #before(over: () => boolean): Promise<void> {
+    const pod = await this.#present();
+    await runBefore(this.#site, pod, { data: this.data, over, report: (init) => this.#report({ init }) });
+  }
+
+  async #present(): Promise<Pod> {
+    return (await this.#site.client.get(pods, refOf(this.pod))) ?? this.pod;
   }
 
   /** Resolves when its process has ended, whoever asked first. */
@@ -114,8 +127,9 @@ export class PodRun implements Running {
     await this.#front?.close();
   }
 
-  async loseData(): Promise<void> {
+  async loseData(rebooted: boolean): Promise<void> {
     this.#lost = true;
+    this.#rebooted = rebooted;
     await this.child?.stop('SIGKILL');
   }
 
@@ -125,8 +139,8 @@ export class PodRun implements Running {
   }
 
   async #start(podIP: string): Promise<void> {
-    const { client, processes, hosts, etcd } = this.#site;
-    const pod = (await client.get(pods, refOf(this.pod))) ?? this.pod;
+    const { processes, hosts, etcd } = this.#site;
+    const pod = await this.#present();
     if (this.stopping) return;
     const args = argumentsOf(pod, { address: this.address, data: this.data, podIP, mounts: this.#mounts });
     const [command, words] = hosts.around(this.#host, etcd, args);

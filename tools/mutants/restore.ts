@@ -81,9 +81,12 @@ const member = [
   ...faults('src/member/build.ts', [
     [
       'an empty cluster in place of the one of a snapshot',
-      "before: member.spec.restore ? 'existing' : 'new'",
-      "before: 'new'",
+      "beginning === 'cluster' && member.spec.restore === undefined",
+      "beginning === 'cluster'",
     ],
+  ]),
+  ...faults('src/member/restore.ts', [
+    ['a member that serves and is restored again, because its node was', '    env: [begins],\n', ''],
   ]),
   ...faults('src/member/observed.ts', [
     [

@@ -1,4 +1,5 @@
 /** What a kubelet makes of a container: the command with its variables, and what etcd makes of the flags. */
+import { STATE_VARIABLE } from '../../../src/api/agent-task.ts';
 import type { Container, Pod } from '../../../src/gen/kube.ts';
 
 export interface EtcdFlags {
@@ -25,6 +26,12 @@ function environment(pod: Pod, { env = [] }: Container): ReadonlyMap<string, str
       return [name, value ?? ''];
     }),
   );
+}
+
+/** Whether who restores may still do so. */
+export function mayRestore(pod: Pod): boolean {
+  const restore = pod.spec?.initContainers?.find(({ name }) => name === 'restore');
+  return restore !== undefined && environment(pod, restore).get(STATE_VARIABLE) !== 'existing';
 }
 
 function commandOf(pod: Pod, container: Container): readonly string[] {

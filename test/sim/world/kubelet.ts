@@ -4,7 +4,7 @@ import { pods } from '../../../src/kube/resources.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
 import type { Group } from '../model/etcd-group.ts';
 import { newDisk } from '../model/etcd-node.ts';
-import { type EtcdFlags, parseCommand, versionOf } from './command-line.ts';
+import { type EtcdFlags, mayRestore, parseCommand, versionOf } from './command-line.ts';
 import { type Ground, NAMESPACE } from './ground.ts';
 import type { Nodes } from './nodes.ts';
 import { containerStatus, type Ending, isHealthy, preparing, type Run, restores } from './pod-run.ts';
@@ -101,7 +101,7 @@ export class Kubelet {
   #start(run: Run): void {
     const pod = this.#pod(run);
     if (!pod || !this.#mayStart(run)) return;
-    if (restores(pod) && run.prepared !== 'done') return this.#prepare(run, pod);
+    if (restores(pod) && run.prepared !== 'done') return this.#prepare(run);
     if (run.lastEnd) run.restarts++;
     run.state = 'running';
     run.startedAt = this.#ground.timeline.now;
@@ -111,13 +111,14 @@ export class Kubelet {
   }
 
   /** The containers before etcd bring the data of the snapshot, or fail and are started again. */
-  #prepare(run: Run, pod: Pod): void {
+  #prepare(run: Run): void {
     if (run.prepared === 'running') return;
     run.prepared = 'running';
     this.#report(run);
     const { timeline, random } = this.#ground;
     this.#ground.soon(200, 8_000, () => {
-      if (run.prepared !== 'running' || !this.#mayStart(run)) return;
+      const pod = this.#pod(run);
+      if (run.prepared !== 'running' || !pod || !this.#mayStart(run)) return;
       const { trouble, destroyed } = run.volume;
       const fails = trouble === 'full' || destroyed || random.between(0, 9) < 2;
       run.prepared = fails ? 'failed' : 'done';
@@ -136,8 +137,9 @@ export class Kubelet {
   #restore({ volume }: Run, pod: Pod): void {
     const flags = parseCommand(pod);
     if ('refused' in flags) return;
-    this.#ground.count(volume.disk ? 'restore: data left alone' : 'restore: done');
-    if (volume.disk) return;
+    const done = !volume.disk && mayRestore(pod);
+    this.#ground.count(done ? 'restore: done' : `restore: not again, ${volume.disk ? 'with' : 'without'} data`);
+    if (!done) return;
     const { group, id } = this.#etcd.restored(flags);
     volume.disk = newDisk(group, id);
     this.#begun(flags, group, true);
