@@ -184,11 +184,12 @@ const specOf = ({ replicas, version, medium, deletionPolicy, restores }: Script)
   replicas,
   version,
   storage: { size: '1Gi', medium },
-  ...(restores && {
-    bootstrap: {
-      restore: {
-        source: { s3: { bucket: 'backups', key: 'db', endpoint: 'http://s3', credentialsSecretRef: { name: 's3' } } },
+  ...(restores &&
+    medium === '' && {
+      bootstrap: {
+        restore: {
+          source: { s3: { bucket: 'backups', key: 'db', endpoint: 'http://s3', credentialsSecretRef: { name: 's3' } } },
+        },
       },
-    },
-  }),
+    }),
 });

@@ -65,6 +65,5 @@ export const MUST_HAPPEN: readonly string[] = [
   'alarm: corrupt',
   'restore: done',
   'restore: failed',
-  'restore: not again, with data',
-  'restore: not again, without data',
+  'restore: not again',
 ];

@@ -37,7 +37,11 @@ const ACTIONS = {
   fill: { n: fc.nat(20) },
   corrupt: { n: fc.nat(20), ms: fc.integer({ min: 100, max: 60_000 }) },
   loseVolume: { n: fc.nat(20) },
-  nodeOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
+  /** Many only start again. */
+  nodeOff: {
+    n: fc.nat(20),
+    ms: fc.oneof(fc.integer({ min: 1_000, max: 30_000 }), fc.integer({ min: 1_000, max: 900_000 })),
+  },
   nodeCutOff: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 900_000 }) },
   nodeGone: { n: fc.nat(20) },
   nodeOutOfService: { n: fc.nat(20) },
@@ -72,7 +76,7 @@ export interface Script {
   readonly deletionPolicy: 'Delete' | 'Retain';
   readonly localVolumes: boolean;
   readonly nodes: number;
-  /** It begins with the data of a snapshot. */
+  /** It begins with the data of a snapshot, where that is allowed: on volumes. */
   readonly restores?: boolean;
   readonly actions: readonly Action[];
 }

@@ -138,7 +138,7 @@ export class Kubelet {
     const flags = parseCommand(pod);
     if ('refused' in flags) return;
     const done = !volume.disk && mayRestore(pod);
-    this.#ground.count(done ? 'restore: done' : `restore: not again, ${volume.disk ? 'with' : 'without'} data`);
+    this.#ground.count(done ? 'restore: done' : 'restore: not again');
     if (!done) return;
     const { group, id } = this.#etcd.restored(flags);
     volume.disk = newDisk(group, id);
