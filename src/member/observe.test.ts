@@ -97,6 +97,16 @@ test('whoever goes is not let go on the word of one that has lost the quorum', a
   expect((await look(world)).peers.is).toBe('silent');
 });
 
+test('whoever goes is not let go on the word of another cluster, to which the address of a peer has come', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  leaving(world, 1);
+  const [cluster] = world.clusters.all();
+  if (cluster) hear(world.clusters, { ...cluster, status: FORMED });
+  const { peers } = await look(world);
+  expect(peers.is === 'silent' && peers.why).toContain(`this cluster is ${FORMED.clusterID}`);
+});
+
 test('the only member has nobody to ask, whoever else carries the label', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

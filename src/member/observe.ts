@@ -199,6 +199,7 @@ async function askPeers(
 ): Promise<PeersView> {
   const others = siblingsOf(ports, member);
   if (others.length === 0) return { is: 'none' };
+  const ours = cluster?.status?.clusterID;
   let why = 'none of them has a Pod with an address';
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
@@ -210,7 +211,12 @@ async function askPeers(
       why = answer.error.message;
       continue;
     }
-    const { members } = answer.value;
+    const { clusterId, members } = answer.value;
+    // An address can come to belong to another cluster, which knows nothing of this member: that does not mean that it was removed.
+    if (ours !== undefined && hexId(clusterId) !== ours) {
+      why = `a member answers for etcd cluster ${hexId(clusterId)}, but this cluster is ${ours}`;
+      continue;
+    }
     return { is: 'answer', members: members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs })) };
   }
   return { is: 'silent', why };

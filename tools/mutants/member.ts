@@ -187,8 +187,13 @@ const facts = [
     ['a volume on any node that counts as lost with one', 'terms.length > 0 && terms.every', 'terms.every'],
     [
       'one silent peer that keeps a member for ever',
-      '      continue;\n    }\n    const { members }',
-      '      return { is: "silent", why };\n    }\n    const { members }',
+      '      continue;\n    }\n    const { clusterId',
+      '      return { is: "silent", why };\n    }\n    const { clusterId',
+    ],
+    [
+      'a member that is let go with its volume while etcd counts it, because the address of a peer is another cluster now',
+      'ours !== undefined && hexId(clusterId) !== ours',
+      'false',
     ],
   ]),
   ...faults('src/member/build.ts', [
