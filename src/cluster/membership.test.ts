@@ -91,6 +91,12 @@ describe('the rule that answers', () => {
       'removeLeaving',
       [`moveLeader ${name(1)}`],
     ],
+    [
+      'a leader that goes and does not answer the operator, as with an expired certificate, is not asked to hand over for ever',
+      world([up, up, { leaving: true, down: true }], { leader: 3 }),
+      'removeLeaving',
+      [`remove ${name(3)}`],
+    ],
     ['another is down: who is needed stays', world([up, down, { leaving: true }]), 'waitForMembers', []],
     [
       'two are being deleted: one after the other',

@@ -133,7 +133,8 @@ const shrink = faults('src/cluster/rules/shrink.ts', [
     '  if (mayNotGo(o, entry) !== undefined) return undefined;\n',
     '',
   ],
-  ['a leader that goes without handing over', 'if (leaderOf(o) === entry.id && heir)', 'if (false && heir)'],
+  ['a leader that goes without handing over', 'if (leaderOf(o) === entry.id && heir &&', 'if (false && heir &&'],
+  ['a leader that is to go, cannot be asked to hand over, and stays for ever', ' && memberOf(o, entry)?.self)', ')'],
   ['a leader that hands over to itself', 'healthyVoters(o).find(({ id }) => id !== entry.id)', 'healthyVoters(o)[0]'],
   ['a member that stays and is taken out of etcd', 'isStaying(m) ? undefined : entryOf(o, m)', 'entryOf(o, m)'],
   [

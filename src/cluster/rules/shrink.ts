@@ -25,11 +25,14 @@ type Answered = Answer<EtcdClusterStatus> | undefined;
 
 const RETRY_MS = 1_000;
 
-/** Out of etcd, if the gate is open. A leader hands over first: its clients then lose milliseconds instead of an election. */
+/**
+ * Out of etcd, if the gate is open. A leader hands over first: its clients then lose milliseconds instead of an election. One that
+ * leads its peers but does not answer the operator could not be asked to, ever.
+ */
 function takeOut(o: Observed, entry: EtcdMemberEntry, why: string): Answered {
   if (mayNotGo(o, entry) !== undefined) return undefined;
   const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
-  if (leaderOf(o) === entry.id && heir)
+  if (leaderOf(o) === entry.id && heir && memberOf(o, entry)?.self)
     return {
       why: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
       steps: [change(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
