@@ -38,6 +38,7 @@ const ended = (restartCount: number, message: string, more: Partial<ContainerSta
       },
     }),
   );
+const runningFor = (ms: number) => ({ state: { running: { startedAt: iso(ms) } } });
 const fresh = aMember({ spec: { bootstrap: false } });
 
 describe('a member will not come back', () => {
@@ -103,6 +104,11 @@ describe('a member will not come back', () => {
       world({ pod: ended(2, 'checkInitialHashKV failed: found data inconsistency with peers') }),
       'DataInvalid',
     ],
+    [
+      'its log is damaged, and it was started once more',
+      world({ pod: ended(2, 'walpb: crc mismatch', runningFor(5_000)) }),
+      'DataInvalid',
+    ],
     ['it ends again and again', world({ pod: ended(5, 'unknown flag') }), 'CrashLooping'],
     [
       'it ends again and again before it has joined',
@@ -134,6 +140,17 @@ describe('a member may still come back', () => {
     ],
     ['it has ended twice', world({ pod: ended(1, 'walpb: crc mismatch') })],
     ['it runs again', world({ pod: ended(9, 'walpb: crc mismatch', { ready: true, state: { running: {} } }) })],
+    [
+      'it failed to join at first, runs since then, and its network is cut for a moment',
+      world({ pod: ended(2, 'cannot fetch cluster info from peer urls', runningFor(MINUTE)) }),
+    ],
+    [
+      'it failed to join at first, and copies the data of the others now',
+      world({
+        pod: ended(2, 'cannot fetch cluster info from peer urls', runningFor(5_000)),
+        etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
+      }),
+    ],
     [
       'the cluster was begun in another Pod than the first, whose uid alone is recorded',
       world({ member: aMember({ spec: inMemory, status: { podUID: 'first' } }) }),

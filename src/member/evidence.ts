@@ -15,6 +15,8 @@ export interface Evidence {
 
 /** Damage that etcd reports is there to stay, but a first start can fail for other reasons. */
 const STARTS_THAT_TELL = 3;
+/** Whoever cannot use its data directory has ended long before. */
+const GOES_ON_AFTER_MS = 60_000;
 /** As many starts as Kubernetes makes in about five minutes. */
 const STARTS_OF_A_LOOP = 5;
 /** Kubernetes waits five minutes at most between two starts: a longer pause is no loop. */
@@ -97,11 +99,19 @@ const etcdContainer = (pod: Pod): ContainerStatus | undefined =>
 const lastEnd = (c: ContainerStatus): ContainerStateTerminated | undefined =>
   c.state?.terminated ?? c.lastState?.terminated;
 
+/**
+ * The start after those that failed did not. Kubernetes keeps the words of the last end for as long as the Pod lives: a voter
+ * whose network was cut for a moment, or a learner that copies, would be judged by what went wrong before it had joined.
+ */
+const goesOn = (o: Observed, { state }: ContainerStatus): boolean =>
+  o.etcd.is === 'answers' || o.now - Date.parse(state?.running?.startedAt ?? '') >= GOES_ON_AFTER_MS;
+
 function lastWords(o: Observed): Evidence | undefined {
   if (o.pod.is !== 'ours' || !hasJoined(o)) return undefined;
   const container = etcdContainer(o.pod.object);
   const end = container && lastEnd(container);
   if (!container || container.ready || !end || container.restartCount + 1 < STARTS_THAT_TELL) return undefined;
+  if (goesOn(o, container)) return undefined;
   const known = LAST_WORDS.find(([words]) => words.test(end.message ?? ''));
   return known && now(known[1], `${known[2]}: ${lastLine(end.message ?? '', known[0])}`);
 }

@@ -128,6 +128,17 @@ const evidence = faults('src/member/evidence.ts', [
     'node.notReadySince - o.now',
   ],
   ['a first failed start that counts as damage', 'container.restartCount + 1 < STARTS_THAT_TELL', 'false'],
+  [
+    'a member that is cut off for a moment and is replaced for what went wrong when it joined',
+    " || o.now - Date.parse(state?.running?.startedAt ?? '') >= GOES_ON_AFTER_MS",
+    '',
+  ],
+  [
+    'a learner that copies and is replaced for what went wrong when it joined',
+    "o.etcd.is === 'answers' || o.now",
+    'o.now',
+  ],
+  ['a damaged member that is started again and again', '>= GOES_ON_AFTER_MS', '>= 0'],
   ['a member that is up again and is judged by its last words', ' || container.ready || !end', ' || !end'],
   [
     'a member that never joined and is judged by advice on joining',
