@@ -5,9 +5,11 @@ import {
   awaited,
   down,
   entry,
+  type Is,
   joining,
   learner,
   list,
+  lost,
   name,
   stepsOf,
   up,
@@ -17,6 +19,8 @@ import {
 import { EVIDENCE } from '../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
+
+const pending: Is = { as: 'unlisted', fresh: true, spec: { initialCluster: '' } };
 
 describe('while a cluster grows, the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
@@ -128,9 +132,27 @@ describe('while a cluster grows, the rule that answers', () => {
     ],
     [
       'a member of the earlier operator is half made: etcd is told',
-      world([up, up, { as: 'unlisted', fresh: true, spec: { initialCluster: '' } }]),
+      world([up, up, pending]),
       'completePending',
       [`addLearner ${name(3)}`],
+    ],
+    [
+      'one of the earlier operator is half made, and another is lost: etcd takes nobody before that one is out',
+      world([up, up, lost, pending], { replicas: 4 }),
+      'replaceLost',
+      [`delete ${name(3)}`],
+    ],
+    [
+      'one of the earlier operator is half made, and etcd has room for one learner only',
+      world([{ maxLearners: 1 }, { maxLearners: 1 }, learner, pending]),
+      'promote',
+      [`promote ${name(3)}`],
+    ],
+    [
+      'one of the earlier operator is half made, and another is down: it waits, and is not taken for one that etcd has forgotten',
+      world([up, up, down, pending]),
+      'waitForMembers',
+      [],
     ],
     [
       'and then it is told whom to join',

@@ -163,6 +163,9 @@ export const isReadyVoter = (m: MemberView): boolean =>
 /** Its etcd has run as part of the cluster: its volume is not to be begun anew. */
 export const hasJoined = (m: MemberView): boolean => m.object.status?.memberID !== undefined;
 
+/** Made by the earlier operator before etcd was told of it. */
+export const isPending = (m: MemberView): boolean => m.object.spec.initialCluster === '';
+
 /** Why the member will not come back by itself; what it says about itself is not older than its Pod. */
 export function evidence(m: MemberView): { readonly reason: string; readonly message: string } | undefined {
   const ready = readyCondition(m.object);

@@ -54,6 +54,7 @@ const budget = faults('src/cluster/rules/budget.ts', [
 ]);
 
 const grow = faults('src/cluster/rules/grow.ts', [
+  ['one that is lost and waits for one that is half made', '!listed && (isFull(o)', 'o.now < 0 && (isFull(o)'],
   [
     'a name that is used again after a crash between etcd and the record',
     'Math.max(o.cluster.status?.membersNamed ?? 0, ...(entriesOf(o) ?? []).map((e) => numberOf(o, nameIn(e)) ?? 0))',
@@ -119,7 +120,7 @@ const grow = faults('src/cluster/rules/grow.ts', [
     '!entry || isUpdated',
   ],
   ['a joining member that is made anew for nothing', ' || isUpdated(m, wanted(o)) ||', ' ||'],
-  ['a half-made member of the earlier operator that is never added', '  if (!entryOf(o, pending))\n', '  if (false)\n'],
+  ['a half-made member of the earlier operator that is never added', '  if (!listed)\n', '  if (false)\n'],
   [
     'etcd with room for one learner that is given two',
     "pod?.is === 'present' ? pod.maxLearners : 1",
@@ -128,6 +129,7 @@ const grow = faults('src/cluster/rules/grow.ts', [
 ]);
 
 const shrink = faults('src/cluster/rules/shrink.ts', [
+  ['one that is half made and taken for one that etcd has forgotten', ' && !isPending(m)', ''],
   [
     'a member that is taken out although the gate is closed',
     '  if (mayNotGo(o, entry) !== undefined) return undefined;\n',

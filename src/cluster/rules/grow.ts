@@ -20,6 +20,7 @@ import {
   entryOf,
   hasJoined,
   identity,
+  isPending,
   isStaying,
   type MemberView,
   memberOf,
@@ -68,13 +69,18 @@ const joining = (o: Observed): readonly MemberView[] =>
     (m) => isStaying(m) && !hasJoined(m) && !m.self && !takesPart(o, m) && entryOf(o, m)?.isLearner === true,
   );
 
-/** The earlier operator makes the object first: it is added to etcd, and then told whom to join. */
+/**
+ * The earlier operator makes the object first: it is added to etcd, and then told whom to join. Not while etcd would refuse it:
+ * whoever is lost has to be taken out first, and whoever is a learner to be promoted.
+ */
 export function completePending(o: Observed): Answered {
   const entries = entriesOf(o);
-  const pending = o.members.find((m) => isStaying(m) && m.object.spec.initialCluster === '');
+  const pending = o.members.find((m) => isStaying(m) && isPending(m));
   if (!entries || !pending) return undefined;
   const { name, namespace } = identity(o.cluster);
-  if (!entryOf(o, pending))
+  const listed = entryOf(o, pending) !== undefined;
+  if (!listed && (isFull(o) || healthyVoters(o).length < votersOf(o).length)) return undefined;
+  if (!listed)
     return {
       why: `member ${nameOf(pending)} is to join`,
       steps: [

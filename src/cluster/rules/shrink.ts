@@ -13,6 +13,7 @@ import {
   entryOf,
   hasJoined,
   identity,
+  isPending,
   isStaying,
   type MemberView,
   memberOf,
@@ -72,7 +73,7 @@ export function removeStranger(o: Observed): Answered {
  */
 export function forget(o: Observed): Answered {
   const entries = entriesOf(o);
-  const gone = o.members.find((m) => isStaying(m) && !entryOf(o, m));
+  const gone = o.members.find((m) => isStaying(m) && !isPending(m) && !entryOf(o, m));
   if (!entries || !gone) return undefined;
   const voted = o.members.filter((m) => m.object.status?.isVoter === true);
   const left = voted.filter((m) => entryOf(o, m));
