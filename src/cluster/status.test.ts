@@ -92,6 +92,11 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],
   ],
   [
+    'all members serve, and clients cannot write, because one was full and its alarm stands',
+    members([up, up, up], { alarms: [{ id: 'beef000000000007', alarm: 'NOSPACE' }] }),
+    ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/NoSpace'],
+  ],
+  [
     'a late deadline does not talk a healthy cluster down',
     world({ ...FORMED, progressDeadline: LATE }, true),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],

@@ -82,6 +82,8 @@ interface Situation {
   /** How far the exchange of an authority is. */
   readonly rotating: string | undefined;
   readonly trouble: string;
+  /** Why etcd refuses to write, although all members serve. */
+  readonly full: string | undefined;
   /** Why nothing is done towards the spec: not built yet, or not allowed. */
   readonly held: { readonly reason: string; readonly message: string } | undefined;
   /** Why etcd does not let the operator in. */
@@ -165,6 +167,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     rotating: rotationOf(o),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
+    full: fullWhy(o),
     held: heldBack(o),
     locked: lockedOut(o),
     unsecured: desired(o) === 0 ? undefined : unsecured(o),
@@ -185,6 +188,15 @@ function parkedWhy(o: Observed, why: string): string {
   if (o.cluster.status?.clusterID === undefined) return 'parked before it was ever begun: there is no data';
   const volumes = o.members.flatMap((m) => m.object.status?.pvcName ?? []).join(', ');
   return `parked: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to wake it`;
+}
+
+/** One member without space keeps all from writing, also when it is gone since. Reads, deletions and compaction go on. */
+function fullWhy(o: Observed): string | undefined {
+  if (o.etcd.is !== 'answers') return undefined;
+  const ids = o.etcd.alarms.flatMap(({ id, alarm }) => (alarm === 'NOSPACE' ? [id] : []));
+  if (ids.length === 0) return undefined;
+  const called = ids.map((id) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id).sort();
+  return `etcd refuses to write: ${called.join(', ')} had no space left (NOSPACE). Delete what is not needed, compact and defragment; then: etcdctl alarm disarm`;
 }
 
 function heldBack(o: Observed): Situation['held'] {
@@ -249,6 +261,7 @@ function degraded(s: Situation): Said {
   if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
   const quorum = isQuorate(s);
   if (!quorum && !s.beginning) return yes('QuorumLost', s.why);
+  if (s.full !== undefined) return yes('NoSpace', s.full);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
   if (s.locked) return yes(s.locked.reason, s.locked.message);

@@ -226,6 +226,7 @@ const acting = [
 
 const telling = [
   ...faults('src/cluster/status.ts', [
+    ['a cluster that cannot write, and is said to be well', "alarm === 'NOSPACE' ? [id] : []", '[]'],
     [
       'a cluster that is told to be available without a quorum',
       's.reached && s.serving >= quorumOf(s.voters)',
