@@ -115,15 +115,19 @@ test('the only member has nobody to ask, whoever else carries the label', async 
   expect((await look(world)).peers).toEqual({ is: 'none' });
 });
 
-const on = (key: string) => ({
-  nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values: ['x'] }] }] } },
+const on = (key: string, ...values: readonly string[]) => ({
+  nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values }] }] } },
 });
+const HOST = 'kubernetes.io/hostname';
 test.each([
   ['that any node can reach', {}, false],
-  ['on its node', on('kubernetes.io/hostname'), true],
-  ['in its zone', on('zone'), false],
+  ['on its node', on(HOST, 'node-1'), true],
+  ['on its node, as the driver calls it', on('topology.topolvm.io/node', 'node-1'), true],
+  ['on its node and another one', on(HOST, 'node-1', 'node-2'), false],
+  ['in its zone', on('topology.kubernetes.io/zone', 'x'), false],
 ])('a node is gone; is a volume %s lost with it?', async (_where, spec, lost) => {
   const world = modelWorld();
+  hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
   hear(world.members, member(1));
   hear(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
   const { metadata } = podOf(1);

@@ -16,7 +16,7 @@ import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { Access, EtcdPort } from '../etcd/client.ts';
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
+import type { Node, NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
@@ -63,7 +63,7 @@ export async function observe(
   const going = member.metadata.deletionTimestamp !== undefined;
   const cluster = await ownCluster(ports, member, held.is === 'absent' || going, signal);
   const [volumeOnNode, etcd, peers] = await Promise.all([
-    doubtful && claim ? isOnNode(ports, claim, signal) : false,
+    doubtful && claim ? isOnNode(ports, claim, node.name, signal) : false,
     held.is === 'ours' ? askSelf(ports, member, cluster, held.object, signal) : ({ is: 'notAsked' } as const),
     going ? askPeers(ports, member, cluster, signal) : ({ is: 'none' } as const),
   ]);
@@ -120,16 +120,26 @@ async function nodeOf(
   return { is: 'present', name, outOfService, ...(since !== undefined && { notReadySince: Date.parse(since) }) };
 }
 
-const HOST = 'kubernetes.io/hostname';
+/** What many nodes have in common. Where none is left that has it, another one may come. */
+const SHARED = /(^|[/.-])(zone|region)$/;
 
-/** Whether the data can be reached from one node only. */
-async function isOnNode(ports: MemberPorts, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
+/** Whether the data can be reached from no other node: each driver has a label of its own by which it says where a volume is. */
+async function isOnNode(
+  ports: MemberPorts,
+  claim: PersistentVolumeClaim,
+  lost: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const name = claim.spec?.volumeName;
   if (name === undefined) return false;
   const resource: Resource<PersistentVolume> = persistentVolumes;
   const volume = await ports.client.get(resource, { namespace: '', name }, signal);
+  const others = [...ports.nodes.all()].filter(({ metadata }) => metadata.name !== lost);
+  const isElsewhere = ({ key, values = [] }: NodeSelectorRequirement): boolean =>
+    others.some(({ metadata }) => values.includes(metadata.labels?.[key] ?? ''));
+  const binds = (e: NodeSelectorRequirement): boolean => e.operator === 'In' && !SHARED.test(e.key) && !isElsewhere(e);
   const terms = volume?.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
-  return terms.length > 0 && terms.every((term) => (term.matchExpressions ?? []).some((e) => e.key === HOST));
+  return terms.length > 0 && terms.every((term) => (term.matchExpressions ?? []).some(binds));
 }
 
 /**

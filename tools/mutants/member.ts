@@ -196,6 +196,8 @@ const facts = [
       '',
     ],
     ['a volume on any node that counts as lost with one', 'terms.length > 0 && terms.every', 'terms.every'],
+    ['a volume on two nodes that counts as lost with one', ' && !isElsewhere(e)', ''],
+    ['a volume in a zone that counts as lost with a node', ' && !SHARED.test(e.key)', ''],
     [
       'one silent peer that keeps a member for ever',
       '      continue;\n    }\n    const { clusterId',
