@@ -6,6 +6,7 @@ import type { Target } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../api/names.ts';
 import type { PersistentVolumeClaim } from '../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
+import { ALL_NAMESPACES } from '../kube/store.ts';
 import { clientService, headlessService } from './build.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
@@ -125,6 +126,18 @@ test('a seed of 3.5 is asked whether its cluster has a version, and only before 
   expect([await unversioned(undecided), await unversioned(world)]).toEqual([false, false]);
   seed.version = '3.5.33';
   expect([await unversioned(undecided), await unversioned(world)]).toEqual([true, false]);
+});
+
+test('before one that etcd lists counts as a stranger, the server is asked for its object', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const [cluster] = world.clusters.all();
+  const unheard = member(3, {}, cluster?.metadata.uid);
+  world.members.apply(ALL_NAMESPACES, { type: 'delete', object: unheard });
+  expect((await look(world)).members).toHaveLength(2);
+  const { uid: _, resourceVersion: _v, ...metadata } = unheard.metadata;
+  await world.client.create(world.members.resource, { ...unheard, metadata });
+  expect((await look(world)).members.map(({ object }) => object.metadata.name)).toContain(nameOf(3));
 });
 
 test('a member whose etcd has ended before in its Pod is told as such', async () => {

@@ -30,6 +30,7 @@ import { endpointsOf, hostsOf } from './changes.ts';
 import { requestedNeeds } from './issuance.ts';
 import { observeIssuance } from './issuing.ts';
 import { type AskedAuth, askAuth } from './observe-auth.ts';
+import { unheardOf } from './observe-unheard.ts';
 import {
   type EtcdView,
   identity,
@@ -94,7 +95,8 @@ export async function observe(
     askEach(ways, cluster, found),
     observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
-  const members = await withHashes(ways, answered);
+  const unheard = list.is === 'answers' ? await unheardOf(ports, cluster, answered, list.view, signal) : [];
+  const members = await withHashes(ways, [...answered, ...unheard.map((object) => viewOf(ports, object))]);
   const unversioned = await lacksVersion(ways, cluster, members, list);
   const told = unversioned ? { unversioned } : {};
   const auth =
@@ -163,11 +165,13 @@ function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly Member
   return ports.members
     .labelled(namespace, CLUSTER_LABEL, name)
     .filter((m) => controllerOf(m)?.uid === uid)
-    .map((object) => ({
-      object,
-      pod: podView(ports.pods.get(refKey({ namespace, name: object.metadata.name ?? '' })), object),
-    }));
+    .map((object) => viewOf(ports, object));
 }
+
+const viewOf = (ports: ClusterPorts, object: EtcdMember): MemberView => {
+  const { namespace = '', name = '' } = object.metadata;
+  return { object, pod: podView(ports.pods.get(refKey({ namespace, name })), object) };
+};
 
 /** Only a Pod that this very member controls: another one of the same name could be anything. */
 function podView(pod: Pod | undefined, member: EtcdMember): PodView {

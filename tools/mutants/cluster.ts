@@ -139,6 +139,11 @@ const asking = faults('src/cluster/observe.ts', [
     'return fresh?.metadata.uid === uid ? fresh : undefined;',
     'return fresh;',
   ],
+  [
+    'a voter that is removed as a stranger, because the cache is late',
+    "list.is === 'answers' ? await unheardOf(ports, cluster, answered, list.view, signal) : []",
+    '[]',
+  ],
   ["a list without the quorum's word", 'linearizable: true', 'linearizable: false'],
   ['a member of another cluster that is believed about itself', ' || hexId(answer.value.clusterId) !== ours', ''],
   ["members of somebody else's", '.filter((m) => controllerOf(m)?.uid === uid)', ''],
