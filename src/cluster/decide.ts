@@ -4,7 +4,7 @@ import { type NamedRule, type Plan, planOf } from '../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { guard, guardSeed, waitForPassword } from './rules/auth.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
-import { repairBudget } from './rules/budget.ts';
+import { correctBudget, repairBudget } from './rules/budget.ts';
 import { prepareCertificates, waitForCertificates, writeCertificates } from './rules/certificates.ts';
 import {
   addLearner,
@@ -21,7 +21,7 @@ import { neverBegun, park, wake } from './rules/park.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './rules/rotation.ts';
 import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
-import { relabel, repairServices } from './rules/services.ts';
+import { correctServices, relabel, repairServices } from './rules/services.ts';
 import { forget, removeLeaving, removeStranger, shrink } from './rules/shrink.ts';
 import { noticesOf, statusOf, wakeAt } from './status.ts';
 
@@ -64,6 +64,8 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd takes nobody for a while
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
+  { name: 'correctServices', rule: correctServices }, // these were refused a moment ago: after all that is urgent
+  { name: 'correctBudget', rule: correctBudget },
   { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent
   { name: 'correctRequests', rule: correctRequests }, // cert-manager may refuse or be away: after all that is urgent
   { name: 'recordTrust', rule: recordTrust }, // when nobody joins or leaves any more

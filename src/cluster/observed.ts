@@ -12,6 +12,7 @@ import type { Holding } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { CertificatesView, Mount, PasswordView } from '../credentials/view.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import { SERVER_REFUSES } from '../runtime/plan.ts';
 import type { RestoreView } from './restore.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -149,6 +150,8 @@ export const seedName = (cluster: EtcdCluster): string => {
 };
 
 export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
+/** What the server refuses must not keep members of a cluster that exists from being repaired: it is tried again last. */
+export const isRefused = (o: Observed): boolean => isFormed(o) && o.refusal?.startsWith(SERVER_REFUSES) === true;
 export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
 export const desired = (o: Observed): number => wanted(o).replicas;
 

@@ -19,6 +19,8 @@ import { EVIDENCE } from '../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
+const absent = { is: 'absent' } as const;
+const bare = { budget: absent, services: { headless: absent, client: absent } };
 const HOUR = 60 * 60_000;
 const SERVED = { conditions: [condition('Available', 'True', 'QuorumHealthy')] };
 
@@ -43,6 +45,30 @@ describe('the rule that answers', () => {
       world([up, up, up, { ...lost, leaving: true }, lost]),
       'removeLeaving',
       [`remove ${name(4)}`],
+    ],
+    [
+      'a policy refuses the budget and a Service: what is lost is replaced all the same',
+      { ...world([up, up, lost]), ...bare, refusal: 'the API server refuses: no budgets here' },
+      'replaceLost',
+      [`delete ${name(3)}`],
+    ],
+    [
+      'a policy refused the budget and a Service, and nothing else is to be done: they are tried again',
+      { ...world([up, up, up]), ...bare, refusal: 'the API server refuses: no budgets here' },
+      'correctServices',
+      ['create db', 'create db-client'],
+    ],
+    [
+      'a policy refused the budget, and nothing else is to be done: it is tried again',
+      { ...world([up, up, up]), budget: absent, refusal: 'the API server refuses: no budgets here' },
+      'correctBudget',
+      ['create db'],
+    ],
+    [
+      'a Service is gone while etcd refuses a change: it is made at once',
+      { ...world([up, up, lost]), ...bare, refusal: 'etcd refuses: not ready' },
+      'repairServices',
+      ['create db', 'create db-client'],
     ],
     ['etcd does not answer: nothing is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
     ['one that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],

@@ -18,7 +18,7 @@ import {
 } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { Call, Plan } from './plan.ts';
+import { type Call, type Plan, SERVER_REFUSES } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
 
 /** What a controller is, apart from the loop. */
@@ -245,7 +245,7 @@ export class Controller<Observed, Status extends object> {
 
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
-    if (isRefusal(error)) this.#refusals.set(key, `the API server refuses: ${error.said}`);
+    if (isRefusal(error)) this.#refusals.set(key, `${SERVER_REFUSES}: ${error.said}`);
     const level = isStale(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
     throw error;

@@ -39,6 +39,9 @@ export class NotNow extends Error {
   override readonly name = 'NotNow';
 }
 
+/** How a refusal by the API server begins, as a fact for the next pass. */
+export const SERVER_REFUSES = 'the API server refuses';
+
 export interface Notice {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

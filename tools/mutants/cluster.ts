@@ -73,6 +73,8 @@ const order = faults('src/cluster/decide.ts', [
   ['members without names in DNS while they start', ...moved('waitForSeed', 'repairServices')],
   ['votes that are recorded on the word of another cluster', ...dropped('anotherCluster')],
   ['a quorum without protection', ...dropped('repairBudget')],
+  ['a Service that was refused once and is never made', ...dropped('correctServices')],
+  ['a quorum without protection, because that was refused once', ...dropped('correctBudget')],
   ['members that are taken out of a cluster that is to be parked', ...moved('shrink', 'park')],
   ['growth while members sleep', ...moved('addLearner', 'wake')],
   ['a cluster that cannot write, and waits for its members', ...dropped('clearAlarm')],
@@ -89,6 +91,8 @@ const order = faults('src/cluster/decide.ts', [
 ]);
 
 const facts = faults('src/cluster/observed.ts', [
+  ['a lost member that waits for a policy', '&& o.refusal?.startsWith(SERVER_REFUSES) === true', '&& o.now < 0'],
+  ['a Service that waits for etcd', 'o.refusal?.startsWith(SERVER_REFUSES) === true', 'o.refusal !== undefined'],
   [
     'a list that is believed although another cluster says it',
     ' && o.etcd.clusterID === o.cluster.status?.clusterID ?',

@@ -3,14 +3,17 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { budget, budgetPatch } from '../build.ts';
 import { quorumOf } from '../gate.ts';
-import { desired, isDormant, isFormed, type Observed, wantsBudget } from '../observed.ts';
+import { desired, isDormant, isFormed, isRefused, type Observed, wantsBudget } from '../observed.ts';
 
 /** Never below what the cluster has or is to have: a floor that follows a shrinking cluster would help it to shrink. */
 const voters = (o: Observed): number =>
   o.members.filter((m) => m.object.status?.isVoter === true && !isDormant(m)).length;
 const floor = (o: Observed): number => quorumOf(Math.max(voters(o), desired(o)));
 
-export const repairBudget = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
+export const repairBudget = (o: Observed): Answer<EtcdClusterStatus> | undefined =>
+  isRefused(o) ? undefined : correctBudget(o);
+
+export const correctBudget = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
   if (!isFormed(o)) return undefined;
   const needed = wantsBudget(o.cluster) && voters(o) > 0;
   if (!needed)

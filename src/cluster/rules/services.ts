@@ -4,7 +4,7 @@ import type { Holding } from '../../api/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { clientService, hasDrifted, headlessService, heldFields, metadataPatch } from '../build.ts';
-import type { Observed } from '../observed.ts';
+import { isRefused, type Observed } from '../observed.ts';
 
 const stepFor = (built: Service, holding: Holding<Service>): readonly Step[] => {
   if (holding.is === 'absent') return [{ do: 'create', object: built }];
@@ -18,7 +18,10 @@ export const serviceSteps = (o: Observed): readonly Step[] => [
   ...stepFor(clientService(o.cluster), o.services.client),
 ];
 
-export const repairServices = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
+export const repairServices = (o: Observed): Answer<EtcdClusterStatus> | undefined =>
+  isRefused(o) ? undefined : correctServices(o);
+
+export const correctServices = (o: Observed): Answer<EtcdClusterStatus> | undefined => {
   const steps = serviceSteps(o);
   return steps.length === 0 ? undefined : { why: 'a Service is missing or was changed', steps };
 };
