@@ -125,6 +125,7 @@ test.each([
   ['on its node, as the driver calls it', on('topology.topolvm.io/node', 'node-1'), true],
   ['on its node and another one', on(HOST, 'node-1', 'node-2'), false],
   ['in its zone', on('topology.kubernetes.io/zone', 'x'), false],
+  ['in its location', on('csi.hetzner.cloud/location', 'x'), false],
 ])('a node is gone; is a volume %s lost with it?', async (_where, spec, lost) => {
   const world = modelWorld();
   hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });

@@ -121,7 +121,7 @@ async function nodeOf(
 }
 
 /** What many nodes have in common. Where none is left that has it, another one may come. */
-const SHARED = /(^|[/.-])(zone|region)$/;
+const SHARED = /(^|[/.-])(zone|region|location|datacenter|rack)$/;
 
 /** Whether the data can be reached from no other node: each driver has a label of its own by which it says where a volume is. */
 async function isOnNode(
