@@ -112,6 +112,18 @@ describe('what is found', () => {
       server,
       { is: 'notPem', key: 'tls.key' },
     ],
+    [
+      'as many authorities as nobody needs',
+      async () => paper(await made(), ca.cert.repeat(201)),
+      server,
+      { is: 'tooMany', key: 'ca.crt' },
+    ],
+    [
+      'as many in the middle as nobody needs',
+      async () => paper({ ...(await made()), cert: (await made()).cert.repeat(201) }),
+      server,
+      { is: 'tooMany', key: 'tls.crt' },
+    ],
     ['the key of another', async () => paper({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
     ['an authority of the same name', async () => paper(await made(), other.cert), server, { is: 'untrusted' }],
     ['one that says so itself', () => Promise.resolve(paper(middle, other.cert)), server, { is: 'untrusted' }],
@@ -241,9 +253,9 @@ test('what only bothers some, or later, keeps nobody from starting', () => {
 test('certificates that all claim to have issued each other do not keep the operator busy', async () => {
   const key = await systemChance.key();
   const same = { ...systemChance, key: () => Promise.resolve(key) };
-  const made150 = (chance: Chance) =>
-    Promise.all(Array.from({ length: 150 }, () => createAuthority('circle', NOW, chance)));
-  const [circle, liars] = [await made150(same), await made150(systemChance)];
+  const made90 = (chance: Chance) =>
+    Promise.all(Array.from({ length: 90 }, () => createAuthority('circle', NOW, chance)));
+  const [circle, liars] = [await made90(same), await made90(systemChance)];
   const leaf = await made({}, circle[0]);
   const tangled = { ...leaf, cert: [leaf, ...liars, ...circle].map(({ cert }) => cert).join('\n') };
   const began = performance.now();

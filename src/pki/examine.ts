@@ -2,7 +2,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { iso } from '../lib/time.ts';
 import type { Finding, Role, Usage } from './findings.ts';
-import { certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
+import { certificatesIn, countIn, leadsTo, privateKeyIn } from './pem.ts';
 
 /** What is read of a Secret. */
 export interface Paper {
@@ -36,6 +36,13 @@ const OID: Readonly<Record<Usage, string>> = { 'server auth': '1.3.6.1.5.5.7.3.1
 const ANY_USAGE = '2.5.29.37.0';
 const DAY_MS = 24 * 60 * 60_000;
 
+/** More than browsers trust. A Secret has room for thousands, and whoever reads those keeps all other clusters waiting. */
+const MOST_CERTIFICATES = 200;
+const crowded = (paper: Paper): readonly Finding[] =>
+  [CERT, CA]
+    .filter((key) => countIn(paper.data[key] ?? '') > MOST_CERTIFICATES)
+    .map((key) => ({ is: 'tooMany', secret: paper.secret, key, most: MOST_CERTIFICATES }));
+
 export function examine(paper: Paper | undefined, secret: string, demands: Demands, now: number): Examined {
   if (!paper) return { findings: [{ is: 'secretMissing', secret }] };
   const trust = demands.trust ?? paper;
@@ -43,6 +50,8 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
   const missing = [...wanted, { from: trust, key: CA }].filter(({ from, key }) => !from.data[key]?.trim());
   if (missing.length > 0)
     return { findings: missing.map(({ from, key }) => ({ is: 'keyMissing', secret: from.secret, key })) };
+  const tooMany = crowded(paper);
+  if (tooMany.length > 0) return { findings: tooMany };
   const [leaf, ...others] = certificatesIn(paper.data[CERT] ?? '');
   const key = privateKeyIn(paper.data[KEY] ?? '');
   const roots = certificatesIn(trust.data[CA] ?? '');

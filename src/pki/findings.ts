@@ -8,6 +8,7 @@ type What =
   | { readonly is: 'secretForeign'; readonly owner: string }
   | { readonly is: 'keyMissing'; readonly key: string }
   | { readonly is: 'notPem'; readonly key: string }
+  | { readonly is: 'tooMany'; readonly key: string; readonly most: number }
   | { readonly is: 'keyMismatch' }
   /** No chain leads from the certificate to one of those in ca.crt. */
   | { readonly is: 'untrusted'; readonly issuer: string; readonly trust: string }
@@ -58,6 +59,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   secretForeign: 'NameConflict',
   keyMissing: 'KeyMissing',
   notPem: 'NotPEM',
+  tooMany: 'TooManyCertificates',
   keyMismatch: 'KeyMismatch',
   untrusted: 'Untrusted',
   memberNameMissing: 'NameMissing',
@@ -90,6 +92,8 @@ export function sentenceOf(f: Finding): string {
       return `${secret} has no ${f.key}: add it`;
     case 'notPem':
       return `${f.key} of ${secret} is not PEM that can be read: put it there as PEM, unencrypted`;
+    case 'tooMany':
+      return `${f.key} of ${secret} has more than ${f.most} certificates, and is not looked at: leave those there that are needed`;
     case 'keyMismatch':
       return `tls.key of ${secret} does not belong to the certificate in its tls.crt: put the pair there that was issued together`;
     case 'untrusted':

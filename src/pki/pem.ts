@@ -3,8 +3,30 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
+/** Reading takes a while, and one judgement looks at the same few texts again and again: these were read last. */
+const READ: Map<string, readonly X509Certificate[]> = new Map();
+const MOST_CHARACTERS = 1024 * 1024;
+let characters = 0;
+
 /** All certificates in a text; none when there is none, or when one of them cannot be read. */
 export function certificatesIn(text: string): readonly X509Certificate[] {
+  const known = READ.get(text);
+  if (known) return known;
+  const certificates = read(text);
+  READ.set(text, certificates);
+  characters += text.length;
+  for (const oldest of READ.keys()) {
+    if (characters <= MOST_CHARACTERS) break;
+    READ.delete(oldest);
+    characters -= oldest.length;
+  }
+  return certificates;
+}
+
+/** So many claim to be in there. */
+export const countIn = (text: string): number => text.match(CERTIFICATE)?.length ?? 0;
+
+function read(text: string): readonly X509Certificate[] {
   try {
     return (text.match(CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
   } catch {
@@ -22,7 +44,7 @@ export function privateKeyIn(text: string): KeyObject | undefined {
 }
 
 /** No honest chain needs as many. Somebody who writes a Secret decides how many certificates claim to have issued each other. */
-const MOST_SIGNATURES = 64;
+const MOST_SIGNATURES = 16;
 
 /** The chain that leads from the first certificate over some of the others to one that is trusted; the shortest, if there is one. */
 export function leadsTo(

@@ -13,6 +13,7 @@ const examine = faults('src/pki/examine.ts', [
   ['a peer that cannot be a client', "peer: ['server auth', 'client auth']", "peer: ['server auth']"],
   ['an expired certificate', 'if (now >= until)', 'if (now < 0)'],
   ['a certificate of tomorrow', 'if (now < from)', 'if (now < 0)'],
+  ['a Secret that keeps all clusters waiting', 'if (tooMany.length > 0) return', 'if (tooMany.length < 0) return'],
 ]);
 
 const pem = faults('src/pki/pem.ts', [
@@ -21,6 +22,8 @@ const pem = faults('src/pki/pem.ts', [
     'if (++signatures > MOST_SIGNATURES) return undefined;',
     '',
   ],
+  ['an operator that reads the same text all day', 'if (known) return known;', ''],
+  ['memory that fills with what was read', 'if (characters <= MOST_CHARACTERS) break;', 'break;'],
   ['a signature that nobody checks', 'if (!last.verify(issuer.publicKey)) continue;', ''],
 ]);
 
