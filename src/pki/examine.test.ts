@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { generateKeyPairSync, webcrypto } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemChance } from './chance.ts';
 import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
@@ -23,13 +23,12 @@ let other: KeyPair;
 /** An authority that another one signed, and a leaf of it. */
 let middle: KeyPair;
 
-const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
-  issue(
-    by,
-    { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf },
-    now,
-    systemChance,
-  );
+const keyed = ({ privateKey }: { readonly privateKey: KeyObject }): Chance => ({
+  ...systemChance,
+  key: () => Promise.resolve(privateKey),
+});
+const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW, chance: Chance = systemChance): Promise<KeyPair> =>
+  issue(by, { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf }, now, chance);
 const paper = ({ cert, key }: KeyPair, trust = ca.cert): Paper => ({
   secret: 'mine',
   data: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': trust },
@@ -64,6 +63,21 @@ beforeAll(async () => {
 describe('nothing is wrong with', () => {
   test.each<[string, () => Promise<Paper>, Demands]>([
     ['a certificate for every name', async () => paper(await made()), server],
+    [
+      'keys of RSA and on other curves',
+      async () => {
+        const kinds = [
+          generateKeyPairSync('rsa', { modulusLength: 2048 }),
+          generateKeyPairSync('ec', { namedCurve: 'secp384r1' }),
+          generateKeyPairSync('ec', { namedCurve: 'secp521r1' }),
+          generateKeyPairSync('ed25519'),
+        ];
+        const [first, ...rest] = await Promise.all(kinds.map((kind) => made({}, ca, NOW, keyed(kind))));
+        const others = rest.map(({ cert }) => cert).join('');
+        return paper(first as KeyPair, `${ca.cert}${others}`);
+      },
+      server,
+    ],
     ['one for peers', async () => paper(await made({ hosts: WILDCARDS })), peer],
     ['a client that has no name', async () => paper(await made({ hosts: [], usages: ['client auth'] })), operator],
     ['one without a list of usages', async () => paper(await made({ usages: [] })), peer],
@@ -123,6 +137,38 @@ describe('what is found', () => {
       async () => paper({ ...(await made()), cert: (await made()).cert.repeat(201) }),
       server,
       { is: 'tooMany', key: 'tls.crt' },
+    ],
+    [
+      'a curve that Go does not know, at which etcd would fail in the next handshake',
+      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })))),
+      server,
+      { is: 'keyUnknown', key: 'tls.crt', kind: 'ec secp256k1' },
+    ],
+    [
+      'a kind of key that Go does not know',
+      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa-pss', { modulusLength: 2048 })))),
+      server,
+      { is: 'keyUnknown', key: 'tls.crt', kind: 'rsa-pss' },
+    ],
+    [
+      'an authority that etcd would fail at when it starts again',
+      async () => {
+        const odd = await createAuthority('odd', NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })));
+        return paper(await made(), `${ca.cert}${odd.cert}`);
+      },
+      server,
+      { is: 'keyUnknown', key: 'ca.crt', kind: 'ec secp256k1' },
+    ],
+    [
+      'a key that nobody can read',
+      async () => {
+        const der = Buffer.from(x509.PemConverter.decodeFirst(other.cert));
+        const key = new X509Certificate(other.cert).publicKey.export({ type: 'spki', format: 'der' });
+        der.fill(0xff, der.indexOf(key) + key.length - 8, der.indexOf(key) + key.length);
+        return paper(await made(), `${ca.cert}${x509.PemConverter.encode(der, 'CERTIFICATE')}`);
+      },
+      server,
+      { is: 'keyUnknown', key: 'ca.crt', kind: 'unknown' },
     ],
     ['the key of another', async () => paper({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
     ['an authority of the same name', async () => paper(await made(), other.cert), server, { is: 'untrusted' }],
@@ -258,9 +304,10 @@ test('certificates that all claim to have issued each other do not keep the oper
   const [circle, liars] = [await made90(same), await made90(systemChance)];
   const leaf = await made({}, circle[0]);
   const tangled = { ...leaf, cert: [leaf, ...liars, ...circle].map(({ cert }) => cert).join('\n') };
-  const began = performance.now();
+  const verify = vi.spyOn(X509Certificate.prototype, 'verify');
   expect(found(paper(tangled)).map(({ is }) => is)).toEqual(['untrusted']);
-  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(verify.mock.calls.length).toBeLessThan(40);
+  verify.mockRestore();
 });
 
 test('what an issuer calls itself is cut before it is too long for a condition', async () => {

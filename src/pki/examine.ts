@@ -63,6 +63,8 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
   if (!leaf || !key || unreadable.length > 0) return { findings: unreadable };
   const path = leadsTo(leaf, others, roots);
   const findings: readonly Finding[] = [
+    ...unknownKeys([leaf, ...others], { secret, key: CERT }),
+    ...unknownKeys(roots, { secret: trust.secret, key: CA }),
     ...(leaf.checkPrivateKey(key) ? [] : [{ is: 'keyMismatch', secret } as const]),
     ...(path ? [] : [{ is: 'untrusted', secret, issuer: lineOf(leaf.issuer), trust: trust.secret } as const]),
     ...names(leaf, secret, demands),
@@ -72,6 +74,24 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
   ];
   return { findings, notAfter: leaf.validToDate.getTime() };
 }
+
+/** What Go speaks TLS with. etcd fails with any other at the next handshake, all members at once, or at its next start. */
+const KNOWN_KEYS: readonly string[] = ['rsa', 'ec prime256v1', 'ec secp384r1', 'ec secp521r1', 'ed25519'];
+function kindOf(certificate: X509Certificate): string {
+  try {
+    const { asymmetricKeyType: type = 'unknown', asymmetricKeyDetails: details } = certificate.publicKey;
+    return details?.namedCurve === undefined ? type : `${type} ${details.namedCurve}`;
+  } catch {
+    return 'unknown'; // it is read only now, and may be anything
+  }
+}
+const unknownKeys = (
+  certificates: readonly X509Certificate[],
+  where: { readonly secret: string; readonly key: string },
+): readonly Finding[] =>
+  [...new Set(certificates.map(kindOf))]
+    .filter((kind) => !KNOWN_KEYS.includes(kind))
+    .map((kind) => ({ is: 'keyUnknown', ...where, kind }));
 
 /** `CN=a\nO=b` as one line. Whoever issued it chose the text, and a condition that is too long is not taken at all. */
 const MOST_TEXT = 200;

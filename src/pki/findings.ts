@@ -9,6 +9,8 @@ type What =
   | { readonly is: 'keyMissing'; readonly key: string }
   | { readonly is: 'notPem'; readonly key: string }
   | { readonly is: 'tooMany'; readonly key: string; readonly most: number }
+  /** etcd does not know this kind of key, although others do. */
+  | { readonly is: 'keyUnknown'; readonly key: string; readonly kind: string }
   | { readonly is: 'keyMismatch' }
   /** No chain leads from the certificate to one of those in ca.crt. */
   | { readonly is: 'untrusted'; readonly issuer: string; readonly trust: string }
@@ -60,6 +62,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   keyMissing: 'KeyMissing',
   notPem: 'NotPEM',
   tooMany: 'TooManyCertificates',
+  keyUnknown: 'KeyUnsupported',
   keyMismatch: 'KeyMismatch',
   untrusted: 'Untrusted',
   memberNameMissing: 'NameMissing',
@@ -94,6 +97,8 @@ export function sentenceOf(f: Finding): string {
       return `${f.key} of ${secret} is not PEM that can be read: put it there as PEM, unencrypted`;
     case 'tooMany':
       return `${f.key} of ${secret} has more than ${f.most} certificates, and is not looked at: leave those there that are needed`;
+    case 'keyUnknown':
+      return `a certificate in ${f.key} of ${secret} has a key of the kind ${f.kind}, which etcd does not know: issue it with one of RSA, of ECDSA on P-256, P-384 or P-521, or of Ed25519`;
     case 'keyMismatch':
       return `tls.key of ${secret} does not belong to the certificate in its tls.crt: put the pair there that was issued together`;
     case 'untrusted':
