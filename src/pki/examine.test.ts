@@ -36,12 +36,16 @@ const paper = ({ cert, key }: KeyPair, trust = ca.cert): Paper => ({
 const found = (p: Paper | undefined, demands = server, now = NOW): readonly Finding[] =>
   examine(p, 'mine', demands, now).findings;
 
-async function signedAuthority(by: KeyPair, issuer = new x509.X509Certificate(by.cert).subject): Promise<KeyPair> {
+async function signedAuthority(
+  by: KeyPair,
+  issuer = new x509.X509Certificate(by.cert).subject,
+  notAfter = NOW + 1000 * DAY,
+): Promise<KeyPair> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const der = x509.PemConverter.decodeFirst(by.key);
   const certificate = await x509.X509CertificateGenerator.create({
-    notBefore: new Date(NOW - DAY),
-    notAfter: new Date(NOW + 1000 * DAY),
+    notBefore: new Date(NOW - 10 * DAY),
+    notAfter: new Date(notAfter),
     serialNumber: '02',
     subject: 'CN=middle',
     issuer,
@@ -91,6 +95,19 @@ describe('nothing is wrong with', () => {
       server,
     ],
     ['trust in the authority in the middle only', async () => paper(await made({}, middle), middle.cert), server],
+    [
+      'an authority that was renewed with its key, next to what it was before',
+      async () => {
+        const key = await systemChance.key();
+        const same = { ...systemChance, key: () => Promise.resolve(key) };
+        const [before, now] = [
+          await createAuthority('twice', NOW - 3700 * DAY, same),
+          await createAuthority('twice', NOW, same),
+        ];
+        return paper(await made({}, now), `${before.cert}${now.cert}`);
+      },
+      server,
+    ],
     [
       'text around the certificate',
       async () => {
@@ -265,6 +282,14 @@ describe('what is found', () => {
       expect(reasonOf(finding)).toMatch(/^[A-Z][A-Za-z]+$/);
     }
   });
+});
+
+test('of an authority in the middle that has expired it is said where it is', async () => {
+  const over = await signedAuthority(ca, undefined, NOW - DAY);
+  const leaf = await made({}, over); // lasts no longer
+  const findings = found(paper({ ...leaf, cert: `${leaf.cert}${over.cert}` }));
+  const where = findings.map((f) => `${f.is} ${'key' in f ? f.key : ''}`);
+  expect(where).toEqual(['expired tls.crt', 'expired tls.crt']);
 });
 
 test('without client certificates, the gateway needs none either', async () => {

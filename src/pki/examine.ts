@@ -61,7 +61,9 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
     ...(roots.length > 0 ? [] : [{ is: 'notPem', secret: trust.secret, key: CA } as const]),
   ];
   if (!leaf || !key || unreadable.length > 0) return { findings: unreadable };
-  const path = leadsTo(leaf, others, roots);
+  // An authority that was renewed with its key may be there twice, and only one of the two has to be valid.
+  const valid = (c: X509Certificate): boolean => c.validFromDate.getTime() <= now && now < c.validToDate.getTime();
+  const path = leadsTo(leaf, others.filter(valid), roots.filter(valid)) ?? leadsTo(leaf, others, roots);
   const findings: readonly Finding[] = [
     ...unknownKeys([leaf, ...others], { secret, key: CERT }),
     ...unknownKeys(roots, { secret: trust.secret, key: CA }),
@@ -70,7 +72,11 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
     ...names(leaf, secret, demands),
     ...usages(leaf, secret, demands),
     ...ages(leaf, { secret, key: CERT }, now),
-    ...(path ?? []).slice(1).flatMap((issuer) => ages(issuer, { secret: trust.secret, key: CA }, now)),
+    ...(path ?? []).slice(1, -1).flatMap((between) => ages(between, { secret, key: CERT }, now)),
+    ...(path ?? [])
+      .slice(1)
+      .slice(-1)
+      .flatMap((root) => ages(root, { secret: trust.secret, key: CA }, now)),
   ];
   return { findings, notAfter: leaf.validToDate.getTime() };
 }

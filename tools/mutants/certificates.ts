@@ -13,6 +13,12 @@ const examine = faults('src/pki/examine.ts', [
   ['a peer that cannot be a client', "peer: ['server auth', 'client auth']", "peer: ['server auth']"],
   ['an expired certificate', 'if (now >= until)', 'if (now < 0)'],
   ['a certificate of tomorrow', 'if (now < from)', 'if (now < 0)'],
+  ['an alarm about an authority that was renewed', 'leadsTo(leaf, others.filter(valid), roots.filter(valid)) ?? ', ''],
+  [
+    'an end that is said of the wrong text',
+    'ages(between, { secret, key: CERT }, now)',
+    'ages(between, { secret, key: CA }, now)',
+  ],
   ['a key that etcd fails at', '    ...unknownKeys([leaf, ...others], { secret, key: CERT }),\n', ''],
   ['an authority at which etcd does not start', '    ...unknownKeys(roots, { secret: trust.secret, key: CA }),\n', ''],
   ['a Secret that keeps all clusters waiting', 'if (tooMany.length > 0) return', 'if (tooMany.length < 0) return'],
