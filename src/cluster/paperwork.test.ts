@@ -114,13 +114,10 @@ describe('an authority of the operator', () => {
   test('whose certificate is not its own signs nothing that would have to be signed again and again', async () => {
     await write('found', 'db-peer-ca');
     await write('found', 'db-client-ca');
-    const mine = await read('db-peer-ca');
     await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
     expect(await said(write('issue', 'db-peer-mounted'))).toContain('NotNow: ');
-    const leaf = { name: 'x', hosts: [], usages: [], durationMs: DAY };
-    const own = { cert: textOf(mine, 'tls.crt'), key: textOf(mine, 'tls.key') };
-    const noAuthority = await issue(own, leaf, NOW, systemChance);
-    await change('db-peer-ca', { 'tls.crt': noAuthority.cert, 'tls.key': noAuthority.key });
+    const { cert, key } = await createAuthority('written, in another way', NOW, systemChance);
+    await change('db-peer-ca', { 'tls.crt': cert, 'tls.key': key });
     expect(await said(write('issue', 'db-peer-mounted'))).toContain('would be no better than before');
     await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
   });

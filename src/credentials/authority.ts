@@ -5,6 +5,7 @@ import { partOf } from '../api/certificates.ts';
 import { type Part, ROTATE_ANNOTATION } from '../api/names.ts';
 import { ages, CERT, KEY } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
+import { signerName } from '../pki/issue.ts';
 import { isBegun, ours, pairIn, type World } from './papers.ts';
 import { mayExchange, type Side, vouched } from './side.ts';
 import { type Trust, trustIn } from './trust.ts';
@@ -39,11 +40,15 @@ export function authoritiesOf(world: World, needs: readonly CertificateNeed[]): 
       durationMs: Math.max(...signed.map(({ durationMs }) => durationMs)),
       exists: secret !== undefined,
       foreign: findings,
-      certificate: pairIn(secret),
-      next: pairIn(secret, NEXT_CERT, NEXT_KEY),
+      certificate: signing(pairIn(secret)),
+      next: signing(pairIn(secret, NEXT_CERT, NEXT_KEY)),
     };
   });
 }
+
+/** What somebody has put there, and nothing can be signed with, is as good as lost: members are not to trust it. */
+const signing = (pair: X509Certificate | undefined): X509Certificate | undefined =>
+  pair && signerName(pair) !== undefined ? pair : undefined;
 
 /** Whom members are to trust because of it. */
 export const targetOf = ({ certificate, next }: Authority): Trust | undefined =>

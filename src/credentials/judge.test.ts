@@ -411,6 +411,16 @@ describe('an authority of the operator', () => {
     expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
   });
 
+  test('one that somebody has put there and nothing can be signed with counts as lost: members are not to trust it', async () => {
+    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
+    const held = { ...(await all()), 'db-peer-ca': secret(await leaf(), undefined, true) };
+    const { view } = judged(of, held);
+    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - authorityLost', 'peer: -']);
+    expect(view.trusts.find(({ part }) => part === 'peer')?.target).toBeUndefined();
+    const expired = judged(of, held, NOW + 40 * DAY).view;
+    expect(shown({ view: expired }).at(-1)).toBe('peer: - expired');
+  });
+
   test('one that somebody exchanged signs nothing before members trust it', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
     expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');

@@ -58,12 +58,15 @@ export async function createAuthority(name: string, now: number, chance: Chance)
   return { cert: certificate, key: pemOf(key) };
 }
 
+/** As what it signs, if it can: others have more in their names, sign in other ways, or may not sign at all. */
+export const signerName = ({ ca, subject, publicKey }: X509Certificate): string | undefined =>
+  ca && publicKey.asymmetricKeyType === 'ec' ? /^CN=(.*)$/.exec(subject)?.[1] : undefined;
+
 /** Rejects when the authority's own pair cannot be read. */
 export async function issue(authority: KeyPair, leaf: Leaf, now: number, chance: Chance): Promise<KeyPair> {
   const ca = new X509Certificate(authority.cert);
   const signer = createPrivateKey(authority.key);
-  const issuer = /^CN=(.*)$/.exec(ca.subject)?.[1];
-  // Others have more in their names, and sign in other ways.
+  const issuer = signerName(ca);
   if (issuer === undefined || signer.asymmetricKeyType !== 'ec') throw new Error('this authority was not made here');
   const key = await chance.key();
   const certificate = signed(signer, {
