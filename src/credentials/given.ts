@@ -5,7 +5,7 @@ import { ages, CA, CERT, examine, KEY, type Paper } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 import { chainIn, demandsOf, endOf, leafIn, ours, paperOf, textOf, type World } from './papers.ts';
 import { given, mayExchange, type Side, vouched } from './side.ts';
-import { digestOf, type Trust, trustIn, vouchesFor } from './trust.ts';
+import { digestOf, sharesAuthority, type Trust, trustIn } from './trust.ts';
 import type { CertificateView } from './view.ts';
 
 export type Given = Extract<CertificateNeed, { readonly from: 'user' }>;
@@ -73,7 +73,7 @@ function todoOf(
     if (!copy) return 'copy';
     // Clients must have had the time to learn of an authority before anybody shows something that only it vouches for.
     const shown = chainIn(copy);
-    const crosses = vouched(side, shown) && !(side.target && vouchesFor(side.target, shown));
+    const crosses = vouched(side, shown) && !sharesAuthority(told, shown, chainIn(source));
     if (!crosses || need.role === 'operator' || mayExchange(world, side)) return 'copyLeaf';
   }
   return copy && !sameTrust ? 'publish' : undefined;

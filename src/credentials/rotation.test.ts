@@ -314,6 +314,18 @@ describe('by the Secret of a user', () => {
     expect(judged(was('old', NOW, NOW)).view.trusts[0]?.reachedAt).toBe(NOW + GRACE);
   });
 
+  test('clients get that time also when the old authority stays in the Secret next to the new one', () => {
+    const was = (trust: readonly Name[], writtenAt: number): Was => ({
+      tls: { client: { serverSecretRef: { name: 'mine' } } },
+      recorded: ['old', 'next'],
+      running: [],
+      secrets: { mine: given('next', ['old', 'next']), 'db-server-mounted': copy('old', trust, writtenAt) },
+    });
+    expect(outcome(was(['old'], LONG_AGO))).toEqual(['publish server']);
+    expect(outcome(was(['old', 'next'], NOW - GRACE + 1_000))).toEqual([]);
+    expect(outcome(was(['old', 'next'], NOW - GRACE))).toEqual(['copyLeaf server']);
+  });
+
   test('the certificate of the operator must be of the new authority before the old one goes', () => {
     const client: Tls = { client: { serverSecretRef: { name: 'mine' }, operatorClientSecretRef: { name: 'op' } } };
     const was: Was = {

@@ -88,6 +88,11 @@ const givenFaults = faults('src/credentials/given.ts', [
     "if (!crosses || need.role === 'operator' || mayExchange(world, side))",
     "if (!crosses || need.role === 'operator' || side.begun)",
   ],
+  [
+    'clients that have no time because the old authority stays',
+    '!sharesAuthority(told, shown, chainIn(source))',
+    'sharesAuthority(told, shown, [])',
+  ],
   ['a damaged copy that waits for clients', 'const crosses = vouched(side, shown) && ', 'const crosses = '],
   [
     'a lost copy that nobody is told of',
