@@ -3,7 +3,7 @@ import { CA, examine } from '../pki/examine.ts';
 import { isGrave } from '../pki/findings.ts';
 import type { Authority, Issued } from './authority.ts';
 import { chainIn, demandsOf, endOf, ours, paperOf, textOf, type World } from './papers.ts';
-import { given, type Side, vouched } from './side.ts';
+import { given, mayExchange, type Side, vouched } from './side.ts';
 import { digestOf, trustIn, vouchesFor } from './trust.ts';
 import type { AuthorityView, CertificateView } from './view.ts';
 
@@ -25,10 +25,13 @@ export function issuedOf(
   const stuck = [...foreign, ...ofAuthority].length > 0 || side.lost;
   // Members that run must take what is signed; before there are any, they will.
   const signs = !stuck && (certificate ? vouched(side, [certificate]) : !side.begun);
+  // Clients must have had the time to learn of an authority that somebody has put there.
+  const good = elsewhere && !seen.findings.some(isGrave) && vouched(side, chainIn(secret));
+  const early = need.role === 'server' && good && !mayExchange(world, side);
   const usable = secret !== undefined && (side.begun ? chainIn(secret).length > 0 : !wrong);
   const known = { need, usable, ...(seen.notAfter && { notAfter: seen.notAfter }) };
   // What can be made good at once is not worth a word.
-  if (signs && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
+  if (signs && !early && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
     return { ...known, findings: [], todo: 'issue' };
   const renewed = signs && renewAt !== undefined;
   const said = seen.findings.filter((f) => !(renewed && f.is === 'expiresSoon' && f.key.startsWith('tls'))); // it will not come to that

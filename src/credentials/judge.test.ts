@@ -443,6 +443,8 @@ describe('an authority of the operator', () => {
     expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['trustLost']);
     const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
     expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
+    const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };
+    expect(shown(judged(of, server))[2]).toBe('server: issue');
   });
 
   test('a Secret of somebody else is never used and never changed', async () => {

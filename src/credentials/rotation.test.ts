@@ -450,6 +450,17 @@ describe('of the operator', () => {
     expect(outcome(was(authority(next), 'next', NOW + GRACE))).toEqual(['narrow to next']);
   });
 
+  test('also of one that somebody has put there: members show what it signs when clients know it', () => {
+    const was = (now: number): Was => {
+      const made = at(authority(next), 'old', ['old', 'next'], { now });
+      return { ...made, secrets: { ...made.secrets, 'db-server-mounted': leaf('old', ['old', 'next'], NOW) } };
+    };
+    expect(outcome(was(NOW + GRACE - 1_000))).toEqual(['issue operator', 'issue application']);
+    expect(outcome(was(NOW + GRACE))).toEqual(all.map((role) => `issue ${role}`));
+    const expired = { ...was(NOW + 31 * DAY), incomplete: true };
+    expect(outcome(expired)).toEqual(all.map((role) => `issue ${role}`));
+  });
+
   test('what was asked for is recorded when its successor is there', () => {
     const commanded = (was: Was) => judged(was).view.trusts[0]?.commanded;
     expect(commanded(at(authority(old), 'old', ['old'], { annotation: '1' }))).toBeUndefined();

@@ -34,16 +34,17 @@ export const contains = (wide: Trust, narrow: Trust): boolean => {
 };
 
 /** Whether somebody with this trust takes the first of these certificates, which came with the others. */
-export const vouchesFor = (trust: Pick<Trust, 'certificates'>, [leaf, ...others]: readonly X509Certificate[]): boolean =>
-  leaf !== undefined && leadsTo(leaf, others, trust.certificates) !== undefined;
+export const vouchesFor = (
+  trust: Pick<Trust, 'certificates'>,
+  [leaf, ...others]: readonly X509Certificate[],
+): boolean => leaf !== undefined && leadsTo(leaf, others, trust.certificates) !== undefined;
 
 /** Whether who trusts only one of these and takes the one chain may take the other as well. */
 export const sharesAuthority = (
   { certificates }: Trust,
   one: readonly X509Certificate[],
   other: readonly X509Certificate[],
-): boolean =>
-  certificates.some((only) => [one, other].every((chain) => vouchesFor({ certificates: [only] }, chain)));
+): boolean => certificates.some((only) => [one, other].every((chain) => vouchesFor({ certificates: [only] }, chain)));
 
 /** Clusters that an earlier operator made have none at first. */
 export const recordedTrust = ({ status }: EtcdCluster, part: Part): string | undefined => status?.trust?.[part];

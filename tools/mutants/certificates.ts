@@ -50,6 +50,9 @@ const papers = faults('src/credentials/papers.ts', [
 ]);
 
 const issued = faults('src/credentials/issued.ts', [
+  ['clients that do not know yet who has signed', 'if (signs && !early && ', 'if (signs && '],
+  ['a tampered certificate that waits for clients', ' && vouched(side, chainIn(secret));', ';'],
+  ['an expired certificate that waits for clients', 'elsewhere && !seen.findings.some(isGrave) && ', 'elsewhere && '],
   ['certificates that are not renewed', 'world.around.now >= renewAt', 'world.around.now < 0'],
   ['a damaged certificate that is left', '(wrong || (renewAt', '(stuck || (renewAt'],
   [

@@ -125,7 +125,11 @@ const side = faults('src/credentials/side.ts', [
 ]);
 
 const authority = faults('src/credentials/authority.ts', [
-  ['an authority that cannot sign, and is waited for', 'certificate: signing(pairIn(secret)),', 'certificate: pairIn(secret),'],
+  [
+    'an authority that cannot sign, and is waited for',
+    'certificate: signing(pairIn(secret)),',
+    'certificate: pairIn(secret),',
+  ],
   [
     'a lost authority that is replaced unasked',
     'const due = isCommanded(world, part) || ',
