@@ -54,6 +54,12 @@ const signing = (pair: X509Certificate | undefined): X509Certificate | undefined
 export const targetOf = ({ certificate, next }: Authority): Trust | undefined =>
   trustIn((next ?? certificate)?.toString() ?? '');
 
+/** Whom members may have come to trust because of it until now. */
+export function trustedFor({ certificate, next }: Authority): readonly (Trust | undefined)[] {
+  const [present = '', successor = ''] = [certificate?.toString(), next?.toString()];
+  return [trustIn(present), trustIn(present, successor)];
+}
+
 /**
  * After two thirds of its life, like all that it signs, or when nothing that it signs would last as long as it should; but
  * never in its first half: certificates that are to last longer than that end with it.

@@ -5,7 +5,7 @@ import { type Part, ROTATE_ANNOTATION, trustName } from '../api/names.ts';
 import type { Secret } from '../gen/kube.ts';
 import { CERT, KEY } from '../pki/examine.ts';
 import { certificatesIn } from '../pki/pem.ts';
-import { type Authority, authoritiesOf, authorityView, isCommanded, targetOf } from './authority.ts';
+import { type Authority, authoritiesOf, authorityView, isCommanded, targetOf, trustedFor } from './authority.ts';
 import { givenOf, targetIn } from './given.ts';
 import { issuedOf } from './issued.ts';
 import type { Mounted } from './mounted.ts';
@@ -69,7 +69,10 @@ export function judge(cluster: EtcdCluster, found: Secrets, around: Surroundings
   const world = { cluster, secrets, around };
   const authorities = authoritiesOf(world, needs);
   const parts = [...new Set(needs.map(({ role }) => partOf(role)))];
-  const sides = new Map(parts.map((part) => [part, sideOf(world, part, target(world, part, authorities))] as const));
+  const trusted = (part: Part) => authorities.filter((a) => a.part === part).flatMap(trustedFor);
+  const sides = new Map(
+    parts.map((part) => [part, sideOf(world, part, target(world, part, authorities), trusted(part))] as const),
+  );
   const sideAt = (part: Part): Side => sides.get(part) ?? sideOf(world, part, undefined);
   const views = authorities.map((a) => authorityView(world, a, sideAt(a.part)));
   const server = needs.find(({ role }) => role === 'server')?.secret ?? '';

@@ -450,6 +450,19 @@ describe('of the operator', () => {
     expect(outcome(was(authority(next), 'next', NOW + GRACE))).toEqual(['narrow to next']);
   });
 
+  test.each<[string, Tls]>([
+    ['and clients show none', { client: { managed: { clientCertificates: 'None' } } }],
+    ['nor what says whom members trust', managed],
+  ])('all that it has signed is deleted in the middle, %s: it is made again', (_, tls) => {
+    const was = (recorded: readonly Name[]): Was => {
+      const gone = { [trustName('db', 'client', digest(...recorded))]: undefined };
+      return { tls, recorded, commanded: '1', secrets: { 'db-client-ca': authority(old, next), ...gone } };
+    };
+    expect(outcome(was(['old']))).toContain('issue server');
+    expect(outcome(was(['old', 'next']))).toContain('issue server');
+    expect(judged(was(['old', 'next'])).view.bundles.flatMap(({ findings }) => findings)).toEqual([]);
+  });
+
   test('also of one that somebody has put there: members show what it signs when clients know it', () => {
     const was = (now: number): Was => {
       const made = at(authority(next), 'old', ['old', 'next'], { now });

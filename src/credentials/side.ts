@@ -36,7 +36,13 @@ const mountOf = (world: World, part: Part): string => {
   return (need && writtenFor(need)) ?? '';
 };
 
-export function sideOf(world: World, part: Part, target: Trust | undefined): Side {
+/** `others` may be what was recorded: in the middle of a rotation, an authority of the operator's and its successor are both known. */
+export function sideOf(
+  world: World,
+  part: Part,
+  target: Trust | undefined,
+  others: readonly (Trust | undefined)[] = [],
+): Side {
   const { metadata, status } = world.cluster;
   const name = metadata.name ?? '';
   const begun = isBegun(world);
@@ -44,7 +50,9 @@ export function sideOf(world: World, part: Part, target: Trust | undefined): Sid
   const digest = begun ? recordedTrust(world.cluster, part) : undefined;
   const copied = trustIn(textOf(ours(world, mountOf(world, part)).secret, CA));
   const known = (of: string): Trust | undefined =>
-    [trustIn(bundleText(world, trustName(name, part, of))), copied, target].find((trust) => trust?.digest === of);
+    [trustIn(bundleText(world, trustName(name, part, of))), copied, target, ...others].find(
+      (trust) => trust?.digest === of,
+    );
   // Of a cluster of an earlier operator, what was copied first counts until it is recorded.
   const recorded = digest === undefined ? (begun ? copied : undefined) : known(digest);
   const mounted = atStart ? world.around.mounted.bundles[part] : [];

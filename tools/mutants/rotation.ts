@@ -99,6 +99,7 @@ const rules = faults('src/cluster/rules/rotation.ts', [
 ]);
 
 const side = faults('src/credentials/side.ts', [
+  ['trust that is given up although the authorities are there', 'copied, target, ...others]', 'copied, target]'],
   ['leaves that are exchanged although a member does not take them', '[now, ...side.held].every', '[now].every'],
   [
     'leaves that are exchanged although those who start do not take them',
