@@ -35,8 +35,8 @@ const managedRules = (field: string) =>
       fieldPath: '.duration',
     },
     {
-      rule: `!has(self.renewBefore) || duration(self.renewBefore) < duration(has(self.duration) ? self.duration : '${DEFAULT_DURATION}')`,
-      message: `${field}.renewBefore is not shorter than the duration: a certificate would have to be renewed as soon as it is issued`,
+      rule: `!has(self.renewBefore) || duration(self.renewBefore) + duration('5m') <= duration(has(self.duration) ? self.duration : '${DEFAULT_DURATION}')`,
+      message: `${field}.renewBefore is not shorter than the duration by 5m: a certificate would have to be renewed as soon as it is issued, and no authority could ever be exchanged`,
       fieldPath: '.renewBefore',
     },
     {

@@ -27,6 +27,7 @@ export const specs: readonly Row[] = [
     'certificates of the operator for a day, and clients without one',
     { tls: { client: { managed: { duration: '24h', renewBefore: '1h30m', clientCertificates: 'None' } } } },
   ],
+  ['peers with certificates for minutes', { tls: { peer: { managed: { duration: '1h', renewBefore: '55m' } } } }],
   ['peers with certificates for a day', { tls: { peer: { managed: { duration: '24h', renewBefore: '8h' } } } }],
   [
     'certificates for minutes, for clients',
@@ -58,6 +59,11 @@ export const specs: readonly Row[] = [
     'renewal before the beginning of the default',
     { tls: { client: { managed: { renewBefore: '3000h' } } } },
     'tls.client.managed.renewBefore is not shorter than the duration',
+  ],
+  [
+    'renewal a second after the beginning',
+    { tls: { client: { managed: { duration: '1h', renewBefore: '59m59s' } } } },
+    'tls.client.managed.renewBefore is not shorter than the duration by 5m',
   ],
   [
     'renewal in the last minute',
