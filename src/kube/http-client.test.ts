@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { HttpClient } from './http-client.ts';
-import { pods, services } from './resources.ts';
+import { pods, secrets, services } from './resources.ts';
 import { Transport } from './transport.ts';
 
 const cleanups: (() => unknown)[] = [];
@@ -40,4 +40,10 @@ test('of one kind so many are created at a time, and nothing else waits for them
   await vi.waitFor(() => expect(waiting.length).toBe(32));
   for (const answer of waiting) answer.end('{}');
   await Promise.all(all);
+});
+
+test('what has no name is not there: to ask for it would be to ask for all of its kind', async () => {
+  const { client } = await aSlowServer();
+  expect(await client.get(secrets, { namespace: 'n', name: 'a' })).toEqual({});
+  expect(await client.get(secrets, { namespace: 'n', name: '' })).toBeUndefined();
 });

@@ -45,6 +45,8 @@ export class HttpClient implements Client {
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined> {
+    // An earlier operator let references pass that name nothing: to ask for that would be to ask for all of them.
+    if (ref.name === '') return undefined;
     try {
       return await this.transport.json<T>(pathOf(resource, ref.namespace, ref.name), signal ? { signal } : {});
     } catch (error) {

@@ -90,6 +90,7 @@ export const runtime: readonly Mutant[] = [
     ],
   ]),
   ...faults('src/kube/http-client.ts', [
+    ['all Secrets that are asked for where none is named', "if (ref.name === '') return undefined;", ''],
     ['creations that crowd each other out', 'new Turns(CREATES_AT_ONCE)', 'new Turns(500)'],
   ]),
   ...faults('src/runtime/claims.ts', [
