@@ -109,6 +109,14 @@ describe('nothing is wrong with', () => {
       server,
     ],
     [
+      'an authority with a short key, and no part in it',
+      async () => {
+        const short = await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })));
+        return paper(await made(), `${short.cert}${ca.cert}`);
+      },
+      server,
+    ],
+    [
       'text around the certificate',
       async () => {
         const leaf = await made();
@@ -160,6 +168,12 @@ describe('what is found', () => {
       async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })))),
       server,
       { is: 'keyUnknown', key: 'tls.crt', kind: 'ec secp256k1' },
+    ],
+    [
+      'a key that is too short for OpenSSL, and so for the operator',
+      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })))),
+      server,
+      { is: 'keyUnknown', key: 'tls.crt', kind: 'rsa of 1024 bits' },
     ],
     [
       'a kind of key that Go does not know',

@@ -66,7 +66,10 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
   const path = leadsTo(leaf, others.filter(valid), roots.filter(valid)) ?? leadsTo(leaf, others, roots);
   const findings: readonly Finding[] = [
     ...unknownKeys([leaf, ...others], { secret, key: CERT }),
-    ...unknownKeys(roots, { secret: trust.secret, key: CA }),
+    ...unknownKeys(
+      roots.filter((root) => path?.includes(root) === true || !kindOf(root).startsWith('rsa')), // unused, they do no harm
+      { secret: trust.secret, key: CA },
+    ),
     ...(leaf.checkPrivateKey(key) ? [] : [{ is: 'keyMismatch', secret } as const]),
     ...(path ? [] : [{ is: 'untrusted', secret, issuer: lineOf(leaf.issuer), trust: trust.secret } as const]),
     ...names(leaf, secret, demands),
@@ -83,9 +86,12 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
 
 /** What Go speaks TLS with. etcd fails with any other at the next handshake, all members at once, or at its next start. */
 const KNOWN_KEYS: readonly string[] = ['rsa', 'ec prime256v1', 'ec secp384r1', 'ec secp521r1', 'ed25519'];
+/** OpenSSL, and with it the operator and many clients, talks to nobody with a shorter one. */
+const LEAST_BITS = 2048;
 function kindOf(certificate: X509Certificate): string {
   try {
     const { asymmetricKeyType: type = 'unknown', asymmetricKeyDetails: details } = certificate.publicKey;
+    if ((details?.modulusLength ?? LEAST_BITS) < LEAST_BITS) return `${type} of ${details?.modulusLength} bits`;
     return details?.namedCurve === undefined ? type : `${type} ${details.namedCurve}`;
   } catch {
     return 'unknown'; // it is read only now, and may be anything

@@ -9,7 +9,7 @@ type What =
   | { readonly is: 'keyMissing'; readonly key: string }
   | { readonly is: 'notPem'; readonly key: string }
   | { readonly is: 'tooMany'; readonly key: string; readonly most: number }
-  /** etcd does not know this kind of key, although others do. */
+  /** etcd does not know this kind of key, or those who connect to it do not take it. */
   | { readonly is: 'keyUnknown'; readonly key: string; readonly kind: string }
   | { readonly is: 'keyMismatch' }
   /** No chain leads from the certificate to one of those in ca.crt. */
@@ -98,7 +98,7 @@ export function sentenceOf(f: Finding): string {
     case 'tooMany':
       return `${f.key} of ${secret} has more than ${f.most} certificates, and is not looked at: leave those there that are needed`;
     case 'keyUnknown':
-      return `a certificate in ${f.key} of ${secret} has a key of the kind ${f.kind}, which etcd does not know: issue it with one of RSA, of ECDSA on P-256, P-384 or P-521, or of Ed25519`;
+      return `a certificate in ${f.key} of ${secret} has a key of the kind ${f.kind}, which etcd or those who connect to it do not take: issue it with one of RSA with at least 2048 bits, of ECDSA on P-256, P-384 or P-521, or of Ed25519`;
     case 'keyMismatch':
       return `tls.key of ${secret} does not belong to the certificate in its tls.crt: put the pair there that was issued together`;
     case 'untrusted':

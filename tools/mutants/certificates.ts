@@ -19,8 +19,9 @@ const examine = faults('src/pki/examine.ts', [
     'ages(between, { secret, key: CERT }, now)',
     'ages(between, { secret, key: CA }, now)',
   ],
+  ['an operator that cannot talk to its members', '< LEAST_BITS) return', '< 0) return'],
   ['a key that etcd fails at', '    ...unknownKeys([leaf, ...others], { secret, key: CERT }),\n', ''],
-  ['an authority at which etcd does not start', '    ...unknownKeys(roots, { secret: trust.secret, key: CA }),\n', ''],
+  ['an authority at which etcd does not start', " || !kindOf(root).startsWith('rsa')", ''],
   ['a Secret that keeps all clusters waiting', 'if (tooMany.length > 0) return', 'if (tooMany.length < 0) return'],
 ]);
 
