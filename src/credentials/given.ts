@@ -4,7 +4,7 @@ import type { Secret } from '../gen/kube.ts';
 import { ages, CA, CERT, examine, KEY, type Paper } from '../pki/examine.ts';
 import { type Finding, isGrave } from '../pki/findings.ts';
 import { chainIn, demandsOf, endOf, leafIn, ours, paperOf, textOf, type World } from './papers.ts';
-import { given, mayExchange, type Side, vouched } from './side.ts';
+import { given, mayExchange, reachedAt, type Side, vouched } from './side.ts';
 import { digestOf, sharesAuthority, type Trust, trustIn } from './trust.ts';
 import type { CertificateView } from './view.ts';
 
@@ -54,7 +54,20 @@ export function givenOf(world: World, need: Given, side: Side, server: string): 
     usable: foreign.length === 0 && (copy !== undefined || (good && unmade.length === 0)),
     findings: [...seen.findings, ...foreign, ...unmade, ...old],
     ...(todo && { todo }),
+    ...awaited(world, side, good ? source : undefined, copy),
   };
+}
+
+/** One that waits for clients is looked at when they have had their time, not whenever somebody looks next. */
+function awaited(
+  world: World,
+  side: Side,
+  source: Secret | undefined,
+  copy: Secret | undefined,
+): Pick<CertificateView, 'renewAt'> {
+  const at = reachedAt(world, side);
+  const waits = source && copy && textOf(source, CERT) !== textOf(copy, CERT);
+  return waits && at !== undefined && at > world.around.now ? { renewAt: at } : {};
 }
 
 function todoOf(

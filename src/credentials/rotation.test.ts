@@ -324,6 +324,8 @@ describe('by the Secret of a user', () => {
     expect(outcome(was(['old'], LONG_AGO))).toEqual(['publish server']);
     expect(outcome(was(['old', 'next'], NOW - GRACE + 1_000))).toEqual([]);
     expect(outcome(was(['old', 'next'], NOW - GRACE))).toEqual(['copyLeaf server']);
+    const lookedAt = (writtenAt: number) => judged(was(['old', 'next'], writtenAt)).view.certificates[0]?.renewAt;
+    expect([lookedAt(NOW - GRACE + 1_000), lookedAt(NOW - GRACE)]).toEqual([NOW + 1_000, undefined]);
   });
 
   test('the certificate of the operator must be of the new authority before the old one goes', () => {

@@ -97,6 +97,8 @@ const givenFaults = faults('src/credentials/given.ts', [
     '!sharesAuthority(told, shown, chainIn(source))',
     'sharesAuthority(told, shown, [])',
   ],
+  ['a certificate that waits longer than clients need', '{ renewAt: at } : {}', '{} : {}'],
+  ['a certificate that is looked at all the time', ' && at > world.around.now ?', ' ?'],
   ['a damaged copy that waits for clients', 'const crosses = vouched(side, shown) && ', 'const crosses = '],
   [
     'a lost copy that nobody is told of',
