@@ -60,6 +60,8 @@ export const AGENT_OF_LABEL = `${GROUP}/agent-of`;
 export const AGENT_COMPONENT = 'agent';
 /** On an EtcdSnapshot and on Jobs: the schedule that had it made. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+/** On such a Job: the EtcdSnapshot that it is about. */
+export const ABOUT_ANNOTATION = `${GROUP}/about`;
 /** Under which schedules are found by the cluster in their spec: no label of theirs. */
 export const BY_CLUSTER = 'spec.clusterRef.name';
 /** On the Pods of a Job, by Kubernetes. */

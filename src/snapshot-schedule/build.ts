@@ -6,6 +6,7 @@ import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, Retention } from '../api/etcd-snapshot-schedule.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import {
+  ABOUT_ANNOTATION,
   API_VERSION,
   agentLabels,
   drillJobName,
@@ -64,12 +65,16 @@ interface For {
   readonly operatorImage: string;
 }
 
-const jobOf = ({ schedule, cluster }: For, name: string, seconds: number, spec: PodSpec): Job => {
+const jobOf = (
+  { schedule, cluster }: For,
+  { name, run, seconds }: { readonly name: string; readonly run: string; readonly seconds: number },
+  spec: PodSpec,
+): Job => {
   const labels = { ...agentLabels(identity(cluster).name), ...labelsOf(schedule) };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, labels, ...ownedBy(schedule) },
+    metadata: { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...ownedBy(schedule) },
     spec: {
       ...attempts(spec.containers[0]?.name ?? ''),
       activeDeadlineSeconds: seconds,
@@ -111,7 +116,7 @@ export function pruneJob(of: For & { readonly run: string; readonly retention: R
     containers: [container],
     volumes: files.volumes,
   });
-  return jobOf(of, pruneName(schedule, run), PRUNE_SECONDS, spec);
+  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_SECONDS }, spec);
 }
 
 const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
@@ -151,7 +156,8 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
     containers: [agent],
     volumes: [volume, { name: 'room', emptyDir: { ...(size !== undefined && { sizeLimit: size }) } }, ...files.volumes],
   });
-  return jobOf(of, drillName(schedule, identity(run).name), DRILL_SECONDS, spec);
+  const about = identity(run).name;
+  return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_SECONDS }, spec);
 }
 
 /** The Jobs about a snapshot, by their names. */

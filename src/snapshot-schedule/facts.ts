@@ -3,6 +3,7 @@
 import { findCondition } from '../api/conditions.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../api/etcd-snapshot-schedule.ts';
+import { ABOUT_ANNOTATION } from '../api/names.ts';
 import { iso } from '../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
 import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
@@ -14,15 +15,20 @@ export type Facts = Pick<
   'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill'
 >;
 
-/** What the Job about the last stored snapshot has come to; `undefined`: there is none. */
-export const pruneOutcome = (o: Observed): Outcome<'prune'> | undefined => outcome(o, 'prune');
-export const drillOutcome = (o: Observed): Outcome<'drill'> | undefined => outcome(o, 'drill');
+/** The snapshot that it is about. */
+type Told<Task extends 'prune' | 'drill'> = Outcome<Task> & { readonly about: string };
 
-function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Outcome<Task> | undefined {
-  const run = statusBefore(o).lastSuccessful?.name;
-  const name = run === undefined ? undefined : jobNames(o.object, run)[task];
-  const work = o.jobs.find(({ job }) => job.metadata.name === name);
-  return work && outcomeOf(work, task, o.now);
+/** What the last Job has come to, whatever was stored since it was made; `undefined`: there is none. */
+export const pruneOutcome = (o: Observed): Told<'prune'> | undefined => outcome(o, 'prune');
+export const drillOutcome = (o: Observed): Told<'drill'> | undefined => outcome(o, 'drill');
+
+function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Told<Task> | undefined {
+  const last = o.jobs
+    .map((work) => ({ work, about: work.job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '' }))
+    .filter(({ work, about }) => work.job.metadata.name === jobNames(o.object, about)[task])
+    .toSorted((a, b) => slotIn(o, a.about) - slotIn(o, b.about))
+    .at(-1);
+  return last && { ...outcomeOf(last.work, task, o.now), about: last.about };
 }
 
 /** Recorded by a clock that was ahead, it would be the last for ever. */
@@ -30,6 +36,9 @@ const knownSlot = (o: Observed, name: string | undefined): number => {
   const slot = name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name);
   return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;
 };
+
+const isKnown = (o: Observed, { about }: { readonly about: string }, recorded: string | undefined): boolean =>
+  slotIn(o, about) <= knownSlot(o, recorded);
 
 const endedAt = (o: Observed, { status }: EtcdSnapshot): string => status?.completionTime ?? iso(o.now);
 
@@ -70,11 +79,12 @@ function failure(o: Observed): Facts {
 }
 
 function pruned(o: Observed): Facts {
-  const { lastSuccessful } = statusBefore(o);
+  const { stored } = statusBefore(o);
   const ended = pruneOutcome(o);
-  if (ended?.is !== 'done' || !lastSuccessful || isPruned(o)) return {};
+  const policy = policyOf(o.object);
+  if (ended?.is !== 'done' || (stored?.policy === policy && isKnown(o, ended, stored.for))) return {};
   const { kept, removed } = ended.result;
-  return { stored: { kept, removed, time: iso(ended.at), for: lastSuccessful.name, policy: policyOf(o.object) } };
+  return { stored: { kept, removed, time: iso(ended.at), for: ended.about, policy } };
 }
 
 /** The retention was carried out as it is now, after the last stored snapshot. */
@@ -84,10 +94,11 @@ export function isPruned(o: Observed): boolean {
 }
 
 function drilled(o: Observed): Facts {
-  const { lastSuccessful, lastDrill, successes: after } = statusBefore(o);
+  const { lastDrill, successes: stored = 0 } = statusBefore(o);
   const ended = drillOutcome(o);
-  if (!ended || ended.is === 'running' || !lastSuccessful || lastDrill?.name === lastSuccessful.name) return {};
-  const common = { name: lastSuccessful.name, time: iso(ended.at), ...(after !== undefined && { after }) };
+  if (!ended || ended.is === 'running' || isKnown(o, ended, lastDrill?.name)) return {};
+  const since = o.runs.filter((run) => isStored(run) && slotIn(o, identity(run).name) > slotIn(o, ended.about));
+  const common = { name: ended.about, time: iso(ended.at), after: Math.max(0, stored - since.length) };
   if (ended.is === 'failed')
     return { lastDrill: { ...common, succeeded: false, reason: ended.reason, message: ended.message } };
   const { revision, totalKeys, hashCompared } = ended.result;

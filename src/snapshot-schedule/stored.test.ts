@@ -90,6 +90,20 @@ describe('retention', () => {
     expect(condition(decide(gone), 'RetentionApplied')).toContain('False/AccessDenied');
   });
 
+  test('is told, and carried out again, when another snapshot was stored before it was done', () => {
+    const late = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
+    const since = settled({ ...withJob(), ...late });
+    const failed = { type: 'Failed', reason: 'DeadlineExceeded' } as const;
+    expect(condition(decide({ ...since, jobs: [aWork(prune, failed)] }), 'RetentionApplied')).toContain(
+      'False/TimedOut',
+    );
+    const plan = decide({ ...since, jobs: done.jobs });
+    expect(plan.latch?.stored?.for).toBe('hourly-202603010500');
+    expect(condition(plan, 'RetentionApplied')).toContain('True/Applied: 2 are kept and 5 were removed after hourly-2');
+    const next = settled({ ...since, jobs: done.jobs });
+    expect(doing(decide(next))).toEqual(['prune', `+${jobNames(next.object, 'hourly-202603010600').prune}`]);
+  });
+
   test('a retention that is taken out is not spoken of any more', () => {
     const world = settled(done);
     expect(condition(decide({ ...world, object: aSchedule({}, world.object.status) }), 'RetentionApplied')).toContain(
@@ -202,6 +216,22 @@ describe('a drill', () => {
     expect(events(plan)).toEqual([
       'Normal DrillSucceeded: hourly-202603010500 was restored, and revision 7 and 3 keys with their hash compared',
     ]);
+  });
+
+  test('that takes longer than until the next snapshot is stored is told all the same, and that one tried out', () => {
+    const late = settled({
+      ...stored,
+      now: Date.parse('2026-03-01T06:30:00Z'),
+      runs: [...runs, aRun('06:00:00', STORED)],
+      jobs: [aWork(drill)],
+    });
+    expect(doing(decide(late))).toEqual(['waitForNext']);
+    const told = decide({ ...late, jobs: failed.jobs });
+    expect(condition(told, 'DrillSucceeded')).toContain('False/SnapshotDamaged: hourly-202603010500 could not be');
+    expect(events(told)).toContain('Warning DrillFailed: hourly-202603010500 could not be restored: a byte differs');
+    const ended = settled({ ...late, jobs: passed.jobs });
+    expect(ended.object.status?.lastDrill).toMatchObject({ name: 'hourly-202603010500', after: 1, succeeded: true });
+    expect(doing(decide(ended))).toEqual(['drill', `+${jobNames(ended.object, 'hourly-202603010600').drill}`]);
   });
 
   test('that failed says why, each time', () => {

@@ -6,7 +6,7 @@ import type {
   EtcdSnapshotScheduleSpec,
   EtcdSnapshotScheduleStatus,
 } from '../../src/api/etcd-snapshot-schedule.ts';
-import { API_VERSION, etcdSnapshotSchedules } from '../../src/api/names.ts';
+import { ABOUT_ANNOTATION, API_VERSION, etcdSnapshotSchedules } from '../../src/api/names.ts';
 import type { Job, Pod } from '../../src/gen/kube.ts';
 import type { Plan } from '../../src/runtime/plan.ts';
 import { scheduledSnapshot } from '../../src/snapshot-schedule/build.ts';
@@ -100,11 +100,12 @@ export function aWork(
   name: string,
   ended?: { readonly type: 'Complete' | 'Failed'; readonly at?: string; readonly reason?: string },
   said?: unknown,
+  about = 'hourly-202603010500',
 ): Work {
   const job: Job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, namespace: 'ns', uid: `job-${name}` },
+    metadata: { name, namespace: 'ns', uid: `job-${name}`, annotations: { [ABOUT_ANNOTATION]: about } },
     spec: { template: { spec: { containers: [] } } },
     ...(ended && {
       status: {

@@ -119,12 +119,14 @@ const facts = faults('src/snapshot-schedule/facts.ts', [
     'return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;',
     'return slot;',
   ],
-  [
-    'a retention that is carried out again and again',
-    "ended?.is !== 'done' || !lastSuccessful || isPruned(o)",
-    "ended?.is !== 'failed' || !lastSuccessful || isPruned(o)",
-  ],
+  ['a retention that is carried out again and again', "ended?.is !== 'done' || (", "ended?.is !== 'failed' || ("],
   ['a retention that was edited and is not carried out', '&& stored?.policy === policyOf(o.object)', ''],
+  [
+    'a drill that failed after the next snapshot was stored, and nobody hears of it',
+    'work.job.metadata.name === jobNames(o.object, about)[task])',
+    'about === statusBefore(o).lastSuccessful?.name && work.job.metadata.name === jobNames(o.object, about)[task])',
+  ],
+  ['a snapshot that is not tried out, because one before it was for long', 'stored - since.length', 'stored'],
   [
     'a drill that is told as a success',
     'succeeded: false, reason: ended.reason',
@@ -143,7 +145,8 @@ const outcome = faults('src/snapshot-schedule/outcome.ts', [
 ]);
 
 const rules = faults('src/snapshot-schedule/rules/stored.ts', [
-  ['two that remove at once', "pruneOutcome(o) || isBusy(o, 'prune')", 'pruneOutcome(o)'],
+  ['two that remove at once', "isMade(o, 'prune', run) || isBusy(o, 'prune')", "isMade(o, 'prune', run)"],
+  ['a Job that is made again as long as it is there', "isPruned(o) || isMade(o, 'prune', run) ||", 'isPruned(o) ||'],
   ['a Job without an image', "o.operatorImage !== '' && o.cluster &&", 'o.cluster &&'],
   ['a drill of each one, although every tenth is wanted', '>= (drill.every ?? 1)', '>= 1'],
   ['a drill that failed and is forgotten until its turn', '!lastDrill?.succeeded ||', '!lastDrill ||'],

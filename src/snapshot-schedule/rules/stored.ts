@@ -6,8 +6,8 @@ import { endOf } from '../../api/job.ts';
 import { etcdSnapshots } from '../../api/names.ts';
 import { isAllowed } from '../../api/security.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
-import { drillJob, pruneJob } from '../build.ts';
-import { drillOutcome, isPruned, pruneOutcome } from '../facts.ts';
+import { drillJob, jobNames, pruneJob } from '../build.ts';
+import { isPruned } from '../facts.ts';
 import { hasFailed, identity, isGoing, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
 
 type Said = Answer<EtcdSnapshotScheduleStatus> | undefined;
@@ -22,11 +22,15 @@ const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
     ({ job }) => job.metadata.name?.startsWith(`${identity(o.object).name}-${task}-`) === true && !endOf(job),
   );
 
+/** Also when it has failed: it is made again when it is gone. */
+const isMade = (o: Observed, task: 'prune' | 'drill', run: string): boolean =>
+  o.jobs.some(({ job }) => job.metadata.name === jobNames(o.object, run)[task]);
+
 export function prune(o: Observed): Said {
   const { retention } = o.object.spec;
   const run = statusBefore(o).lastSuccessful?.name;
   const cluster = employer(o);
-  if (!retention || run === undefined || !cluster || isPruned(o) || pruneOutcome(o) || isBusy(o, 'prune'))
+  if (!retention || run === undefined || !cluster || isPruned(o) || isMade(o, 'prune', run) || isBusy(o, 'prune'))
     return undefined;
   const { object: schedule, operatorImage, now } = o;
   const object = pruneJob({ schedule, cluster, operatorImage, run, retention, now });
@@ -54,14 +58,18 @@ function trial(o: Observed): { readonly cluster: EtcdCluster; readonly run: Etcd
   return { cluster, run };
 }
 
+/** Whether a drill of the last one that is stored has yet to be made. */
+const isDrillToBeMade = (o: Observed): boolean =>
+  isDrillDue(o) && !isMade(o, 'drill', statusBefore(o).lastSuccessful?.name ?? '');
+
 /** Why what is due is not done, and will not be by itself. */
 export function drillHeldUp(o: Observed): string | undefined {
-  const found = isDrillDue(o) && drillOutcome(o) === undefined ? trial(o) : undefined;
+  const found = isDrillToBeMade(o) ? trial(o) : undefined;
   return typeof found === 'string' ? `${statusBefore(o).lastSuccessful?.name} is not tried out: ${found}` : undefined;
 }
 
 export function drill(o: Observed): Said {
-  if (!isDrillDue(o) || drillOutcome(o) || isBusy(o, 'drill')) return undefined;
+  if (!isDrillToBeMade(o) || isBusy(o, 'drill')) return undefined;
   const found = trial(o);
   if (typeof found === 'string') return undefined;
   const { object: schedule, operatorImage, images } = o;
