@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endOf, podsOf, troubleWords } from './job.ts';
+import { endOf, isStopping, podsOf, settledAt, troubleWords } from './job.ts';
 
 const job = (...conditions: readonly { readonly type: string; readonly status: string }[]) => ({
   metadata: { name: 'j', uid: 'job' },
@@ -11,9 +11,25 @@ test.each([
   ['runs while it is suspended', job({ type: 'Suspended', status: 'True' }), undefined],
   ['runs when what is said is not so', job({ type: 'Failed', status: 'False' }), undefined],
   ['has failed', job({ type: 'FailureTarget', status: 'True' }, { type: 'Failed', status: 'True' }), 'Failed'],
+  [
+    'has failed when it is given up, although its Pod lives on',
+    job({ type: 'FailureTarget', status: 'True' }),
+    'Failed',
+  ],
   ['is complete', job({ type: 'Complete', status: 'True' }), 'Complete'],
 ])('a Job %s', (_what, given, end) => {
   expect(endOf(given)?.type).toBe(end);
+});
+
+test('a Job that is given up is waited for longer than one that has ended', () => {
+  const at = { status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const [givenUp, failed] = [
+    { type: 'FailureTarget', ...at },
+    { type: 'Failed', ...at },
+  ];
+  expect([isStopping(job(givenUp)), isStopping(job(givenUp, failed)), isStopping(job())]).toEqual([true, false, false]);
+  expect(new Date(settledAt(job(givenUp))).toISOString()).toBe('2026-01-01T00:01:00.000Z');
+  expect(new Date(settledAt(job(givenUp, failed))).toISOString()).toBe('2026-01-01T00:00:15.000Z');
 });
 
 test('the Pods of a Job are its own, the oldest first', () => {

@@ -1,6 +1,6 @@
 /** What has come of a Job of this schedule. What its Pods tell is text from somebody's namespace. */
 import { parseResult, type Result, type Success } from '../api/agent-result.ts';
-import { endOf, SETTLE_MS, troubleWords } from '../api/job.ts';
+import { endOf, isStopping, settledAt, troubleWords } from '../api/job.ts';
 import type { Pod } from '../gen/kube.ts';
 import type { Work } from './observed.ts';
 
@@ -33,9 +33,10 @@ export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, 
     return { is: 'done', result: told as Extract<Success, { readonly task: Task }>, at };
   const failed = (reason: string, message: string): Outcome<Task> => ({ is: 'failed', reason, message, at });
   if (condition.type === 'Failed' && told?.ok === false) return failed(told.reason, told.message);
+  const until = settledAt(job);
+  if (now < until && isStopping(job)) return { is: 'running', why: `${name} is being stopped`, until };
   if (condition.reason === 'DeadlineExceeded') return failed('TimedOut', `${name} took too long and was stopped`);
-  if (now < at + SETTLE_MS)
-    return { is: 'running', why: `${name} has ended: waiting to hear how`, until: at + SETTLE_MS };
+  if (now < until) return { is: 'running', why: `${name} has ended: waiting to hear how`, until };
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
   return condition.type === 'Failed'
     ? failed('JobFailed', `${name} failed: ${words}${troubleWords(last, task)}`)

@@ -265,9 +265,22 @@ describe('what a Job says', () => {
       'False/JobFailed',
     ],
     ['may be missing', said({ type: 'Failed', reason: 'BackoffLimitExceeded' }), 'False/JobFailed'],
+    [
+      'is not to be had from a node that is gone',
+      said({ type: 'FailureTarget', reason: 'DeadlineExceeded' }),
+      'False/TimedOut',
+    ],
     ['is missing when it took too long', said({ type: 'Failed', reason: 'DeadlineExceeded' }), 'False/TimedOut'],
   ])('%s', (_name, condition_, expected) => {
     expect(condition_).toContain(expected);
+  });
+
+  test('is waited for as long as its Pod may be ending', () => {
+    const jobs = [aWork(prune, { type: 'FailureTarget', reason: 'DeadlineExceeded' })];
+    const world = { ...stored, now: Date.parse('2026-03-01T09:05:10Z'), jobs };
+    const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
+    expect(condition(decide({ ...world, object }), 'RetentionApplied')).toContain('Unknown/Applying');
+    expect(decide({ ...world, object }).wakeAfter).toBe(50_000);
   });
 
   test('is waited for a little: a Pod may be heard of after its Job', () => {

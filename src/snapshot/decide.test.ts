@@ -281,6 +281,16 @@ describe('a snapshot whose Job was made', () => {
       begun(ended('Failed', 15 * SECOND), anAgent(1, left(1, isStored()))),
       ['jobFailed', 'Failed', 'JobFailed'],
     ],
+    [
+      'took too long, and its Pod is being stopped',
+      begun(ended('FailureTarget', 20 * SECOND, { reason: 'DeadlineExceeded' }), anAgent(1)),
+      ['jobFailed', 'Started', 'JobRunning', 40 * SECOND],
+    ],
+    [
+      'took too long, and its Pod is on a node that is gone',
+      begun(ended('FailureTarget', MINUTE, { reason: 'DeadlineExceeded' }), anAgent(1)),
+      ['jobFailed', 'Failed', 'TimedOut'],
+    ],
     ['took too long', begun(ended('Failed', 0, { reason: 'DeadlineExceeded' })), ['jobFailed', 'Failed', 'TimedOut']],
   ])('%s', (_what, o, expected) => {
     expect(outcome(o)).toEqual(expected);

@@ -98,7 +98,7 @@ export function scheduleWorld(time: string, patch: Partial<Observed> = {}): Obse
 /** A Job of the schedule, as Kubernetes tells about it, with one Pod that has said something. */
 export function aWork(
   name: string,
-  ended?: { readonly type: 'Complete' | 'Failed'; readonly at?: string; readonly reason?: string },
+  ended?: { readonly type: 'Complete' | 'Failed' | 'FailureTarget'; readonly at?: string; readonly reason?: string },
   said?: unknown,
   about = 'hourly-202603010500',
 ): Work {

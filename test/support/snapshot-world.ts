@@ -68,7 +68,11 @@ export function aJob(status: Job['status'] = {}, ownerUid = SNAPSHOT_UID): Job {
   };
 }
 
-export const ended = (type: 'Complete' | 'Failed', agoMs: number, words: object = {}): Job['status'] => ({
+export const ended = (
+  type: 'Complete' | 'Failed' | 'FailureTarget',
+  agoMs: number,
+  words: object = {},
+): Job['status'] => ({
   conditions: [{ type, status: 'True', lastTransitionTime: ago(agoMs), ...words }],
 });
 

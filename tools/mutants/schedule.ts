@@ -141,7 +141,7 @@ const outcome = faults('src/snapshot-schedule/outcome.ts', [
     '.find(() => true)',
   ],
   ['a Job that failed and is believed', "condition.type === 'Complete' && told?.ok === true)", 'told?.ok === true)'],
-  ['a Pod that was heard of too late', 'if (now < at + SETTLE_MS)', 'if (now < at)'],
+  ['a Pod that was heard of too late', 'if (now < until) return', 'if (now < at) return'],
 ]);
 
 const rules = faults('src/snapshot-schedule/rules/stored.ts', [

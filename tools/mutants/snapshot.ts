@@ -66,7 +66,12 @@ export const snapshot: readonly Mutant[] = [
   ]),
   ...faults('src/snapshot/rules/job.ts', [
     ['a result of a Pod that failed', 'ended(pod)?.exitCode === 0 && ', ''],
-    ['a result that is missed because its Pod is heard of late', ' + SETTLE_MS - o.now', ' - o.now'],
+    ['a result that is missed because its Pod is heard of late', 'settledAt(job) - o.now', '0'],
+    [
+      'a Pod that is being stopped and has stored it, told as failed',
+      'if (left > 0 && isStopping(o.job.object))',
+      'if (false)',
+    ],
     [
       'the reason of the first attempt',
       'const last = o.pods.at(-1);\n  const told',
@@ -109,7 +114,12 @@ export const snapshot: readonly Mutant[] = [
   ...faults('src/api/job.ts', [
     ['results of Pods that others made', '.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid)', ''],
     ['the first attempt as the last', 'madeAt(a) - madeAt(b)', 'madeAt(b) - madeAt(a)'],
-    ['a Job that has ended before it has', " && status === 'True'", ''],
+    ['a Job that has ended before it has', " && each.status === 'True'", ''],
+    [
+      'a Job whose Pod is on a node that is gone, waited for for ever',
+      "?? (givenUp && { ...givenUp, type: 'Failed' })",
+      '',
+    ],
   ]),
   ...faults('src/snapshot/observe.ts', [
     ['a second Job, because the cache is late', ' ?? (await ports.client.get(jobs, ref, signal))', ''],

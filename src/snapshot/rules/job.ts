@@ -1,6 +1,6 @@
 /** Rules about a Job that was made: what has come of it. What its Pods tell is believed only when it can be true. */
 import { parseResult, type Result } from '../../api/agent-result.ts';
-import { endOf, SETTLE_MS, troubleWords } from '../../api/job.ts';
+import { endOf, isStopping, settledAt, troubleWords } from '../../api/job.ts';
 import { troubleOf } from '../../api/pod.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import { AGENT, DEADLINE_SECONDS } from '../build.ts';
@@ -21,7 +21,7 @@ const endedAs = (type: 'Complete' | 'Failed', job: Job) => {
 const nameOf = (object: Job | Pod): string => object.metadata.name ?? '';
 
 /** Long enough after the Job has ended that its Pods would have been heard of. */
-const settlesIn = (o: Observed, at: string | undefined): number => (Date.parse(at ?? '') || 0) + SETTLE_MS - o.now;
+const settlesIn = (o: Observed, job: Job): number => settledAt(job) - o.now;
 
 export const stored = (o: Observed): Said | undefined => {
   const done = o.pods.findLast((pod) => ended(pod)?.exitCode === 0 && (ended(pod)?.message ?? '') !== '');
@@ -48,12 +48,14 @@ export const jobFailed = (o: Observed): Said | undefined => {
   const told = last && toldBy(last);
   if (told && !told.ok) return failed(told.reason, told.message);
   const job = `Job ${nameOf(o.job.object)}`;
+  const left = settlesIn(o, o.job.object);
+  if (left > 0 && isStopping(o.job.object))
+    return running('JobRunning', `${job} is being stopped (${condition.reason}): waiting for its Pod to end`, left);
   if (condition.reason === 'DeadlineExceeded')
     return failed(
       'TimedOut',
       `${job} took longer than ${DEADLINE_SECONDS / 60} minutes and was stopped${troubleWords(o.pods.at(-1), AGENT)}`,
     );
-  const left = settlesIn(o, condition.lastTransitionTime);
   if (left > 0) return running('JobRunning', `${job} has failed: waiting to hear why`, left);
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
   return failed('JobFailed', `${job} failed: ${words}${troubleWords(o.pods.at(-1), AGENT)}`);
@@ -63,7 +65,7 @@ export const resultMissing = (o: Observed): Said | undefined => {
   const condition = o.job.is === 'ours' ? endedAs('Complete', o.job.object) : undefined;
   if (o.job.is !== 'ours' || !condition) return undefined;
   const job = `Job ${nameOf(o.job.object)}`;
-  const left = settlesIn(o, condition.lastTransitionTime);
+  const left = settlesIn(o, o.job.object);
   if (left > 0) return running('JobRunning', `${job} is complete: waiting to hear what it has stored`, left);
   return failed(
     'ResultMissing',
