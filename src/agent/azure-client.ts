@@ -7,12 +7,22 @@ import {
 } from '@azure/storage-blob';
 import { MOUNTS, type Place } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
 export type AzurePlace = Extract<Place, { readonly kind: 'azure' }>;
 
 /** See patience.ts. Redirects to other hosts are not followed by the library. */
 const OPTIONS: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
+
+const OWN = [
+  '.blob.core.windows.net',
+  '.blob.storage.azure.net',
+  '.blob.core.usgovcloudapi.net',
+  '.blob.core.chinacloudapi.cn',
+];
+/** Anything else would be another host, or a path. */
+const ACCOUNT = /^[a-z0-9]{3,24}$/;
 
 const wrong = (message: string) => new AgentFailure('Misconfigured', message);
 
@@ -45,8 +55,10 @@ async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobS
 }
 
 async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
+  const url = endpoint(place, place.account ?? '');
+  requireOwn(new URL(url), OWN);
   const { ambientCredential } = await import('./azure-identity.ts');
-  return new BlobServiceClient(endpoint(place, place.account ?? ''), ambientCredential(), OPTIONS);
+  return new BlobServiceClient(url, ambientCredential(), OPTIONS);
 }
 
 function endpoint(place: AzurePlace, account: string): string {
@@ -54,6 +66,8 @@ function endpoint(place: AzurePlace, account: string): string {
     throw wrong(
       `which account the container "${place.container}" is in, is not said: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
     );
+  if (place.endpoint === undefined && !ACCOUNT.test(account))
+    throw wrong(`the account of the container "${place.container}" cannot be one: 3 to 24 of a-z and 0-9`);
   const url = URL.parse(place.endpoint ?? `https://${account}.blob.core.windows.net`);
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== '')
     throw wrong('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');

@@ -6,6 +6,7 @@ import { GoogleAuth, JWT } from 'google-auth-library';
 import { type Dispatcher, request } from 'undici';
 import { MOUNTS, type Place } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 import { Refusal } from './symptom.ts';
 
@@ -23,6 +24,7 @@ export interface Call {
 type Authorization = () => Promise<Headers>;
 
 const GOOGLE = 'https://storage.googleapis.com';
+const OWN = ['.googleapis.com'];
 const SCOPES = ['https://www.googleapis.com/auth/devstorage.read_write'];
 const CONNECT_AND_ANSWER_MS = 300_000;
 const SILENCE_MS = 60_000;
@@ -71,6 +73,7 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
       'Misconfigured',
       'the endpoint of the bucket is not a URL such as https://storage.example.org',
     );
+  if (place.credentials === 'ambient') requireOwn(base, OWN);
   return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
 }
 
