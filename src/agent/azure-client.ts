@@ -1,12 +1,13 @@
 /** How a container of Azure Blob Storage is reached. */
 import {
   BlobServiceClient,
-  type ContainerClient,
+  ContainerClient,
   type StoragePipelineOptions,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
 import { MOUNTS, type Place } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { checkEndpoint, httpAgent, httpsAgent } from './guard.ts';
 import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 
@@ -29,13 +30,21 @@ const wrong = (message: string) => new AgentFailure('Misconfigured', message);
 export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Promise<ContainerClient> {
   try {
     const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
-    return service.getContainerClient(place.container);
+    return guarded(service.getContainerClient(place.container));
   } catch (error) {
     // The library quotes what it could not parse, which is a secret.
     throw error instanceof AgentFailure
       ? error
       : wrong(`the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`);
   }
+}
+
+/** Where it is may be said by a connection string. */
+function guarded({ url, credential }: ContainerClient): ContainerClient {
+  const at = new URL(url);
+  checkEndpoint(at);
+  const options = { ...OPTIONS, agent: at.protocol === 'https:' ? httpsAgent() : httpAgent() };
+  return new ContainerClient(url, credential, options);
 }
 
 async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobServiceClient> {

@@ -1,6 +1,7 @@
 /** From what a library threw to what a person can act on. */
 import type { FailureReason } from '../api/agent-result.ts';
 import { AgentFailure } from './failure.ts';
+import { NO_STORE, NO_STORE_WORDS } from './guard.ts';
 import { BodyFailure } from './pieces.ts';
 import { isPassing, type Symptom, symptom, symptomText } from './symptom.ts';
 
@@ -27,6 +28,7 @@ function meaning(found: Symptom, { codes, rights }: Vocabulary): readonly [Failu
   const { status = 0, code = '', network, tls } = found;
   const known = codes[code];
   if (known) return known;
+  if (code === NO_STORE) return ['Misconfigured', NO_STORE_WORDS];
   const said = `(${symptomText(found)})`;
   if (tls !== undefined)
     return [

@@ -3,9 +3,10 @@
  * point and cannot be stopped in most of its calls; from Google is what makes the tokens.
  */
 import { GoogleAuth, JWT } from 'google-auth-library';
-import { type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { MOUNTS, type Place } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { checkEndpoint, guardedLookup } from './guard.ts';
 import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
 import { Refusal } from './symptom.ts';
@@ -32,6 +33,7 @@ const SILENCE_MS = 60_000;
 export class GcsClient {
   readonly base: URL;
   readonly #authorization: Authorization;
+  readonly #dispatcher = new Agent({ connect: { lookup: guardedLookup } });
 
   constructor(base: URL, authorization: Authorization) {
     this.base = base;
@@ -45,6 +47,7 @@ export class GcsClient {
       headers: { ...Object.fromEntries(await this.#authorization()), ...headers },
       body: body ?? null,
       signal,
+      dispatcher: this.#dispatcher,
       headersTimeout: CONNECT_AND_ANSWER_MS,
       bodyTimeout: SILENCE_MS,
     });
@@ -73,6 +76,7 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
       'Misconfigured',
       'the endpoint of the bucket is not a URL such as https://storage.example.org',
     );
+  checkEndpoint(base);
   if (place.credentials === 'ambient') requireOwn(base, OWN);
   return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
 }

@@ -1,9 +1,9 @@
 /** How the bucket is reached: everything about S3 and its look-alikes that is configuration. */
-import { Agent } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { MOUNTS, type Place } from '../api/agent-task.ts';
 import { AgentFailure } from './failure.ts';
+import { checkEndpoint, httpAgent, httpsAgent } from './guard.ts';
 import type { ReadSecret } from './store.ts';
 
 export type S3Place = Extract<Place, { readonly kind: 's3' }>;
@@ -26,7 +26,8 @@ export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3C
     requestHandler: {
       connectionTimeout: CONNECT_MS,
       socketTimeout: SILENCE_MS,
-      ...(place.ca && { httpsAgent: new Agent({ keepAlive: true, ca: await authorities(secrets) }) }),
+      httpAgent: httpAgent(),
+      httpsAgent: httpsAgent(place.ca ? { ca: await authorities(secrets) } : {}),
     },
     ...(place.credentials === 'secret' && { credentials: await credentials(secrets) }),
   };
@@ -36,6 +37,7 @@ function endpointUrl(endpoint: string): string {
   const url = URL.parse(endpoint.includes('://') ? endpoint : `https://${endpoint}`);
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
     throw new AgentFailure('Misconfigured', 'the endpoint of the bucket is not a URL such as https://s3.example.org');
+  checkEndpoint(url);
   return url.href;
 }
 

@@ -180,4 +180,28 @@ export const snapshot: readonly Mutant[] = [
     ],
     ['an agent with a password that etcd was not told yet', '[...proven, ...(password', '[...(password'],
   ]),
+  ...faults('src/agent/own-endpoint.ts', [
+    ['a token of the Pod for whoever writes an endpoint', 'hostname.endsWith(domain)', 'hostname.includes(domain)'],
+    ['a token that everybody on the way can read', "protocol === 'https:' && ", ''],
+  ]),
+  ...faults('src/agent/azure-client.ts', [
+    ['an account that is another host', ' && !ACCOUNT.test(account))', " && account.includes(' '))"],
+    ['a token of Azure for whoever writes an endpoint', '  requireOwn(new URL(url), OWN);\n', ''],
+    ['a connection string that leads to a metadata service', '  checkEndpoint(at);\n', ''],
+  ]),
+  ...faults('src/agent/gcs-client.ts', [
+    [
+      'a token of Google for whoever writes an endpoint',
+      "if (place.credentials === 'ambient') requireOwn",
+      'if (false) requireOwn',
+    ],
+  ]),
+  ...faults('src/agent/guard.ts', [
+    [
+      'a name that leads to a metadata service',
+      'else if (found.some(({ address }) => isRefused(address)))',
+      'else if (found.length === 0)',
+    ],
+    ['the address of a metadata service', 'if (isIP(host) !== 0 && isRefused(host)) throw', 'if (false) throw'],
+  ]),
 ];
