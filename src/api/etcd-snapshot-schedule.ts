@@ -172,11 +172,14 @@ export interface EtcdSnapshotSchedule {
   readonly status?: EtcdSnapshotScheduleStatus;
 }
 
-/** When the data of the last stored snapshot was read: what came after it would be lost. */
+/**
+ * When the data of the last stored snapshot was read: what came after it would be lost. That is told by the clock of some node,
+ * which may be ahead: not after it was known to be stored.
+ */
 export const backedUpAt = ({ status }: EtcdSnapshotSchedule): number | undefined => {
   const { artifact, time } = status?.lastSuccessful ?? {};
-  const at = Date.parse(artifact?.takenAt ?? time ?? '');
-  return Number.isNaN(at) ? undefined : at;
+  const known = [artifact?.takenAt, time].map((text) => Date.parse(text ?? '')).filter((at) => !Number.isNaN(at));
+  return known.length === 0 ? undefined : Math.min(...known);
 };
 
 /** For caches: found by the cluster in their spec. */

@@ -10,16 +10,16 @@ import type { Observed } from './observed.ts';
 function schedule(
   name: string,
   recoveryPoint: string | undefined,
-  stored?: { readonly takenAt?: string; readonly time: string },
+  stored?: { readonly takenAt?: string; readonly time: string; readonly clusterID?: string },
 ): EtcdSnapshotSchedule {
   const made = aSchedule({ ...(recoveryPoint !== undefined && { recoveryPoint }) });
-  const { takenAt, time = '' } = stored ?? {};
+  const { time = '', ...told } = stored ?? {};
   return {
     ...made,
     metadata: { ...made.metadata, name },
     ...(stored && {
       status: {
-        lastSuccessful: { name: 'x', time, artifact: { ...ARTIFACT, ...(takenAt !== undefined && { takenAt }) } },
+        lastSuccessful: { name: 'x', time, artifact: { ...ARTIFACT, ...told } },
       },
     }),
   };
@@ -29,6 +29,11 @@ const at = (time: string, ...schedules: readonly EtcdSnapshotSchedule[]): Observ
   ...world([up, up, up]),
   now: Date.parse(`2026-03-01T${time}Z`),
   schedules,
+});
+/** The cluster was made then. */
+const made = (time: string, o: Observed): Observed => ({
+  ...o,
+  cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, creationTimestamp: `2026-03-01T${time}Z` } },
 });
 const said = (o: Observed): string => {
   const { status, reason, message } = findCondition(decide(o).status.conditions, 'BackupFresh') ?? {};
@@ -55,6 +60,21 @@ test.each<[string, Observed, string]>([
     'too old',
     at('10:00:00', schedule('a', '2h', eight)),
     `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'too old, although the clock of a node was years ahead',
+    at('10:00:00', schedule('a', '2h', { ...eight, takenAt: '2031-01-01T00:00:00Z' })),
+    `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'no backup, when the last one is of a cluster that had this name before',
+    made('09:00:00', at('10:59:59', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
+    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since it was made`,
+  ],
+  [
+    'too late, when the new cluster of this name has none in time',
+    made('09:00:00', at('11:00:00', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
+    `False/BackupTooOld: there is no backup, which is beyond ${POINT}: see in its status why none was stored since`,
   ],
   [
     'what counts is when the data was read',

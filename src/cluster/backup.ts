@@ -23,13 +23,20 @@ const demandOf = ({ metadata, spec }: EtcdSnapshotSchedule): readonly Demand[] =
   ];
 };
 
+/** A schedule names its cluster: after that was made anew, its last snapshot is one of the cluster before. */
+const isOfThis = (o: Observed, { status }: EtcdSnapshotSchedule): boolean => {
+  const [told, known] = [status?.lastSuccessful?.artifact.clusterID, o.cluster.status?.clusterID];
+  return told === undefined || known === undefined || told === known;
+};
+
 /** The strictest demand, the newest backup of any schedule, and when it is too old: without one, counted from the beginning. */
 function freshness(o: Observed) {
   const [strictest] = o.schedules.flatMap(demandOf).sort((a, b) => a.ms - b.ms || a.created - b.created);
   if (!strictest) return undefined;
-  const all = o.schedules.flatMap((schedule) => backedUpAt(schedule) ?? []);
+  const all = o.schedules.filter((each) => isOfThis(o, each)).flatMap((schedule) => backedUpAt(schedule) ?? []);
   const newest = all.length === 0 ? undefined : Math.max(...all);
-  return { ...strictest, newest, staleAt: (newest ?? strictest.created) + strictest.ms };
+  const began = Math.max(strictest.created, Date.parse(o.cluster.metadata.creationTimestamp ?? '') || 0);
+  return { ...strictest, newest, staleAt: (newest ?? began) + strictest.ms };
 }
 
 export function backupVerdicts(o: Observed): readonly Verdict[] {

@@ -215,7 +215,21 @@ const backup = faults('src/cluster/backup.ts', [
     ') return [];',
   ],
   ['the oldest backup instead of the newest', 'Math.max(...all)', 'Math.min(...all)'],
+  [
+    'the backup of a cluster that is gone, taken for one of this',
+    'told === undefined || known === undefined ||',
+    'told !== known ||',
+  ],
+  [
+    'a new cluster that is late on its first day',
+    'staleAt: (newest ?? began)',
+    'staleAt: (newest ?? strictest.created)',
+  ],
   ['a backup that becomes too old while nobody looks', 'return left > 0 ? left : undefined;', 'return undefined;'],
+]);
+
+const clock = faults('src/api/etcd-snapshot-schedule.ts', [
+  ['a backup that is fresh for years, by the clock of a node', 'Math.min(...known)', 'Math.max(...known)'],
 ]);
 
 const prune = faults('src/agent/prune.ts', [
@@ -252,5 +266,6 @@ export const schedule: readonly Mutant[] = [
   ...order,
   ...status,
   ...backup,
+  ...clock,
   ...prune,
 ];
