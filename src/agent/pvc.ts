@@ -155,16 +155,20 @@ class VolumeStore implements Store {
     const below = prefix.slice(0, prefix.lastIndexOf('/') + 1);
     if (below !== '') segments(below.slice(0, -1));
     await this.#explained(prefix, () => this.#requireRoot());
-    for await (const object of this.#walk(below)) if (object.key.startsWith(prefix)) yield object;
+    yield* this.#walk(below, prefix);
   }
 
-  /** `below` is empty or ends with a slash. Links are neither followed nor shown. */
-  async *#walk(below: string): AsyncGenerator<StoredObject, void, undefined> {
+  /**
+   * `below` is empty or ends with a slash. Links are neither followed nor shown. What others keep on the same volume is not
+   * looked at: it may have names that we refuse, and folders that we cannot enter.
+   */
+  async *#walk(below: string, prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     const entries = await this.#explained(below, () => this.#entries(below));
-    for (const entry of entries) {
-      if (entry.endsWith('/')) yield* this.#walk(`${below}${entry}`);
+    for (const key of entries.map((entry) => `${below}${entry}`)) {
+      if (!key.startsWith(prefix)) continue;
+      if (key.endsWith('/')) yield* this.#walk(key, prefix);
       else {
-        const object = await this.head(`${below}${entry}`);
+        const object = await this.head(key);
         if (object) yield object;
       }
     }
