@@ -12,6 +12,8 @@ export interface Zone {
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
+/** There are fewer, but each can be written in any mixture of large and small letters, and tenants write them. */
+const MOST_KEPT = 500;
 const zones = new Map<string, Zone>();
 
 /** Offsets such as +02:00 are no zones: they have no summer. */
@@ -30,6 +32,7 @@ export function zoneOf(name: string): Zone {
   const known = zones.get(name);
   if (known) return known;
   const zone = { name, offsetAt: offsets(name) };
+  if (zones.size >= MOST_KEPT) zones.clear();
   zones.set(name, zone);
   return zone;
 }
