@@ -210,7 +210,11 @@ const facts = [
     ],
   ]),
   ...faults('src/member/build.ts', [
-    ['a seed that begins a cluster at every start', "beginning === 'cluster' ? `$(${STATE})` : 'existing'", "'new'"],
+    [
+      'a seed that begins a cluster at every start',
+      "etcdBegins(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'",
+      "'new'",
+    ],
     [
       'an emptied voter that is let in again and has forgotten what it agreed to',
       "beginning === 'member' ? `$(${LIST})` : listOfOne(member)",

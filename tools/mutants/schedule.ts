@@ -158,8 +158,8 @@ const rules = faults('src/snapshot-schedule/rules/stored.ts', [
   ],
   [
     'a drill that is said to be held up while it is done',
-    'isDrillDue(o) && drillOutcome(o) === undefined ?',
-    'isDrillDue(o) ?',
+    'const found = isDrillToBeMade(o) ?',
+    'const found = isDrillDue(o) ?',
   ],
   [
     'an image that nobody allowed',
