@@ -125,6 +125,12 @@ describe('while a cluster grows, the rule that answers', () => {
       [`delete ${name(3)}`],
     ],
     [
+      'the spec was edited after it has, and its etcd has ended since: it has data',
+      world([up, up, { ...joining, started: true, restarted: true, spec: { version: '3.6.99' } }]),
+      'waitForJoining',
+      [],
+    ],
+    [
       'the joining member cannot start',
       world([up, up, { ...joining, evidence: EVIDENCE.crashLooping }]),
       'replaceLost',

@@ -85,7 +85,7 @@ export async function tryNothing(copy: Copy, files: readonly string[] | undefine
 /** The tests next to the code; those of rules are next to their folder. */
 const testsOf = (file: string): string => `${dirname(file).replace(/\/rules$/, '')}/`;
 
-/** The first test that fails. A file that cannot be loaded is no test that fails: the fault is none that could be made. */
+/** The first test that fails, or whose table cannot be made. What is no code at all is no fault that could be made. */
 async function tables(copy: Copy, paths: readonly string[]): Promise<string | undefined> {
   const specifications = await copy.vitest.globTestSpecifications([...paths]);
   if (specifications.length === 0) throw new Failure(`there are no tests in ${paths.join(', ')}.`);
@@ -100,11 +100,15 @@ async function tables(copy: Copy, paths: readonly string[]): Promise<string | un
   // It also has what failed under earlier faults: that would notice everything.
   for (const file of testModules.filter(({ moduleId }) => asked.has(moduleId))) {
     const [error] = file.errors();
-    if (error) throw new Failure(`${file.relativeModuleId} cannot be loaded: ${error.message}`);
+    if (error && isNoCode(error)) throw new Failure(`${file.relativeModuleId} cannot be loaded: ${error.message}`);
+    if (error) return `${file.relativeModuleId} cannot be loaded: ${error.message}`;
     for (const test of file.children.allTests('failed')) return test.name;
   }
   return unhandledErrors.length > 0 ? `an error outside any test: ${String(unhandledErrors[0])}` : undefined;
 }
+
+const isNoCode = ({ name = '', message }: { readonly name?: string; readonly message: string }): boolean =>
+  /syntax|parse|transform|rolldown/i.test(`${name} ${message}`);
 
 /** Asked once, it waits for a thread that may be in a loop; asked again, it ends it. */
 async function stopAtOnce(vitest: Vitest): Promise<void> {
