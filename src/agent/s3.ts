@@ -1,4 +1,5 @@
 /** S3 and what speaks like it. */
+import { setTimeout } from 'node:timers/promises';
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -61,21 +62,10 @@ class S3Service implements Service {
   }
 
   async begin(begun: Begun): Promise<Upload> {
-    await this.#removeLeftovers(begun);
+    const at = this.#at(begun.key);
+    for (const UploadId of await uploadsOf(this.#client, at, begun.signal))
+      await abortUpload(this.#client, { ...at, UploadId }, begun.signal);
     return new S3Upload(this.#client, this.#place, begun);
-  }
-
-  /** Parts of an upload that nobody ends are paid for and seen by nobody. Where they cannot be listed, it goes on without. */
-  async #removeLeftovers({ key, signal }: Begun): Promise<void> {
-    const { Bucket } = this.#at(key);
-    const listed = await patiently({ signal }, (abortSignal) =>
-      this.#client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: key }), { abortSignal }),
-    ).catch((error: unknown) => {
-      if (signal.aborted || symptom(error).code === 'NoSuchBucket') throw error;
-      return undefined;
-    });
-    for (const { Key, UploadId } of listed?.Uploads ?? [])
-      if (Key === key && UploadId !== undefined) await abortUpload(this.#client, Bucket, key, UploadId, signal);
   }
 
   async read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
@@ -182,20 +172,42 @@ class S3Upload implements Upload {
     });
   }
 
+  /** A part that was on its way when its upload was ended can bring it back: it is ended until it is not listed any more. */
   async cancel(signal: AbortSignal): Promise<void> {
     const id = await this.#id?.catch(() => undefined);
-    if (id !== undefined) await abortUpload(this.#client, this.#bucket, this.#begun.key, id, signal);
+    if (id === undefined) return;
+    for (const pause of PAUSES_MS) {
+      await abortUpload(this.#client, { ...this.#at, UploadId: id }, signal);
+      if (!(await uploadsOf(this.#client, this.#at, signal)).includes(id)) return;
+      await setTimeout(pause, undefined, { signal });
+    }
   }
+}
+
+const PAUSES_MS = [100, 300, 1_000, 3_000];
+
+interface At {
+  readonly Bucket: string;
+  readonly Key: string;
+}
+
+/** Parts of an upload that nobody ends are paid for and seen by nobody. Where they cannot be listed, it goes on without. */
+async function uploadsOf(client: S3Client, { Bucket, Key }: At, signal: AbortSignal): Promise<readonly string[]> {
+  const listed = await patiently({ signal }, (abortSignal) =>
+    client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: Key }), { abortSignal }),
+  ).catch((error: unknown) => {
+    if (signal.aborted || symptom(error).code === 'NoSuchBucket') throw error;
+    return undefined;
+  });
+  return (listed?.Uploads ?? []).flatMap((one) => (one.Key === Key && one.UploadId ? [one.UploadId] : []));
 }
 
 async function abortUpload(
   client: S3Client,
-  Bucket: string,
-  Key: string,
-  UploadId: string,
+  upload: At & { readonly UploadId: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const command = new AbortMultipartUploadCommand({ Bucket, Key, UploadId });
+  const command = new AbortMultipartUploadCommand(upload);
   await patiently({ signal }, (abortSignal) => client.send(command, { abortSignal })).catch((error: unknown) => {
     if (signal.aborted) throw error; // an upload that is gone, or that may not be removed, is left to the bucket's rules
   });

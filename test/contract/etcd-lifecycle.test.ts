@@ -138,6 +138,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     const [leader, second, behind] = nodes;
     const { kv } = kit.etcd;
     must(await kv.put(ask(leader), 'early', 'v'));
+    must(await kv.range(ask(behind), { key: 'early' })); // it has heard of it
     await behind.stop();
     must(await kv.put(ask(leader), 'late', 'v'));
     await second.stop();
