@@ -15,7 +15,7 @@ const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 }
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: [testFiles.unit] } },
+      { test: { name: 'unit', include: [testFiles.unit], maxWorkers: '100%' } }, // one core fewer otherwise
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], ...withServers } },
       { test: { name: 'integration', include: [testFiles.integration], exclude: [takesPorts], ...withServers } },

@@ -11,8 +11,8 @@ export const RULES: readonly NamedRule<Observed, EtcdSnapshotScheduleStatus>[] =
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a schedule that goes
   { name: 'record', rule: record }, // before anything that would make it forgotten
   { name: 'begin', rule: begin }, // before all that can wait
-  { name: 'prune', rule: prune },
   { name: 'drill', rule: drill },
+  { name: 'prune', rule: prune }, // after it: what was just stored may turn out to be of no use
   { name: 'trimHistory', rule: trimHistory }, // after the Jobs that are made from what it removes
   { name: 'waitForNext', rule: waitForNext },
 ];

@@ -6,7 +6,7 @@ import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
 import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './facts.ts';
 import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
-import { drillHeldUp, isDrillDue } from './rules/stored.ts';
+import { drillHeldUp, isDrillDue, pruneHeldUp } from './rules/stored.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
 import { MOST } from './slots.ts';
 
@@ -72,6 +72,8 @@ function succeeded(o: Observed, { lastSuccessful, lastFailed }: Facts): readonly
 function retained(o: Observed): readonly Verdict[] {
   const type = RETENTION_APPLIED;
   if (!o.object.spec.retention) return [];
+  const held = pruneHeldUp(o);
+  if (held !== undefined) return [{ type, status: 'False', reason: 'DrillFailed', message: held }];
   const said = findCondition(statusBefore(o).conditions, type);
   const ended = pruneOutcome(o);
   if (ended?.is === 'failed')

@@ -148,6 +148,17 @@ const outcome = faults('src/snapshot-schedule/outcome.ts', [
 const rules = faults('src/snapshot-schedule/rules/stored.ts', [
   ['two that remove at once', "isMade(o, 'prune', run) || isBusy(o, 'prune')", "isMade(o, 'prune', run)"],
   ['a Job that is made again as long as it is there', "isPruned(o) || isMade(o, 'prune', run) ||", 'isPruned(o) ||'],
+  [
+    'the last good one that goes, because what replaces it was not tried out yet',
+    "pruneHeldUp(o) !== undefined || isBusy(o, 'drill')",
+    'pruneHeldUp(o) !== undefined',
+  ],
+  [
+    'the last good one that goes for one that cannot be restored',
+    "if (pruneHeldUp(o) !== undefined || isBusy(o, 'drill'))",
+    "if (isBusy(o, 'drill'))",
+  ],
+  ['a store that was away, and nothing is ever removed', ' && USELESS.includes(reason)', ''],
   ['a Job without an image', "o.operatorImage !== '' && o.cluster &&", 'o.cluster &&'],
   ['a drill of each one, although every tenth is wanted', '>= (drill.every ?? 1)', '>= 1'],
   ['a drill that failed and is forgotten until its turn', '!lastDrill?.succeeded ||', '!lastDrill ||'],

@@ -26,8 +26,20 @@ const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
 const isMade = (o: Observed, task: 'prune' | 'drill', run: string): boolean =>
   o.jobs.some(({ job }) => job.metadata.name === jobNames(o.object, run)[task]);
 
+/** Of a drill: what was stored is of no use, whatever else may be wrong. */
+const USELESS: readonly string[] = ['DrillFailed', 'SnapshotDamaged', 'ManifestDamaged', 'ObjectNotFound', 'WrongKey'];
+
+/** Why nothing may be removed: older ones may be all that can be restored. */
+export function pruneHeldUp(o: Observed): string | undefined {
+  const { name, succeeded, reason = '' } = statusBefore(o).lastDrill ?? {};
+  return o.object.spec.drill && succeeded === false && USELESS.includes(reason)
+    ? `nothing is removed until one is restored on trial again: ${name} could not be (${reason})`
+    : undefined;
+}
+
 export function prune(o: Observed): Said {
   const { retention } = o.object.spec;
+  if (pruneHeldUp(o) !== undefined || isBusy(o, 'drill')) return undefined;
   const run = statusBefore(o).lastSuccessful?.name;
   const cluster = employer(o);
   if (!retention || run === undefined || !cluster || isPruned(o) || isMade(o, 'prune', run) || isBusy(o, 'prune'))
