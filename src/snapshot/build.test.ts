@@ -25,6 +25,18 @@ const taskOf = (made: Job): Task =>
 /** The Job with its task as a document. */
 const whole = (made: Job) => ({ ...made, task: taskOf(made) });
 
+test('a large database may take longer, and the agent always ends before it is stopped', () => {
+  const large = { object: aSnapshot(), cluster: aCluster({ status: FORMED }), sources: {}, image: 'i' };
+  const times = [0, 8 * 2 ** 30].map((databaseBytes) => {
+    const made = snapshotJob({ ...large, member: aVoter(2, { databaseBytes }) });
+    return [made.spec?.activeDeadlineSeconds, taskOf(made)];
+  });
+  expect(times).toMatchObject([
+    [1_800, { deadlineSeconds: 1_500 }],
+    [9_992, { deadlineSeconds: 9_692 }],
+  ]);
+});
+
 describe('the whole Job', () => {
   test('of a plain cluster, to S3', () => {
     expect(whole(job())).toMatchSnapshot();

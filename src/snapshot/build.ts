@@ -19,10 +19,13 @@ import { identity, type MemberView } from './observed.ts';
 
 /** The container. */
 export const AGENT = 'snapshot-agent';
-/** Of all attempts together. */
-export const DEADLINE_SECONDS = 1_800;
-/** Of one attempt: it ends by itself, and says why, before it is stopped. */
-const ATTEMPT_SECONDS = 1_500;
+/** Of all attempts together: half an hour, and as long again as a store takes that is as slow as one can be used. */
+const DEADLINE_SECONDS = 1_800;
+const SLOWEST_BYTES_PER_SECOND = 2 ** 20;
+/** So much earlier an attempt ends by itself, and says why. */
+const BEFORE_SECONDS = 300;
+const deadlineSeconds = ({ says }: MemberView): number =>
+  DEADLINE_SECONDS + (says.is === 'answers' ? Math.ceil(says.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
 /** For the operator, and for whoever reads the log of an agent. */
 const KEPT_SECONDS = 600;
 
@@ -54,7 +57,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
     prefix: keyOf(destination),
     compression: compression === 'Zstd' ? 'zstd' : 'none',
     encrypted: encryption !== undefined,
-    deadlineSeconds: ATTEMPT_SECONDS,
+    deadlineSeconds: deadlineSeconds(member) - BEFORE_SECONDS,
   };
 }
 
@@ -87,7 +90,7 @@ export function snapshotJob(taking: Taking): Job {
     },
     spec: {
       ...attempts(AGENT),
-      activeDeadlineSeconds: DEADLINE_SECONDS,
+      activeDeadlineSeconds: deadlineSeconds(taking.member),
       ttlSecondsAfterFinished: KEPT_SECONDS,
       podReplacementPolicy: 'Failed', // two agents at once would write the same object
       template: {

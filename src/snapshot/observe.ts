@@ -206,6 +206,7 @@ async function ask(
 }
 
 const saysOf = (s: MemberStatus): MemberSays => ({
+  databaseBytes: s.dbSize,
   is: 'answers',
   id: hexId(s.memberId),
   leader: s.leader === 0n ? undefined : hexId(s.leader),

@@ -16,6 +16,7 @@ export type MemberSays =
       readonly isLearner: boolean;
       /** How much of the log it has carried out. */
       readonly applied: number;
+      readonly databaseBytes: number;
       /** etcd has found that its data differs from that of others. */
       readonly isCorrupt: boolean;
     };

@@ -135,7 +135,16 @@ export const aVoter = (n: number, change: Partial<Answers> = {}): MemberView => 
   name: `db-${n}`,
   host: `db-${n}.db.ns.svc`,
   endpoint: `http://db-${n}.db.ns.svc:2379`,
-  says: { is: 'answers', id: `${n}`, leader: '1', isLearner: false, applied: 10_000, isCorrupt: false, ...change },
+  says: {
+    is: 'answers',
+    id: `${n}`,
+    leader: '1',
+    isLearner: false,
+    applied: 10_000,
+    isCorrupt: false,
+    databaseBytes: 0,
+    ...change,
+  },
 });
 export const aSilentOne = (n: number, why = 'connection refused'): MemberView => ({
   ...aVoter(n),

@@ -3,7 +3,7 @@ import { parseResult, type Result } from '../../api/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleWords } from '../../api/job.ts';
 import { troubleOf } from '../../api/pod.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
-import { AGENT, DEADLINE_SECONDS } from '../build.ts';
+import { AGENT } from '../build.ts';
 import type { Observed } from '../observed.ts';
 import { failed, running, type Said } from '../status.ts';
 import { artifactOf } from './result.ts';
@@ -54,7 +54,7 @@ export const jobFailed = (o: Observed): Said | undefined => {
   if (condition.reason === 'DeadlineExceeded')
     return failed(
       'TimedOut',
-      `${job} took longer than ${DEADLINE_SECONDS / 60} minutes and was stopped${troubleWords(o.pods.at(-1), AGENT)}`,
+      `${job} took longer than ${Math.floor((o.job.object.spec?.activeDeadlineSeconds ?? 0) / 60)} minutes and was stopped${troubleWords(o.pods.at(-1), AGENT)}`,
     );
   if (left > 0) return running('JobRunning', `${job} has failed: waiting to hear why`, left);
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
