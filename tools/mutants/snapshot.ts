@@ -155,7 +155,12 @@ export const snapshot: readonly Mutant[] = [
       '',
     ],
     ['a snapshot for a schedule that did not ask for it', 'owner?.kind === etcdSnapshotSchedules.kind', 'owner'],
-    ['an agent that outlives its Job', 'activeDeadlineSeconds: DEADLINE_SECONDS', 'activeDeadlineSeconds: 36_000'],
+    [
+      'an agent that is stopped before it can say why',
+      'deadlineSeconds(member) - BEFORE_SECONDS',
+      'deadlineSeconds(member)',
+    ],
+    ['a large database that never has a snapshot', 'Math.ceil(says.databaseBytes / SLOWEST_BYTES_PER_SECOND)', '0'],
   ]),
   ...faults('src/snapshot/needs.ts', [
     ['a Secret with half of what is needed', 'list.every((key)', 'list.some((key)'],
