@@ -7,6 +7,7 @@ import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import { systemChance } from '../../src/pki/chance.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
 import { type AnObject, becomes, conditionOf, KIND, type Tenant } from './journey.ts';
+import { eventually } from './processes.ts';
 import { serviceIp } from './writer.ts';
 
 export type Text = Readonly<Record<string, string>>;
@@ -113,7 +114,11 @@ export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMate
     timeoutMs: 5_000,
     ...(access && { access }),
   });
-  expect(await etcd.put(ask('https', accessWith('known', material)), 'k', 'v')).toMatchObject({ ok: true });
+  // The nodes learn of a Service a moment after the cluster is available.
+  await eventually('who shows a certificate to be served', async () => {
+    expect(await etcd.put(ask('https', accessWith('known', material)), 'k', 'v')).toMatchObject({ ok: true });
+    return true;
+  });
   const { cert: _c, key: _k, ...bare } = material;
   const refused = await etcd.put(ask('https', accessWith('bare', bare)), 'k', 'v');
   if (material.cert !== undefined) expect(refused).toMatchObject({ ok: false, error: { kind: 'tls' } });
