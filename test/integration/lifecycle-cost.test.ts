@@ -31,6 +31,7 @@ test('three members take 12 creations, few updates, and nothing that the API ser
     () => findCondition(rig.cluster?.status?.conditions, 'Progressing')?.reason === 'Reconciled' || undefined,
     { timeoutMs: 90_000, seen: () => rig.cluster?.status },
   );
+  await eventually('every answer', () => rig.writes().every(({ code }) => code !== undefined) || undefined);
   const made = told();
   expect(made.filter((write) => !/ 20[01]$/.test(write))).toEqual([]);
   expect(made.filter((write) => write.startsWith('create '))).toHaveLength(12);
