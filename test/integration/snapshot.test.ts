@@ -102,6 +102,16 @@ const told = async (namespace: string, expected: readonly string[]): Promise<voi
 };
 const jobOf = (namespace: string, snapshot: string): Promise<Job | undefined> =>
   world.admin.get(jobs, { namespace, name: `${snapshot}-snapshot` });
+/** The operator ends a snapshot by the word of its agent; the Job is counted as failed some time later. */
+const failedJobOf = (namespace: string, snapshot: string): Promise<Job> =>
+  eventually(
+    `the Job of ${snapshot} to fail`,
+    async () => {
+      const job = await jobOf(namespace, snapshot);
+      return job?.status?.conditions?.some((c) => c.type === 'Failed' && c.status === 'True') ? job : undefined;
+    },
+    { timeoutMs: PATIENCE_MS, seen: async () => (await jobOf(namespace, snapshot))?.status },
+  );
 const storedFile = (key: string): Buffer => readFileSync(join(s3.folder, BUCKET, key));
 const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 const never = new Promise<Ended>(() => {});
@@ -236,7 +246,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
     const reasons = { nowhere: 'BucketNotFound', stranger: 'AccessDenied', taken: 'ObjectExists' };
     for (const [name, reason] of Object.entries(reasons)) {
       await becomes(namespace, name, 'Failed', reason);
-      expect((await jobOf(namespace, name))?.status?.failed).toBe(1);
+      expect((await failedJobOf(namespace, name)).status?.failed).toBe(1);
     }
     expect(readFileSync(foreign, 'utf8')).toBe('of somebody else');
     await told(namespace, ['Warning AccessDenied', 'Warning BucketNotFound', 'Warning ObjectExists']);
