@@ -27,7 +27,7 @@ import { type AnyStore, Store } from '../kube/store.ts';
 import { memberBrain, memberResource, wireMember } from '../member/controller.ts';
 import { systemChance } from '../pki/chance.ts';
 import { Claims } from '../runtime/claims.ts';
-import type { Clock } from '../runtime/clock.ts';
+import { type Clock, sleep } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
@@ -217,6 +217,16 @@ function wellIn(stores: Stores) {
   return { runs, isComplete };
 }
 
+const recorderOf = (client: Client, { clock, log, identity }: Process): EventRecorder =>
+  new EventRecorder({
+    client,
+    controller: 'etcd-operator',
+    instance: identity,
+    now: () => clock.now(),
+    sleep: (ms, until) => sleep(clock, ms, until),
+    onError: (error) => log.warn({ error: String(error) }, 'an Event was not written'),
+  });
+
 /** Starts all controllers; the answer stops them and waits for what they are doing. */
 export function startControllers(
   client: Client,
@@ -225,7 +235,7 @@ export function startControllers(
   process: Process,
   signal: AbortSignal,
 ): () => Promise<void> {
-  const { flags, clock, log, metrics, identity, parts } = process;
+  const { flags, clock, log, metrics, parts } = process;
   const now = (): number => clock.now();
   // A member that was given up on may be another one now: the pass that this change leads to asks it.
   stores.pods.onChange((before, after) => {
@@ -233,8 +243,7 @@ export function startControllers(
     const cluster = labels?.[CLUSTER_LABEL];
     if (cluster !== undefined) etcd.reset(refKey({ namespace, name: cluster }));
   });
-  const onError = (error: unknown): void => log.warn({ error: String(error) }, 'an Event was not written');
-  const recorder = new EventRecorder({ client, controller: 'etcd-operator', instance: identity, now, onError });
+  const recorder = recorderOf(client, process);
   const options = {
     client,
     recorder,

@@ -1,7 +1,7 @@
 /** Kubernetes Events: what happened to an object, in words, where `kubectl describe` shows it. */
 import type { Event } from '../gen/kube.ts';
 import type { Client } from './client.ts';
-import { isNotFound } from './errors.ts';
+import { ApiError, isConflict, isNotFound, isNotLeading, isRefusal } from './errors.ts';
 import { EventLedger } from './event-ledger.ts';
 import { apiVersionOf, type KubeObject, type Resource } from './object.ts';
 import { events } from './resources.ts';
@@ -22,6 +22,8 @@ export interface RecorderOptions {
   readonly controller: string;
   readonly instance: string;
   readonly now: () => number;
+  /** Ends early at the signal; never rejects. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -36,11 +38,14 @@ const MAX_NOTE = 1_000;
 /** What waits to be written while the API server is slow; beyond that the oldest is not told. */
 const MAX_WAITING = 500;
 const WRITE_MS = 5_000;
+/** What the server did not take is told again, after each of these. */
+const AGAIN_MS = [500, 2_000, 5_000, 10_000];
 
 export class EventRecorder implements Recorder {
   readonly #options: RecorderOptions;
   readonly #ledger = new EventLedger();
   readonly #waiting: Telling[] = [];
+  readonly #ending = new AbortController();
   #writing: Promise<void> | undefined;
   #named = 0;
 
@@ -55,8 +60,9 @@ export class EventRecorder implements Recorder {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Resolves when everything that was recorded is written, or given up. */
+  /** For the end: resolves when everything that was recorded was written, or tried once more. */
   async flush(): Promise<void> {
+    this.#ending.abort();
     await this.#writing;
   }
 
@@ -75,13 +81,32 @@ export class EventRecorder implements Recorder {
     const entry = this.#ledger.enter({ ...text, uid: about.uid }, at);
     if (entry.do === 'hold') return;
     if (entry.do === 'count') {
-      if (await this.#count(about.namespace, entry.name, entry.count, at)) return;
+      if (await this.#insist(() => this.#count(about.namespace, entry.name, entry.count, at))) return;
       this.#ledger.lost(entry.key);
     }
     const note = entry.do === 'create' ? entry.note : text.note;
     const event = this.#event(telling, note);
-    await this.#options.client.create(events, event, AbortSignal.timeout(WRITE_MS));
+    await this.#insist(() => this.#create(event));
     this.#ledger.created(entry.key, event.metadata.name ?? '', at);
+  }
+
+  /** Nobody would ever say it later: a condition is looked at again, an Event is not. */
+  async #insist<T>(write: () => Promise<T>): Promise<T> {
+    for (const ms of AGAIN_MS)
+      try {
+        return await write();
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        await this.#options.sleep(ms, this.#ending.signal);
+      }
+    return write();
+  }
+
+  /** A name that is taken is ours: the server did it the first time, and was late to say so. */
+  async #create(event: Event): Promise<void> {
+    await this.#options.client.create(events, event, AbortSignal.timeout(WRITE_MS)).catch((error: unknown) => {
+      if (!isConflict(error)) throw error;
+    });
   }
 
   /** False when the Event is not there any more. */
@@ -114,5 +139,12 @@ export class EventRecorder implements Recorder {
     };
   }
 }
+
+/** The server has not said no: it was away, too slow or too busy. */
+const mayPass = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.code === 0 || error.code === 429 || error.code >= 500) &&
+  !isNotLeading(error) &&
+  !isRefusal(error);
 
 const microTime = (now: number): string => new Date(now).toISOString().replace('Z', '000Z');
