@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { build, type Part } from '../../local/binaries.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
+import { Addresses } from './addresses.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
 export const ETCD_PARTS = {
@@ -80,7 +81,8 @@ export async function startLab({
   const folder = mkdtempSync(join(parent, 'etcd-lab-'));
   const processes = new Processes(folder);
   const client = new EtcdClient(() => performance.now());
-  const base = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
+  const addresses = new Addresses();
+  const base = await addresses.block();
   let count = 0;
   const node = (name: string, options: NodeOptions): Node => {
     const binary = (version: NodeOptions['version']): string => join(binaries[ETCD_PARTS[version]], 'etcd');
@@ -105,6 +107,7 @@ export async function startLab({
     close: async () => {
       client.close();
       await processes.stopAll();
+      addresses.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
