@@ -1,7 +1,7 @@
 /** Child processes of a test: their output goes to files, and every one of them is ended by its id. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
 export interface Child {
@@ -70,13 +70,31 @@ function follow(name: string, child: ChildProcess, logFile: string): Child {
   };
 }
 
+/** Below those that the kernel gives to whoever does not ask for one: it would give a port away before its program listens. */
+const PORTS = { first: 11_000, count: 5_000 };
+/** Whoever listens here on a port has it on 127.0.0.1: two test files that start servers at the same time never share one. */
+const CLAIMS = '127.255.255.254';
+
+const listen = (host: string, port: number): Promise<Server | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer().unref();
+    server.once('error', () => resolve(undefined));
+    server.listen(port, host, () => resolve(server));
+  });
+
+/** A port of 127.0.0.1 that is ours for as long as this process runs. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (let tried = 0; tried < 100; tried++) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    const claim = await listen(CLAIMS, port);
+    const server = claim && (await listen('127.0.0.1', port));
+    if (server) {
+      await new Promise((resolve) => server.close(resolve));
+      return port;
+    }
+    claim?.close();
+  }
+  throw new Error('no port is free');
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
