@@ -51,10 +51,11 @@ function everything(request: TestRequest): readonly Stage[] {
   return [...checks, ...present.map((level) => levelStage(level, request))];
 }
 
+/** Whatever a test would build itself: cold, that takes longer than a test may, and files side by side would do it twice. */
 const preparations: Partial<Record<Level, () => Promise<void>>> = {
   contract: async () => {
     const { build } = await import('../../local/binaries.ts');
-    await build(['etcd-3.5', 'etcd-3.6', 'etcd-3.7']);
+    await build(['etcd-3.5', 'etcd-3.6', 'etcd-3.7', 'kubernetes', 'versitygw', 'fake-gcs-server', 'azurite']);
   },
   sweep: async () => {
     const { build } = await import('../../local/binaries.ts');
@@ -62,7 +63,7 @@ const preparations: Partial<Record<Level, () => Promise<void>>> = {
   },
   integration: async () => {
     const { build } = await import('../../local/binaries.ts');
-    await build(['kubernetes', 'etcd-3.6', 'helm', 'cert-manager']); // cold, this takes longer than a test may
+    await build(['kubernetes', 'etcd-3.5', 'etcd-3.5.10', 'etcd-3.6', 'etcd-3.7', 'helm', 'cert-manager', 'versitygw']);
   },
   e2e: async () => {
     const { build } = await import('../../local/binaries.ts');
