@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '../../src/kube/client.ts';
 import { ApiError } from '../../src/kube/errors.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { ModelApiServer } from '../sim/model/kube.ts';
 import { compact, startControlPlane } from '../support/control-plane.ts';
-import { Processes } from '../support/processes.ts';
+import { eventually, Processes } from '../support/processes.ts';
 
 export interface KubeWorld {
   readonly client: Client;
@@ -75,6 +76,7 @@ export async function realWorld(): Promise<KubeWorld> {
         await apiServer.kill(); // it remembers more than its etcd does
         await compact(apiServer.etcdUrl);
         await apiServer.start();
+        await eventually('the caches of the server', () => isReady(admin)); // until then a watch is asked to come back later
         return '1';
       },
       close: async () => {
@@ -86,6 +88,13 @@ export async function realWorld(): Promise<KubeWorld> {
     await close();
     throw error;
   }
+}
+
+/** Whether it has all that it serves watches from. */
+async function isReady({ transport }: HttpClient): Promise<true> {
+  const body = await transport.stream('/readyz', { signal: AbortSignal.timeout(5_000) });
+  await body.dump();
+  return true;
 }
 
 /** What was said to a call that must not succeed. */

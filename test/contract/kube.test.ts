@@ -277,8 +277,8 @@ describe.each([
     async function told(
       query: Record<string, string>,
       number: number,
-      act: () => Promise<unknown> = async () => undefined,
-      patienceMs = 3_000,
+      act: (seen: readonly string[]) => Promise<unknown> = async () => undefined,
+      patienceMs = MINUTE_MS / 2,
     ) {
       const stop = new AbortController();
       const seen: string[] = [];
@@ -295,7 +295,8 @@ describe.each([
         seen.push('end');
       };
       const reading = read();
-      await act();
+      reading.catch(() => undefined); // it is told below, also when it fails while we act
+      await act(seen);
       await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
       stop.abort();
       await reading.catch(() => undefined);
@@ -312,8 +313,8 @@ describe.each([
     test('with initial events tells what is there, then the end of that, then every change in order', async () => {
       const name = aName();
       await aConfigMap(name, { labels: { watched: name } });
-      const seen = await told({ ...streaming, labelSelector: `watched=${name}` }, 5, async () => {
-        await new Promise((resolve) => setTimeout(resolve, 300));
+      const seen = await told({ ...streaming, labelSelector: `watched=${name}` }, 5, async (begun) => {
+        await eventually('the end of what is there', () => begun.includes('BOOKMARK true') || undefined);
         await world.client.patch(configMaps, ref(name), { data: { a: '2' } });
         const now = await world.client.patch(configMaps, ref(name), { data: { a: '3' } });
         await world.client.delete(configMaps, ref(name), { uid: uidOf(now) });
@@ -359,7 +360,8 @@ describe.each([
       },
     );
 
-    test('from a version that is too old says that it is gone', async () => {
+    // The server is started anew.
+    test('from a version that is too old says that it is gone', { timeout: 3 * MINUTE_MS }, async () => {
       expect(await told({ resourceVersion: await world.ancientVersion() }, 1)).toEqual(['ERROR 410']);
     });
 
