@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { atLeader } from '../../src/etcd/failover.ts';
 import { initialCluster } from '../support/etcd.ts';
 import { inKit } from './etcd-kit.ts';
-import { ask, IMPLEMENTATIONS, kindOf, must } from './etcd-world.ts';
+import { ask, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
 
 describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => {
   const it = inKit(start);
@@ -157,10 +157,17 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
 
   it('after a growth the next member is let in when the peers have been connected for a while', async ({ kit }) => {
     const seed = await kit.seed();
-    await kit.grow(seed, 'b');
     const { members } = kit.etcd;
     const next = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
-    expect(kindOf(await next())).toBe('unhealthyCluster');
+    const grown: WorldNode[] = [];
+    let said = 'ok';
+    for (let i = 0; i < 3 && said === 'ok'; i++) {
+      grown.push(await kit.grow(seed, 'bcd'.charAt(i), grown));
+      const answer = await next(); // unless the growth has taken that while itself
+      if (answer.ok) must(await members.remove(ask(seed), answer.value.added.id));
+      said = kindOf(answer);
+    }
+    expect(said).toBe('unhealthyCluster');
     await kit.accepted('a third member', next);
   });
 
