@@ -6,6 +6,7 @@ import { atAny } from '../../src/etcd/failover.ts';
 import { openSession } from '../../src/etcd/transport.ts';
 import { ask, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
 import { type GrpcProxy, startGrpcProxy } from '../support/grpc-proxy.ts';
+import { eventually } from '../support/processes.ts';
 
 function must<T>(answer: Answer<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
@@ -101,8 +102,12 @@ describe('the fault proxy', () => {
     expect(must(await lab.client.get(ask(node), 'k'))).toBe('delayed');
 
     proxy.add({ nth: 1, fault: { do: 'swallow' } });
-    expect(kindOf(await put('swallowed', 300))).toBe('timeout');
-    expect(must(await lab.client.get(ask(node), 'k'))).toBe('swallowed');
+    const swallowed = put('swallowed', 1_500);
+    await eventually(
+      'etcd carries it out',
+      async () => must(await lab.client.get(ask(node), 'k')) === 'swallowed' || undefined,
+    );
+    expect(kindOf(await swallowed)).toBe('timeout');
 
     proxy.add({ nth: 1, fault: { do: 'cut' } });
     expect(kindOf(await put('cut'))).toBe('disconnected');
@@ -134,8 +139,10 @@ describe('a member that hangs', () => {
     const own = await startLab();
     onTestFinished(() => own.close());
     const hanging = await own.seed({ version: '3.6.16' });
-    const client = aClient({ pingIntervalMs: 500, pingTimeoutMs: 500 });
-    const watch = client.watches.watch(ask(hanging), { key: 'k' });
+    const client = aClient(); // of its own: the end of the other's connection would end its call, too
+    const watcher = aClient({ pingIntervalMs: 500, pingTimeoutMs: 1_000 });
+    must(await client.status(ask(hanging)));
+    const watch = watcher.watches.watch(ask(hanging), { key: 'k' });
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
     await hanging.freeze();
     const started = performance.now();
@@ -147,7 +154,7 @@ describe('a member that hangs', () => {
     expect(end).toMatchObject({ error: { kind: 'disconnected' } });
     expect(performance.now() - started).toBeLessThan(5_000);
     hanging.thaw();
-    must(await client.status(ask(hanging)));
+    for (const each of [client, watcher]) must(await each.status(ask(hanging)));
   });
 
   test('a caller that gives up is let go at once', async () => {
