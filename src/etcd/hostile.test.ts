@@ -126,12 +126,16 @@ describe('a member that is asked every second for ten minutes', () => {
       kinds[kindOf(answer)] = (kinds[kindOf(answer)] ?? 0) + 1;
       pass(1_000);
     }
-    expect(member.calls).toBeLessThanOrEqual(25);
-    expect(kinds).toEqual({ [kind]: member.calls, unreachable: 600 - member.calls });
+    const made = kinds[kind] ?? 0;
+    expect(made).toBeLessThanOrEqual(25);
+    expect(kinds).toEqual({ [kind]: made, unreachable: 600 - made });
+    // On a busy machine the time of a call may be over before it has left.
+    if (kind === 'timeout') expect(member.calls).toBeLessThanOrEqual(made);
+    else expect(member.calls).toBe(made);
 
     member.serve = answering(aList(3));
     client.reset('ns/db');
-    expect(kindOf(await client.members.list(ask, { linearizable: true }))).toBe('ok');
+    expect(kindOf(await client.members.list({ ...ask, timeoutMs: 10_000 }, { linearizable: true }))).toBe('ok');
     expect(client.sessions()).toMatchObject({ unreachable: 0 });
   });
 

@@ -90,7 +90,7 @@ test('closing fails what is on its way, at whatever moment it comes, and the nex
 
 test('a connection that has died in silence is noticed before it is used again', async () => {
   const { endpoint, opened, silence } = await aMember();
-  const { call } = aLink(endpoint, { pingIntervalMs: 20, pingTimeoutMs: 100 });
+  const { call } = aLink(endpoint, { pingIntervalMs: 20, pingTimeoutMs: 1_000 }); // a busy machine answers late, too
   await call();
   silence();
   await new Promise((resolve) => setTimeout(resolve, 30));
@@ -100,7 +100,7 @@ test('a connection that has died in silence is noticed before it is used again',
 
 test('a connection that dies under a call fails that call', async () => {
   const { endpoint, silence } = await aMember();
-  const { call } = aLink(endpoint, { pingIntervalMs: 50, pingTimeoutMs: 100 });
+  const { call } = aLink(endpoint, { pingIntervalMs: 1_000, pingTimeoutMs: 100 }); // not yet checked when the call begins
   await call();
   silence();
   expect(await call()).toBe('the connection is dead: a ping was not answered');
