@@ -11,11 +11,14 @@ const takesPorts = 'test/integration/lifecycle-isolation.test.ts';
 /** Files that start servers of their own and mostly wait for them. */
 const withServers = { maxWorkers: 3, testTimeout: 60_000, hookTimeout: 120_000 };
 
+/** None of them is about its own time limit: one that starts programs has to wait for its turn on a busy machine. */
+const unit = { maxWorkers: '100%', testTimeout: 30_000, hookTimeout: 60_000 }; // one core fewer otherwise
+
 /** One project per level of test; `./dev test` runs them one after the other. */
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: [testFiles.unit], maxWorkers: '100%' } }, // one core fewer otherwise
+      { test: { name: 'unit', include: [testFiles.unit], ...unit } },
       { test: { name: 'sim', include: [testFiles.sim], testTimeout: 60_000 } },
       { test: { name: 'contract', include: [testFiles.contract], ...withServers } },
       { test: { name: 'integration', include: [testFiles.integration], exclude: [takesPorts], ...withServers } },
