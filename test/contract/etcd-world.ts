@@ -1,6 +1,7 @@
 /** What the suites need of a world with etcd in it: real processes here, the model in `test/sim/model`. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'vitest';
 import type { Ask, Etcd } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
@@ -92,13 +93,11 @@ function groupsOf(node: EtcdWorld['node']): Pick<EtcdWorld, 'together' | 'seed'>
   return { together, seed: async (options) => (await together(1, options))[0] };
 }
 
-const FIRST_START_MS = 10_000;
-
-/** Resolves when the folder is there, as soon as can be noticed. */
-async function appears(folder: string): Promise<void> {
-  for (const since = performance.now(); !existsSync(folder); )
-    if (performance.now() - since > FIRST_START_MS) throw new Error(`${folder} was not made`);
-    else await new Promise((resolve) => setImmediate(resolve));
+/** Between the making of its log and the first write to it etcd reads the keys of its tokens: here it waits for them for ever. */
+function keptWaiting(folder: string): readonly string[] {
+  const key = join(dirname(folder), `key-of-${basename(folder)}`);
+  if (!existsSync(key)) execFileSync('mkfifo', [key]);
+  return [`--auth-token=jwt,sign-method=RS256,pub-key=${key}`];
 }
 
 function flagsOf(version: EtcdVersion, { maxLearners, quotaBytes, tokenSeconds, progressMs }: WorldNodeOptions) {
@@ -123,8 +122,9 @@ async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
       peerURL: node.peerURL,
       start: (join_, other) => node.start(join_, other),
       startAndKill: async (join_) => {
-        node.start(join_);
-        await appears(join(node.folder, 'member', 'wal'));
+        node.start(join_, version, keptWaiting(node.folder));
+        const log = join(node.folder, 'member', 'wal');
+        await eventually(`${name} makes its log`, () => existsSync(log) || undefined);
         await node.stop('SIGKILL');
       },
       ready: () => node.ready(),

@@ -34,8 +34,8 @@ export interface Node {
   /** The data directory; it stays when the process ends. */
   readonly folder: string;
   readonly process: Child | undefined;
-  /** Starts the process; without a data directory it joins as told, with one it goes on. Another version can be named. */
-  start(join: Join, version?: NodeOptions['version']): void;
+  /** Starts the process; without a data directory it joins as told, with one it goes on. Another version can be named, and more flags. */
+  start(join: Join, version?: NodeOptions['version'], more?: readonly string[]): void;
   /** Resolves when it serves. */
   ready(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -138,10 +138,11 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     get process() {
       return child;
     },
-    start: (join_, version = making.version) => {
+    start: (join_, version = making.version, more = []) => {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       child = processes.start(name, making.binary(version), [
         ...argumentsOf(making, { folder, endpoint, peerURL }, join_),
+        ...more,
       ]);
     },
     ready: async () => {
