@@ -16,6 +16,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fetching } from '../tools/fetching.ts';
 import { withUndo } from '../tools/interrupt.ts';
 import { cacheDir, root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
@@ -130,14 +131,15 @@ async function compile(
   let compiled = 0;
   for (const program of programs) {
     const target = ['-o', join(out, program.name), program.package];
-    await run('go', ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, ...target], {
+    const options = {
       cwd: join(root, 'local', 'build', part),
       env: { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOTOOLCHAIN: 'local', GOTMPDIR: goTemporary },
-      onLine: (line) => {
+      onLine: (line: string) => {
         if (line.startsWith('go: downloading')) progress(line.slice('go: '.length));
         else progress(`${++compiled} packages compiled`);
       },
-    });
+    };
+    await fetching(() => run('go', ['build', '-v', '-trimpath', '-ldflags', LDFLAGS, ...target], options));
     for (const link of program.links ?? []) symlinkSync(program.name, join(out, link));
   }
 }
@@ -146,7 +148,8 @@ async function compile(
 async function installPackages(part: Part, out: string): Promise<void> {
   for (const file of ['package.json', 'package-lock.json'])
     copyFileSync(join(root, 'local', 'build', part, file), join(out, file));
-  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: out });
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  await fetching(() => run('npm', args, { cwd: out }));
 }
 
 /** Removes what a killed build left. */

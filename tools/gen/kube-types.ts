@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fetching } from '../fetching.ts';
 import { root } from '../paths.ts';
 import { run } from '../process.ts';
 
@@ -46,7 +47,7 @@ type Schemas = Readonly<Record<string, Schema>>;
 /** Finds the module's folder in Go's cache, fetching it when it is not there. */
 async function documentsFolder(): Promise<string> {
   const cwd = join(root, 'local', 'build', 'kubernetes');
-  const { stdout } = await run('go', ['mod', 'download', '-json', MODULE], { cwd });
+  const { stdout } = await fetching(() => run('go', ['mod', 'download', '-json', MODULE], { cwd }));
   const { Dir } = JSON.parse(stdout) as { readonly Dir: string };
   return join(Dir, 'api', 'openapi-spec', 'v3');
 }
