@@ -2,7 +2,7 @@
  * Every process of a local cluster lives in one cgroup of ours, so the kernel itself keeps the list of what to end:
  * no process is ever looked for by name, and none escapes, not even a container shim that outlived its containerd.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../tools/terminal.ts';
@@ -72,10 +72,18 @@ export const processesOfPod = (root: string, node: string, uid: string): readonl
 
 /** Deepest first. */
 function descendants(path: string): readonly string[] {
-  if (!existsSync(path)) return [];
-  return readdirSync(path, { withFileTypes: true })
+  return entriesOf(path)
     .filter((entry) => entry.isDirectory())
     .flatMap((entry) => [...descendants(join(path, entry.name)), join(path, entry.name)]);
+}
+
+/** None of a group that is not there, also when it goes away while we look: those of Pods do. */
+function entriesOf(path: string): readonly Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch {
+    return [];
+  }
 }
 
 /** Ends every process of the group. New ones may appear while we kill (a shim starting a container), hence the loop. */
