@@ -29,10 +29,15 @@ function kitOf(world: EtcdWorld): Kit {
       const answer = await change();
       return !answer.ok && PASSING.includes(answer.error.kind) ? undefined : must(answer);
     });
+  const list: Kit['list'] = async (each) => {
+    const { members: listed } = await accepted('the list', () => members.list(ask(each), { linearizable: true }));
+    return listed.toSorted((a, b) => a.name.localeCompare(b.name));
+  };
   return {
     ...world,
     accepted,
     idOf,
+    list,
     ledBy: async () => {
       const nodes = await world.together(3);
       const { leader } = must(await maintenance.status(ask(nodes[0])));
@@ -41,18 +46,25 @@ function kitOf(world: EtcdWorld): Kit {
       const first = (each: WorldNode): number => Number(ids.get(each) !== leader);
       return nodes.toSorted((x, y) => first(x) - first(y)) as [WorldNode, WorldNode, WorldNode];
     },
-    list: async (each) => {
-      const { members: listed } = await accepted('the list', () => members.list(ask(each), { linearizable: true }));
-      return listed.toSorted((a, b) => a.name.localeCompare(b.name));
-    },
     grow: async (seed, name, others = []) => {
       const grown = node(name);
-      const { added } = await accepted(`${name} is let in`, () =>
-        members.add(ask(seed), [grown.peerURL], { learner: true }),
-      );
+      // A change whose answer was late may have been carried out: asked again, etcd says so.
+      const added = await until(`${name} is let in`, async () => {
+        const answer = await members.add(ask(seed), [grown.peerURL], { learner: true });
+        if (answer.ok) return answer.value.added;
+        if (answer.error.kind === 'peerURLExists')
+          return (await list(seed)).find(({ peerURLs }) => peerURLs.includes(grown.peerURL));
+        if (!PASSING.includes(answer.error.kind)) must(answer);
+        return undefined;
+      });
       grown.start({ initialCluster: initialCluster([seed, ...others, grown]), state: 'existing' });
       await grown.ready();
-      await accepted(`${name} is promoted`, () => members.promote(ask(seed), added.id));
+      await until(`${name} is promoted`, async () => {
+        const answer = await members.promote(ask(seed), added.id);
+        if (answer.ok || answer.error.kind === 'notLearner') return true;
+        if (!PASSING.includes(answer.error.kind)) must(answer);
+        return undefined;
+      });
       return grown;
     },
   };
