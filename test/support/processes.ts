@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 export interface Child {
   readonly name: string;
@@ -119,4 +120,15 @@ export async function eventually<T>(
   }
   const seen = options.seen ? `\nlast seen: ${JSON.stringify(await options.seen(), null, 2)}` : '';
   throw new Error(`waited in vain for: ${what}${seen}`, { cause: error });
+}
+
+/** Asks until the answer has been the same for so long: whatever is told a little later has been told then. */
+export async function stands<T extends object>(what: string, ask: () => Promise<T> | T, forMs: number): Promise<T> {
+  let last = await ask();
+  return eventually(what, async () => {
+    const before = last;
+    await pause(forMs);
+    last = await ask();
+    return isDeepStrictEqual(last, before) ? last : undefined;
+  });
 }
