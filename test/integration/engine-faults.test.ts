@@ -89,6 +89,7 @@ test.concurrent('an operator that is killed before or after any of its writes le
   await world.createCluster(reference.namespace, 'db');
   await expectOneSeed(reference);
   await world.condition(reference.namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  await eventually('every answer', () => writes(reference).every(({ code }) => code !== undefined) || undefined);
   const count = writes(reference).length;
   expect(named(writes(reference)).filter((call) => !/ 20[01]$/.test(call))).toEqual([]);
   await ends(reference);
@@ -102,7 +103,7 @@ test.concurrent('an operator that is killed before or after any of its writes le
     });
     await world.createCluster(scene.namespace, 'db');
     const first = scene.operator;
-    const up = world.condition(scene.namespace, 'db', 'Available', 'True').catch(() => undefined);
+    const up = world.patiently(80_000).condition(scene.namespace, 'db', 'Available', 'True');
     await Promise.race([first.ended, up.then(() => pause(1_000))]);
     await first.stop('SIGKILL');
     scene.start();
@@ -111,7 +112,7 @@ test.concurrent('an operator that is killed before or after any of its writes le
     });
     await ends(scene);
   });
-}, 180_000);
+}, 600_000);
 
 function late(ms: number): Fault {
   return { do: 'watch', how: { is: 'late', ms } };
@@ -126,10 +127,8 @@ test('whoever is told to stay away stays away', async () => {
   );
   await world.createCluster(scene.namespace, 'db');
   const tries = () => scene.proxy.calls.filter((c) => c.verb === 'create' && c.resource === 'etcdmembers');
-  await eventually('the first try', () => tries()[0]);
-  const first = performance.now();
-  await eventually('the second try', () => tries()[1]);
-  expect(performance.now() - first).toBeGreaterThan(1_500);
+  const second = await eventually('the second try', () => tries()[1]);
+  expect(second.at - (tries()[0]?.at ?? 0)).toBeGreaterThan(1_500);
   await expectOneSeed(scene);
   await ends(scene);
 });
@@ -138,10 +137,7 @@ test('while connections break every second, clusters are made and nothing is lis
   const scene = await aScene();
   const lists = () =>
     scene.proxy.calls.filter((c) => c.verb === 'watch' && c.path.includes('sendInitialEvents')).length;
-  await eventually('the first lists', () =>
-    scene.proxy.calls.find((c) => c.resource === 'etcdmembers' && c.code === 200),
-  );
-  await pause(1_000);
+  await eventually('every first list', () => scene.operator.log().includes('"acting"') || undefined);
   const before = lists();
   const cutting = setInterval(() => scene.proxy.cut(), 1_000);
   const until = performance.now() + (process.env['DEV_TEST_ALL'] ? 60_000 : 15_000);
@@ -167,9 +163,10 @@ test('an API server that dies and comes back having forgotten the past is follow
   await world.apiServer.start();
   const before = scene.proxy.calls.length;
   letGo();
-  await world.condition(scene.namespace, 'second', 'Available', 'True');
+  // Whoever has asked in vain meanwhile, as our kubelet has, asks again only as much later as it took.
+  await world.patiently(80_000).condition(scene.namespace, 'second', 'Available', 'True');
   await alive(scene);
   const since = scene.proxy.calls.slice(before);
   expect(since.some((c) => c.verb === 'watch' && c.path.includes('sendInitialEvents'))).toBe(true);
   await ends(scene);
-}, 120_000);
+}, 240_000);
