@@ -34,7 +34,7 @@ test('a leader that was stopped in the middle of a pass past its lease and goes 
   process.kill(stopped.pid, 'SIGSTOP');
   const other = world.startOperator(...flags);
   await eventually('another holder', async () => ((await holder()) === first ? undefined : true), {
-    timeoutMs: 30_000,
+    timeoutMs: 60_000, // the other one has to start, and to see the Lease unchanged for 15 s
   });
   await world.condition(namespace, 'db', 'Available', 'True');
   const before = proxy.calls.length;
@@ -49,7 +49,7 @@ test('a leader that was stopped in the middle of a pass past its lease and goes 
   await other.stop('SIGTERM');
   expect(await other.ended).toBe(0);
   expect(await holder()).toBeUndefined(); // left behind for the next one
-}, 90_000);
+}, 180_000);
 
 test.each([
   ['nothing to go by', [], 'this is not a Pod'],

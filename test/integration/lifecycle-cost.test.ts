@@ -1,7 +1,7 @@
 /** What a cluster costs: every write is there for a reason, none is refused, and at rest there is none. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
-import { eventually, pause } from '../support/processes.ts';
+import { eventually, pause, stands } from '../support/processes.ts';
 import { startWorld, type World } from '../support/world.ts';
 import { Client } from '../sweep/client.ts';
 import { Ledger } from '../sweep/ledger.ts';
@@ -40,13 +40,13 @@ test('three members take 12 creations, few updates, and nothing that the API ser
   expect(made.length, made.join('\n')).toBeLessThanOrEqual(33);
   const changes = rig.membershipCalls().map(({ method }) => method);
   expect(changes.filter((method) => method === 'Cluster/MemberAdd')).toHaveLength(2);
-});
+}, 150_000);
 
 test('at rest it writes nothing, also while clients write', async () => {
-  await pause(3_000); // what could wait may be told now
+  await stands('what may be told a little later', told, 3_000);
   const client = new Client(rig);
   const before = told().length;
   await pause(20_000);
   expect(told().slice(before)).toEqual([]);
   expect(await client.end()).toMatchObject({ lost: [], acknowledged: expect.any(Number) });
-});
+}, 120_000);
