@@ -9,7 +9,7 @@ describe('a single-member cluster', () => {
     const cluster = await tenant.available('first');
 
     expect(cluster.status?.clusterID).toMatch(/^[0-9a-f]{16}$/);
-    expect(await tenant.etcdctl('first', 'put', 'a', '1')).toBe('OK');
+    expect(await tenant.served('first', 'put', 'a', '1')).toBe('OK');
     expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only')).toBe('1');
     await becomes('the status to say that all is well', async () => {
       const settled = await tenant.get(KIND, 'first');
@@ -28,7 +28,7 @@ describe('a single-member cluster', () => {
     const tenant = await aTenant();
     await tenant.create('phoenix');
     const before = await tenant.available('phoenix');
-    await tenant.etcdctl('phoenix', 'put', 'kept', 'yes');
+    await tenant.served('phoenix', 'put', 'kept', 'yes');
     const [pod] = await tenant.list('pods');
     await tenant.kubectl('delete', 'pod', pod?.metadata.name ?? '', '--wait=true');
 
@@ -58,7 +58,7 @@ describe('a single-member cluster', () => {
     const tenant = await aTenant();
     await tenant.create('lost');
     const before = await tenant.available('lost');
-    await tenant.etcdctl('lost', 'put', 'kept', 'yes');
+    await tenant.served('lost', 'put', 'kept', 'yes');
     const [member] = await tenant.list(MEMBER_KIND);
     const name = member?.metadata.name ?? '';
     await expect(tenant.kubectl('delete', MEMBER_KIND, name)).rejects.toThrow(/allow-deletion/);
@@ -71,7 +71,7 @@ describe('a single-member cluster', () => {
       expect(cluster.status?.clusterID).toBe(before.status?.clusterID);
       expect((await tenant.list(MEMBER_KIND)).map((m) => m.metadata.name === name)).toEqual([false]);
     });
-    expect(await tenant.etcdctl('lost', 'get', 'kept', '--print-value-only')).toBe('yes');
+    expect(await tenant.served('lost', 'get', 'kept', '--print-value-only')).toBe('yes');
   });
 });
 

@@ -30,7 +30,7 @@ test('a member is reached from outside through a forwarded port, and its log can
   const ask = { endpoint: `http://127.0.0.1:${local.port}`, timeoutMs: 10_000 };
   expect(await etcd.put(ask, 'from', 'outside')).toMatchObject({ ok: true });
   expect(errors).toEqual([]);
-  expect(await tenant.etcdctl('reached', 'get', 'from', '--print-value-only')).toBe('outside');
+  expect(await tenant.served('reached', 'get', 'from', '--print-value-only')).toBe('outside');
 
   const lines: string[] = [];
   for await (const line of podLog(transport, ref, { container: 'etcd', signal: abort.signal })) lines.push(line);

@@ -106,6 +106,11 @@ export class Tenant {
     const endpoint = `--endpoints=${scheme}://${name}-client.${this.namespace}.svc:2379`;
     return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...files, ...args)).trim();
   }
+
+  /** The same, as soon as it is served: nodes learn who is behind a Service a moment after the status says that all is well. */
+  served(name: string, ...args: readonly string[]): Promise<string> {
+    return becomes(`etcdctl ${args.join(' ')} to be served`, () => this.etcdctl(name, ...args));
+  }
 }
 
 /** Where clients are served with TLS: what its members have mounted is good for a client as well. */
