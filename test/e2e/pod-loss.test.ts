@@ -21,6 +21,10 @@ test('Pods that are deleted one after the other, then all at once, come back as 
   const members = uids(await tenant.list(MEMBER_KIND));
   for (const pod of await tenant.list('pods')) {
     await tenant.kubectl('delete', 'pod', pod.metadata.name, '--wait=true');
+    // The status may still be the one from before: that another Pod is ready is what is waited for first.
+    await becomes('another Pod in its place', () =>
+      tenant.kubectl('wait', '--for=condition=Ready', `pod/${pod.metadata.name}`, '--timeout=120s'),
+    );
     await settled(tenant, 'phoenix');
   }
   const last = await tenant.list('pods');
