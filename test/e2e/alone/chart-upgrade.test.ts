@@ -37,6 +37,19 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
   });
   const before = await tenant.get('deployment', DEPLOYMENT);
   await renewAsGoOperator(tenant);
+  // An old Pod that still lives, somewhere: ours is not to lead before there is something that it must not do.
+  const living = new AbortController();
+  const renewing = (async () => {
+    while (!living.signal.aborted) {
+      await sleep(3_000);
+      await renewAsGoOperator(tenant);
+    }
+  })();
+  renewing.catch(() => living.abort()); // told where it is waited for
+  onTestFinished(async () => {
+    living.abort();
+    await renewing.catch(() => undefined);
+  });
 
   // The test's main operator watches every namespace; it must not be the one that acts here.
   await tenant.cluster.kubectl(['-n', 'etcd-operator-system', 'scale', 'deployment/etcd-operator', '--replicas=0']);
@@ -62,7 +75,8 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
   expect(JSON.stringify(pod?.spec)).toContain('localhost/etcd-operator');
 
   await tenant.create('patient');
-  await renewAsGoOperator(tenant); // an old Pod that still lives, somewhere
+  living.abort();
+  await renewing; // once more, and then never again
   await sleep(5_000);
   expect(await holder(tenant)).toBe(`${DEPLOYMENT}-go_1`);
   expect(await tenant.list(MEMBER_KIND)).toEqual([]);

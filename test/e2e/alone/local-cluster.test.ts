@@ -122,7 +122,10 @@ test('a node that is cut off is NotReady and its Pods are out of reach until the
   await ready('node-2', 'Unknown');
   await healNetwork(cluster, 'node-2');
   await ready('node-2', 'True');
-  expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss');
+  // Whoever could not be found is looked for again only after a while.
+  await becomes('its Pods to be in reach', async () =>
+    expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss'),
+  );
 });
 
 test('a fourth node joins, takes Pods, is drained, and is gone for good when deleted', async () => {
