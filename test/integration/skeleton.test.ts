@@ -125,7 +125,7 @@ describe('creating a cluster', () => {
     const before = await stands('what may be told a little later', () => versions(namespace), 3_000);
     await pause(5_000);
     expect(await versions(namespace)).toEqual(before);
-  });
+  }, 90_000);
 });
 
 describe('trouble', () => {
