@@ -119,14 +119,24 @@ const isOf = (snapshot: string) => (pod: Pod) => pod.metadata.name?.startsWith(`
 
 describe('a snapshot', { timeout }, () => {
   test('is taken from a follower, and says exactly what is stored', async () => {
-    const namespace = await running({ replicas: 3 });
+    // On a busy machine another one would lead before the snapshot is taken.
+    const namespace = await running({ replicas: 3, options: { electionTimeoutMilliseconds: 20_000 } });
     const cluster = await eventually('a leader', async () => {
       const found = await world.admin.get(clusters, { namespace, name: 'db' });
       return found?.status?.leader === undefined ? undefined : found;
     });
-    const [pod] = await world.list(pods, namespace);
-    const endpoint = `http://${world.kubelet.addressOf(namespace, pod?.metadata.name ?? '')}:2379`;
-    for (let i = 0; i < 20; i++) await world.etcd.put({ endpoint, timeoutMs: 5_000 }, `key-${i}`, 'v'.repeat(1_000));
+    const asks = (await world.list(pods, namespace)).map(({ metadata: { name = '' } }) => ({
+      endpoint: `http://${world.kubelet.addressOf(namespace, name)}:2379`,
+      timeoutMs: 5_000,
+    }));
+    const [any = { endpoint: '', timeoutMs: 0 }] = asks;
+    for (let i = 0; i < 20; i++)
+      expect(await world.etcd.put(any, `key-${i}`, 'v'.repeat(1_000))).toMatchObject({ ok: true });
+    for (const each of asks)
+      await eventually(`all writes at ${each.endpoint}`, async () => {
+        const said = await world.etcd.status(each);
+        return (said.ok && said.value.revision > 20n) || undefined;
+      });
 
     await take(namespace, 'one');
     const { status } = await becomes(namespace, 'one', 'Complete', 'SnapshotStored');
@@ -222,6 +232,10 @@ describe('a cluster that has lost its quorum', { timeout }, () => {
       expect(status?.artifact?.member).toBe(survivor?.metadata.name);
 
       if (survivor) await remove(survivor);
+      await eventually('the last one to be gone', async () => {
+        const name = survivor?.metadata.name ?? '';
+        return (await world.admin.get(pods, { namespace, name }))?.metadata.uid !== survivor?.metadata.uid || undefined;
+      });
       await take(namespace, 'none');
       expect(whyOf(await becomes(namespace, 'none', 'Failed', 'NoMemberReachable'))?.message).toContain(
         `${survivor?.metadata.name}: its Pod does not run`,
