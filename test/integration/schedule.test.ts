@@ -177,6 +177,11 @@ describe.concurrent('a schedule', { timeout }, () => {
     const operator = it.start();
     await it.make({ concurrencyPolicy: 'Allow' });
     await it.becomes('Scheduled', 'True/Scheduled');
+    // Not in the middle of one: it would have been begun, and the status would still announce it.
+    await it.wait('a moment between two', async () => {
+      const next = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
+      return next - Date.now() > 10_000 || undefined;
+    });
     await operator.stop('SIGKILL');
     const since = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
     const before = (await it.runs()).length;
