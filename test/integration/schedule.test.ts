@@ -257,6 +257,8 @@ describe.concurrent('a schedule', { timeout }, () => {
   test('has its cluster say whether a backup is young enough', async () => {
     const it = await stage();
     it.start();
+    // The recovery point must not have passed before there is an operator to say that it has not.
+    await world.patiently(PATIENCE_MS).condition(it.namespace, 'db', 'Available', 'False', 'ImageNotAllowed');
     const made = await it.make({ schedule: '@yearly', recoveryPoint: '30s' });
     const fresh = (status: string, reason: string) =>
       world.patiently(PATIENCE_MS).condition(it.namespace, 'db', 'BackupFresh', status, reason);
