@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../src/api/etcd-snapshot.ts';
-import { API_VERSION, etcdSnapshots } from '../../src/api/names.ts';
+import { API_VERSION, etcdSnapshots, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
+import { isPodReady } from '../../src/api/pod.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import { textOf } from '../../src/credentials/papers.ts';
 import type { Ask } from '../../src/etcd/client.ts';
@@ -132,13 +133,14 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     expect(before?.spec?.initContainers?.map(({ name }) => name)).toEqual(['install-tools', 'restore']);
     const { name = '', uid = '' } = before?.metadata ?? {};
     await world.admin.delete(pods, { namespace, name }, { uid });
+    // Until it is ready, the cluster may still be said to be as it was before.
     const after = await eventually(
-      'another Pod of the seed',
+      'another Pod of the seed, which is ready',
       async () => {
         const pod = await seedPod(namespace, 'again');
-        return pod && pod.metadata.uid !== uid ? pod : undefined;
+        return pod && pod.metadata.uid !== uid && isPodReady(pod) ? pod : undefined;
       },
-      { timeoutMs: PATIENCE_MS },
+      { timeoutMs: PATIENCE_MS, seen: async () => (await seedPod(namespace, 'again'))?.status },
     );
     expect(after.spec).not.toHaveProperty('initContainers');
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
@@ -151,9 +153,13 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     await world.createCluster(namespace, 'again', from(SNAPSHOT));
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
     await condition(namespace, 'again', 'Progressing', 'False', 'Reconciled');
+    // Nobody is let through to it before its Pod says that there is a cluster.
+    const name = await eventually('the seed to serve', async () => {
+      const { labels, name: found } = (await seedPod(namespace, 'again'))?.metadata ?? {};
+      return labels?.[ROLE_LABEL] === ROLE_VOTER ? found : undefined;
+    });
     const written = await world.etcd.put(await client(namespace, 'again'), 'greeting', 'later');
     expect(written.ok).toBe(true);
-    const name = (await seedPod(namespace, 'again'))?.metadata.name ?? '';
     await world.kubelet.loseData(namespace, name, { rebooted: true });
     await condition(namespace, 'again', 'Available', 'False', 'AllMembersLost');
     expect(await greeting(namespace, 'again')).toBe('unreachable');
