@@ -149,14 +149,16 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
 
   if (kind === 's3')
     test('a server that is killed and comes back is survived, and one that does not is said not to answer', async () => {
+      let back: Promise<void> | undefined;
       async function* during(): AsyncGenerator<Uint8Array> {
         yield* bytes(10 * MIB);
         await world.kill?.();
-        setTimeout(() => void world.restart?.(), 2_000);
+        back = pause(2_000).then(() => world.restart?.());
         yield* bytes(20 * MIB);
       }
       await put(store, 'restarted.db', during());
       expect(await get(store, 'restarted.db')).toHaveLength(30 * MIB);
+      await back; // whoever starts it must have seen it serve before it is killed again
       await world.kill?.();
       expect(await failure(put(store, 'never.db', text('x')))).toMatchObject({ reason: 'StoreUnreachable' });
       await world.restart?.();
