@@ -27,6 +27,7 @@ import {
 } from '../support/etcd.ts';
 import { heldWire } from '../support/held-wire.ts';
 import { eventually } from '../support/processes.ts';
+import { versionSettled } from '../support/snapshot-files.ts';
 import { reader, startS3 } from '../support/stores.ts';
 import { must } from './etcd-world.ts';
 
@@ -120,6 +121,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     await fill(scene, node, 50);
     must(await lab.client.kv.delete(ask(node), { key: 'key-0' }));
     const schedule = { name: 'every-night', uid: 'uid-of-the-schedule' };
+    await versionSettled(lab, version, ask(node));
     const run = await agent.run(task(node, { schedule }));
     expect(run.code).toBe(0);
     expect(filesIn(scene)).toEqual([
