@@ -142,8 +142,9 @@ export class Clusters {
     const kinds = `${KIND},etcdmembers,${SNAPSHOT_KIND},${SCHEDULE_KIND},jobs,pods,events,pvc,configmaps`;
     const told = [
       ...(await Promise.all(pods.map((pod) => tenant.kubectl('logs', pod, '--all-containers')))),
-      ...(await Promise.all(
-        (await operatorPods()).map((pod) => tenant.cluster.kubectl([...IN_NAMESPACE, 'logs', pod])),
+      // One that was killed may have no container yet.
+      ...(await becomes('the logs of the operator', async () =>
+        Promise.all((await operatorPods()).map((pod) => tenant.cluster.kubectl([...IN_NAMESPACE, 'logs', pod]))),
       )),
       await tenant.kubectl('get', kinds, '-o', 'json', '--show-managed-fields'),
     ].join('\n');
