@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { memberName } from '../../src/api/names.ts';
 import type { EnvVar, Pod } from '../../src/gen/kube.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { argumentsOf, expand } from '../support/pod-process.ts';
+import { argumentsOf, expand, readyFor } from '../support/pod-process.ts';
 import { canonical, difference } from '../sweep/canonical.ts';
 
 test.each([
@@ -36,6 +36,14 @@ test('a variable comes from the annotation as it is at this start', () => {
   expect(argumentsOf(aPod({ 'example.com/state': 'new' }), place)).toEqual([listening, '--x=new-er']);
   expect(argumentsOf(aPod({ 'example.com/state': 'old' }), place)).toEqual([listening, '--x=old-er']);
   expect(argumentsOf(aPod({}), place)).toEqual([listening, '--x=-er']);
+});
+
+test('a Pod stays ready until as many probes have failed as it says, or three', () => {
+  const probed = (failureThreshold?: number): Pod => {
+    const readinessProbe = { httpGet: { port: 2381 }, ...(failureThreshold !== undefined && { failureThreshold }) };
+    return { ...aPod({}), spec: { containers: [{ name: 'etcd', readinessProbe }] } };
+  };
+  expect([readyFor(probed(5)), readyFor(probed())]).toEqual([5, 3]);
 });
 
 /** A cluster with its n-th and m-th members, one of which leads. */

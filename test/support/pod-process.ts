@@ -69,6 +69,9 @@ export function readinessURL(pod: Pod, address: string): string {
   return `http://${address}:${probe.port}${probe.path ?? '/'}`;
 }
 
+/** So many probes in a row must fail before a Pod that was ready is not: one that is late says nothing. Three, unless it says so. */
+export const readyFor = (pod: Pod): number => containerOf(pod)?.readinessProbe?.failureThreshold ?? 3;
+
 export interface Reported {
   readonly podIP: string;
   readonly startedAt: string;

@@ -9,7 +9,7 @@ import { claimFolder } from './agent-place.ts';
 import { type GrpcProxy, type Rulebook, startGrpcProxy } from './grpc-proxy.ts';
 import type { Host, Hosts } from './hosts.ts';
 import { runBefore } from './pod-init.ts';
-import { argumentsOf, environment, podStatus, type Reported, readinessURL } from './pod-process.ts';
+import { argumentsOf, environment, podStatus, type Reported, readinessURL, readyFor } from './pod-process.ts';
 import { type Mounts, mountSecrets } from './pod-secrets.ts';
 import { type Child, eventually, type Processes, pause } from './processes.ts';
 
@@ -173,12 +173,15 @@ export class PodRun implements Running {
       over = true;
     });
     const done = (): boolean => over || this.stopping || this.#site.signal.aborted;
+    let failures = 0;
     while (!done()) {
       const url = readinessURL(this.pod, this.address);
-      const ready = await fetch(url, { signal: AbortSignal.timeout(1000) }).then(
+      const serves = await fetch(url, { signal: AbortSignal.timeout(1000) }).then(
         (answer) => answer.ok,
         () => false,
       );
+      failures = serves ? 0 : failures + 1;
+      const ready = serves || (this.ready && failures < readyFor(this.pod));
       if (ready !== this.ready && !done()) await this.#report({ ready }).catch(quiet);
       await pause(ready ? READY_POLL_MS : STARTING_POLL_MS);
     }
