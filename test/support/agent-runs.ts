@@ -11,7 +11,7 @@ import { watch } from '../../src/kube/watcher.ts';
 import { root } from '../../tools/paths.ts';
 import { type Ended, placeOf } from './agent-place.ts';
 import { type Kubelet, remove } from './kubelet.ts';
-import { bind, quiet, refOf } from './pod-run.ts';
+import { bind, insist, quiet, refOf } from './pod-run.ts';
 import { type Child, type Processes, pause } from './processes.ts';
 
 export interface Site {
@@ -59,11 +59,11 @@ export class AgentRuns {
 
   async #end(pod: Pod): Promise<void> {
     await this.#running.get(pod.metadata.uid ?? '')?.stop();
-    await remove(this.#site.client, pod);
+    await remove(this.#site.client, pod, this.#site.kubelet.stopped);
   }
 
   async #run(pod: Pod): Promise<void> {
-    await bind(this.#site.client, pod);
+    await bind(this.#site.client, pod, this.#site.kubelet.stopped);
     await this.#report(pod, 'Running', { running: { startedAt: now() } });
     const { exitCode, message } = await (this.#instead(pod) ?? this.#process(pod));
     const reason = exitCode === 0 ? 'Completed' : 'Error';
@@ -88,8 +88,12 @@ export class AgentRuns {
   async #report(pod: Pod, phase: string, state: ContainerState): Promise<void> {
     const { name = '', image = '' } = pod.spec?.containers[0] ?? {};
     const container = { name, image, imageID: image, ready: phase === 'Running', restartCount: 0, state };
-    const body = { status: { phase, startTime: now(), containerStatuses: [container] } };
-    await this.#site.client.patch(pods, refOf(pod), body, { subresource: 'status' });
+    const { client, kubelet } = this.#site;
+    const body = {
+      metadata: { uid: pod.metadata.uid },
+      status: { phase, startTime: now(), containerStatuses: [container] },
+    };
+    await insist(kubelet.stopped, () => client.patch(pods, refOf(pod), body, { subresource: 'status' }));
   }
 }
 

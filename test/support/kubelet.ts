@@ -12,7 +12,7 @@ import { Addresses } from './addresses.ts';
 import type { Rulebook } from './grpc-proxy.ts';
 import { type Host, Hosts } from './hosts.ts';
 import { isEtcd } from './pod-process.ts';
-import { NODE, PodRun, quiet, type Running, refOf, removeFolder, type Site } from './pod-run.ts';
+import { insist, NODE, PodRun, quiet, type Running, refOf, removeFolder, type Site } from './pod-run.ts';
 import { type Processes, pause } from './processes.ts';
 
 export class Kubelet {
@@ -142,14 +142,15 @@ export class Kubelet {
     this.#waiting.delete(uid);
     await this.#running.get(uid)?.end();
     this.#running.delete(uid);
-    if (!gone) await remove(this.#site.client, pod);
+    if (!gone) await remove(this.#site.client, pod, this.#stop.signal);
   }
 }
 
-export async function remove(client: HttpClient, pod: Pod): Promise<void> {
+export async function remove(client: HttpClient, pod: Pod, signal: AbortSignal): Promise<void> {
   const { namespace, name } = refOf(pod);
   const body = { preconditions: { uid: pod.metadata.uid }, gracePeriodSeconds: 0 };
-  await client.transport.json(pathOf(pods, namespace, name), { method: 'DELETE', body }).catch((error: unknown) => {
+  const ask = () => client.transport.json<unknown>(pathOf(pods, namespace, name), { method: 'DELETE', body });
+  await insist(signal, ask).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });
 }

@@ -1,6 +1,7 @@
 /** One Pod on its (only) node: its process, started again whenever it ends, and what is reported about it. */
 import { mkdirSync, rmSync } from 'node:fs';
 import type { ContainerState, Pod } from '../../src/gen/kube.ts';
+import { ApiError, isConflict } from '../../src/kube/errors.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
@@ -29,6 +30,7 @@ export const NODE = 'loopback';
 const STARTING_POLL_MS = 50;
 const READY_POLL_MS = 500;
 const RESTART_MS = 300;
+const INSIST_MS = 500;
 const LAST_WORDS = 2_048;
 
 export interface Site {
@@ -79,7 +81,7 @@ export class PodRun implements Running {
   /** Until the Pod goes: its process is started again whenever it ends. */
   async begin(onData: (folder: string) => void): Promise<void> {
     const { client, addresses, hosts, signal } = this.#site;
-    await bind(client, this.pod);
+    await bind(client, this.pod, signal);
     this.data = await dataFolder(client, this.#site.folder, this.pod);
     onData(this.data);
     const over = (): boolean => this.stopping || signal.aborted;
@@ -107,7 +109,8 @@ export class PodRun implements Running {
   }
 
   async #present(): Promise<Pod> {
-    return (await this.#site.client.get(pods, refOf(this.pod))) ?? this.pod;
+    const { client, signal } = this.#site;
+    return (await insist(signal, () => client.get(pods, refOf(this.pod)))) ?? this.pod;
   }
 
   /** Resolves when its process has ended, whoever asked first. */
@@ -191,19 +194,44 @@ export class PodRun implements Running {
     const before = this.#reported;
     const readySince = (change.ready ?? before.ready) === before.ready ? before.readySince : now();
     this.#reported = { ...before, ...change, readySince };
-    const body = { status: podStatus(this.pod, this.#reported) };
-    await this.#site.client.patch(pods, refOf(this.pod), body, { subresource: 'status' });
+    const { client, signal } = this.#site;
+    const { uid } = this.pod.metadata;
+    await insist(signal, () => {
+      const body = { metadata: { uid }, status: podStatus(this.pod, this.#reported) }; // as it is by now
+      return client.patch(pods, refOf(this.pod), body, { subresource: 'status' });
+    });
   }
 }
 
+/** A server that does not answer is asked again, as kubelets do: what was not told once would never be told. */
+export async function insist<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await ask();
+    } catch (error) {
+      const refused = error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429;
+      if (refused || signal.aborted) throw error;
+      await pause(INSIST_MS);
+    }
+}
+
 /** From here on a delete is graceful: the Pod stays until its process has ended. */
-export async function bind(client: HttpClient, pod: Pod): Promise<void> {
+export async function bind(client: HttpClient, pod: Pod, signal: AbortSignal): Promise<void> {
   if (pod.spec?.nodeName) return;
   const { namespace, name } = refOf(pod);
-  await client.transport.json(`${pathOf(pods, namespace, name)}/binding`, {
-    method: 'POST',
-    body: { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target: { kind: 'Node', name: NODE } },
-  });
+  const path = `${pathOf(pods, namespace, name)}/binding`;
+  const body = {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: { name, namespace },
+    target: { kind: 'Node', name: NODE },
+  };
+  await insist(signal, () => client.transport.json<unknown>(path, { method: 'POST', body })).catch(
+    async (error: unknown) => {
+      // It may have been carried out the first time.
+      if (!isConflict(error) || !(await client.get(pods, { namespace, name }))?.spec?.nodeName) throw error;
+    },
+  );
 }
 
 const claimOf = (pod: Pod): string | undefined =>
