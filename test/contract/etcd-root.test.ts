@@ -52,7 +52,8 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
     return { ...ask(node), access };
   };
   const operator = await as('db-operator-client');
-  const { clusterId = 0n } = await clusterOf(lab, operator);
+  const status = await lab.client.status(operator);
+  if (!status.ok) throw new Error(`the member does not say which cluster it is of: ${status.error.message}`);
   const clients: EtcdClient[] = [];
   const root = new RootPasses({
     connect: () => {
@@ -62,7 +63,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
     },
     ask: operator,
     tls: operator.access?.tls ?? (() => ({ ca: '' })),
-    clusterID: hexId(clusterId),
+    clusterID: hexId(status.value.clusterId),
   });
   await root.begin();
   return {
@@ -80,11 +81,6 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
       await lab.close();
     },
   };
-}
-
-async function clusterOf(lab: EtcdLab, at: Ask): Promise<{ readonly clusterId?: bigint }> {
-  const status = await lab.client.status(at);
-  return status.ok ? status.value : {};
 }
 
 const cases = ETCD_VERSIONS.flatMap((version) => [

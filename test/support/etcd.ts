@@ -148,10 +148,14 @@ function makeNode(processes: Processes, client: EtcdClient, making: Making): Nod
     ready: async () => {
       // Over TLS only the test knows the certificates; the port for probes is always plain.
       const page = making.version === '3.5.10' ? 'metrics' : 'livez'; // which 3.5.10 does not have
-      const up = async (): Promise<true | undefined> =>
-        (await fetch(`http://${address}:2381/${page}`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
-      await eventually(`${name} serves`, up, { seen: () => child?.log().slice(-2000) });
-      if (scheme !== 'http') return;
+      const up = async (probe: string): Promise<true | undefined> =>
+        (await fetch(`http://${address}:2381/${probe}`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
+      await eventually(`${name} serves`, () => up(page), { seen: () => child?.log().slice(-2000) });
+      // Its port for clients takes connections at once, and answers nobody before there is a leader.
+      if (scheme !== 'http')
+        return void (await eventually(`${name} has a leader`, () => up('readyz'), {
+          seen: () => child?.log().slice(-2000),
+        }));
       await eventually(`${name} has a leader`, () => hasLeader(client, endpoint));
       await eventually(`${name} knows the version of its cluster`, () => hasVersion(endpoint));
     },
