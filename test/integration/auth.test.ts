@@ -261,10 +261,15 @@ describe('data that has users from the beginning', { timeout }, () => {
     operator = world.startOperator();
     await give(namespace, 'wrong');
     await world.createCluster(namespace, 'db', { tls, ...spec });
-    await eventually('a Pod', async () => (await podNames(namespace)).length === 1 || undefined);
+    // The operator before was killed: this one waits for its Lease.
+    await eventually('a Pod', async () => (await podNames(namespace)).length === 1 || undefined, {
+      timeoutMs: PATIENCE_MS,
+    });
     await operator.stop('SIGKILL');
     world.kubelet.hold(false);
-    await eventually('etcd to serve', async () => (await put(namespace)) === 'ok' || undefined);
+    await eventually('etcd to serve', async () => (await put(namespace)) === 'ok' || undefined, {
+      timeoutMs: PATIENCE_MS,
+    });
     await turnOn(namespace);
     operator = world.startOperator();
     return namespace;
