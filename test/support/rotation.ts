@@ -90,6 +90,7 @@ export function witness(world: World, namespace: string, material: () => TlsMate
     end: async (): Promise<Witness> => {
       over = true;
       await running;
+      await watching.look(); // the last that was made may be younger than the last look
       return { ...seen, mostDown: watching.seen.mostDown, retries, restarts: watching.restarts() };
     },
   };
