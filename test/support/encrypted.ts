@@ -6,7 +6,7 @@ import { shownBy } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import { systemChance } from '../../src/pki/chance.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
-import { type AnObject, becomes, conditionOf, KIND, type Tenant } from './journey.ts';
+import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 import { eventually } from './processes.ts';
 import { serviceIp } from './writer.ts';
 
@@ -127,8 +127,14 @@ export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMate
   expect(await etcd.put(ask('http'), 'k', 'v')).toMatchObject({ ok: false });
 }
 
-const podsOf = (tenant: Tenant, name: string): Promise<readonly AnObject[]> =>
-  tenant.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+/** Of its members: a Pod outlives the member that was taken out by a moment. */
+async function podsOf(tenant: Tenant, name: string): Promise<readonly AnObject[]> {
+  const selection = ['-l', `etcd-operator.cozystack.io/cluster=${name}`];
+  const members = (await tenant.list(MEMBER_KIND, ...selection)).map(({ metadata }) => metadata.name);
+  return (await tenant.list('pods', ...selection)).filter(
+    ({ metadata }) => members.includes(metadata.name) && metadata.deletionTimestamp === undefined,
+  );
+}
 
 /** What each member shows to clients and to peers now, and which process it is. */
 export async function shownByMembers(tenant: Tenant, name: string, client: TlsMaterial) {
