@@ -28,6 +28,16 @@ test('who cannot be looked at is not accused and proves nothing, and is looked a
   expect([await look('new'), await look('new'), looks.join()]).toEqual([nothing, nothing, 'a,b,a']);
 });
 
+test('who showed the old one and cannot be looked at has not got the new one yet', async () => {
+  const { look, showing } = members({ a: 'old' });
+  await look('old');
+  showing['a'] = undefined;
+  const still = { behind: ['a'], unseen: ['a'] };
+  expect([await look('new'), await look('new')]).toEqual([still, still]);
+  showing['a'] = 'new';
+  expect(await look('new')).toEqual({ behind: [], unseen: [] });
+});
+
 test('nothing is known of a cluster that is gone', async () => {
   const { behind, looks, shown } = members({ a: 'new' });
   await behind('new');

@@ -10,7 +10,7 @@ export class Shown {
 
   /**
    * Of these endpoints, those that show another certificate than this one, and those that could not be looked at: they are not
-   * accused, and prove nothing.
+   * accused of anything that was not seen before, and prove nothing.
    */
   async look(
     group: string,
@@ -25,7 +25,10 @@ export class Shown {
         return [endpoint, known === expected ? known : await look(endpoint)] as const;
       }),
     );
-    const now = seen.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
+    // One that showed another when it was last seen is behind until it is seen to show this one.
+    const now = seen
+      .map(([endpoint, shown]) => [endpoint, shown ?? before?.get(endpoint)] as const)
+      .filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
     this.#seen.set(group, new Map(now));
     return {
       behind: now.filter(([, shown]) => shown !== expected).map(([endpoint]) => endpoint),

@@ -152,6 +152,11 @@ const shown = faults('src/credentials/shown.ts', [
     'now.filter(([, shown]) => shown === undefined)',
   ],
   [
+    'an old certificate that is taken for the new one because a look at it failed',
+    'shown ?? before?.get(endpoint)',
+    'shown',
+  ],
+  [
     'a member that nobody has looked at and that proves something',
     'seen.filter(([, shown]) => shown === undefined)',
     "seen.filter(([, shown]) => shown === '')",
