@@ -83,6 +83,15 @@ test('what is to be recorded is durable before the first step', async () => {
   expect(found).toEqual([{ token: 't', told: 'x' }]);
 });
 
+test('what is told of a status that was recorded is not lost with a step that fails', async () => {
+  const { carryOut, server, told } = await aWorld();
+  await server.create(parts, aPart('old'));
+  const notices = [{ type: 'Normal', reason: 'Valid', note: 'all is well' }] as const;
+  const failing = carryOut({ latch: { token: 't' }, status: { told: 'x' }, notices, steps: [create('old')] });
+  expect(await refusal(failing)).toSatisfy(isConflict);
+  expect(told).toEqual(['all is well']);
+});
+
 test('a record that cannot be made keeps everything from being done', async () => {
   const { carryOut, server, names } = await aWorld();
   await server.patch(things, ref('a'), { metadata: { labels: { by: 'somebody' } } });

@@ -82,11 +82,15 @@ export async function execute<Status extends object>(
     );
     report(options, resource, 'patch', current);
   };
-  // The status says nothing that is not so before the steps: with a latch it is one write.
-  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch });
+  const tell = (): void => {
+    for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
+  };
+  // The status says nothing that is not so before the steps: with a latch it is one write. What is told of it is told with it:
+  // after a step that fails, the next pass would find nothing new in it.
+  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(tell);
   const { outcome, refusal } = await takeAll(plan.steps, options, signal);
   if (!plan.latch && !options.mayWait(plan.status)) await writeStatus(plan.status);
-  for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
+  if (!plan.latch) tell();
   if (!refusal) return outcome;
   options.recorder.record(resource, subject, {
     type: 'Warning',

@@ -5,8 +5,8 @@ export const runtime: readonly Mutant[] = [
   ...faults('src/runtime/execute.ts', [
     [
       'an act before its record',
-      '  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch });\n  const { outcome, refusal } = await takeAll(plan.steps, options, signal);',
-      '  const { outcome, refusal } = await takeAll(plan.steps, options, signal);\n  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch });',
+      '  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(tell);\n  const { outcome, refusal } = await takeAll(plan.steps, options, signal);',
+      '  const { outcome, refusal } = await takeAll(plan.steps, options, signal);\n  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(tell);',
     ],
     [
       'a step after one that failed',
