@@ -16,8 +16,8 @@ import { valueOf } from '../support/spec-arbitrary.ts';
 
 const CASES = Number(process.env['CASES'] ?? 500);
 const PRIORITY = 'etcd';
-/** Always the same cases in CI, so that a change is judged by what it changed; others every time it runs elsewhere. */
-const seed = Number(process.env['SEED'] ?? (process.env['CI'] ? 1 : Math.floor(Math.random() * 2 ** 31)));
+/** Always the same cases unless others are asked for: a change is judged by what it changed. */
+const seed = Number(process.env['SEED'] ?? 1);
 
 let api: Api;
 let namespace: string;
