@@ -3,6 +3,7 @@ import { aCluster, aPod, FORMED, LATCHED, NOW } from '../../test/support/builder
 import { type Is, world } from '../../test/support/members.ts';
 import { findCondition } from '../api/conditions.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../api/etcd-member.ts';
 import type { ContainerStatus, Pod } from '../gen/kube.ts';
 import { seedMember } from './build.ts';
 import { decide } from './decide.ts';
@@ -183,6 +184,15 @@ test.each([
 ])('etcd may read what was restored for %d minutes: %s', (minutes, rule) => {
   const running = pod({ is: 'done' }, { runningSince: NOW - minutes * 60_000 });
   expect(decide(restoring({ pod: running })).rule).toBe(rule);
+});
+
+test.each([EVIDENCE.nodeLost, EVIDENCE.volumeLost])('what was restored went with its place (%s)', (evidence) => {
+  const after = (seconds: number) => {
+    const { rule, wakeAfter } = decide(restoring({ pod: { is: 'absent' }, evidence, ageMs: seconds * 1_000 }));
+    return [rule, wakeAfter];
+  };
+  expect([after(59)[0], after(60)[0]]).toEqual(['waitForSeed', 'rebuildSeed']);
+  expect(after(20)).toEqual(['waitForSeed', 40_000]); // nobody else would look again
 });
 
 describe('without an image for agents', () => {

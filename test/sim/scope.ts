@@ -23,6 +23,8 @@ export const SCOPE: Scope = {
     'corrupt',
     'loseVolume',
     'nodeOff',
+    'nodeOff',
+    'nodeOff',
     'nodeCutOff',
     'nodeGone',
     'nodeOutOfService',

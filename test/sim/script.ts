@@ -108,6 +108,6 @@ export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Scrip
     deletionPolicy: fc.constantFrom('Delete' as const, 'Retain' as const),
     localVolumes: fc.boolean(),
     nodes: fc.integer({ min: 3, max: 5 }),
-    restores: fc.constantFrom(false, false, false, true),
+    restores: fc.constantFrom(false, false, true),
     actions: fc.array(anAction(actions), { minLength: 1, maxLength: 12 }),
   });

@@ -36,7 +36,11 @@ const bootstrap = faults('src/cluster/rules/bootstrap.ts', [
     'return rebuildDeadSeed(o, seed);',
     'return undefined;',
   ],
-  ['a seed that is made again and again without a pause', 'DEAD_AFTER.firstMs * 2 ** count', 'DEAD_AFTER.firstMs'],
+  [
+    'a seed that is made again and again without a pause',
+    'DEAD_AFTER.firstMs * 2 ** repairsOf(o)',
+    'DEAD_AFTER.firstMs',
+  ],
 ]);
 
 const budget = faults('src/cluster/rules/budget.ts', [

@@ -34,8 +34,14 @@ const beginning = [
   ...faults('src/cluster/rules/bootstrap.ts', [
     [
       'a restored seed that is killed while it reads its data, and has to fetch it again',
-      'seed.object.spec.restore ? DEAD_AFTER.maxMs : ',
+      'reads ? DEAD_AFTER.maxMs : ',
       '',
+    ],
+    ['a snapshot on a lost node that is waited for as if it were read', ' && !hasNothing', ''],
+    [
+      'a seed on a lost node that nobody looks at again',
+      '...(wakeAfter !== undefined && { wakeAfter })',
+      '...(wakeAfter === undefined && { wakeAfter })',
     ],
     [
       'a failed restore that looks like a slow etcd',

@@ -2,6 +2,7 @@
 
 import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { EVIDENCE } from '../../api/etcd-member.ts';
 import { clusterToken } from '../../api/names.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
@@ -85,20 +86,30 @@ export function rebuildSeed(o: Observed): Answered {
  */
 const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
 
-function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
-  const { repair } = o.cluster.status ?? {};
+const repairsOf = ({ cluster }: Observed): number => {
+  const { repair } = cluster.status ?? {};
+  return repair && repair.generation === cluster.metadata.generation ? repair.count : 0;
+};
+
+/** How long until a seed that does not answer counts as dead; `undefined` when nothing says that it will. */
+function deadIn(o: Observed, seed: MemberView): number | undefined {
   const began = seed.pod.is === 'present' && !seed.pod.ready ? seed.pod.runningSince : undefined;
+  const reason = evidence(seed)?.reason;
+  if (began === undefined && reason === undefined) return undefined;
+  const hasNothing = reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
+  const reads = seed.object.spec.restore !== undefined && !hasNothing;
+  const patience = reads ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** repairsOf(o);
+  return Math.max(began ?? 0, createdAt(seed)) + Math.min(DEAD_AFTER.maxMs, patience) - o.now;
+}
+
+function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
+  if ((deadIn(o, seed) ?? 1) > 0) return undefined;
   const trouble = evidence(seed);
-  if (began === undefined && !trouble) return undefined;
-  const count = repair && repair.generation === o.cluster.metadata.generation ? repair.count : 0;
-  const since = Math.max(began ?? 0, createdAt(seed));
-  const patience = seed.object.spec.restore ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** count;
-  if (o.now - since < Math.min(DEAD_AFTER.maxMs, patience)) return undefined;
   return replacing(
     o,
     seed,
-    `member ${nameOf(seed)} runs and never answered${trouble ? ` (${trouble.reason}: ${trouble.message})` : ''}: making it again from nothing`,
-    count + 1,
+    `member ${nameOf(seed)} never answered${trouble ? ` (${trouble.reason}: ${trouble.message})` : ''}: making it again from nothing`,
+    repairsOf(o) + 1,
   );
 }
 
@@ -133,8 +144,13 @@ export function waitForSeed(o: Observed): Answered {
   const name = seed.object.metadata.name;
   if (seed.object.metadata.deletionTimestamp !== undefined)
     return { why: `waiting for the earlier member ${name} to be gone` };
-  if (seed.pod.is === 'absent' || seed.pod.ip === undefined)
-    return { why: `waiting for the Pod of member ${name} to start${said(seed)}` };
+  if (seed.pod.is === 'absent' || seed.pod.ip === undefined) {
+    const wakeAfter = deadIn(o, seed); // a Pod that waits for a node that is gone tells nothing more
+    return {
+      why: `waiting for the Pod of member ${name} to start${said(seed)}`,
+      ...(wakeAfter !== undefined && { wakeAfter }),
+    };
+  }
   const restoring = restoreWords(seed.pod.restore);
   if (restoring !== undefined) return { why: `member ${name}: ${restoring}`, wakeAfter: PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
@@ -145,8 +161,8 @@ export function waitForSeed(o: Observed): Answered {
   };
 }
 
-/** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned. */
+/** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned, a lost node. */
 const said = (seed: MemberView): string => {
   const { reason = '', message = '' } = readyCondition(seed.object) ?? {};
-  return message.includes('; ') || reason === 'NameConflict' ? ` (${message})` : '';
+  return message.includes('; ') || reason === 'NameConflict' || evidence(seed) ? ` (${message})` : '';
 };
