@@ -107,6 +107,23 @@ test('whoever goes is not let go on the word of another cluster, to which the ad
   expect(peers.is === 'silent' && peers.why).toContain(`this cluster is ${FORMED.clusterID}`);
 });
 
+test('whoever goes is not let go on the word of one that was made the whole cluster, as long as another counts it', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
+  const { id } = first.disk;
+  leaving(world, 1);
+  const counted = async (): Promise<unknown> => {
+    const { peers } = await look(world);
+    return peers.is === 'answer' ? peers.members.some((m) => m.id === hexId(id)) : peers.is;
+  };
+  world.model.forceNew(second);
+  world.model.advance(5_000);
+  expect(await counted()).toBe(true);
+  world.model.stop(third);
+  expect(await counted()).toBe(false); // nobody else is left to say so
+});
+
 test('the only member has nobody to ask, whoever else carries the label', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

@@ -22,7 +22,7 @@ import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object
 import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
 import { endpointOf } from '../lib/endpoint.ts';
-import type { NodeView, Observed, PeersView, SelfView } from './observed.ts';
+import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
 
 export interface MemberPorts {
   readonly client: Client;
@@ -201,6 +201,10 @@ function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid 
 const isServing = (pod: Pod | undefined): boolean =>
   pod !== undefined && isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
 
+/**
+ * Whoever still counts the member is believed first: one that a person started with --force-new-cluster speaks for the same
+ * cluster, knows nobody but itself, and does not mean that the others have let anybody go.
+ */
 async function askPeers(
   ports: MemberPorts,
   member: EtcdMember,
@@ -210,7 +214,8 @@ async function askPeers(
   const others = siblingsOf(ports, member);
   if (others.length === 0) return { is: 'none' };
   const ours = cluster?.status?.clusterID;
-  let why = 'none of them has a Pod with an address';
+  let found: PeersView = { is: 'silent', why: 'none of them has a Pod with an address' };
+  const silent = (why: string): PeersView => (found.is === 'answer' ? found : { is: 'silent', why });
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
     if (ip === undefined) continue;
@@ -218,16 +223,18 @@ async function askPeers(
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, other, cluster) };
     const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
-      why = answer.error.message;
+      found = silent(answer.error.message);
       continue;
     }
     const { clusterId, members } = answer.value;
     // An address can come to belong to another cluster, which knows nothing of this member: that does not mean that it was removed.
     if (ours !== undefined && hexId(clusterId) !== ours) {
-      why = `a member answers for etcd cluster ${hexId(clusterId)}, but this cluster is ${ours}`;
+      found = silent(`a member answers for etcd cluster ${hexId(clusterId)}, but this cluster is ${ours}`);
       continue;
     }
-    return { is: 'answer', members: members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs })) };
+    const list = members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs }));
+    found = { is: 'answer', members: list };
+    if (isListed(member, list)) break;
   }
-  return { is: 'silent', why };
+  return found;
 }

@@ -2,6 +2,7 @@
 import { NO_OPERATOR_IMAGE } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
+import { addedPeerURL } from '../api/member-address.ts';
 import { volumeClaimName } from '../api/names.ts';
 import type { NotYet } from '../api/not-yet-supported.ts';
 import type { Holding } from '../api/ownership.ts';
@@ -20,8 +21,20 @@ export type PeersView =
   | { readonly is: 'silent'; readonly why: string }
   | {
       readonly is: 'answer';
-      readonly members: readonly { readonly id: string; readonly name: string; readonly peerURLs: readonly string[] }[];
+      readonly members: readonly PeerEntry[];
     };
+export interface PeerEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly peerURLs: readonly string[];
+}
+
+/** One that never started has no name there. */
+export const isListed = (member: EtcdMember, list: readonly PeerEntry[]): boolean => {
+  const { metadata, status } = member;
+  const url = addedPeerURL(member);
+  return list.some((m) => m.id === status?.memberID || m.name === metadata.name || m.peerURLs.includes(url));
+};
 
 /** The node that this member's Pod, or its volume, is on. */
 export type NodeView =

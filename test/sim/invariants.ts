@@ -186,6 +186,12 @@ const idsOf = (world: World): Map<string, bigint> => {
   return ids;
 };
 
+/** A person deleted its member while another one took itself for the whole cluster: when nobody else answers, that one is believed. */
+const isUsurpers = ({ world, usurpedUntil, deletedByPerson }: Scene, group: Group, { metadata }: KubeObject): boolean =>
+  usurpedUntil > world.ground.timeline.now &&
+  (group.leader === undefined || !hasQuorum(world, group)) &&
+  metadata.ownerReferences?.some(({ uid }) => deletedByPerson.has(uid)) === true;
+
 /** I6: no volume goes while its member is in the list, unless the cluster goes or a person took it. */
 export const noVolumeOfAMember: Always = (scene) => {
   const { world } = scene;
@@ -195,6 +201,10 @@ export const noVolumeOfAMember: Always = (scene) => {
   for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
     const { uid = '', name = '' } = claim.metadata;
     if (!isDeleting(claim) || scene.deletedByPerson.has(uid)) continue;
+    if (isUsurpers(scene, group, claim)) {
+      scene.deletedByPerson.add(uid);
+      continue;
+    }
     const id = world.volumes.of(uid)?.disk?.id;
     if (id !== undefined && group.members.has(id)) return `claim ${name} is deleted, and etcd still counts its member`;
   }

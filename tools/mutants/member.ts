@@ -49,9 +49,6 @@ const leaving = faults('src/member/rules/leaving.ts', [
     "seen('EtcdMember', o.member),\n      fields",
   ],
   ["somebody else's finalizer that is taken off", '.filter((f) => f !== MEMBER_FINALIZER)', '.filter(() => false)'],
-  ['a member that is let go while etcd lists its id', 'm.id === id || ', ''],
-  ['a member that is let go while etcd lists its name', 'm.name === name || ', ''],
-  ['a member that is let go before it started, while etcd lists its address', ' || m.peerURLs.includes(url)', ''],
   [
     'a quorum that is lost with the Pod of a member that goes',
     '      if (known && hasToBeSeenTo(o)) return undefined;\n',
@@ -171,6 +168,11 @@ const facts = [
     ],
     ["somebody else's Pod that is used", "o.pod.is === 'foreign' ?", "o.pod.is === 'absent' ?"],
   ]),
+  ...faults('src/member/observed.ts', [
+    ['a member that is let go while etcd lists its id', 'm.id === status?.memberID || ', ''],
+    ['a member that is let go while etcd lists its name', 'm.name === metadata.name || ', ''],
+    ['a member that is let go before it started, while etcd lists its address', ' || m.peerURLs.includes(url)', ''],
+  ]),
   ...faults('src/member/observe.ts', [
     [
       'a Pod or a volume that counts as gone, because the cache is late',
@@ -178,6 +180,11 @@ const facts = [
       'store.get(refKey(ref))',
     ],
     ['a second, empty cluster, because the cache has no id yet', ' || (idMatters && matters)', ''],
+    [
+      'a member that is let go on the word of one that was made the whole cluster',
+      '    if (isListed(member, list)) break;\n',
+      '    break;\n',
+    ],
     [
       'the only copy of the data that goes, because the cache has no id yet',
       "held.is === 'absent' || going, signal",

@@ -1,6 +1,5 @@
 /** Rules for a member that goes, or whose cluster is gone. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../api/etcd-member.ts';
-import { addedPeerURL } from '../../api/member-address.ts';
 import { MEMBER_FINALIZER, memberLabels, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { isPodOver } from '../../api/pod.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
@@ -12,6 +11,7 @@ import {
   isClusterGoing,
   isDeleting,
   isDormant,
+  isListed,
   names,
   type Observed,
   retains,
@@ -89,10 +89,7 @@ export function release(o: Observed): Answered {
         wakeAfter: RETRY_MS,
       };
     case 'answer': {
-      const { name } = names(o);
-      const url = addedPeerURL(o.member); // one that never started has no name there
-      const id = o.member.status?.memberID;
-      const known = o.peers.members.some((m) => m.id === id || m.name === name || m.peerURLs.includes(url));
+      const known = isListed(o.member, o.peers.members);
       if (known && hasToBeSeenTo(o)) return undefined;
       return known
         ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
