@@ -309,6 +309,13 @@ describe('what is said', () => {
       rotating([started(BOTH), started(NEW)], narrowing, { view: { certificates } }),
       'step 3 of 3 on the peer port: members come to trust the new authority only, 1 of 2 do',
     ],
+    [
+      'that the Pod of the last one is not there again',
+      rotating([started(NEW), started(NEW, { ...down, pod: { is: 'absent' } })], narrowing, {
+        view: { certificates, kept: [bundle('peer', BOTH)] },
+      }),
+      'step 3 of 3 on the peer port: members come to trust the new authority only, 1 of 2 do',
+    ],
   ])('%s', (_, o, sentence) => {
     expect(both(o)).toMatch(/^True RotatingAuthority: the authority is exchanged: /);
     expect(both(o)).toContain(sentence);
@@ -322,6 +329,11 @@ describe('what is said', () => {
   test('nothing when nothing is exchanged', () => {
     const o = rotating([up, up, up], {}, { view: { certificates } });
     expect(said(o, 'Progressing')).toBe('False Reconciled: the members are as the spec asks');
+    expect(said(o, 'CertificatesValid')).toContain('True Valid');
+  });
+
+  test('nothing when a Pod is lost later', () => {
+    const o = rotating([up, { ...down, pod: { is: 'absent' } }], {}, { view: { certificates } });
     expect(said(o, 'CertificatesValid')).toContain('True Valid');
   });
 });

@@ -89,6 +89,10 @@ function waiting(o: Observed): string {
   return why === undefined ? '' : `; the next is started again later: ${why}`;
 }
 
+/** The Pod of the last one is gone and not made again: what was trusted before is kept until all are there. */
+const isLastAway = (o: Observed): boolean =>
+  o.certificates.kept.length > 0 && o.members.some((m) => m.pod.is !== 'present' || m.pod.going === true);
+
 function stepOf(o: Observed, t: TrustView): string | undefined {
   const { part, recorded, target, trusted, unexchanged, reachedAt } = t;
   if (target === undefined || recorded === undefined) return undefined;
@@ -97,7 +101,7 @@ function stepOf(o: Observed, t: TrustView): string | undefined {
   if (!trusted || (unexchanged.length > 0 && recorded !== target && some))
     return `step 1 of 3 ${on}: members come to trust the old and the new authority, ${countOf(o, t)}${waiting(o)}`;
   if (recorded === target)
-    return some && asksForRestarts(t)
+    return asksForRestarts(t) && (some || isLastAway(o))
       ? `step 3 of 3 ${on}: members come to trust the new authority only, ${countOf(o, t)}${waiting(o)}`
       : undefined;
   const soon =

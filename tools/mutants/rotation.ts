@@ -2,6 +2,8 @@
 import { faults, type Mutant } from './mutant.ts';
 
 const machine = faults('src/cluster/rotation.ts', [
+  ['an exchange that is said to be over while the last Pod is away', '(some || isLastAway(o))', 'some'],
+  ['a lost Pod that is said to be an exchange', 'o.certificates.kept.length > 0 && ', ''],
   ['two members that are started again at once', '  if (away.length > 0) return', '  if (away.length > 1) return'],
   ['a Pod that is going and counts as back', ' && m.pod.going !== true', ''],
   ['a member that is not ready and counts as back', ' && isReadyVoter(m)', ''],
