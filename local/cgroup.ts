@@ -104,21 +104,22 @@ export async function killAll(...parts: readonly string[]): Promise<void> {
   );
 }
 
-/** Removes the group and all groups below it from every hierarchy; its processes must be gone. */
+/** Removes the group and all groups below it from every hierarchy, with whatever still runs in them. */
 export async function removeCgroup(...parts: readonly string[]): Promise<void> {
   for (const hierarchy of hierarchies()) {
     const path = join(hierarchy, ...parts);
-    for (const group of [...descendants(path), path]) await removeGroup(group);
+    for (const group of [...descendants(path), path]) await removeGroup(group, parts);
   }
 }
 
-/** A group whose last process just ended can be busy for a moment. */
-async function removeGroup(path: string): Promise<void> {
+/** A group whose last process just ended can be busy for a moment; and one that a killed `up` had begun may join it only now. */
+async function removeGroup(path: string, parts: readonly string[]): Promise<void> {
   for (let attempt = 0; existsSync(path); attempt++)
     try {
       rmdirSync(path);
     } catch (error) {
       if (attempt === 100) throw error;
+      await killAll(...parts);
       await sleep(20);
     }
 }
