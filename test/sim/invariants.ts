@@ -187,9 +187,9 @@ const idsOf = (world: World): Map<string, bigint> => {
 };
 
 /** A person deleted its member while another one took itself for the whole cluster: when nobody else answers, that one is believed. */
-const isUsurpers = ({ world, usurpedUntil, deletedByPerson }: Scene, group: Group, { metadata }: KubeObject): boolean =>
+const isUsurpers = ({ world, history, usurpedUntil, deletedByPerson }: Scene, { metadata }: KubeObject): boolean =>
   usurpedUntil > world.ground.timeline.now &&
-  (group.leader === undefined || !hasQuorum(world, group)) &&
+  history.lately(({ quorum: so, led }) => !so || !led) &&
   metadata.ownerReferences?.some(({ uid }) => deletedByPerson.has(uid)) === true;
 
 /** I6: no volume goes while its member is in the list, unless the cluster goes or a person took it. */
@@ -201,7 +201,7 @@ export const noVolumeOfAMember: Always = (scene) => {
   for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
     const { uid = '', name = '' } = claim.metadata;
     if (!isDeleting(claim) || scene.deletedByPerson.has(uid)) continue;
-    if (isUsurpers(scene, group, claim)) {
+    if (isUsurpers(scene, claim)) {
       scene.deletedByPerson.add(uid);
       continue;
     }

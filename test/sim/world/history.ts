@@ -6,6 +6,7 @@ import type { World } from './world.ts';
 interface Moment {
   readonly at: number;
   readonly quorum: boolean;
+  readonly led: boolean;
   readonly ready: number;
   readonly voters: number;
   readonly learners: number;
@@ -48,6 +49,7 @@ export class History {
     const moment: Moment = {
       at,
       quorum: group !== undefined && hasQuorum(world, group),
+      led: group?.leader !== undefined,
       ready: group ? readyVoters(world, group) : 0,
       voters: group ? voters(group).length : 0,
       learners: group ? group.members.size - voters(group).length : 0,
@@ -80,6 +82,7 @@ export class History {
 
 const same = (a: Moment, b: Moment): boolean =>
   a.quorum === b.quorum &&
+  a.led === b.led &&
   a.ready === b.ready &&
   a.voters === b.voters &&
   a.learners === b.learners &&
