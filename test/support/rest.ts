@@ -7,7 +7,7 @@ import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } f
 const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb', 'secrets'];
 
 /** The figures beside the conditions may follow two seconds after them; ten, when the operator has much else to do. */
-const FIGURES_MS = 3_000;
+export const FIGURES_MS = 12_000;
 
 export interface RestOptions {
   /** How many members vote in the end. */
@@ -23,7 +23,8 @@ export async function atRest(
 ): Promise<AnObject> {
   await settled(tenant, name);
   await agreed(tenant, name, voters);
-  await becomes('nothing to be written any more', () => quiet(tenant, Math.max(FIGURES_MS, quietMs)));
+  await becomes('the last figures in the status', () => quiet(tenant, FIGURES_MS));
+  await quiet(tenant, quietMs);
   return tenant.get(KIND, name);
 }
 
