@@ -31,6 +31,8 @@ export interface Verdict {
 const QUIET_MS = 3_000;
 const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
+/** Words that nobody waits for are held back for ten seconds at most. */
+const TOLD_MS = 15_000;
 /** A call that hangs is given up after 30 seconds. */
 const PATIENCE_MS = 90_000;
 export const RECOVERY_MS = 10_000;
@@ -147,12 +149,9 @@ async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly Passed[]> {
 
 const isTold = ({ resource }: Passed): boolean => resource.endsWith('/status');
 
-/**
- * At rest the operator writes nothing. What is told late, because nobody waits for it, belongs to the end state too; and on a
- * slow machine members elect another leader now and then, which is told as well.
- */
+/** At rest the operator writes nothing. What is told late, because nobody waits for it, belongs to the end state too. */
 async function quietInTheEnd(rig: Rig, mayBeLate: (write: Passed) => boolean): Promise<readonly string[]> {
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + TOLD_MS;
   for (;;) {
     const since = await quiet(rig);
     if (since.length === 0) return [];
