@@ -52,10 +52,14 @@ export function processMemory(): Memory {
       return utilization;
     },
     collect: async () => {
-      await collect({ type: 'major', execution: 'async', flavor: 'last-resort' });
-      await setImmediate(); // what belonged to collected objects is freed after them
-      trim();
-      needed = process.memoryUsage.rss();
+      let before: number;
+      do {
+        before = process.memoryUsage.rss();
+        await collect({ type: 'major', execution: 'async', flavor: 'last-resort' });
+        await setImmediate(); // what belonged to collected objects is freed after them
+        trim();
+        needed = process.memoryUsage.rss();
+      } while (before - needed >= WORTH_BYTES); // pages that one collection leaves empty are given back by the next
     },
   };
 }
