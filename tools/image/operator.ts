@@ -41,7 +41,8 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
  * How Node runs is in the environment, so that it holds for `/manager` too. Mounting other certificates over the file works.
  * Young objects get two small spaces: they would take 64 MiB after every burst. Smaller ones still would keep what lives as
  * long as a call among the old, which had to be collected every two seconds then. One thread beside the main one is enough
- * for an operator, and threads that share their memory leave less of it unused: 10 MiB with forty clusters. Giving memory back needs a part of Node that calls itself experimental, which nobody has to read in a log.
+ * for an operator, and threads that share their memory leave less of it unused: 10 MiB with forty clusters. Giving memory back
+ * needs a part of Node that calls itself experimental, which nobody has to read in a log.
  */
 export const RUNTIME = {
   NODE_OPTIONS:
