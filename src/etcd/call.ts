@@ -9,7 +9,7 @@ import type {
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { ResponseHeader } from '../gen/etcd/header_pb.ts';
 import { type Answer, classify, type EtcdError, type EtcdErrorKind, EtcdFailure, failure } from './errors.ts';
-import { type Login, Logins, type Token } from './login.ts';
+import { type Login, Logins, type Refused, type Token } from './login.ts';
 import type { Pool, Taken } from './pool.ts';
 import type { TlsMaterial } from './transport.ts';
 
@@ -77,11 +77,12 @@ export class Caller {
     size: Size = 'control',
   ): Promise<Answer<T>> {
     const until = this.#options.monotonic() + ask.timeoutMs;
-    for (let attempt = 1; ; attempt++) {
-      const token = await this.#token(ask, until);
+    for (let refused: Refused | undefined; ; ) {
+      const token = await this.#token(ask, until, refused);
       if (!token.ok) return token;
       const answer = await this.#once(ask, until, token.value, method, request, read, size);
-      if (answer.ok || attempt > 1 || !this.#loginAgain(ask, token.value, answer.error)) return answer;
+      if (answer.ok || refused || !loginMayHelp(ask, token.value, answer.error)) return answer;
+      refused = { token: token.value };
     }
   }
 
@@ -166,13 +167,13 @@ export class Caller {
     return this.#options.pool.take(clusterOf(ask), ask.endpoint, ask.access?.tls?.(ask.endpoint));
   }
 
-  async #token(ask: Ask, until: number): Promise<Answer<Token>> {
+  async #token(ask: Ask, until: number, refused?: Refused): Promise<Answer<Token>> {
     const logins = ask.access?.logins?.() ?? [];
     if (logins.length === 0) return { ok: true, value: undefined };
     // Not the caller's signal: other calls may wait for the same log-in.
     const { signal, ...shared } = ask;
     const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(shared, login, until);
-    const answer = this.#logins.token(clusterOf(ask), ask.endpoint, logins, logIn);
+    const answer = this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
     const got = await unlessAborted(answer, signal);
     // A learner answers a few questions, but lets nobody log in.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
@@ -183,14 +184,6 @@ export class Caller {
     return this.#once(ask, until, undefined, Auth.method.authenticate, request, ({ token }) => token, 'control');
   }
 
-  /** Whether a new token may help: ours was refused, or authentication was off when we asked for one and is on now. */
-  #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
-    if ((ask.access?.logins?.() ?? []).length === 0) return false;
-    const stale = error.kind === 'invalidToken' || (token === undefined && NOT_LOGGED_IN.includes(error.kind));
-    if (stale) this.#logins.drop(clusterOf(ask), token);
-    return stale;
-  }
-
   #report(method: Method, failed: EtcdError | undefined, started: number): void {
     const ms = this.#options.monotonic() - started;
     this.#options.onCall?.({ method: nameOf(method), outcome: failed?.kind ?? 'ok', ms });
@@ -199,6 +192,11 @@ export class Caller {
 
 /** Without a token, whoever shows a certificate is the user that it names: one who may do less, or whom etcd does not know. */
 const NOT_LOGGED_IN: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
+
+/** Whether a new token may help: ours was refused, or authentication was off when we asked for one and is on now. */
+const loginMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
+  (access?.logins?.() ?? []).length > 0 &&
+  (kind === 'invalidToken' || (token === undefined && NOT_LOGGED_IN.includes(kind)));
 
 interface Method {
   readonly name: string;

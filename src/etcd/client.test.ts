@@ -178,9 +178,21 @@ test.each(['permission denied', 'user name not found'])(
 
 test('a member that lets nobody log in does not keep another one from doing so', async () => {
   const logins = new Logins();
-  const silent = logins.token('ns/db', 'a', [login], () => new Promise(() => {}));
-  const other = logins.token('ns/db', 'b', [login], () => Promise.resolve({ ok: true, value: 'token' }));
+  const at = (endpoint: string) => ({ cluster: 'ns/db', endpoint, logins: [login], refused: undefined });
+  const silent = logins.token(at('a'), () => new Promise(() => {}));
+  const other = logins.token(at('b'), () => Promise.resolve({ ok: true, value: 'token' }));
   expect(await Promise.race([silent, other])).toEqual({ ok: true, value: 'token' });
+});
+
+test('a learner that has not heard of the token yet does not take it away from the others', async () => {
+  const logins = new Logins();
+  const at = { cluster: 'ns/db', endpoint: 'a', logins: [login], refused: undefined };
+  const token = { ok: true, value: 'token' } as const;
+  await logins.token(at, () => Promise.resolve(token));
+  const refusal = { ok: false, error: { kind: 'learnerRefused', message: 'no' } } as const;
+  const learner = { ...at, endpoint: 'learner', refused: { token: 'token' } };
+  expect(await logins.token(learner, () => Promise.resolve(refusal))).toEqual(refusal);
+  expect(await logins.token(at, () => Promise.resolve(refusal))).toEqual(token);
 });
 
 test('a changed password is used at once', async () => {

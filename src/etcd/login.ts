@@ -21,6 +21,18 @@ interface Pending {
 
 type LogIn = (login: Login) => Promise<Answer<string>>;
 
+interface TokenFor {
+  readonly cluster: string;
+  readonly endpoint: string;
+  readonly logins: readonly Login[];
+  readonly refused: Refused | undefined;
+}
+
+/** What a call was made with that was refused: a token, or none. */
+export interface Refused {
+  readonly token: Token;
+}
+
 const same = (a: Login, b: Login): boolean => a.user === b.user && a.password === b.password;
 const sameAll = (a: readonly Login[], b: readonly Login[]): boolean =>
   a.length === b.length && a.every((login, i) => same(login, b[i] ?? { user: '', password: '' }));
@@ -30,9 +42,14 @@ export class Logins {
   /** By cluster and member: one that is dead, or a learner, must not keep others from letting us in. */
   readonly #pending = new Map<string, Pending>();
 
-  async token(cluster: string, endpoint: string, logins: readonly Login[], logIn: LogIn): Promise<Answer<Token>> {
+  /**
+   * The token that is known, unless the member has just refused it: then it is replaced if that member lets us log in. A learner
+   * does not, and one that lags may only not have heard of the token yet: for all others it stays.
+   */
+  async token({ cluster, endpoint, logins, refused }: TokenFor, logIn: LogIn): Promise<Answer<Token>> {
     const known = this.#known.get(cluster);
-    if (known && logins.some((login) => same(known.login, login))) return { ok: true, value: known.token };
+    const usable = known && (refused === undefined || refused.token !== known.token);
+    if (usable && logins.some((login) => same(known.login, login))) return { ok: true, value: known.token };
     const key = `${cluster} ${endpoint}`;
     const pending = this.#pending.get(key);
     if (pending && sameAll(pending.logins, logins)) return pending.answer;
@@ -44,11 +61,6 @@ export class Logins {
     } finally {
       if (this.#pending.get(key) === entry) this.#pending.delete(key);
     }
-  }
-
-  /** This token was refused. One that another call has brought meanwhile stays. */
-  drop(cluster: string, token: Token): void {
-    if (this.#known.get(cluster)?.token === token) this.#known.delete(cluster);
   }
 
   forget(cluster: string): void {

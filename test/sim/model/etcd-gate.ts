@@ -1,7 +1,7 @@
 /** Who gets through to a member: what a learner refuses, whoever must log in, and the client's way of doing so. */
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
-import { type Login, Logins, type Token } from '../../../src/etcd/login.ts';
+import { type Login, Logins, type Refused, type Token } from '../../../src/etcd/login.ts';
 import type { ModelEtcd } from './etcd.ts';
 import type { Group, State } from './etcd-group.ts';
 import { type Disk, type ModelNode, stateOf } from './etcd-node.ts';
@@ -50,14 +50,15 @@ export class Gate {
   }
 
   async ask<T>(ask: Ask, needs: Needs, serve: (call: Call) => T | EtcdError): Promise<Answer<T>> {
-    for (let attempt = 1; ; attempt++) {
-      const token = await this.#token(ask);
+    for (let refused: Refused | undefined; ; ) {
+      const token = await this.#token(ask, refused);
       if (!token.ok) return token;
       const answer = await this.model.ask(ask, (node, disk) => {
         const call = this.enter(node, disk, needs, token.value);
         return isRefusal(call) ? call : serve(call);
       });
-      if (answer.ok || attempt > 1 || !this.#loginAgain(ask, token.value, answer.error)) return answer;
+      if (answer.ok || refused || !loginMayHelp(ask, token.value, answer.error)) return answer;
+      refused = { token: token.value };
     }
   }
 
@@ -111,20 +112,17 @@ export class Gate {
     return token;
   }
 
-  async #token(ask: Ask): Promise<Answer<Token>> {
+  async #token(ask: Ask, refused?: Refused): Promise<Answer<Token>> {
     const logins = ask.access?.logins?.() ?? [];
     if (logins.length === 0) return { ok: true, value: undefined };
     const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(ask, login);
-    const got = await this.#logins.token(clusterOf(ask), ask.endpoint, logins, logIn);
+    const got = await this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
-
-  #loginAgain(ask: Ask, token: Token, error: EtcdError): boolean {
-    if ((ask.access?.logins?.() ?? []).length === 0) return false;
-    const stale = error.kind === 'invalidToken' || (error.kind === 'authRequired' && token === undefined);
-    if (stale) this.#logins.drop(clusterOf(ask), token);
-    return stale;
-  }
 }
+
+const loginMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
+  (access?.logins?.() ?? []).length > 0 &&
+  (kind === 'invalidToken' || (kind === 'authRequired' && token === undefined));
 
 const tokenMs = ({ options }: ModelNode): number => (options.tokenSeconds ?? TOKEN_SECONDS) * 1_000;
