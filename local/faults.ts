@@ -161,10 +161,16 @@ export async function emptyVolume(cluster: LocalCluster, namespace: string, clai
   await inNode(holderPid, ['find', path, '-mindepth', '1', '-delete']);
 }
 
-/** Overwrites the beginning of etcd's database, where its two root pages are. */
-export async function corruptDatabase(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
-  const { holderPid, path } = await volumeOf(cluster, namespace, claim);
+/**
+ * Overwrites the beginning of a member's database, where its two root pages are, and ends etcd. It is frozen meanwhile: one that
+ * goes on writes new root pages over the damage, and may never come to what is left of it.
+ */
+export async function corruptDatabase(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
+  const { holderPid, path } = await volumeOf(cluster, namespace, `data-${pod}`);
+  const etcd = await podProcesses(cluster, namespace, pod);
+  signalAll(etcd, 'SIGSTOP');
   await inNode(holderPid, ['dd', 'if=/dev/urandom', `of=${path}/member/snap/db`, 'bs=4k', 'count=4', 'conv=notrunc']);
+  signalAll(etcd, 'SIGKILL');
 }
 
 /** Makes every DNS answer late by up to `delayMs`, by freezing the servers and thawing them for a moment in turn. Call the result to end it. */
