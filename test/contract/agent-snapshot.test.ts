@@ -1,118 +1,33 @@
 /** The agent takes snapshots of real members, of each version, and what it stores and says is what etcd's own tools find. */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
-import { build } from '../../local/binaries.ts';
+import { describe, expect } from 'vitest';
 import { createAuthority } from '../../local/pki.ts';
 import { decompress } from '../../src/agent/compress.ts';
-import { type Manifest, parseManifest } from '../../src/agent/manifest.ts';
 import { sealKey, unseal } from '../../src/agent/seal.ts';
-import { openStore } from '../../src/agent/store.ts';
-import type { Success } from '../../src/api/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../src/api/agent-task.ts';
-import type { Access } from '../../src/etcd/client.ts';
-import { run as runTool } from '../../tools/process.ts';
-import { Agent, type Run } from '../support/agent.ts';
-import {
-  ask,
-  ETCD_PARTS,
-  ETCD_VERSIONS,
-  type EtcdLab,
-  type EtcdVersion,
-  initialCluster,
-  type Node,
-  startLab,
-} from '../support/etcd.ts';
-import { heldWire } from '../support/held-wire.ts';
+import type { Run } from '../support/agent.ts';
+import { ask, ETCD_VERSIONS, initialCluster } from '../support/etcd.ts';
 import { eventually } from '../support/processes.ts';
-import { versionSettled } from '../support/snapshot-files.ts';
-import { reader, startS3 } from '../support/stores.ts';
+import { sha256, versionSettled } from '../support/snapshot-files.ts';
+import {
+  artifactOf,
+  filesIn,
+  fill,
+  it,
+  judged,
+  MIB,
+  messageOf,
+  PATIENCE_MS,
+  reasonOf,
+  storedIn,
+} from './agent-snapshot-kit.ts';
 import { must } from './etcd-world.ts';
 
-const MIB = 1024 ** 2;
-/** Each run of the agent is a process that reads its sources: seconds, on a machine that does something else as well. */
-const PATIENCE_MS = 240_000;
 const PASSWORD = 'planted-password-of-root';
 const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 const SERVER_NAME = 'a.db.ns.svc';
-
-interface Scene {
-  readonly lab: EtcdLab;
-  readonly agent: Agent;
-  /** The volume. */
-  readonly volume: string;
-  readonly task: (node: Pick<Node, 'endpoint'>, more?: Partial<SnapshotTask>) => SnapshotTask;
-}
-
-const it = test.extend<{ scene: Scene }>({
-  // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
-  scene: async ({}, use) => {
-    const lab = await startLab();
-    const agent = new Agent(lab.folder);
-    const volume = join(agent.root, MOUNTS.volume);
-    mkdirSync(volume, { recursive: true });
-    const task: Scene['task'] = ({ endpoint }, more) => ({
-      task: 'snapshot',
-      snapshot: { namespace: 'ns', name: 'nightly', uid: 'uid-of-the-snapshot' },
-      cluster: { name: 'db', uid: 'uid-of-the-cluster' },
-      from: { member: 'db-abcde', endpoint, login: false },
-      to: { kind: 'pvc', root: MOUNTS.volume },
-      prefix: 'backups',
-      compression: 'none',
-      encrypted: false,
-      deadlineSeconds: 60,
-      ...more,
-    });
-    await use({ lab, agent, volume, task });
-    await agent.close();
-    await lab.close();
-  },
-});
-
-const artifactOf = ({ result, said }: Run) => {
-  if (!result?.ok || result.task !== 'snapshot') throw new Error(`no snapshot: ${said}`);
-  return (result satisfies Success).artifact;
-};
-const reasonOf = ({ code, result }: Run): string => `${code} ${result && !result.ok ? result.reason : 'ok'}`;
-const messageOf = ({ result }: Run): string => (result && !result.ok ? result.message : '');
-const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
-async function fill({ lab }: Scene, node: Node, count: number, size = 1000, access?: Access): Promise<void> {
-  for (let i = 0; i < count; i++) {
-    const value = new Uint8Array(size).fill(i % 251);
-    must(await lab.client.kv.put({ ...ask(node, 30_000), ...(access && { access }) }, `key-${i}`, value));
-  }
-}
-
-/** All files, below the volume. */
-const filesIn = ({ volume }: Scene): string[] =>
-  readdirSync(volume, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(volume.length + 1))
-    .toSorted();
-
-const storedIn = ({ volume }: Scene, file: string): { readonly bytes: Buffer; readonly manifest: Manifest } => ({
-  bytes: readFileSync(join(volume, 'backups', file)),
-  manifest: parseManifest(readFileSync(join(volume, 'backups', `${file}.manifest.json`)), file),
-});
-
-interface ToolStatus {
-  readonly revision: number;
-  readonly totalSize: number;
-}
-
-/** What etcd's own tool says of the file, after it has restored from it, which it only does when the digest is right. */
-async function judged({ lab }: Scene, version: EtcdVersion, file: Buffer): Promise<ToolStatus> {
-  const part = ETCD_PARTS[version];
-  const { [part]: folder } = await build([part]);
-  const saved = join(lab.folder, 'saved.db');
-  writeFileSync(saved, file);
-  const etcdutl = join(folder, 'etcdutl');
-  await runTool(etcdutl, ['snapshot', 'restore', saved, `--data-dir=${join(lab.folder, 'restored')}`]);
-  return JSON.parse((await runTool(etcdutl, ['snapshot', 'status', saved, '--write-out=json'])).stdout) as ToolStatus;
-}
 
 describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (version) => {
   it('what is stored is what the manifest and the result say, and etcd takes it', async ({ scene }) => {
@@ -293,169 +208,5 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     const run = await agent.run(task(learner));
     expect([reasonOf(run), filesIn(scene)]).toEqual(['1 NoMemberReachable', []]);
     expect(messageOf(run)).toContain('is a learner');
-  });
-});
-
-const VERSION = '3.6.16';
-
-/** A member with 32 MiB, and a wire to it on which a quarter of them passes. */
-async function held(scene: Scene) {
-  const node = await scene.lab.seed({ version: VERSION });
-  await fill(scene, node, 32, MIB);
-  const wire = await heldWire({ host: node.address, port: 2379 }, 8 * MIB);
-  return { node, wire, at: { endpoint: `http://127.0.0.1:${wire.port}` } };
-}
-
-describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {
-  it('it is stored once, and what a broken stream leaves is nothing', async ({ scene, onTestFinished }) => {
-    const s3 = await startS3();
-    onTestFinished(() => s3.close());
-    for (const [file, content] of Object.entries(s3.secrets)) scene.agent.mount('/', { [file]: content });
-    const { node, wire, at } = await held(scene);
-    onTestFinished(() => wire.close());
-    const store = await openStore(s3.place, reader(s3.secrets));
-    const keys = async (): Promise<readonly string[]> =>
-      (await Array.fromAsync(store.list(''))).map((object) => object.key);
-
-    const { ended } = scene.agent.start(scene.task(at, { to: s3.place }));
-    await wire.held;
-    await wire.close();
-    expect([reasonOf(await ended), await keys()]).toEqual(['1 StreamBroken', []]);
-
-    const first = await scene.agent.run(scene.task(node, { to: s3.place }));
-    expect(artifactOf(first)).toMatchObject({ uri: 's3://backups/backups/nightly.db', totalKeys: 32 });
-    expect(await keys()).toEqual(['backups/nightly.db', 'backups/nightly.db.manifest.json']);
-    const { body } = await store.get('backups/nightly.db', AbortSignal.timeout(30_000));
-    const bytes = Buffer.concat(await Array.fromAsync(body));
-    expect(artifactOf(first).checksum).toBe(`sha256:${sha256(bytes)}`);
-    await judged(scene, VERSION, bytes);
-
-    await node.stop();
-    const sent = s3.relay?.sent() ?? 0;
-    expect(artifactOf(await scene.agent.run(scene.task(node, { to: s3.place })))).toEqual(artifactOf(first));
-    expect((s3.relay?.sent() ?? 0) - sent).toBeLessThan(MIB / 10);
-
-    const other = { namespace: 'ns', name: 'nightly', uid: 'uid-of-another' };
-    const refused = await scene.agent.run(scene.task(node, { to: s3.place, snapshot: other }));
-    expect(reasonOf(refused)).toBe('2 ObjectExists');
-    expect(await keys()).toEqual(['backups/nightly.db', 'backups/nightly.db.manifest.json']);
-  });
-});
-
-describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
-  it('a member that stops in the middle is told, and nothing is stored', async ({ scene, onTestFinished }) => {
-    const { node, wire, at } = await held(scene);
-    onTestFinished(() => wire.close());
-    const { ended } = scene.agent.start(scene.task(at, { compression: 'zstd' }));
-    await wire.held;
-    await node.stop('SIGKILL');
-    wire.release();
-    const run = await ended;
-    expect([reasonOf(run), filesIn(scene)]).toEqual(['1 StreamBroken', []]);
-    expect(messageOf(run)).toContain('member db-abcde');
-  });
-
-  it('one that is killed in the middle leaves nothing that looks whole, and the next one stores it', async ({
-    scene,
-    onTestFinished,
-  }) => {
-    const { node, wire, at } = await held(scene);
-    onTestFinished(() => wire.close());
-    const { process, ended } = scene.agent.start(scene.task(at));
-    await wire.held;
-    await process.stop('SIGKILL');
-    expect(await ended).toMatchObject({ result: undefined });
-    expect(existsSync(join(scene.volume, 'backups', 'nightly.db'))).toBe(false);
-    artifactOf(await scene.agent.run(scene.task(node)));
-    expect(filesIn(scene)).toEqual([
-      'backups/nightly.db',
-      'backups/nightly.db.manifest.json',
-      'backups/nightly.db.manifest.json.uid',
-      'backups/nightly.db.uid',
-    ]);
-    await judged(scene, VERSION, storedIn(scene, 'nightly.db').bytes);
-  });
-
-  it.for([['told to end', 600, /interrupted/] as const, ['too slow', 3, /not stored within 3 s/] as const])(
-    'one that is %s in the middle says so and cleans up',
-    async ([how, deadlineSeconds, words], { scene, onTestFinished }) => {
-      const { wire, at } = await held(scene);
-      onTestFinished(() => wire.close());
-      const { process, ended } = scene.agent.start(scene.task(at, { deadlineSeconds }));
-      if (how === 'told to end') await wire.held.then(() => process.stop('SIGTERM'));
-      const run = await ended;
-      expect([reasonOf(run), filesIn(scene)]).toEqual(['1 TimedOut', []]);
-      expect(messageOf(run)).toMatch(words);
-    },
-  );
-
-  it('nobody there: it says so at once', async ({ scene }) => {
-    const started = performance.now();
-    const run = await scene.agent.run(scene.task({ endpoint: 'http://127.0.0.1:9' }));
-    expect(performance.now() - started).toBeLessThan(30_000); // and not when its time is over
-    expect([reasonOf(run), filesIn(scene)]).toEqual(['1 NoMemberReachable', []]);
-    expect(run.said).toContain('http://127.0.0.1:9');
-  });
-
-  it('run again after it was done, it tells the same and touches nothing', async ({ scene }) => {
-    const { lab, agent, task, volume } = scene;
-    const node = await lab.seed({ version: VERSION });
-    const first = await agent.run(task(node));
-    const before = filesIn(scene).map((file) => statSync(join(volume, file)).mtimeMs);
-    await fill(scene, node, 3);
-    await node.stop(); // it does not even need the member
-    const second = await agent.run(task(node));
-    expect(artifactOf(second)).toEqual(artifactOf(first));
-    expect(filesIn(scene).map((file) => statSync(join(volume, file)).mtimeMs)).toEqual(before);
-  });
-
-  it.for(['without its manifest', 'with one that is damaged', 'of another size'] as const)(
-    'what an earlier run left %s is replaced',
-    async (how, { scene }) => {
-      const { lab, agent, task, volume } = scene;
-      const node = await lab.seed({ version: VERSION });
-      const file = join(volume, 'backups', 'nightly.db');
-      const uid = 'uid-of-the-snapshot';
-      const { artifact } = { artifact: artifactOf(await agent.run(task(node))) };
-      if (how === 'of another size') writeFileSync(file, 'half');
-      if (how === 'with one that is damaged') writeFileSync(`${file}.manifest.json`, '{');
-      if (how === 'without its manifest') {
-        const other = join(volume, 'elsewhere');
-        mkdirSync(other);
-        writeFileSync(join(other, 'nightly.db'), 'half');
-        writeFileSync(join(other, 'nightly.db.uid'), uid);
-      }
-      await fill(scene, node, 3);
-      const again = artifactOf(
-        await agent.run(task(node, how === 'without its manifest' ? { prefix: 'elsewhere' } : {})),
-      );
-      expect(again.revision).toBe((artifact.revision ?? 0) + 3);
-      const stored = readFileSync(how === 'without its manifest' ? join(volume, 'elsewhere', 'nightly.db') : file);
-      expect(again.checksum).toBe(`sha256:${sha256(stored)}`);
-    },
-  );
-
-  it.for(['nightly.db', 'nightly.db.manifest.json'])(
-    'what somebody else has put at %s is not touched',
-    async (name, { scene }) => {
-      const { lab, agent, task, volume } = scene;
-      const node = await lab.seed({ version: VERSION });
-      mkdirSync(join(volume, 'backups'));
-      writeFileSync(join(volume, 'backups', name), 'precious');
-      const run = await agent.run(task(node));
-      expect([reasonOf(run), filesIn(scene)]).toEqual(['2 ObjectExists', [`backups/${name}`]]);
-      expect(readFileSync(join(volume, 'backups', name), 'utf8')).toBe('precious');
-      expect(messageOf(run)).toContain(name);
-    },
-  );
-
-  it('what it is told must fit', async ({ scene }) => {
-    const { agent, task } = scene;
-    const node = { endpoint: 'http://127.0.0.1:9' };
-    agent.mount(MOUNTS.encryption, { key: 'planted-but-too-short' });
-    const run = await agent.run(task(node, { encrypted: true }));
-    expect(reasonOf(run)).toBe('2 Misconfigured');
-    expect(messageOf(run)).toContain('openssl rand -base64 32');
-    expect(JSON.stringify(run)).not.toContain('planted-but-too-short');
   });
 });

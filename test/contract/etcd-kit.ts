@@ -49,21 +49,19 @@ function kitOf(world: EtcdWorld): Kit {
     grow: async (seed, name, others = []) => {
       const grown = node(name);
       // A change whose answer was late may have been carried out: asked again, etcd says so.
-      const added = await until(`${name} is let in`, async () => {
+      const added = await accepted(`${name} is let in`, async () => {
         const answer = await members.add(ask(seed), [grown.peerURL], { learner: true });
-        if (answer.ok) return answer.value.added;
-        if (answer.error.kind === 'peerURLExists')
-          return (await list(seed)).find(({ peerURLs }) => peerURLs.includes(grown.peerURL));
-        if (!PASSING.includes(answer.error.kind)) must(answer);
-        return undefined;
+        if (answer.ok) return { ok: true, value: answer.value.added };
+        const there =
+          answer.error.kind === 'peerURLExists' &&
+          (await list(seed)).find(({ peerURLs }) => peerURLs.includes(grown.peerURL));
+        return there ? { ok: true, value: there } : answer;
       });
       grown.start({ initialCluster: initialCluster([seed, ...others, grown]), state: 'existing' });
       await grown.ready();
-      await until(`${name} is promoted`, async () => {
+      await accepted<unknown>(`${name} is promoted`, async () => {
         const answer = await members.promote(ask(seed), added.id);
-        if (answer.ok || answer.error.kind === 'notLearner') return true;
-        if (!PASSING.includes(answer.error.kind)) must(answer);
-        return undefined;
+        return !answer.ok && answer.error.kind === 'notLearner' ? { ok: true, value: undefined } : answer;
       });
       return grown;
     },

@@ -24,6 +24,10 @@ export const readyPod = ours(aPod({ ready: true, labels: voter }));
 export const answers = { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' } as const;
 export const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME, isVoter: true };
 export const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
+export const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
+export const retain = { deletionPolicy: 'Retain' } as const;
+const { ownerReferences: _o, ...unowned } = aVolume().metadata;
+export const untied = { ...aVolume(), metadata: unowned };
 
 /** A member that runs and votes. Tests say what is different. */
 export const world = (patch: Partial<Observed> = {}): Observed => ({

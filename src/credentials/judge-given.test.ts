@@ -1,79 +1,32 @@
-/** What is made of the Secrets of a cluster: what is wrong, what is to be written, and how the operator connects. */
+/** What is made of Secrets that users and cert-manager give: what is wrong, what is copied, and how the operator connects. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../test/support/builders.ts';
-import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { API_VERSION } from '../api/names.ts';
+import { aCluster, FORMED, NOW } from '../../test/support/builders.ts';
+import {
+  base64,
+  ca,
+  cluster,
+  DAY,
+  GRACE,
+  type Held,
+  judged,
+  leaf,
+  makeAuthorities,
+  next,
+  recorded,
+  secret,
+  shown,
+} from '../../test/support/credentials-world.ts';
 import type { Tls } from '../api/tls.ts';
 import type { Secret } from '../gen/kube.ts';
-import { systemChance } from '../pki/chance.ts';
-import { AUTHORITY_MS, createAuthority, issue, type KeyPair, type Leaf } from '../pki/issue.ts';
-import { type Judged, judge, secretNames } from './judge.ts';
+import { judge, secretNames } from './judge.ts';
 import { NOTHING_MOUNTED } from './mounted.ts';
-import { digestOf } from './trust.ts';
-
-const DAY = 24 * 60 * 60_000;
-const GRACE = 120_000;
-const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
 
 const own: Tls = {
   client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'op' } },
   peer: { secretRef: { name: 'peer' } },
 };
-const managed: Tls = {
-  client: { managed: { duration: '720h' } },
-  peer: { managed: { duration: '720h', renewBefore: '5m' } },
-};
 
-let ca: KeyPair;
-let next: KeyPair;
-
-beforeAll(async () => {
-  ca = await createAuthority('ca', NOW - DAY, systemChance);
-  next = await createAuthority('next', NOW - DAY, systemChance);
-});
-
-const leaf = (change: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
-  issue(
-    by,
-    { name: 'x', hosts: NAMES, usages: ['server auth', 'client auth'], durationMs: 30 * DAY, ...change },
-    now,
-    systemChance,
-  );
-
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
-function secret({ cert, key }: KeyPair, trust?: string, ofCluster = false): Secret {
-  const data = { 'tls.crt': cert, 'tls.key': key, ...(trust !== undefined && { 'ca.crt': trust }) };
-  const owner = { apiVersion: API_VERSION, kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { ...(ofCluster && { ownerReferences: [owner] }) },
-    data: Object.fromEntries(Object.entries(data).map(([name, text]) => [name, base64(text)])),
-  };
-}
-
-const recorded = () => ({ client: digestOf(ca.cert) ?? '', peer: digestOf(ca.cert) ?? '' });
-
-type Held = Readonly<Record<string, Secret>>;
-const cluster = (tls: Tls, formed = false): EtcdCluster =>
-  aCluster({ spec: { tls }, ...(formed && { status: FORMED }) });
-const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
-  judge(of, new Map(Object.entries(held)), {
-    now,
-    domain: 'cluster.local',
-    mounted: NOTHING_MOUNTED,
-    graceMs: GRACE,
-  });
-
-/** `role: what is to be done; what was found` */
-function shown({ view: { authorities, certificates } }: Pick<Judged, 'view'>): readonly string[] {
-  const line = (name: string, todo: string | undefined, findings: readonly { readonly is: string }[]): string =>
-    [`${name}:`, todo ?? '-', ...findings.map(({ is }) => is)].join(' ');
-  return [
-    ...authorities.map((a) => line(a.secret, a.todo, a.findings)),
-    ...certificates.map((c) => line(c.need.role, c.todo, c.findings)),
-  ];
-}
+beforeAll(makeAuthorities);
 
 describe('Secrets of the user', () => {
   /** All good: three Secrets, and what members mount. */
@@ -316,150 +269,5 @@ describe('Secrets of cert-manager', () => {
   test('applications get nothing that members would not trust', async () => {
     const held = { ...(await all()), 'db-client-tls': await issued('db-client', next) };
     expect(shown(judged(cluster(tls), held))[2]).toBe('application: - untrusted');
-  });
-});
-
-describe('an authority of the operator', () => {
-  async function all(now = NOW): Promise<Held> {
-    const made = async (): Promise<Secret> => secret(await leaf({}, ca, now), ca.cert, true);
-    return {
-      'db-client-ca': secret(ca, undefined, true),
-      'db-peer-ca': secret(ca, undefined, true),
-      'db-server-mounted': await made(),
-      'db-operator-client-tls': await made(),
-      'db-client-tls': await made(),
-      'db-peer-mounted': await made(),
-    };
-  }
-  const rest = ['db-client-ca: -', 'db-peer-ca: -'];
-
-  test('from nothing: everything is made', () => {
-    expect(shown(judged(cluster(managed), {}))).toEqual([
-      'db-client-ca: found',
-      'db-peer-ca: found',
-      'server: issue',
-      'operator: issue',
-      'application: issue',
-      'peer: issue',
-    ]);
-  });
-
-  test('without certificates of clients there is none for applications', () => {
-    const tls: Tls = { client: { managed: { clientCertificates: 'None' } } };
-    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: found', 'server: issue']);
-  });
-
-  test('all is there', async () => {
-    const { view, material } = judged(cluster(managed, true), await all());
-    expect(shown({ view })).toEqual([...rest, 'server: -', 'operator: -', 'application: -', 'peer: -']);
-    expect(material).toMatchObject({ ca: ca.cert, cert: expect.stringContaining('BEGIN CERTIFICATE') });
-  });
-
-  test('certificates are renewed after two thirds of their life, and not before', async () => {
-    const held = await all(NOW);
-    const at = (days: number): readonly string[] =>
-      shown(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
-    expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issue']]);
-  });
-
-  test('that a certificate ends soon is not said of one that is renewed in time', async () => {
-    expect(shown(judged(cluster(managed, true), await all(), NOW + 29 * DAY))[5]).toBe('peer: -');
-  });
-
-  test('what was damaged or deleted is made again, a name that came later included', async () => {
-    const held = await all();
-    const { 'db-client-tls': _, ...without } = held;
-    const damaged = { ...without, 'db-server-mounted': secret({ ...ca, cert: 'x' }, ca.cert, true) };
-    expect(shown(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
-      'server: issue',
-      'operator: -',
-      'application: issue',
-    ]);
-  });
-
-  test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
-    const { 'db-client-ca': _, ...without } = await all();
-    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - authorityLost');
-    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
-    expect(shown(judged(cluster(managed, true), {}))).toEqual([
-      'db-client-ca: - authorityLost', // all Secrets are gone at once, and members run
-      'db-peer-ca: - authorityLost',
-      'server: -',
-      'operator: -',
-      'application: -',
-      'peer: -',
-    ]);
-    const late = shown(judged(cluster(managed, true), without, NOW + 25 * DAY));
-    expect(late[2]).toBe('server: - expiresSoon');
-  });
-
-  test('at its end it signs nothing more, which would end with it, and that is said', async () => {
-    const old = await createAuthority('old', NOW - AUTHORITY_MS + 10 * DAY, systemChance);
-    const last = secret(await leaf({}, old), old.cert, true);
-    const held = { ...(await all()), 'db-peer-ca': secret(old, undefined, true), 'db-peer-mounted': last };
-    const at = (days: number): readonly string[] => {
-      const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
-      return lines.filter((line) => line.includes('peer'));
-    };
-    expect(at(0)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon']);
-    expect(at(9)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon expiresSoon']);
-    expect(at(11)).toEqual(['db-peer-ca: prepare expired', 'peer: - expired expired']);
-  });
-
-  test('whose key is that of another counts as lost', async () => {
-    const held = { ...(await all()), 'db-peer-ca': secret({ cert: ca.cert, key: next.key }, undefined, true) };
-    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
-  });
-
-  test('one that somebody has put there and nothing can be signed with counts as lost: members are not to trust it', async () => {
-    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
-    const held = { ...(await all()), 'db-peer-ca': secret(await leaf(), undefined, true) };
-    const { view } = judged(of, held);
-    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - authorityLost', 'peer: -']);
-    expect(view.trusts.find(({ part }) => part === 'peer')?.target).toBeUndefined();
-    const expired = judged(of, held, NOW + 40 * DAY).view;
-    expect(shown({ view: expired }).at(-1)).toBe('peer: - expired');
-  });
-
-  test('one that somebody exchanged signs nothing before members trust it', async () => {
-    const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
-    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');
-    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
-  });
-
-  test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
-    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
-    const held = { 'db-client-ca': secret(ca, undefined, true), 'db-peer-ca': secret(next, undefined, true) };
-    const { view } = judged(of, held);
-    expect(shown({ view })).toEqual([
-      'db-client-ca: -',
-      'db-peer-ca: -',
-      'server: issue',
-      'operator: issue',
-      'application: issue',
-      'peer: -',
-    ]);
-    expect(view.certificates[3]?.usable).toBe(false);
-    expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['trustLost']);
-    const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
-    const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, server))[2]).toBe('server: issue');
-  });
-
-  test('a Secret of somebody else is never used and never changed', async () => {
-    const held: Held = {
-      ...(await all()),
-      'db-client-ca': secret(ca),
-      'db-operator-client-tls': secret(await leaf(), ca.cert),
-    };
-    const { view, material } = judged(cluster(managed, true), held);
-    expect(shown({ view }).slice(0, 4)).toEqual([
-      'db-client-ca: - secretForeign',
-      'db-peer-ca: -',
-      'server: -',
-      'operator: - secretForeign',
-    ]);
-    expect(base64(material?.cert ?? '')).toBe(held['db-server-mounted']?.data?.['tls.crt']);
   });
 });

@@ -1,0 +1,157 @@
+/** The agent survives kill -9 and a volume that is too small, and never leaves half a restore behind that looks whole. */
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { STATE_VARIABLE } from '../../src/api/agent-task.ts';
+import { run as runTool } from '../../tools/process.ts';
+import { ask } from '../support/etcd.ts';
+import { eventually } from '../support/processes.ts';
+import { store, type Taken, take } from '../support/snapshot-files.ts';
+import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
+import { must } from './etcd-world.ts';
+
+const MIB = 1024 ** 2;
+const version = '3.6.16';
+const kit = kitWith((lab) => take(lab, version));
+const { scene, expectKeys } = kit;
+
+describe.concurrent('killed with -9', () => {
+  /** In place of the tool: a script that knows the tool and the agent that runs it. */
+  const toolThat = (at: Scene, script: string): Readonly<Record<string, string>> => {
+    const path = join(at.agent.root, 'etcdutl');
+    writeFileSync(path, `#!/bin/sh\nreal=${at.tools['ETCDUTL_PATH']}\nfolder=${at.node.folder}/.restore\n${script}\n`);
+    chmodSync(path, 0o755);
+    return { ETCDUTL_PATH: path };
+  };
+  const again = async (at: Scene, source: Taken): Promise<void> => {
+    expect(succeeded(await at.agent.run(at.task(), at.tools))).not.toHaveProperty('already');
+    expect(inside(at)).toEqual(['member']);
+    await start(at);
+    await expectKeys(at, source);
+    await at.node.stop('SIGKILL');
+  };
+
+  test.for([
+    ['before the tool has begun', 'kill -9 $PPID', ['.restore.db']],
+    [
+      'in the middle of the tool',
+      'mkdir -p $folder/member/snap; echo x >$folder/member/snap/db; kill -9 $PPID',
+      ['.restore', '.restore.db'],
+    ],
+    [
+      'when the tool is done, and its work has not got its name',
+      '$real "$@" >/dev/null 2>&1; kill -9 $PPID',
+      ['.restore', '.restore.db'],
+    ],
+  ] as const)('%s', async ([, script, left]) => {
+    const at = await scene(version);
+    const source = kit.taken;
+    await store(at.agent, 'backups/x.db', source);
+    const { result } = await at.agent.run(at.task(), toolThat(at, script));
+    expect(result).toBeUndefined();
+    expect(inside(at)).toEqual(left);
+    await again(at, source);
+  });
+
+  test('when its member has begun the cluster: what became of its data since then, no snapshot can replace', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', kit.taken);
+    const begun = { ...at.tools, [STATE_VARIABLE]: 'existing' };
+    expect(succeeded(await at.agent.run(at.task(), begun))).toMatchObject({ already: true });
+    expect(inside(at)).toEqual([]);
+    const beginning = { ...at.tools, [STATE_VARIABLE]: 'new' };
+    expect(succeeded(await at.agent.run(at.task(), beginning))).not.toHaveProperty('already');
+    expect(inside(at)).toEqual(['member']);
+  });
+
+  test('when it has its name, and what was needed for it has not been removed', async () => {
+    const at = await scene(version);
+    const source = kit.taken;
+    await store(at.agent, 'backups/x.db', source);
+    succeeded(await at.agent.run(at.task(), at.tools));
+    mkdirSync(join(at.node.folder, '.restore'));
+    writeFileSync(join(at.node.folder, '.restore.db'), 'x');
+    expect(succeeded(await at.agent.run(at.task(), at.tools))).toMatchObject({ already: true });
+    expect(inside(at)).toEqual(['member']);
+    await start(at);
+    await expectKeys(at, source);
+    must(await kit.lab.client.kv.put(ask(at.node), 'written', 'x'));
+    await at.node.stop();
+    // A Pod that is made again before the cluster is recorded runs it once more: what was written since stays.
+    succeeded(await at.agent.run(at.task(), at.tools));
+    await start(at);
+    expect(must(await kit.lab.client.kv.range(ask(at.node), { key: 'written' })).count).toBe(1n);
+    await at.node.stop('SIGKILL');
+  });
+
+  test('while it fetches, several times', async () => {
+    const at = await scene(version);
+    const source = await take(kit.lab, version, { keys: 16, valueBytes: MIB });
+    await store(at.agent, 'backups/x.db', source);
+    const file = join(at.node.folder, '.restore.db');
+    for (const megabytes of [0, 1, 8]) {
+      const { process: child, ended } = at.agent.start(at.task(), at.tools);
+      const far = () => (statSync(file, { throwIfNoEntry: false })?.size ?? -1) >= megabytes * MIB || undefined;
+      const done = () => existsSync(join(at.node.folder, 'member')) || undefined; // sooner than we could look
+      await eventually('it has fetched so much', () => far() ?? done(), { everyMs: 1 });
+      await child.stop('SIGKILL');
+      await ended;
+    }
+    succeeded(await at.agent.run(at.task(), at.tools));
+    expect(inside(at)).toEqual(['member']);
+    await start(at);
+    await expectKeys(at, source);
+    await at.node.stop('SIGKILL');
+  });
+});
+
+describe('on a volume that is too small', () => {
+  async function onVolume<T>(at: Scene, megabytes: number, work: () => Promise<T>): Promise<T> {
+    mkdirSync(at.node.folder, { recursive: true });
+    await runTool('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', at.node.folder]);
+    try {
+      return await work();
+    } finally {
+      await runTool('umount', [at.node.folder]);
+    }
+  }
+
+  test('it is known before anything is fetched, and said how much is needed', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', kit.taken);
+    await onVolume(at, 100, async () => {
+      const { reason, message } = failure(await at.agent.run(at.task(), at.tools));
+      expect([reason, message]).toEqual(['NoSpace', expect.stringMatching(/145 MiB are needed .* 100 MiB are free/)]);
+      expect(inside(at)).toEqual([]);
+    });
+  });
+
+  test('what grows beyond it while it is decompressed ends in time', async () => {
+    const at = await scene(version);
+    const bomb = { ...kit.taken, bytes: Buffer.alloc(200 * MIB) };
+    await store(at.agent, 'x.db.zst', bomb, { compression: 'zstd', manifest: 'none' });
+    await onVolume(at, 200, async () => {
+      expect(failure(await at.agent.run(at.task({ key: 'x.db.zst' }), at.tools)).reason).toBe('NoSpace');
+      expect(inside(at)).toEqual([]);
+    });
+  });
+
+  test('somebody else fills it while the tool works: all of it is taken away, and there is a next time', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', kit.taken);
+    const script = join(at.agent.root, 'etcdutl');
+    const filler = join(at.node.folder, 'filler');
+    writeFileSync(
+      script,
+      `#!/bin/sh\ndd if=/dev/zero of=${filler} bs=1M 2>/dev/null\nexec ${at.tools['ETCDUTL_PATH']} "$@"\n`,
+    );
+    chmodSync(script, 0o755);
+    await onVolume(at, 200, async () => {
+      expect(failure(await at.agent.run(at.task(), { ETCDUTL_PATH: script })).reason).toBe('NoSpace');
+      expect(inside(at)).toEqual(['filler']);
+      await runTool('rm', [filler]);
+      succeeded(await at.agent.run(at.task(), at.tools));
+      expect(inside(at)).toEqual(['member']);
+    });
+  });
+});

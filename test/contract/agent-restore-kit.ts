@@ -1,0 +1,103 @@
+/** A lab for the suites about restores: agents with the tools of a version, and members that are to begin with what they restore. */
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { exitCodeOf } from '../../src/api/agent-result.ts';
+import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
+import type { Access } from '../../src/etcd/client.ts';
+import { Agent, type Run } from '../support/agent.ts';
+import { ask, type EtcdLab, type EtcdVersion, initialCluster, type Node, startLab } from '../support/etcd.ts';
+import { type Taken, toolsOf } from '../support/snapshot-files.ts';
+import { must } from './etcd-world.ts';
+
+export const BUMP = 1_000_000;
+
+export interface Scene {
+  readonly agent: Agent;
+  /** Of the version that restores; not started. */
+  readonly node: Node;
+  readonly task: (more?: Partial<RestoreTask>) => RestoreTask;
+  readonly tools: Readonly<Record<string, string>>;
+}
+
+export interface Kit<T> {
+  readonly lab: EtcdLab;
+  readonly taken: T;
+  readonly scene: (version: EtcdVersion) => Promise<Scene>;
+  readonly expectKeys: (at: Scene, taken: Taken, access?: Access) => Promise<void>;
+}
+
+/** One lab for all tests of a file, and the snapshots that were taken in it before the first of them runs. */
+export function kitWith<T>(take: (lab: EtcdLab) => Promise<T>): Kit<T> {
+  vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
+  let lab: EtcdLab;
+  let taken: T;
+  let agents = 0;
+  beforeAll(async () => {
+    lab = await startLab();
+    taken = await take(lab);
+  }, 120_000);
+  afterAll(() => lab.close());
+  return {
+    get lab() {
+      return lab;
+    },
+    get taken() {
+      return taken;
+    },
+    scene: (version) => sceneIn(lab, ++agents, version),
+    expectKeys: (at, of, access) => expectKeys(lab, at, of, access),
+  };
+}
+
+async function sceneIn(lab: EtcdLab, number: number, version: EtcdVersion): Promise<Scene> {
+  const name = `restored-${number}`;
+  const folder = join(lab.folder, `agent-${number}`);
+  mkdirSync(folder);
+  const node = lab.node(name, { version });
+  return {
+    agent: new Agent(folder),
+    node,
+    tools: await toolsOf(version),
+    task: (more) => ({
+      task: 'restore',
+      from: { kind: 'pvc', root: MOUNTS.source },
+      key: 'backups/x.db',
+      encrypted: false,
+      dataDir: node.folder,
+      member: name,
+      initialCluster: initialCluster([node]),
+      token: 'a-token',
+      peerURL: node.peerURL,
+      bumpRevision: BUMP,
+      version,
+      auth: false,
+      ...more,
+    }),
+  };
+}
+
+async function expectKeys(lab: EtcdLab, at: Scene, { totalKeys }: Taken, access?: Access): Promise<void> {
+  const asked = { ...ask(at.node), ...(access && { access }) };
+  const { count } = must(await lab.client.kv.range(asked, { key: 'k', prefix: true, countOnly: true }));
+  expect(Number(count)).toBe(totalKeys);
+  expect(must(await lab.client.kv.range(asked, { key: 'k0' })).kvs[0]?.value).toEqual(
+    new TextEncoder().encode('again'),
+  );
+}
+
+export const start = async ({ node }: Scene): Promise<void> => {
+  node.start({ initialCluster: initialCluster([node]), state: 'existing' });
+  await node.ready();
+};
+export const succeeded = ({ result, said }: Run) => {
+  if (!result?.ok || result.task !== 'restore') throw new Error(`not restored: ${said}`);
+  return result;
+};
+export const failure = ({ code, result, said }: Run) => {
+  if (!result || result.ok) throw new Error(`no failure: ${said}`);
+  expect(code).toBe(exitCodeOf(result));
+  return result;
+};
+export const inside = ({ node }: Scene): readonly string[] =>
+  existsSync(node.folder) ? readdirSync(node.folder).toSorted() : [];

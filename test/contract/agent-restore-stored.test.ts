@@ -1,0 +1,148 @@
+/** The agent restores a real snapshot however it is stored, and refuses what is not the snapshot that was meant. */
+import { describe, expect, test } from 'vitest';
+import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
+import { KEY, store, type Taken, take } from '../support/snapshot-files.ts';
+import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
+
+const version = '3.6.16';
+const kit = kitWith(async (lab) => {
+  const [open, another] = await Promise.all([take(lab, version), take(lab, '3.5.35')]);
+  return { open, another };
+});
+const { scene, expectKeys } = kit;
+const open = (): Taken => kit.taken.open;
+
+describe.concurrent('however it is stored', () => {
+  test.for([
+    ['compressed', 'x.db.zst', { compression: 'zstd' as const }],
+    ['encrypted', 'x.db.enc', { key: KEY }],
+    ['compressed and encrypted', 'x.db.zst.enc', { compression: 'zstd' as const, key: KEY }],
+    ['without a manifest, as etcdctl leaves it', 'x.db', { manifest: 'none' as const }],
+    [
+      'compressed and encrypted, and its manifest lost',
+      'x.db.zst.enc',
+      { compression: 'zstd' as const, key: KEY, manifest: 'none' as const },
+    ],
+  ] as const)('%s', async ([, key, as]) => {
+    const at = await scene(version);
+    await store(at.agent, key, open(), as);
+    if ('key' in as) at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
+    succeeded(await at.agent.run(at.task({ key, encrypted: 'key' in as }), at.tools));
+    await start(at);
+    await expectKeys(at, open());
+    await at.node.stop('SIGKILL');
+  });
+
+  const flipped = (bytes: Buffer): Buffer => {
+    const other = Buffer.from(bytes);
+    other[5000] = (other[5000] ?? 0) ^ 1;
+    return other;
+  };
+  const changed = (change: (bytes: Buffer) => Buffer) => async (at: Scene) => {
+    await store(at.agent, 'backups/x.db', { ...open(), bytes: change(open().bytes) }, { manifest: 'none' });
+  };
+  const beside = (change: (bytes: Buffer) => Buffer) => async (at: Scene) => {
+    await store(at.agent, 'backups/x.db', open());
+    at.agent.mount(MOUNTS.source, { 'backups/x.db': change(open().bytes) });
+  };
+
+  test.for<[string, (at: Scene) => Promise<void>, Partial<RestoreTask>, string, string]>([
+    ['nothing is there', async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }), {}, 'ObjectNotFound', ''],
+    ['one byte is another one', changed(flipped), {}, 'SnapshotDamaged', 'bytes of it have changed'],
+    [
+      'one byte is another one, and there is a manifest',
+      beside(flipped),
+      {},
+      'SnapshotDamaged',
+      'SHA-256 of its manifest',
+    ],
+    ['it was cut', changed((bytes) => bytes.subarray(0, 8192)), {}, 'SnapshotDamaged', 'no digest at its end'],
+    [
+      'it was cut, and there is a manifest',
+      beside((bytes) => bytes.subarray(0, 8192)),
+      {},
+      'SnapshotDamaged',
+      'its manifest says',
+    ],
+    ['it has no digest', changed((bytes) => bytes.subarray(0, -32)), {}, 'SnapshotDamaged', 'a copy of a member'],
+    ['it is empty', changed(() => Buffer.alloc(0)), {}, 'SnapshotDamaged', 'no digest'],
+    ['it is something else', changed(() => Buffer.from('hello'.repeat(1000))), {}, 'SnapshotDamaged', 'no digest'],
+    [
+      'it is somebody else’s snapshot under this name',
+      async (at) => {
+        await store(at.agent, 'backups/x.db', open());
+        at.agent.mount(MOUNTS.source, { 'backups/x.db': kit.taken.another.bytes });
+      },
+      {},
+      'SnapshotDamaged',
+      'manifest',
+    ],
+    [
+      'its manifest is damaged',
+      async (at) => {
+        await store(at.agent, 'backups/x.db', open());
+        at.agent.mount(MOUNTS.source, { 'backups/x.db.manifest.json': '{}' });
+      },
+      {},
+      'ManifestDamaged',
+      '',
+    ],
+    [
+      'the key is another one',
+      async (at) => {
+        await store(at.agent, 'x.db.enc', open(), { key: KEY });
+        at.agent.mount(MOUNTS.encryption, { key: Buffer.alloc(32, 'o').toString('base64') });
+      },
+      { key: 'x.db.enc', encrypted: true },
+      'WrongKey',
+      'is encrypted with the key',
+    ],
+    [
+      'no key was named',
+      (at) => store(at.agent, 'x.db.enc', open(), { key: KEY }),
+      { key: 'x.db.enc' },
+      'WrongKey',
+      'no key was named',
+    ],
+    [
+      'a plain one stands where an encrypted one was',
+      async (at) => {
+        await store(at.agent, 'backups/x.db', open());
+        at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
+      },
+      { encrypted: true },
+      'WrongKey',
+      'not encrypted',
+    ],
+    [
+      'the key leads out',
+      async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }),
+      { key: '../../etc/passwd' },
+      'PathRefused',
+      '',
+    ],
+  ])('refused: %s', async ([, arrange, more, reason, words]) => {
+    const at = await scene(version);
+    await arrange(at);
+    const said = failure(await at.agent.run(at.task(more), at.tools));
+    expect([said.reason, said.message]).toEqual([reason, expect.stringContaining(words)]);
+    expect(inside(at)).toEqual([]);
+  });
+
+  test('an image without the tool is refused before anything is fetched', async () => {
+    const at = await scene(version);
+    const said = failure(await at.agent.run(at.task(), { ETCDUTL_PATH: '/nowhere/etcdutl' }));
+    expect([said.reason, said.message]).toEqual([
+      'RestoreToolFailed',
+      expect.stringContaining('no etcdutl at /nowhere'),
+    ]);
+  });
+
+  test('what the tool says when it fails is told', async () => {
+    const at = await scene(version);
+    await store(at.agent, 'backups/x.db', open());
+    const said = failure(await at.agent.run(at.task({ initialCluster: 'somebody=http://else:1' }), at.tools));
+    expect([said.reason, said.message]).toEqual(['RestoreToolFailed', expect.stringContaining('Error')]);
+    expect(inside(at)).toEqual([]);
+  });
+});

@@ -1,0 +1,135 @@
+/** How an API server tells of changes, asked of a real one and of the model that simulations run on. */
+import { describe, expect, test } from 'vitest';
+import type { StoreEvent, WireEvent } from '../../src/kube/watch-protocol.ts';
+import { watch } from '../../src/kube/watcher.ts';
+import { eventually } from '../support/processes.ts';
+import { type ConfigMap, configMaps, kitIn, uidOf, versionOf } from './kube-kit.ts';
+import { modelWorld, realWorld } from './kube-world.ts';
+
+const MINUTE_MS = 60_000;
+
+describe.each([
+  ['the model', modelWorld],
+  ['a real API server', realWorld],
+])('%s', (server, start) => {
+  const kit = kitIn(start);
+  const { aName, aConfigMap, ref } = kit;
+
+  describe('a watch', () => {
+    /** The first events of one connection, as words. */
+    async function told(
+      query: Record<string, string>,
+      number: number,
+      act: (seen: readonly string[]) => Promise<unknown> = async () => undefined,
+      patienceMs = MINUTE_MS / 2,
+    ) {
+      const stop = new AbortController();
+      const seen: string[] = [];
+      const read = async (): Promise<void> => {
+        const call = {
+          namespace: kit.namespace,
+          query: { watch: 'true', allowWatchBookmarks: 'true', ...query },
+          signal: stop.signal,
+        };
+        for await (const event of kit.client.watch(configMaps, call)) {
+          seen.push(words(event));
+          if (seen.length >= number) return;
+        }
+        seen.push('end');
+      };
+      const reading = read();
+      reading.catch(() => undefined); // it is told below, also when it fails while we act
+      await act(seen);
+      await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+      stop.abort();
+      await reading.catch(() => undefined);
+      return seen;
+    }
+    const words = (event: WireEvent<ConfigMap>): string =>
+      event.type === 'ERROR'
+        ? `ERROR ${event.object.code}`
+        : event.type === 'BOOKMARK'
+          ? `BOOKMARK ${event.object.metadata.annotations?.['k8s.io/initial-events-end'] ?? ''}`
+          : `${event.type} ${event.object.metadata.name} ${JSON.stringify(event.object.data)}`;
+    const streaming = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' };
+
+    test('with initial events tells what is there, then the end of that, then every change in order', async () => {
+      const name = aName();
+      await aConfigMap(name, { labels: { watched: name } });
+      const seen = await told({ ...streaming, labelSelector: `watched=${name}` }, 5, async (begun) => {
+        await eventually('the end of what is there', () => begun.includes('BOOKMARK true') || undefined);
+        await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
+        const now = await kit.client.patch(configMaps, ref(name), { data: { a: '3' } });
+        await kit.client.delete(configMaps, ref(name), { uid: uidOf(now) });
+      });
+      expect(seen).toEqual([
+        `ADDED ${name} {"a":"1"}`,
+        'BOOKMARK true',
+        `MODIFIED ${name} {"a":"2"}`,
+        `MODIFIED ${name} {"a":"3"}`,
+        `DELETED ${name} {"a":"3"}`,
+      ]);
+    });
+
+    test('from a version tells everything since, also what happened before it was opened', async () => {
+      const name = aName();
+      const made = await aConfigMap(name, { labels: { watched: name } });
+      await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
+      const seen = await told({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 1);
+      expect(seen).toEqual([`MODIFIED ${name} {"a":"2"}`]);
+    });
+
+    test('an object that comes to match is new, and one that ceases to match is gone', async () => {
+      const name = aName();
+      const made = await aConfigMap(name);
+      await kit.client.patch(configMaps, ref(name), { metadata: { labels: { watched: name } } });
+      await kit.client.patch(configMaps, ref(name), { metadata: { labels: null } });
+      const seen = await told({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 2);
+      expect(seen.map((s) => s.split(' ')[0])).toEqual(['ADDED', 'DELETED']);
+    });
+
+    // A real server does so once a minute.
+    test.runIf(server === 'the model' || process.env['DEV_TEST_ALL'])(
+      'that changes elsewhere do not concern tells now and then how far it has come',
+      { timeout: 2 * MINUTE_MS },
+      async () => {
+        const made = await aConfigMap(aName());
+        const query = { resourceVersion: versionOf(made), labelSelector: 'watched=nobody' };
+        const elsewhere = async (): Promise<void> => {
+          await aConfigMap(aName());
+          await kit.world.idle();
+        };
+        expect(await told(query, 1, elsewhere, 1.5 * MINUTE_MS)).toEqual(['BOOKMARK ']);
+      },
+    );
+
+    // The server is started anew.
+    test('from a version that is too old says that it is gone', { timeout: 3 * MINUTE_MS }, async () => {
+      expect(await told({ resourceVersion: await kit.world.ancientVersion() }, 1)).toEqual(['ERROR 410']);
+    });
+
+    test('the watcher makes of all this a whole list and its changes, with versions that only grow', async () => {
+      const name = aName();
+      await aConfigMap(name, { labels: { watched: name } });
+      const stop = new AbortController();
+      const seen: StoreEvent<ConfigMap>[] = [];
+      const running = watch({
+        client: kit.client,
+        resource: configMaps,
+        namespace: kit.namespace,
+        selector: `watched=${name}`,
+        signal: stop.signal,
+        emit: (event) => seen.push(event),
+        onError: () => {},
+        sleep: () => Promise.resolve(),
+        random: () => 0,
+      });
+      await eventually('the list', () => seen.find((event) => event.type === 'synced'));
+      await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
+      await eventually('the change', () => seen.filter((event) => event.type === 'put')[1]);
+      stop.abort();
+      await running;
+      expect(seen.slice(0, 3).map((event) => event.type)).toEqual(['restart', 'put', 'synced']);
+    });
+  });
+});
