@@ -1,7 +1,7 @@
 /**
  * A model of the API server behind the same port as the real client: strict, small and deterministic. It has no timers and no
  * clock but a counter; the garbage collector runs when it is told to. Caches see changes when they are let to.
- * `test/contract/kube.test.ts` holds it to what a real API server does.
+ * `test/contract/kube.test.ts` and `kube-watch.test.ts` hold it to what a real API server does.
  */
 
 import type { Pod, PodDisruptionBudget } from '../../../src/gen/kube.ts';
