@@ -192,6 +192,13 @@ test('a cluster that is gone is not looked at, also when there is one of the sam
   await runningCluster(world, 1);
   const [cached] = world.clusters.all();
   if (!cached) throw new Error('there is one');
-  hear(world.clusters, { ...cached, metadata: { ...cached.metadata, uid: 'the one before' } });
+  const before = { ...cached, metadata: { ...cached.metadata, uid: 'the one before' } };
+  const { status: _, ...unbegun } = before;
+  hear(world.clusters, before);
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
+  hear(world.clusters, unbegun);
+  expect(
+    await observe(world, 'ns/db', signal, undefined),
+    'one that was not begun yet is not asked about',
+  ).toBeDefined();
 });

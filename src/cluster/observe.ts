@@ -142,6 +142,7 @@ interface Ways {
 async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<EtcdCluster | undefined> {
   const cached = ports.clusters.get(key);
   if (!cached) return undefined;
+  if (!cached.status) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
   const { name, namespace, uid } = identity(cached);
   const lacks = (store: AnyStore, object: string): boolean =>
     store.get(refKey({ namespace, name: object })) === undefined;

@@ -234,32 +234,35 @@ test('a minor change of status waits for others, and is told when it has stood',
   stop();
 });
 
-test('while others wait for their turn, a minor change of status waits longer', async () => {
+test.each([
+  ['others wait for their turn', 1, 1],
+  ['many are at it', 13, 0],
+])('while %s, a minor change of status waits longer', async (_, others, depth) => {
   let words = 'first';
   let done = false;
-  let letGo = (): void => undefined;
+  const letGo: (() => void)[] = [];
   const { server, controller, stop } = aController(
     ({ thing: { metadata } }) =>
       metadata.name === 'a'
         ? plan({ status: { told: words } })
         : plan(done ? {} : { steps: [{ do: 'call', call: { name: 'wait', target: 'b' }, retryMs: 1_000 }] }),
     undefined,
-    () => new Promise((resolve) => (letGo = resolve)),
+    () => new Promise((resolve) => void letGo.push(resolve)),
     (before) => before.told !== undefined,
   );
   const told = async (): Promise<string | undefined> =>
     (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
   await server.create(things, aThing('a'));
-  await server.create(things, aThing('b'));
-  await settle();
-  controller.enqueue('n/b'); // is being worked on, and waits for its next turn
-  expect(controller.depth).toBe(1);
+  for (let i = 0; i < others; i++) await server.create(things, aThing(`b-${i}`));
+  await until('the others', () => letGo.length === others);
+  for (let i = 0; i < depth; i++) controller.enqueue(`n/b-${i}`); // is being worked on, and waits for its next turn
+  expect(controller.depth).toBe(depth);
   words = 'second';
   controller.enqueue('n/a');
   await settle(2_200);
   expect(await told()).toBe('first');
   done = true;
-  letGo();
+  for (const go of letGo) go();
   await until('nobody waits', () => controller.depth === 0);
   controller.enqueue('n/a');
   await until('the second', async () => (await told()) === 'second');

@@ -56,7 +56,7 @@ const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 const REPEATS = 3;
 /** What has overtaken a pass is in the queue already, or is as soon as the cache has it. */
 const OVERTAKEN_MS = 50;
-/** A minor change of status is told when it has stood for so long; while other keys wait for their turn, later. */
+/** A minor change of status is told when it has stood for so long; while many keys are at it, later. */
 const HOLD_MS = 2_000;
 const HOLD_BUSY_MS = 10_000;
 
@@ -186,7 +186,8 @@ export class Controller<Observed, Status extends object> {
   }
 
   #holdMs(): number {
-    return this.#queue.depth > 0 ? HOLD_BUSY_MS : HOLD_MS;
+    const { depth, running } = this.#queue;
+    return depth > 0 || running > CONCURRENCY / 2 ? HOLD_BUSY_MS : HOLD_MS;
   }
 
   /** Whether this is a change of status, minor and young. */
