@@ -168,6 +168,11 @@ const observe = [
 const client = [
   ...faults('src/etcd/login.ts', [
     ['one dead member that keeps all from logging in', 'const key = `${cluster} ${endpoint}`;', 'const key = cluster;'],
+    [
+      'a token that was refused and is shown again',
+      'known && (refused === undefined || refused.token !== known.token)',
+      'known',
+    ],
     ['a second password that is never tried', "if (answer.error.kind !== 'authFailed') break;", 'break;'],
   ]),
   ...faults('src/etcd/call.ts', [

@@ -79,7 +79,8 @@ export const runtime: readonly Mutant[] = [
     ],
     ['two that undo each other at full speed', 'return times > REPEATS ?', 'return times > 1_000 ?'],
     ['a refusal of etcd that the next pass does not know', '      this.#refusals.set(key, outcome.why);\n', ''],
-    ['words that are written while others wait for their turn', '> 0 ? HOLD_BUSY_MS', '> 9 ? HOLD_BUSY_MS'],
+    ['words that are written while others wait for their turn', 'depth > 0 ||', 'depth > 9 ||'],
+    ['words that are written while many passes run', ' || running > CONCURRENCY / 2 ?', ' ?'],
     ['a refusal that is told for ever', '    this.#refusals.delete(key);\n    if (plan', '    if (plan'],
   ]),
   ...faults('src/cluster/controller.ts', [
