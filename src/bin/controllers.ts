@@ -113,8 +113,8 @@ export function startStores(client: Client, process: Process): Stores {
     parts.deadWatches.push(kind);
   };
   const options = { client, clock, log, signal, metrics, pulse, onDead };
-  const cached = <T extends KubeObject>(store: Store<T>, selector?: string): Store<T> => {
-    startCache(store, selector === undefined ? options : { ...options, selector });
+  const cached = <T extends KubeObject>(store: Store<T>): Store<T> => {
+    startCache(store, options);
     return store;
   };
   const needed = {
@@ -124,19 +124,17 @@ export function startStores(client: Client, process: Process): Stores {
     schedules: cached(new Store(scheduleResource, namespaces, [byCluster])),
     defrags: cached(new Store(defragResource, namespaces)),
     defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
-    services: cached(new Store(services, namespaces), MANAGED_SELECTOR),
-    pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL]), MANAGED_SELECTOR),
-    jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL]), MANAGED_SELECTOR),
-    volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL]), MANAGED_SELECTOR),
-    budgets: cached(new Store(podDisruptionBudgets, namespaces), MANAGED_SELECTOR),
+    services: cached(new Store(services, namespaces, [], MANAGED_SELECTOR)),
+    pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL], MANAGED_SELECTOR)),
+    jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),
+    volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL], MANAGED_SELECTOR)),
+    budgets: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
     nodes: cached(new Store(nodes, [])),
   };
   parts.stores = Object.values(needed);
   const whenMissing = 'cert-manager is not installed, and a cluster asks for it: looking for it every few seconds';
-  const onDemand = new Store(certificates, namespaces);
-  onFirst(needed.clusters, asksCertManager, () =>
-    startCache(onDemand, { ...options, selector: MANAGED_SELECTOR, whenMissing }),
-  );
+  const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
+  onFirst(needed.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
   return { ...needed, certificates: onDemand };
 }
 

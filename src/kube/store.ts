@@ -31,6 +31,7 @@ export interface AnyStore {
   readonly missing: boolean;
   readonly size: number;
   get(key: string): KubeObject | undefined;
+  shows(object: KubeObject): boolean;
   onChange(listener: Listener<KubeObject>): void;
   reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
   gone(key: string, uid: string, signal: AbortSignal): Promise<void>;
@@ -54,6 +55,8 @@ function trimmed<T extends KubeObject>(object: T): T {
 
 export class Store<T extends KubeObject> {
   readonly resource: Resource<T>;
+  /** Of the form `label=value`: only what carries it is here. */
+  readonly selector: string | undefined;
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
   readonly #indexes = new Map<string, { readonly of: Index<T>['of']; readonly buckets: Map<string, Map<string, T>> }>();
@@ -61,8 +64,14 @@ export class Store<T extends KubeObject> {
   readonly #waiters = new Set<Waiter>();
   #latest: T | undefined;
 
-  constructor(resource: Resource<T>, namespaces: readonly string[], indexes: readonly (string | Index<T>)[] = []) {
+  constructor(
+    resource: Resource<T>,
+    namespaces: readonly string[],
+    indexes: readonly (string | Index<T>)[] = [],
+    selector?: string,
+  ) {
     this.resource = resource;
+    this.selector = selector;
     const names = namespaces.length === 0 ? [ALL_NAMESPACES] : namespaces;
     const empty = (): Shard<T> => ({ live: new Map(), staged: undefined, version: '', synced: false, missing: false });
     this.#shards = new Map(names.map((name) => [name, empty()]));
@@ -70,6 +79,12 @@ export class Store<T extends KubeObject> {
       const { name, of } = typeof index === 'string' ? byLabel(index) : index;
       this.#indexes.set(name, { of, buckets: new Map() });
     }
+  }
+
+  /** Whether an object like this one is heard of here; waiting for any other would be in vain. */
+  shows({ metadata }: KubeObject): boolean {
+    const [label = '', value] = this.selector?.split('=') ?? [];
+    return this.selector === undefined || metadata.labels?.[label] === value;
   }
 
   get shards(): readonly string[] {

@@ -208,7 +208,7 @@ export class Controller<Observed, Status extends object> {
       const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
       const store = storeOf(resource);
-      if (!store) return;
+      if (!store || (write.object && !store.shows(write.object))) return;
       const footprints = this.#written.get(key) ?? new Map<AnyStore, Footprint>();
       this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
     };
@@ -220,8 +220,11 @@ export class Controller<Observed, Status extends object> {
       const changed = known !== undefined && known !== version && known !== subject.metadata.resourceVersion;
       return changed || claims.holds(claimOf(resource.kind, key));
     };
-    const cached = async (kind: Resource, { metadata }: KubeObject): Promise<void> =>
-      storeOf(kind)?.reached(metadata.namespace ?? '', metadata.resourceVersion ?? '', this.#options.signal);
+    const cached = async (kind: Resource, object: KubeObject): Promise<void> => {
+      const { namespace = '', resourceVersion = '' } = object.metadata;
+      const store = storeOf(kind);
+      if (store?.shows(object)) await store.reached(namespace, resourceVersion, this.#options.signal);
+    };
     const options = { ...this.#options, onWrite, mayWait, isOld, cached, ...(call && { call }) };
     return execute(plan, subject, resource, options, signal);
   }

@@ -55,6 +55,8 @@ export interface Write {
   readonly namespace: string;
   /** What the server answered with; a deletion that was carried out at once has none. */
   readonly resourceVersion: string | undefined;
+  /** The object as it is now. */
+  readonly object?: KubeObject;
   /** The object that is no more. */
   readonly gone?: { readonly name: string; readonly uid: string };
 }
@@ -124,6 +126,7 @@ const report = (options: ExecuteOptions, resource: Resource, verb: string, objec
     verb,
     namespace: object.metadata.namespace ?? '',
     resourceVersion: object.metadata.resourceVersion,
+    object,
   });
 
 async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): Promise<void> {

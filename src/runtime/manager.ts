@@ -22,7 +22,6 @@ export interface CacheOptions {
   /** A watch loop must not end before the signal; told if one does. */
   readonly onDead: (kind: string, error: unknown) => void;
   /** Only objects with these labels. */
-  readonly selector?: string;
   /** Said of a kind that others install, and that may well be missing. */
   readonly whenMissing?: string;
 }
@@ -31,13 +30,14 @@ export const definitionOf = ({ plural, group }: Resource): string => `${plural}.
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
-  const { client, clock, log, signal, selector, metrics, pulse, whenMissing } = options;
-  const { kind } = store.resource;
+  const { client, clock, log, signal, metrics, pulse, whenMissing } = options;
+  const { selector, resource } = store;
+  const { kind } = resource;
   for (const shard of store.shards)
     watch({
       client,
       signal,
-      resource: store.resource,
+      resource,
       ...(shard !== ALL_NAMESPACES && { namespace: shard }),
       ...(selector !== undefined && { selector }),
       emit: (event) => {
