@@ -40,11 +40,12 @@ function aController(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
   );
   const stop = new AbortController();
-  const stores = { things: new Store(things, []), parts: new Store(parts, [], ['of']) };
+  const stores = { things: new Store(things, []), parts: new Store(parts, [], ['of'], 'of=a') };
   for (const store of Object.values(stores) as Store<KubeObject>[])
     void watch({
       client: server,
       resource: store.resource,
+      ...(store.selector !== undefined && { selector: store.selector }),
       signal: stop.signal,
       emit: (event) => store.apply(ALL_NAMESPACES, event),
       onError: () => undefined,
@@ -210,6 +211,16 @@ test('steps that somebody undoes at once are repeated with growing pauses', asyn
   await settle(250);
   expect(observed.length).toBeLessThan(8);
   await until('more than three', () => observed.length > 3);
+  stop();
+});
+
+test('a write that the cache does not show is not waited for', async () => {
+  const unlabelled = { ...aPart('p'), metadata: { name: 'p', namespace: 'n' } };
+  const { server, observed, stop } = aController(() =>
+    plan(observed.length > 1 ? {} : { steps: [{ do: 'create', object: unlabelled }] }),
+  );
+  await server.create(things, aThing());
+  await until('the pass after it', () => observed.length > 1);
   stop();
 });
 

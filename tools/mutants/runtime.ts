@@ -61,8 +61,8 @@ export const runtime: readonly Mutant[] = [
     ['a refusal that nobody hears of', '  throw refusal;\n', '  return outcome;\n'],
     [
       'a write that the next pass does not wait for',
-      '    resourceVersion: object.metadata.resourceVersion,\n  });\n\nasync function take',
-      '    resourceVersion: undefined,\n  });\n\nasync function take',
+      '    resourceVersion: object.metadata.resourceVersion,\n    object,\n',
+      '    resourceVersion: undefined,\n    object,\n',
     ],
   ]),
   ...faults('src/runtime/controller.ts', [
@@ -79,6 +79,7 @@ export const runtime: readonly Mutant[] = [
     ],
     ['two that undo each other at full speed', 'return times > REPEATS ?', 'return times > 1_000 ?'],
     ['a refusal of etcd that the next pass does not know', '      this.#refusals.set(key, outcome.why);\n', ''],
+    ['waiting for a write that the cache never shows', ' || (write.object && !store.shows(write.object))', ''],
     ['words that are written while others wait for their turn', 'depth > 0 ||', 'depth > 9 ||'],
     ['words that are written while many passes run', ' || running > CONCURRENCY / 2 ?', ' ?'],
     ['a refusal that is told for ever', '    this.#refusals.delete(key);\n    if (plan', '    if (plan'],
