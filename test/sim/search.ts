@@ -8,8 +8,9 @@ const AT_ONCE = 100;
 
 export interface Search {
   readonly seed: number;
-  /** It ends when so much has happened in all worlds together. */
+  /** It ends when so much has happened in all worlds together, and later, up to twice as much, where that is not enough yet. */
   readonly steps: number;
+  readonly isEnough?: () => boolean;
   /** Whether the first world that breaks is made small. */
   readonly shrink: boolean;
   readonly seen?: (outcome: Outcome) => void;
@@ -20,11 +21,12 @@ export interface Found {
   readonly seed: number;
 }
 
-export async function search({ seed: first, steps, shrink, seen }: Search): Promise<Found | undefined> {
+export async function search({ seed: first, steps, isEnough, shrink, seen }: Search): Promise<Found | undefined> {
   let done = 0;
-  for (let seed = first; done < steps; seed++) {
+  const goesOn = (): boolean => done < steps || (done < 2 * steps && isEnough?.() === false);
+  for (let seed = first; goesOn(); seed++) {
     const property = fc.asyncProperty(scripts(SCOPE), async (script) => {
-      if (done >= steps && !shrink) return true;
+      if (!goesOn() && !shrink) return true;
       const outcome = await run(script);
       done += outcome.steps;
       seen?.(outcome);
