@@ -32,7 +32,9 @@ describe.each([
           signal: stop.signal,
         };
         for await (const event of kit.client.watch(configMaps, call)) {
-          seen.push(words(event));
+          const said = words(event);
+          if (said === 'BOOKMARK ' && number > 1) continue; // the server sends one whenever it likes
+          seen.push(said);
           if (seen.length >= number) return;
         }
         seen.push('end');
