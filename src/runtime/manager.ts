@@ -21,7 +21,6 @@ export interface CacheOptions {
   readonly pulse: Pulse;
   /** A watch loop must not end before the signal; told if one does. */
   readonly onDead: (kind: string, error: unknown) => void;
-  /** Only objects with these labels. */
   /** Said of a kind that others install, and that may well be missing. */
   readonly whenMissing?: string;
 }

@@ -1,11 +1,12 @@
 /** What an API server does for the kinds that we use, asked of a real one and of the model: lists with keys, budgets, scale. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { API_VERSION, etcdClusters } from '../../src/api/names.ts';
 import type { Pod, Service } from '../../src/gen/kube.ts';
 import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
 import { podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { eventually } from '../support/processes.ts';
-import { type KubeWorld, modelWorld, realWorld, refusal } from './kube-world.ts';
+import { kitIn, uidOf } from './kube-kit.ts';
+import { modelWorld, realWorld, refusal } from './kube-world.ts';
 
 type Cluster = KubeObject & { readonly spec: { readonly replicas: number } & Readonly<Record<string, unknown>> };
 const clusters: Resource<Cluster> = etcdClusters;
@@ -14,38 +15,28 @@ describe.each([
   ['the model', modelWorld],
   ['a real API server', realWorld],
 ])('%s', (_name, start) => {
-  let world: KubeWorld;
-  let namespace: string;
-  beforeAll(async () => {
-    world = await start();
-    namespace = await world.namespace();
-  });
-  afterAll(async () => {
-    await world?.close();
-  });
-  let count = 0;
-  const aName = (): string => `thing-${++count}`;
-  const refTo = ({ metadata }: KubeObject): Ref => ({ namespace, name: metadata.name ?? '' });
-  const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
+  const kit = kitIn(start);
+  const { aName } = kit;
+  const refTo = ({ metadata }: KubeObject): Ref => kit.ref(metadata.name ?? '');
 
   const aPod = (labels: Readonly<Record<string, string>> = {}, more: object = {}) =>
-    world.client.create(pods, {
+    kit.client.create(pods, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: aName(), namespace, labels },
+      metadata: { name: aName(), namespace: kit.namespace, labels },
       spec: { nodeName: 'node', containers: [{ name: 'etcd', image: 'i', ...more }] },
     });
 
   describe('server-side apply', () => {
     const aService = () =>
-      world.client.create(services, {
+      kit.client.create(services, {
         apiVersion: 'v1',
         kind: 'Service',
-        metadata: { name: aName(), namespace },
+        metadata: { name: aName(), namespace: kit.namespace },
         spec: { selector: { theirs: '1' }, ports: [{ name: 'theirs', port: 1, targetPort: 1, protocol: 'TCP' }] },
       });
     const apply = (service: Service, spec: object) =>
-      world.client.apply(services, refTo(service as KubeObject), uidOf(service as KubeObject), { spec });
+      kit.client.apply(services, refTo(service as KubeObject), uidOf(service as KubeObject), { spec });
     const portsOf = ({ spec }: Service) => spec?.ports?.map(({ port, targetPort }) => `${port}:${targetPort}`).sort();
 
     test('merges the ports of a Service by number, and takes back only its own', async () => {
@@ -62,7 +53,7 @@ describe.each([
       const ours = { name: 'ours', port: 2, targetPort: 2, protocol: 'TCP' };
       const applied = await apply(service, { ports: [ours] });
       const changed = applied.spec?.ports?.map((port) => (port.port === 2 ? { ...port, targetPort: 7 } : port));
-      await world.client.patch(services, refTo(service), { spec: { ports: changed } });
+      await kit.client.patch(services, refTo(service), { spec: { ports: changed } });
       expect(portsOf(await apply(service, { ports: [] }))).toEqual(['1:1']);
     });
 
@@ -83,21 +74,21 @@ describe.each([
       const service = await aService();
       const at = refTo(service);
       const other = await aService();
-      await world.client.patch(services, at, { metadata: { finalizers: theirs, ownerReferences: [ownerOf(other)] } });
-      const set = (metadata: object) => world.client.apply(services, at, uidOf(service), { metadata });
+      await kit.client.patch(services, at, { metadata: { finalizers: theirs, ownerReferences: [ownerOf(other)] } });
+      const set = (metadata: object) => kit.client.apply(services, at, uidOf(service), { metadata });
       const both = await set({ finalizers: ['example.com/ours'], ownerReferences: [ownerOf(owner)] });
       expect(both.metadata.finalizers?.toSorted()).toEqual(['example.com/ours', ...theirs]);
       expect(both.metadata.ownerReferences).toHaveLength(2);
       const after = await set({});
       expect(after.metadata.finalizers).toEqual(theirs);
       expect(after.metadata.ownerReferences).toEqual([ownerOf(other)]);
-      await world.client.patch(services, at, { metadata: { finalizers: [] } });
+      await kit.client.patch(services, at, { metadata: { finalizers: [] } });
     });
 
     test('merges containers by name', async () => {
       const pod = await aPod();
       const set = (containers: readonly object[]) =>
-        world.client.apply(pods, refTo(pod), uidOf(pod), { spec: { containers } });
+        kit.client.apply(pods, refTo(pod), uidOf(pod), { spec: { containers } });
       const after = await set([{ name: 'etcd', image: 'j' }]);
       expect(after.spec?.containers.map(({ name, image }) => `${name} ${image}`)).toEqual(['etcd j']);
     });
@@ -105,49 +96,49 @@ describe.each([
 
   test('a name that is used again is another object', async () => {
     const first = await aPod();
-    const made = { ...first, metadata: { name: first.metadata.name ?? '', namespace } };
-    await world.client.delete(pods, refTo(first), { uid: uidOf(first) });
-    await world.finishPod(refTo(first));
-    const second = await world.client.create(pods, made);
+    const made = { ...first, metadata: { name: first.metadata.name ?? '', namespace: kit.namespace } };
+    await kit.client.delete(pods, refTo(first), { uid: uidOf(first) });
+    await kit.world.finishPod(refTo(first));
+    const second = await kit.client.create(pods, made);
     expect(uidOf(second)).not.toBe(uidOf(first));
-    expect((await refusal(world.client.delete(pods, refTo(first), { uid: uidOf(first) }))).code).toBe(409);
+    expect((await refusal(kit.client.delete(pods, refTo(first), { uid: uidOf(first) }))).code).toBe(409);
   });
 
   describe('the number of replicas', () => {
     const aCluster = () =>
-      world.client.create(clusters, {
+      kit.client.create(clusters, {
         apiVersion: API_VERSION,
         kind: 'EtcdCluster',
-        metadata: { name: aName(), namespace, finalizers: ['example.com/a'] },
+        metadata: { name: aName(), namespace: kit.namespace, finalizers: ['example.com/a'] },
         spec: { replicas: 1, version: '3.6.16', storage: { size: '1Gi' } },
       });
 
     test('has a door of its own, and is a new generation', async () => {
       const cluster = await aCluster();
-      await world.client.scale(clusters, refTo(cluster), 3);
-      const after = await world.client.get(clusters, refTo(cluster));
+      await kit.client.scale(clusters, refTo(cluster), 3);
+      const after = await kit.client.get(clusters, refTo(cluster));
       expect([after?.spec.replicas, after?.metadata.generation]).toEqual([3, 2]);
-      expect((await refusal(world.client.scale(clusters, { namespace, name: 'nobody' }, 3))).code).toBe(404);
+      expect((await refusal(kit.client.scale(clusters, kit.ref('nobody'), 3))).code).toBe(404);
     });
 
     test('a deletion that has to wait is a new generation, too', async () => {
       const cluster = await aCluster();
-      const left = await world.client.delete(clusters, refTo(cluster), { uid: uidOf(cluster) });
+      const left = await kit.client.delete(clusters, refTo(cluster), { uid: uidOf(cluster) });
       expect(left?.metadata.generation).toBe(2);
-      await world.client.patch(clusters, refTo(cluster), { metadata: { finalizers: [] } });
+      await kit.client.patch(clusters, refTo(cluster), { metadata: { finalizers: [] } });
     });
   });
 
   describe('a budget', () => {
     const aBudget = (group: string, spec: object) =>
-      world.client.create(podDisruptionBudgets, {
+      kit.client.create(podDisruptionBudgets, {
         apiVersion: 'policy/v1',
         kind: 'PodDisruptionBudget',
-        metadata: { name: aName(), namespace },
+        metadata: { name: aName(), namespace: kit.namespace },
         spec: { selector: { matchLabels: { group } }, ...spec },
       });
     const ready = (pod: KubeObject, is: boolean) =>
-      world.client.patch(
+      kit.client.patch(
         pods,
         refTo(pod),
         { status: { phase: 'Running', conditions: [{ type: 'Ready', status: is ? 'True' : 'False' }] } },
@@ -161,15 +152,15 @@ describe.each([
     };
     const says = (budget: KubeObject, expected: object) =>
       eventually(`a budget that says ${JSON.stringify(expected)}`, async () => {
-        await world.countDisruptions();
-        const { status } = (await world.client.get(podDisruptionBudgets, refTo(budget))) ?? {};
+        await kit.world.countDisruptions();
+        const { status } = (await kit.client.get(podDisruptionBudgets, refTo(budget))) ?? {};
         return Object.entries(expected).every(([key, value]) => status?.[key as keyof typeof status] === value)
           ? status
           : undefined;
       });
-    const evict = (pod: KubeObject) => world.client.evict(refTo(pod), { uid: uidOf(pod) });
+    const evict = (pod: KubeObject) => kit.client.evict(refTo(pod), { uid: uidOf(pod) });
     const isGoing = async (pod: KubeObject) =>
-      (await world.client.get(pods, refTo(pod)))?.metadata.deletionTimestamp !== undefined;
+      (await kit.client.get(pods, refTo(pod)))?.metadata.deletionTimestamp !== undefined;
 
     test('counts Pods that are ready and not on their way out, and lets go as many as it can spare', async () => {
       const group = aName();
@@ -183,7 +174,7 @@ describe.each([
       expect(await isGoing(b)).toBe(false);
       await says(budget, { expectedPods: 3, currentHealthy: 2, disruptionsAllowed: 0 });
       await evict(a); // it goes already: nothing more is disrupted
-      await world.finishPod(refTo(a));
+      await kit.world.finishPod(refTo(a));
       await says(budget, { expectedPods: 2, currentHealthy: 2, disruptionsAllowed: 0 });
       expect((await refusal(evict(c))).code).toBe(429);
     });
@@ -195,7 +186,7 @@ describe.each([
       const budget = await aBudget(group, { minAvailable: 2 });
       expect((await refusal(evict(pod))).code).toBe(429);
       await says(budget, { disruptionsAllowed: 0, currentHealthy: 2 });
-      await world.client.patch(podDisruptionBudgets, refTo(budget), { spec: { minAvailable: 1 } });
+      await kit.client.patch(podDisruptionBudgets, refTo(budget), { spec: { minAvailable: 1 } });
       await says(budget, { disruptionsAllowed: 1, observedGeneration: 2 });
       await evict(pod);
     });
