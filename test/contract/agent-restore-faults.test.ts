@@ -1,9 +1,11 @@
 /** The agent survives kill -9 and a volume that is too small, and never leaves half a restore behind that looks whole. */
+
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { STATE_VARIABLE } from '../../src/api/agent-task.ts';
 import { run as runTool } from '../../tools/process.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { ask } from '../support/etcd.ts';
 import { eventually } from '../support/processes.ts';
 import { store, type Taken, take } from '../support/snapshot-files.ts';
@@ -80,7 +82,7 @@ describe.concurrent('killed with -9', () => {
     // A Pod that is made again before the cluster is recorded runs it once more: what was written since stays.
     succeeded(await at.agent.run(at.task(), at.tools));
     await start(at);
-    expect(must(await kit.lab.client.kv.range(ask(at.node), { key: 'written' })).count).toBe(1n);
+    expect(must(await kit.lab.client.kv.range(ask(at.node), { key: 'written' })).count, ABOUT_DATA).toBe(1n);
     await at.node.stop('SIGKILL');
   });
 

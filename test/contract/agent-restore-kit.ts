@@ -1,10 +1,12 @@
 /** A lab for the suites about restores: agents with the tools of a version, and members that are to begin with what they restore. */
+
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { exitCodeOf } from '../../src/api/agent-result.ts';
 import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { Agent, type Run } from '../support/agent.ts';
 import { ask, type EtcdLab, type EtcdVersion, initialCluster, type Node, startLab } from '../support/etcd.ts';
 import { type Taken, toolsOf } from '../support/snapshot-files.ts';
@@ -80,8 +82,8 @@ async function sceneIn(lab: EtcdLab, number: number, version: EtcdVersion): Prom
 async function expectKeys(lab: EtcdLab, at: Scene, { totalKeys }: Taken, access?: Access): Promise<void> {
   const asked = { ...ask(at.node), ...(access && { access }) };
   const { count } = must(await lab.client.kv.range(asked, { key: 'k', prefix: true, countOnly: true }));
-  expect(Number(count)).toBe(totalKeys);
-  expect(must(await lab.client.kv.range(asked, { key: 'k0' })).kvs[0]?.value).toEqual(
+  expect(Number(count), ABOUT_DATA).toBe(totalKeys);
+  expect(must(await lab.client.kv.range(asked, { key: 'k0' })).kvs[0]?.value, ABOUT_DATA).toEqual(
     new TextEncoder().encode('again'),
   );
 }

@@ -1,9 +1,11 @@
 /** The agent restores from an S3 server, with the credentials and the authority that are mounted, and says what the server refuses. */
+
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/agent/store.ts';
 import type { Place, RestoreTask } from '../../src/api/agent-task.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { Agent, type Run } from '../support/agent.ts';
 import { ask, type EtcdLab, initialCluster, startLab } from '../support/etcd.ts';
 import { filesOf, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
@@ -65,7 +67,7 @@ test('what is in the bucket is served', async () => {
   node.start({ initialCluster: initialCluster([node]), state: 'existing' });
   await node.ready();
   const { count } = must(await lab.client.kv.range(ask(node), { key: '', prefix: true, countOnly: true }));
-  expect(Number(count)).toBe(taken.totalKeys);
+  expect(Number(count), ABOUT_DATA).toBe(taken.totalKeys);
 });
 
 const elsewhere = (change: object): Place => ({ ...s3.place, ...change });

@@ -1,4 +1,5 @@
 /** What goes wrong around stores, one suite for all: each is a named failure or is survived, and nothing is left behind. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { openStore, type Store } from '../../src/agent/store.ts';
 import { AGENT_RUNTIME } from '../../src/api/agent-runtime.ts';
 import type { Place } from '../../src/api/agent-task.ts';
 import { root } from '../../tools/paths.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { type Child, eventually, Processes, pause } from '../support/processes.ts';
 import type { Relay } from '../support/relay.ts';
 import { reader, type TestPlace } from '../support/stores.ts';
@@ -134,12 +136,12 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
       }
       await put(store, 'outage/sent.db', during());
       const expected = Buffer.concat([...(await all(10 * MIB)), ...(await all(20 * MIB))]);
-      expect((await get(store, 'outage/sent.db')).equals(expected)).toBe(true);
+      expect((await get(store, 'outage/sent.db')).equals(expected), ABOUT_DATA).toBe(true);
 
       const { body } = await store.get('outage/sent.db', new AbortController().signal);
       const received: Uint8Array[] = [];
       for await (const part of body) if (received.push(part) === 3) void outage();
-      expect(Buffer.concat(received).equals(expected)).toBe(true);
+      expect(Buffer.concat(received).equals(expected), ABOUT_DATA).toBe(true);
 
       void outage();
       expect(await store.head('outage/sent.db')).toMatchObject({ size: 30 * MIB });

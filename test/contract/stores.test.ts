@@ -1,7 +1,9 @@
 /** One suite, four kinds of stores: what snapshots rely on holds for each of them. */
+
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/agent/store.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import type { TestPlace } from '../support/stores.ts';
 import { bytes, failure, get, keys, leftovers, MIB, open, put, putByOthers, text, WORLDS } from './stores-world.ts';
 
@@ -18,7 +20,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await store.head('plain/a.db')).toBeUndefined();
     await put(store, 'plain/a.db', text('hello'), { contentType: 'application/json' });
     expect(await store.head('plain/a.db')).toEqual({ key: 'plain/a.db', size: 5, uid: 'uid-1' });
-    expect((await get(store, 'plain/a.db')).toString()).toBe('hello');
+    expect((await get(store, 'plain/a.db')).toString(), ABOUT_DATA).toBe('hello');
     await store.delete('plain/a.db');
     await store.delete('plain/a.db');
     expect(await store.head('plain/a.db')).toBeUndefined();
@@ -44,7 +46,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     await put(store, key, bytes(size));
     expect(await store.head(key)).toMatchObject({ size, uid: 'uid-1' });
     const all = await get(store, key);
-    expect(createHash('sha256').update(all).digest('hex')).toBe(sha.digest('hex'));
+    expect(createHash('sha256').update(all).digest('hex'), ABOUT_DATA).toBe(sha.digest('hex'));
     expect(await leftovers(world, key)).toEqual([]);
   });
 
@@ -70,9 +72,9 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
   test('an own object is replaced only when that is said', async () => {
     await put(store, 'own.db', text('first'));
     expect(await failure(put(store, 'own.db', text('second')))).toMatchObject({ reason: 'ObjectExists' });
-    expect((await get(store, 'own.db')).toString()).toBe('first');
+    expect((await get(store, 'own.db')).toString(), ABOUT_DATA).toBe('first');
     await put(store, 'own.db', text('third'), { replace: true });
-    expect((await get(store, 'own.db')).toString()).toBe('third');
+    expect((await get(store, 'own.db')).toString(), ABOUT_DATA).toBe('third');
     await put(store, 'own.db', bytes(9 * MIB), { replace: true });
     expect(await store.head('own.db')).toEqual({ key: 'own.db', size: 9 * MIB, uid: 'uid-1' });
   });
@@ -85,7 +87,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
       expect(reason).toBe('ObjectExists');
       expect(message).toContain(store.uri(key));
     }
-    expect((await get(store, key)).toString()).toBe('theirs');
+    expect((await get(store, key)).toString(), ABOUT_DATA).toBe('theirs');
     expect(await store.head(key)).toMatchObject({ uid: 'theirs' });
     expect(await leftovers(world, key)).toEqual([]);
   });
@@ -97,7 +99,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
       await putByOthers(world, key, 'theirs');
     }
     expect(await failure(put(store, key, slow()))).toMatchObject({ reason: 'ObjectExists' });
-    expect((await get(store, key)).toString()).toBe('theirs');
+    expect((await get(store, key)).toString(), ABOUT_DATA).toBe('theirs');
     expect(await leftovers(world, key)).toEqual([]);
   });
 
@@ -126,7 +128,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await store.head(key)).toBeUndefined();
     expect(await leftovers(world, key)).toEqual([]);
     await put(store, key, text('again'));
-    expect((await get(store, key)).toString()).toBe('again');
+    expect((await get(store, key)).toString(), ABOUT_DATA).toBe('again');
   });
 
   test('nothing is to be seen before it is whole', async () => {

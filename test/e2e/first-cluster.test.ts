@@ -1,5 +1,7 @@
 /** The journey of a new user: create, use, break, delete; and what is refused at the door. */
+
 import { describe, expect, test } from 'vitest';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND } from '../support/journey.ts';
 
 describe('a single-member cluster', () => {
@@ -10,7 +12,7 @@ describe('a single-member cluster', () => {
 
     expect(cluster.status?.clusterID).toMatch(/^[0-9a-f]{16}$/);
     expect(await tenant.served('first', 'put', 'a', '1')).toBe('OK');
-    expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only')).toBe('1');
+    expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only'), ABOUT_DATA).toBe('1');
     await becomes('the status to say that all is well', async () => {
       const settled = await tenant.get(KIND, 'first');
       expect(conditionOf(settled, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
@@ -33,7 +35,7 @@ describe('a single-member cluster', () => {
     await tenant.kubectl('delete', 'pod', pod?.metadata.name ?? '', '--wait=true');
 
     await becomes('the key to be there', async () =>
-      expect(await tenant.etcdctl('phoenix', 'get', 'kept', '--print-value-only')).toBe('yes'),
+      expect(await tenant.etcdctl('phoenix', 'get', 'kept', '--print-value-only'), ABOUT_DATA).toBe('yes'),
     );
     const after = await tenant.available('phoenix');
     expect(after.status?.clusterID).toBe(before.status?.clusterID);
@@ -71,7 +73,7 @@ describe('a single-member cluster', () => {
       expect(cluster.status?.clusterID).toBe(before.status?.clusterID);
       expect((await tenant.list(MEMBER_KIND)).map((m) => m.metadata.name === name)).toEqual([false]);
     });
-    expect(await tenant.served('lost', 'get', 'kept', '--print-value-only')).toBe('yes');
+    expect(await tenant.served('lost', 'get', 'kept', '--print-value-only'), ABOUT_DATA).toBe('yes');
   });
 });
 

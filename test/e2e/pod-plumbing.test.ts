@@ -1,10 +1,12 @@
 /** Logs and ports of Pods through the whole of Kubernetes, kubelet and containerd included: what the kubectl plugin stands on. */
+
 import { expect, onTestFinished, test } from 'vitest';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { podLog } from '../../src/kube/logs.ts';
 import { listenForPod } from '../../src/kube/port-forward.ts';
 import { Transport } from '../../src/kube/transport.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant } from '../support/journey.ts';
 
 test('a member is reached from outside through a forwarded port, and its log can be read', async () => {
@@ -30,7 +32,7 @@ test('a member is reached from outside through a forwarded port, and its log can
   const ask = { endpoint: `http://127.0.0.1:${local.port}`, timeoutMs: 10_000 };
   expect(await etcd.put(ask, 'from', 'outside')).toMatchObject({ ok: true });
   expect(errors).toEqual([]);
-  expect(await tenant.served('reached', 'get', 'from', '--print-value-only')).toBe('outside');
+  expect(await tenant.served('reached', 'get', 'from', '--print-value-only'), ABOUT_DATA).toBe('outside');
 
   const lines: string[] = [];
   for await (const line of podLog(transport, ref, { container: 'etcd', signal: abort.signal })) lines.push(line);

@@ -1,9 +1,11 @@
 /** Snapshots and restores when something is wrong: it is named, nothing is lost or overwritten, and it goes on when it is right. */
+
 import { existsSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { podProcesses, signalAll, volumeFolder } from '../../local/faults.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, type Tenant } from '../support/journey.ts';
 import { ask, Clusters, hasFailed, isStored, keyIn, readyOf, restoredIs, snapshotOf } from '../support/snapshots.ts';
 import { aStore, claim, Files, S3_SECRET_KEY, TenantStore } from '../support/tenant-store.ts';
@@ -23,7 +25,7 @@ async function aScene(spec: object = {}): Promise<Scene> {
   const store = await aStore(tenant);
   await clusters.serves('db');
   const writer = await aWriter(tenant, 'db');
-  expect((await writer.end()).lost).toEqual([]);
+  expect((await writer.end()).lost, ABOUT_DATA).toEqual([]);
   return { tenant, clusters, store };
 }
 
@@ -166,7 +168,7 @@ all('a missing bucket and an object of somebody else end a snapshot with their n
   expect(await hasFailed(tenant, 'manifest', 'ObjectExists')).toContain('manifest.db');
   expect(await hasFailed(tenant, 'nowhere', 'BucketNotFound')).toContain('missing');
   expect(await store.files.all()).toEqual(['late/manifest.db.manifest.json', theirs]);
-  expect((await store.files.read(theirs)).toString()).toBe('of somebody else');
+  expect((await store.files.read(theirs)).toString(), ABOUT_DATA).toBe('of somebody else');
 });
 
 all(

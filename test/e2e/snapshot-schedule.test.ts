@@ -1,6 +1,8 @@
 /** Snapshots every minute: what is kept, what was tried out, and what the cluster says of it. */
+
 import { expect, test } from 'vitest';
 import type { EtcdSnapshotScheduleStatus } from '../../src/api/etcd-snapshot-schedule.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, type Tenant } from '../support/journey.ts';
 import { Clusters, ENCRYPTION_KEY, KEY_SECRET, keyIn, restoredIs, SCHEDULE_KIND } from '../support/snapshots.ts';
 import { aStore, opaque } from '../support/tenant-store.ts';
@@ -58,7 +60,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     await becomes('the cluster to say that its backup is fresh', async () => {
       expect(conditionOf(await tenant.get(KIND, 'db'), 'BackupFresh')).toMatchObject({ status: 'True' });
     });
-    expect((await writer.end()).lost).toEqual([]);
+    expect((await writer.end()).lost, ABOUT_DATA).toEqual([]);
     await clusters.begin('again', { bootstrap: { restore: { source: store.at(key), encryption } } });
     await restoredIs(tenant, 'again', 'True', 'Restored');
     await clusters.serves('again');

@@ -1,6 +1,8 @@
 /** What a cluster costs: every write is there for a reason, none is refused, and at rest there is none. */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { eventually, pause, stands } from '../support/processes.ts';
 import { startWorld, type World } from '../support/world.ts';
 import { Client } from '../sweep/client.ts';
@@ -48,5 +50,5 @@ test('at rest it writes nothing, also while clients write', async () => {
   const before = told().length;
   await pause(20_000);
   expect(told().slice(before)).toEqual([]);
-  expect(await client.end()).toMatchObject({ lost: [], acknowledged: expect.any(Number) });
+  expect(await client.end(), ABOUT_DATA).toMatchObject({ lost: [], acknowledged: expect.any(Number) });
 }, 120_000);

@@ -1,4 +1,5 @@
 /** Clusters that begin with a snapshot, with real servers: the seed's own containers run as processes before its etcd. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../src/api/etcd-snapshot.ts';
@@ -10,6 +11,7 @@ import type { Ask } from '../../src/etcd/client.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { events, persistentVolumeClaims, pods, secrets } from '../../src/kube/resources.ts';
+import { ABOUT_DATA } from '../support/about-data.ts';
 import { type Child, eventually } from '../support/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/world.ts';
 
@@ -125,7 +127,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     const restored = await condition(namespace, 'again', 'Restored', 'True', 'Restored');
     expect(messageOf(restored, 'Restored')).toContain('backups/a/nightly.db.zst');
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
-    expect(await greeting(namespace, 'again')).toBe('hello');
+    expect(await greeting(namespace, 'again'), ABOUT_DATA).toBe('hello');
     const source = await world.admin.get(clusters, { namespace, name: 'db' });
     expect(restored.status?.clusterID).not.toBe(source?.status?.clusterID);
 
@@ -144,7 +146,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     );
     expect(after.spec).not.toHaveProperty('initContainers');
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
-    expect(await greeting(namespace, 'again')).toBe('hello');
+    expect(await greeting(namespace, 'again'), ABOUT_DATA).toBe('hello');
   });
 
   test('is not restored a second time when its node starts again without its data: later writes would be gone unseen', async () => {
@@ -179,7 +181,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     await snapshotOf(namespace, {});
     await condition(namespace, 'again', 'Restored', 'True');
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
-    expect(await greeting(namespace, 'again')).toBe('hello');
+    expect(await greeting(namespace, 'again'), ABOUT_DATA).toBe('hello');
     const [same] = (await world.list(members, namespace)).filter(({ spec }) => spec.clusterName === 'again');
     expect(same?.metadata.uid).toBe(seed?.metadata.uid);
   });
@@ -201,7 +203,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     await condition(namespace, 'right', 'Restored', 'True');
     await condition(namespace, 'right', 'AuthEnabled', 'True', 'Enabled');
     await condition(namespace, 'right', 'Progressing', 'False', 'Reconciled');
-    expect(await greeting(namespace, 'right', 'the-original')).toBe('hello');
+    expect(await greeting(namespace, 'right', 'the-original'), ABOUT_DATA).toBe('hello');
     expect(['authRequired', 'permissionDenied']).toContain(await greeting(namespace, 'right'));
     await condition(namespace, 'wrong', 'Available', 'False', 'AuthCredentialsRejected');
     const refused = await condition(namespace, 'none', 'Restored', 'False', 'AuthRequired');

@@ -1,10 +1,12 @@
 /** What retention does to a place: the same for all of them. */
+
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../../src/agent/failure.ts';
 import { type Manifest, manifestText } from '../../src/agent/manifest.ts';
 import { prune } from '../../src/agent/prune.ts';
 import type { Store } from '../../src/agent/store.ts';
 import { MANIFEST, type Place, type PruneTask } from '../../src/api/agent-task.ts';
+import { ABOUT_DATA } from './about-data.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -87,9 +89,9 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     async (it) => {
       const names = [];
       for (const hours of [9, 5, 3, 1]) names.push(await it.snapshot(hours));
-      expect(await it.run({ keepLast: 2 })).toEqual({ kept: 2, removed: 2 });
-      expect(await it.keys()).toEqual(names.slice(2).flatMap(both));
-      expect(await it.run({ keepLast: 2 })).toEqual({ kept: 2, removed: 0 });
+      expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 2 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(names.slice(2).flatMap(both));
+      expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
       expect(it.said.filter((line) => line.startsWith('removed'))).toHaveLength(2);
     },
   ],
@@ -98,8 +100,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     'the last one stays, however old',
     async (it) => {
       const name = await it.snapshot(5000);
-      expect(await it.run({ maxAge: '1h' })).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys()).toEqual(both(name));
+      expect(await it.run({ maxAge: '1h' }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(name));
     },
   ],
 
@@ -126,8 +128,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
         'x',
       );
       const before = await it.keys();
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys()).toEqual(before);
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(before);
       expect(before).toEqual(expect.arrayContaining([mine, ...others]));
       expect(it.said.some((line) => line.startsWith('left alone'))).toBe(true);
     },
@@ -142,8 +144,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
         { schedule: { name: 'hourly-too', uid: 'too' } },
         { of: 'hourly-too', data: DATA },
       );
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys()).toEqual(expect.arrayContaining([...both(theirs)]));
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining([...both(theirs)]));
     },
   ],
 
@@ -152,8 +154,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     async (it) => {
       const good = await it.snapshot(5);
       await it.snapshot(1, {}, { data: undefined });
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys()).toEqual(both(good));
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(good));
     },
   ],
 
@@ -165,8 +167,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
         await it.snapshot(5),
         await it.snapshot(1, {}, { data: Buffer.from('half') }),
       ];
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 2, removed: 1 });
-      expect(await it.keys()).toEqual([...both(good), ...both(damaged)]);
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 1 });
+      expect(await it.keys(), ABOUT_DATA).toEqual([...both(good), ...both(damaged)]);
       expect(old).not.toBe(good);
       expect(it.said.some((line) => line.startsWith('damaged'))).toBe(true);
     },
@@ -177,8 +179,8 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     async (it) => {
       await it.snapshot(1);
       const theirs = await it.snapshot(9, {}, { data: DATA, uid: 'somebody' });
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 2, removed: 0 });
-      expect(await it.keys()).toEqual(expect.arrayContaining([...both(theirs)]));
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining([...both(theirs)]));
     },
   ],
 
@@ -195,9 +197,9 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
             : (target[name] as (...args: readonly unknown[]) => unknown).bind(target),
       });
       await expect(it.run({ keepLast: 1 }, { at: dies })).rejects.toThrow('gone');
-      expect(await it.keys()).toHaveLength(3);
-      expect(await it.run({ keepLast: 1 })).toEqual({ kept: 1, removed: 0 });
-      expect(await it.keys()).toEqual(both(kept));
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(3);
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(kept));
     },
   ],
 
@@ -206,7 +208,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     async (it) => {
       await it.snapshot(9);
       await expect(it.run({ maxAge: 'long' })).rejects.toMatchObject({ reason: 'Misconfigured' });
-      expect(await it.keys()).toHaveLength(2);
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(2);
     },
   ],
 
@@ -216,7 +218,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       for (const hours of [9, 1]) await it.snapshot(hours);
       const signal = AbortSignal.abort(new Error('end'));
       await expect(it.run({ keepLast: 1 }, { signal })).rejects.toThrow('end');
-      expect(await it.keys()).toHaveLength(4);
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(4);
     },
   ],
 ];

@@ -1,6 +1,8 @@
 /** A cluster with a client that keeps writing, from its first write to the last look at what it left. */
+
 import { expect } from 'vitest';
 import type { Access } from '../../src/etcd/client.ts';
+import { ABOUT_DATA } from './about-data.ts';
 import { type AnObject, KIND, type Tenant } from './journey.ts';
 import { atRest, settled } from './rest.ts';
 import { aWriter, type Writer } from './writer.ts';
@@ -34,9 +36,9 @@ export async function serving(tenant: Tenant, name: string, access?: Access): Pr
     await settled(tenant, name);
     const { lost, acknowledged, longestGapMs } = await writer.end();
     process.stdout.write(`${name}: ${acknowledged} writes, at most ${longestGapMs} ms apart\n`);
-    expect(lost).toEqual([]);
+    expect(lost, ABOUT_DATA).toEqual([]);
     const after = await atRest(tenant, name, { voters, ...(quietMs !== undefined && { quietMs }) });
-    expect(after.status?.clusterID).toBe(cluster.status?.clusterID);
+    expect(after.status?.clusterID, ABOUT_DATA).toBe(cluster.status?.clusterID);
     return after;
   };
   return { cluster, writer, endsWell };

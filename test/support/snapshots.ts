@@ -1,9 +1,11 @@
 /** Snapshots and what is made of them, in the words of a user's journey. */
+
 import { expect, onTestFinished } from 'vitest';
 import { DEFAULT_BUMP } from '../../src/api/bootstrap.ts';
 import type { Artifact } from '../../src/api/etcd-snapshot.ts';
 import { type Access, type Ask, EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
+import { ABOUT_DATA } from './about-data.ts';
 import { clientOf, managed, secretText } from './encrypted.ts';
 import { type AnObject, becomes, type Condition, conditionOf, KIND, type Tenant } from './journey.ts';
 import { IN_NAMESPACE, operatorPods } from './operator.ts';
@@ -120,16 +122,19 @@ export class Clusters {
     expect(then.size).toBeGreaterThan(0);
     // The stream may be a little later than the revision, and may have what was written meanwhile.
     const lost = [...then].filter(([key, value]) => ![value, last.get(key)].includes(now.get(key)));
-    expect(lost).toEqual([]);
+    expect(lost, ABOUT_DATA).toEqual([]);
     const all = { key: '', prefix: true, countOnly: true };
     const counted = await this.#etcd.kv.range(await this.#ask(source), { ...all, revision: BigInt(revision) });
-    expect(Number(must(counted).count)).toBe(totalKeys);
+    expect(Number(must(counted).count), ABOUT_DATA).toBe(totalKeys);
     const ended = await this.#revision(source);
-    expect(await this.#revision(name)).toBeGreaterThan(ended);
-    expect(await this.#revision(name)).toBeGreaterThanOrEqual(BigInt(revision + DEFAULT_BUMP));
+    expect(await this.#revision(name), ABOUT_DATA).toBeGreaterThan(ended);
+    expect(await this.#revision(name), ABOUT_DATA).toBeGreaterThanOrEqual(BigInt(revision + DEFAULT_BUMP));
     for (const fromRevision of [BigInt(revision), ended, ended + 1n]) {
       const watch = this.#etcd.watches.watch(await this.#ask(name), { key: 'seq/', prefix: true, fromRevision });
-      expect((await Array.fromAsync(watch)).map((item) => item.is)).toEqual(['created', 'compacted']);
+      expect(
+        (await Array.fromAsync(watch)).map((item) => item.is),
+        ABOUT_DATA,
+      ).toEqual(['created', 'compacted']);
     }
     must(await this.#etcd.put(await this.#ask(name), 'seq/after', 'restored'));
   }

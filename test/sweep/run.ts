@@ -1,4 +1,5 @@
 /** Runs workloads: undisturbed, to learn what they do and where they end; and with one fault, to see that they end there all the same. */
+import { ABOUT_DATA } from '../support/about-data.ts';
 import type { Passed } from '../support/fault-proxy.ts';
 import { eventually, pause } from '../support/processes.ts';
 import type { World } from '../support/world.ts';
@@ -119,10 +120,8 @@ async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
     end: async () => {
       await invariants.atRest();
       const { lost } = await client.end();
-      const violated = await invariants.end();
-      return lost.length > 0
-        ? [...violated, `I8: ${lost.length} acknowledged writes are gone: ${lost[0]}, …`]
-        : violated;
+      const writes = lost.length > 0 ? [`I8: ${lost.length} acknowledged writes are gone: ${lost[0]}, …`] : [];
+      return [...(await invariants.end()), ...writes].map((violated) => `${ABOUT_DATA} ${violated}`);
     },
   };
 }

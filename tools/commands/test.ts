@@ -10,23 +10,26 @@ import { withTestCluster } from '../test/cluster.ts';
 import { filesOf, namedOnly, requiredLevels } from '../test/levels.ts';
 import { staticChecks } from '../test/static.ts';
 import { add, nothing, oneFailed, onePassed, tallyLine } from '../test/tally.ts';
-import { type Outcome, runVitest, TestsFailed } from '../test/vitest.ts';
+import { type FlakyTest, type Outcome, runVitest, TestsFailed, type VitestRequest } from '../test/vitest.ts';
 
 interface Stage {
   readonly name: string;
-  readonly run: () => Promise<Outcome>;
+  readonly run: (alreadyRerun: number) => Promise<Outcome>;
 }
 
 export async function test(args: readonly string[]): Promise<number> {
   const request = parseArguments(args);
   const stages = request.level ? [namedLevel(request.level, request)] : everything(request);
   let tally = nothing;
+  const flaky: string[] = [];
   for (const stage of stages) {
-    const outcome = await runStage(stage, request);
+    const outcome = await runStage(stage, request, flaky.length);
     if (wasInterrupted()) return 130;
     tally = add(tally, outcome.tally);
+    for (const test of outcome.flaky ?? []) flaky.push(keepBothLogs(test, flaky.length + 1));
     if (outcome.tally.failed > 0) break;
   }
+  for (const line of flaky) process.stdout.write(`flaky: ${line}\n`);
   process.stdout.write(`${tallyLine(tally)}\n`);
   return tally.failed > 0 ? 1 : 0;
 }
@@ -71,10 +74,13 @@ const preparations: Partial<Record<Level, () => Promise<void>>> = {
   },
 };
 
+type TestRun = Pick<VitestRequest, 'alreadyRerun' | 'beforeRerun'>;
+
 function levelStage(level: Level, { level: named, filter, all }: TestRequest): Stage {
-  const tests = (env: Readonly<Record<string, string>>): Promise<Outcome> =>
+  const tests = (env: Readonly<Record<string, string>>, rest: TestRun): Promise<Outcome> =>
     step(level, (progress) =>
       runVitest({
+        ...rest,
         level,
         filter,
         env: { ...env, DEV_TEST_ALL: all ? '1' : undefined },
@@ -82,9 +88,11 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
         onLine: named ? say : undefined, // who asks for one level wants to see its tests
       }),
     );
-  const run = async (): Promise<Outcome> => {
+  const run = async (alreadyRerun: number): Promise<Outcome> => {
     await preparations[level]?.();
-    const outcome = await (level === 'e2e' ? withTestCluster(tests) : tests({}));
+    const outcome = await (level === 'e2e'
+      ? withTestCluster((env, beforeRerun) => tests(env, { alreadyRerun, beforeRerun }))
+      : tests({}, { alreadyRerun }));
     say(`    ${level}: ${tallyLine(outcome.tally)}`);
     return outcome;
   };
@@ -92,9 +100,9 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
 }
 
 /** A stage that cannot even start has failed, and so has one that meets a bug of ours: the last line must say so too. */
-async function runStage({ name, run }: Stage, { level: named }: TestRequest): Promise<Outcome> {
+async function runStage({ name, run }: Stage, { level: named }: TestRequest, alreadyRerun: number): Promise<Outcome> {
   try {
-    const outcome = await run();
+    const outcome = await run(alreadyRerun);
     keepLog(name, outcome.log);
     return outcome;
   } catch (error) {
@@ -113,6 +121,12 @@ function describeError(error: unknown): string {
   const refused = errnoSentence(error);
   if (refused !== undefined) return refused;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** The log of the run that failed stays beside that of the run that passed: the first says what to mend. */
+function keepBothLogs({ test, logs: [failed, passed] }: FlakyTest, number: number): string {
+  const kept = [keepLog(`flaky-${number}-failed`, failed), keepLog(`flaky-${number}-passed`, passed)];
+  return `${test} failed, then passed alone${kept[0] ? `; the logs are ${kept.join(' and ')}` : ''}`;
 }
 
 /** A checkout that cannot be written to still runs its unit tests. */

@@ -6,7 +6,7 @@ import type { Outcome } from './vitest.ts';
 const keep = (): boolean => process.env['DEV_KEEP'] === '1';
 
 export async function withTestCluster(
-  work: (env: Readonly<Record<string, string>>) => Promise<Outcome>,
+  work: (env: Readonly<Record<string, string>>, keepLogs: () => Promise<void>) => Promise<Outcome>,
 ): Promise<Outcome> {
   const local = await import('../../local/cluster.ts');
   const { withLock } = await import('../../local/lock.ts');
@@ -20,14 +20,17 @@ export async function withTestCluster(
     }
     say('The test cluster is kept: DEV_CLUSTER=test ./dev kubectl … looks into it, ./dev down test removes it.');
   };
+  const keepLogs = async (): Promise<void> => {
+    const cluster = wasInterrupted() ? undefined : await local.running('test');
+    if (cluster) say(`The logs of the test cluster are in ${await saveLogs('test', cluster)}.`);
+  };
   const upAndWork = async (): Promise<Outcome> => {
     try {
       const cluster = await local.up('test', { s3: true });
-      return await work({ KUBECONFIG: cluster.kubeconfig, DEV_CLUSTER: 'test' });
+      return await work({ KUBECONFIG: cluster.kubeconfig, DEV_CLUSTER: 'test' }, keepLogs);
     } catch (error) {
-      const cluster = wasInterrupted() ? undefined : await local.running('test');
-      if (cluster) say(`The logs of the test cluster are in ${await saveLogs('test', cluster)}.`);
-      throw error; // one that did not come up has told where its logs are
+      await keepLogs(); // a cluster that did not come up has said where its logs are
+      throw error;
     }
   };
   // One run at a time: the first to end would take the other's cluster down.

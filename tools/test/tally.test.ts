@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { add, countReport, nothing, tallyLine, type VitestReport } from './tally.ts';
+import { add, countReport, failuresIn, nothing, tallyLine, type VitestReport } from './tally.ts';
 
 const file = (status: string, ...tests: string[]): VitestReport['testResults'][number] => ({
   name: 'some.test.ts',
@@ -40,4 +40,17 @@ test('a file whose afterAll fails is a failure although each of its tests passed
 
 test('an error outside any test is a failure', () => {
   expect(countReport({ testResults: [file('passed', 'passed')] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
+});
+
+test('a failed test is known by its file and name, a failed hook by its file', () => {
+  const failed = { status: 'failed', fullName: 'a suite a test', failureMessages: ['why'] };
+  const files = [
+    { name: '/a.test.ts', status: 'failed', assertionResults: [failed, { status: 'passed' }] },
+    { name: '/b.test.ts', status: 'failed', message: 'Hook timed out', assertionResults: [{ status: 'skipped' }] },
+    { name: '/c.test.ts', status: 'passed', assertionResults: [{ status: 'passed' }] },
+  ];
+  expect(failuresIn({ testResults: files })).toEqual([
+    { file: '/a.test.ts', name: 'a suite a test', messages: ['why'] },
+    { file: '/b.test.ts', messages: ['Hook timed out'] },
+  ]);
 });

@@ -1,4 +1,5 @@
 /** How many passed: sums over stages, and honest counts from what vitest reports. */
+import type { FailedTest } from './rerun.ts';
 
 export interface Tally {
   readonly passed: number;
@@ -25,7 +26,12 @@ export interface VitestReport {
   readonly testResults: readonly {
     readonly name: string;
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly message?: string;
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName?: string;
+      readonly failureMessages?: readonly string[];
+    }[];
   }[];
 }
 
@@ -43,4 +49,17 @@ export function countReport(report: VitestReport, exitCode: number): Tally {
     sum = add(sum, { passed, failed: failed + broken, skipped: statuses.length - passed - failed });
   }
   return exitCode !== 0 && sum.failed === 0 ? add(sum, oneFailed) : sum;
+}
+
+/** The tests that failed, and the files that failed although none of their tests did. */
+export function failuresIn(report: VitestReport): readonly FailedTest[] {
+  return report.testResults.flatMap(({ name: file, status, message = '', assertionResults }): readonly FailedTest[] => {
+    const failed = assertionResults.filter((test) => test.status === 'failed');
+    if (status === 'failed' && failed.length === 0) return [{ file, messages: [message] }];
+    return failed.map(({ fullName = '', failureMessages = [] }) => ({
+      file,
+      name: fullName,
+      messages: failureMessages,
+    }));
+  });
 }

@@ -2,15 +2,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { withUndo } from '../interrupt.ts';
 import { packageProgram, root } from '../paths.ts';
 import { run } from '../process.ts';
-import { Failure, interactive, type Progress } from '../terminal.ts';
+import { Failure, interactive, type Progress, say } from '../terminal.ts';
 import type { Level } from './arguments.ts';
 import { filesOf } from './levels.ts';
 import { MARK } from './reporter.ts';
-import { add, countReport, oneFailed, type Tally, type VitestReport } from './tally.ts';
+import { describeTest, type FailedTest, rerunRefusedBecause } from './rerun.ts';
+import { add, countReport, failuresIn, oneFailed, type Tally, type VitestReport } from './tally.ts';
 
 export interface VitestRequest {
   readonly level: Level;
@@ -19,11 +20,26 @@ export interface VitestRequest {
   readonly progress: Progress;
   /** Called with every line as it comes. */
   readonly onLine?: ((line: string) => void) | undefined;
+  /** How many tests of earlier levels were run again. */
+  readonly alreadyRerun?: number;
+  /** Called before tests are run again: keeps what shows why they failed. */
+  readonly beforeRerun?: () => Promise<void>;
+}
+
+/** A test that failed and then, alone, passed. */
+export interface FlakyTest {
+  readonly test: string;
+  readonly logs: readonly [failed: string, passed: string];
 }
 
 export interface Outcome {
   readonly tally: Tally;
   readonly log: string;
+  readonly flaky?: readonly FlakyTest[];
+}
+
+interface Run extends Outcome {
+  readonly failures: readonly FailedTest[];
 }
 
 /** Tests ran and some of them failed, or none ran. */
@@ -41,21 +57,48 @@ export function filterArguments(filter: string, files: readonly string[]): reado
   return ['--testNamePattern', RegExp.escape(filter)];
 }
 
-/** Resolves when all tests passed; otherwise rejects with TestsFailed. */
+/** Resolves when all tests passed, those that were run again included; otherwise rejects with TestsFailed. */
 export async function runVitest(request: VitestRequest): Promise<Outcome> {
-  const outcome = await runInTemporaryFolder(request);
-  if (outcome.tally.failed > 0) throw new TestsFailed(outcome);
-  return outcome;
+  const { level, filter, alreadyRerun = 0 } = request;
+  const first = await runInTemporaryFolder(
+    request,
+    filter === undefined ? [] : filterArguments(filter, filesOf(level)),
+  );
+  if (first.tally.failed === 0) return first;
+  const refused = rerunRefusedBecause(level, first.failures, alreadyRerun);
+  if (refused !== undefined) {
+    say(`    Not run again: ${refused}.`);
+    throw new TestsFailed(first);
+  }
+  await request.beforeRerun?.();
+  return rerunEach(request, first);
 }
 
-async function runInTemporaryFolder(request: VitestRequest): Promise<Outcome> {
+async function rerunEach(request: VitestRequest, first: Run): Promise<Outcome> {
+  let [tally, log]: [Tally, string] = [{ ...first.tally, failed: 0 }, first.log];
+  const flaky: FlakyTest[] = [];
+  for (const test of first.failures) {
+    say(`    ${describeTest(test)} failed and is run once more, alone.`);
+    const again = await runInTemporaryFolder(request, onlyThis(test));
+    tally = add(tally, { ...again.tally, skipped: 0 });
+    log = `${log}\n\nRun once more, alone:\n${again.log}`;
+    if (again.tally.failed > 0) throw new TestsFailed({ tally, log, flaky });
+    flaky.push({ test: describeTest(test), logs: [first.log, again.log] });
+  }
+  return { tally, log, flaky };
+}
+
+const onlyThis = ({ file, name }: FailedTest): readonly string[] =>
+  name === undefined ? [file] : [file, '--testNamePattern', `^${RegExp.escape(name)}$`];
+
+async function runInTemporaryFolder(request: VitestRequest, selection: readonly string[]): Promise<Run> {
   let folder = '';
   const remove = async (): Promise<void> => {
     if (folder) rmSync(folder, { recursive: true, force: true });
   };
   return withUndo(remove, () => {
     folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
-    return runIn(folder, request);
+    return runIn(folder, request, selection);
   });
 }
 
@@ -67,9 +110,12 @@ async function dieWithUs(): Promise<readonly string[]> {
   return works ? words : [];
 }
 
-async function runIn(folder: string, { level, filter, env, progress, onLine }: VitestRequest): Promise<Outcome> {
+async function runIn(
+  folder: string,
+  { level, filter, env, progress, onLine }: VitestRequest,
+  selection: readonly string[],
+): Promise<Run> {
   const report = join(folder, 'report.json');
-  const selection = filter === undefined ? [] : filterArguments(filter, filesOf(level));
   const reporters = [
     '--reporter=default',
     '--reporter=json',
@@ -95,7 +141,8 @@ async function runIn(folder: string, { level, filter, env, progress, onLine }: V
     onOutput: lines,
   });
   const text = await readFile(report, 'utf8').catch(() => undefined);
-  if (text === undefined) return { tally: oneFailed, log: [...log, 'vitest ended without a report.'].join('\n') };
+  if (text === undefined)
+    return { tally: oneFailed, log: [...log, 'vitest ended without a report.'].join('\n'), failures: [] };
   return judge(JSON.parse(text) as VitestReport, code, selection, { level, filter, log });
 }
 
@@ -104,13 +151,14 @@ function judge(
   code: number,
   selection: readonly string[],
   { level, filter, log }: { readonly level: Level; readonly filter: string | undefined; readonly log: string[] },
-): Outcome {
+): Run {
   const counted = countReport(report, code);
-  const byName = selection.length > 1;
+  const byName = selection.includes('--testNamePattern');
   const tally = byName ? { ...counted, skipped: 0 } : counted; // those that the name did not select
-  if (tally.passed + tally.failed > 0) return { tally, log: log.join('\n') };
+  const failures = failuresIn(report).map((test) => ({ ...test, file: relative(root, test.file) }));
+  if (tally.passed + tally.failed > 0) return { tally, log: log.join('\n'), failures };
   const sentence = filter === undefined ? `No ${level} test ran.` : `No ${level} test matches "${filter}".`;
-  return { tally: add(tally, oneFailed), log: sentence };
+  return { tally: add(tally, oneFailed), log: sentence, failures };
 }
 
 function lineSplitter(onLine: (line: string) => void): (chunk: string) => void {

@@ -1,8 +1,10 @@
 /** What users notice of the operator itself: it may die at any moment, and an idle one writes nothing. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
 import { LEASE_NAME } from '../../../src/api/names.ts';
+import { ABOUT_DATA } from '../../support/about-data.ts';
 import { aTenant, becomes, MEMBER_KIND, testCluster } from '../../support/journey.ts';
 import { IN_NAMESPACE, killOperator, operatorPods } from '../../support/operator.ts';
 import { atRest, FIGURES_MS, quiet, settled } from '../../support/rest.ts';
@@ -36,12 +38,12 @@ test('etcd serves while the operator is away, and what happened meanwhile is men
   const operator = ['-n', OPERATOR_NAMESPACE, 'scale', 'deployment/etcd-operator'];
   await tenant.cluster.kubectl([...operator, '--replicas=0']);
   await tenant.cluster.kubectl(['-n', OPERATOR_NAMESPACE, 'wait', '--for=delete', 'pod', '--all', '--timeout=60s']);
-  expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only')).toBe('1');
+  expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only'), ABOUT_DATA).toBe('1');
   await tenant.kubectl('delete', 'pod', '--all', '--wait=true');
 
   await tenant.cluster.kubectl([...operator, '--replicas=1']);
   await becomes('the key to be there', async () =>
-    expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only')).toBe('1'),
+    expect(await tenant.etcdctl('orphan', 'get', 'a', '--print-value-only'), ABOUT_DATA).toBe('1'),
   );
 });
 

@@ -1,0 +1,35 @@
+/**
+ * Which failed tests are run once more. A test with real servers may fail because a core was busy; a broken invariant, a lost
+ * write or any other assertion about data is a finding however rarely it happens, so it fails the run at once.
+ */
+import { ABOUT_DATA } from '../../test/support/about-data.ts';
+import type { Level } from './arguments.ts';
+
+export interface FailedTest {
+  readonly file: string;
+  /** Absent when the file itself failed: it could not be loaded, or a hook of it threw. */
+  readonly name?: string;
+  readonly messages: readonly string[];
+}
+
+const WITH_SERVERS: readonly Level[] = ['contract', 'integration', 'e2e'];
+
+/** With a third flaky test the run has failed: by then the suite is not to be trusted. */
+export const MAX_RERUNS = 2;
+
+/** Why the failed tests of a level are not run again; nothing where they are. */
+export function rerunRefusedBecause(
+  level: Level,
+  failed: readonly FailedTest[],
+  alreadyRerun: number,
+): string | undefined {
+  if (!WITH_SERVERS.includes(level)) return `tests of the ${level} level do not depend on time`;
+  if (failed.length === 0) return 'an error outside any test belongs to no test';
+  const aboutData = failed.find(({ messages }) => messages.some((message) => message.includes(ABOUT_DATA)));
+  if (aboutData) return `${describeTest(aboutData)} failed about data`;
+  if (alreadyRerun + failed.length > MAX_RERUNS)
+    return `${alreadyRerun + failed.length} tests failed in this run, and ${MAX_RERUNS} may be flaky at most`;
+  return undefined;
+}
+
+export const describeTest = ({ file, name }: FailedTest): string => (name === undefined ? file : `${file} > ${name}`);
