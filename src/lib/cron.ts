@@ -7,7 +7,7 @@
  *
  * A schedule of every hour goes by real time instead: it is due in both of two equal hours, and has nothing to make up for.
  */
-import { daysFrom, instantsOf, isZone, steadyOffset, type Zone, zoneOf } from './zone.ts';
+import { daysFrom, instantsOf, isZone, steadyOffset, type Zone } from './zone.ts';
 
 export interface Cron {
   readonly minutes: readonly number[];
@@ -77,7 +77,7 @@ export function parseCron(text: string, timeZone?: string): ParsedCron {
   const [minutes, hours, days, months, weekdays] = sets as [Values, Values, Values, Values, Values];
   const isStar = (field: string | undefined): boolean => /(^|,)[*?](\/1)?(,|$)/.test(field ?? '');
   const anyDay = isStar(fields[2]) || isStar(fields[4]);
-  const cron = { minutes: sorted(minutes), hours: sorted(hours), days, months, weekdays, anyDay, zone: zoneOf(zone) };
+  const cron = { minutes: sorted(minutes), hours: sorted(hours), days, months, weekdays, anyDay, zone };
   return isNever(cron, isStar(fields[4]))
     ? no('it never comes: none of the months that it names has that day')
     : { ok: true, cron };
