@@ -1,4 +1,5 @@
 /** Clusters whose clients must log in, with real servers: the password of root comes, changes, goes and comes back. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Tls } from '../../src/api/tls.ts';
@@ -7,6 +8,7 @@ import type { Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
+import { permutations } from '../support/permutations.ts';
 import { foundIn, keyLines } from '../support/planted.ts';
 import { type Child, eventually, freePort } from '../support/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/world.ts';
@@ -170,58 +172,59 @@ describe('the password of root', { timeout }, () => {
     );
   });
 
-  test.each([
-    ['with certificates of clients', mutual, 'permissionDenied'],
-    ['without', oneWay, 'authRequired'],
-  ])(
-    'is not lost with its Secret, and one that etcd does not know is said and healed, %s',
-    async (_name, tls, open) => {
-      operator = world.startOperator();
-      const namespace = await secured(tls, 'first');
-      expect([await put(namespace), await put(namespace, 'first')]).toEqual([open, 'ok']);
+  test.each(
+    permutations(1, [
+      ['with certificates of clients', mutual, 'permissionDenied'],
+      ['without', oneWay, 'authRequired'],
+    ]),
+  )('is not lost with its Secret, and one that etcd does not know is said and healed, %s', async (_name, tls, open) => {
+    operator = world.startOperator();
+    const namespace = await secured(tls, 'first');
+    expect([await put(namespace), await put(namespace, 'first')]).toEqual([open, 'ok']);
 
-      await take(namespace);
-      await edit(namespace, { replicas: 3 });
-      await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
-      await eventually('three members', async () => (await podNames(namespace)).length === 3 || undefined, {
-        timeoutMs: PATIENCE_MS,
-      });
-      await condition(namespace, 'Available', 'True', 'QuorumHealthy');
-      await edit(namespace, { replicas: 0 });
-      await condition(namespace, 'Available', 'False', 'Paused');
-      await edit(namespace, { replicas: 3 }); // nobody can log in before a quorum is awake
-      await condition(namespace, 'Available', 'True', 'QuorumHealthy');
-      await give(namespace, ''); // there, and empty
-      await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
-      await change(namespace, 'x'.repeat(73));
-      const long = await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsInvalid');
-      expect(messageOf(long, 'AuthEnabled')).toContain('has 73 bytes, and etcd takes at most 72');
-      await change(namespace, 'first');
-      await enabled(namespace);
-      await settled(namespace);
+    await take(namespace);
+    await edit(namespace, { replicas: 3 });
+    await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
+    await eventually('three members', async () => (await podNames(namespace)).length === 3 || undefined, {
+      timeoutMs: PATIENCE_MS,
+    });
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    await edit(namespace, { replicas: 0 });
+    await condition(namespace, 'Available', 'False', 'Paused');
+    await edit(namespace, { replicas: 3 }); // nobody can log in before a quorum is awake
+    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+    await give(namespace, ''); // there, and empty
+    await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
+    await change(namespace, 'x'.repeat(73));
+    const long = await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsInvalid');
+    expect(messageOf(long, 'AuthEnabled')).toContain('has 73 bytes, and etcd takes at most 72');
+    await change(namespace, 'first');
+    await enabled(namespace);
+    await settled(namespace);
 
-      const asRoot = await client(namespace, 'first');
-      expect(kindOf(await world.etcd.auth.changePassword(asRoot, 'root', 'by hand'))).toBe('ok');
-      await operator.stop('SIGKILL');
-      operator = world.startOperator(); // one that has a token would not notice before it ends
-      const locked = await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
-      expect(messageOf(locked, 'Degraded')).toContain('Secret root');
-      expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
-      await change(namespace, 'by hand');
-      await condition(namespace, 'Degraded', 'False');
-      await enabled(namespace);
-      expect(await put(namespace, 'by hand')).toBe('ok');
-    },
-  );
+    const asRoot = await client(namespace, 'first');
+    expect(kindOf(await world.etcd.auth.changePassword(asRoot, 'root', 'by hand'))).toBe('ok');
+    await operator.stop('SIGKILL');
+    operator = world.startOperator(); // one that has a token would not notice before it ends
+    const locked = await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
+    expect(messageOf(locked, 'Degraded')).toContain('Secret root');
+    expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
+    await change(namespace, 'by hand');
+    await condition(namespace, 'Degraded', 'False');
+    await enabled(namespace);
+    expect(await put(namespace, 'by hand')).toBe('ok');
+  });
 });
 
 describe('an operator that is killed', { timeout }, () => {
-  test.each([
-    ['before it says that it will change the password', 1, 'before'],
-    ['after it has said so', 1, 'after'],
-    ['when it has changed it and not said so', 2, 'before'],
-    ['after it has said that too', 2, 'after'],
-  ] as const)('%s is followed by one that goes on from there, and nobody is locked out', async (_name, nth, when) => {
+  test.each(
+    permutations(1, [
+      ['before it says that it will change the password', 1, 'before'],
+      ['after it has said so', 1, 'after'],
+      ['when it has changed it and not said so', 2, 'before'],
+      ['after it has said that too', 2, 'after'],
+    ] as const),
+  )('%s is followed by one that goes on from there, and nobody is locked out', async (_name, nth, when) => {
     operator = world.startOperator();
     const namespace = await secured(oneWay, 'first');
     await operator.stop('SIGKILL');
@@ -275,10 +278,12 @@ describe('data that has users from the beginning', { timeout }, () => {
     return namespace;
   }
 
-  test.each([
-    ['with certificates of clients', mutual],
-    ['without', oneWay],
-  ])('is begun with as soon as its password is given, %s', async (_name, tls) => {
+  test.each(
+    permutations(1, [
+      ['with certificates of clients', mutual],
+      ['without', oneWay],
+    ]),
+  )('is begun with as soon as its password is given, %s', async (_name, tls) => {
     const namespace = await begun(tls, { auth });
     await condition(namespace, 'Available', 'False', 'AuthCredentialsRejected');
     await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
@@ -301,10 +306,12 @@ describe('data that has users from the beginning', { timeout }, () => {
 });
 
 describe('an etcd that wants a log-in of which the spec says nothing', { timeout }, () => {
-  test.each([
-    ['with certificates of clients', mutual],
-    ['without', oneWay],
-  ])('goes on serving, is said, and heals when it is turned off, %s', async (_name, tls) => {
+  test.each(
+    permutations(1, [
+      ['with certificates of clients', mutual],
+      ['without', oneWay],
+    ]),
+  )('goes on serving, is said, and heals when it is turned off, %s', async (_name, tls) => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls });

@@ -223,55 +223,58 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await reconciled(namespace, 1);
   });
 
-  test('everybody shows a certificate: grown, repaired, and renewed without a restart', async () => {
-    operator = world.startOperator();
-    const namespace = await world.namespace();
-    await makeIssuer(namespace);
-    await world.createCluster(namespace, 'db', { tls: mutual });
-    await reconciled(namespace, 1);
-    await scale(namespace, 3);
-    await reconciled(namespace, 3);
-    const app = await given(namespace, 'db-client-tls');
-    for (const pod of await podNames(namespace)) {
-      await takes(namespace, pod, 'app', app);
-      expect(await put(namespace, pod, 'bare', { ca: app.ca })).toMatchObject({ error: { kind: 'tls' } });
-    }
+  test.runIf(process.env['DEV_TEST_ALL'])(
+    'everybody shows a certificate: grown, repaired, and renewed without a restart',
+    async () => {
+      operator = world.startOperator();
+      const namespace = await world.namespace();
+      await makeIssuer(namespace);
+      await world.createCluster(namespace, 'db', { tls: mutual });
+      await reconciled(namespace, 1);
+      await scale(namespace, 3);
+      await reconciled(namespace, 3);
+      const app = await given(namespace, 'db-client-tls');
+      for (const pod of await podNames(namespace)) {
+        await takes(namespace, pod, 'app', app);
+        expect(await put(namespace, pod, 'bare', { ca: app.ca })).toMatchObject({ error: { kind: 'tls' } });
+      }
 
-    const before = await podNames(namespace);
-    const [lost = ''] = before;
-    await world.kubelet.loseData(namespace, lost);
-    await eventually('another member', async () => ((await podNames(namespace)).includes(lost) ? undefined : true), {
-      timeoutMs: PATIENCE_MS,
-    });
-    await reconciled(namespace, 3);
-    for (const pod of await podNames(namespace)) await takes(namespace, pod, 'app', app);
+      const before = await podNames(namespace);
+      const [lost = ''] = before;
+      await world.kubelet.loseData(namespace, lost);
+      await eventually('another member', async () => ((await podNames(namespace)).includes(lost) ? undefined : true), {
+        timeoutMs: PATIENCE_MS,
+      });
+      await reconciled(namespace, 3);
+      for (const pod of await podNames(namespace)) await takes(namespace, pod, 'app', app);
 
-    const processes = (): readonly unknown[] => world.kubelet.running(namespace).map(({ child }) => child?.pid);
-    const running = processes();
-    const peer = await given(namespace, 'db-peer-tls');
-    const [clientsBefore, peersBefore] = [await shown(namespace, 2379, app), await shown(namespace, 2380, peer)];
-    expect([new Set(clientsBefore).size, new Set(peersBefore).size, clientsBefore[0]]).toEqual([
-      1,
-      1,
-      expect.any(String),
-    ]);
-    await renew(namespace, 'db-server');
-    await renew(namespace, 'db-peer');
-    await eventually(
-      'members to show the new certificates',
-      async () => {
-        const now = [...(await shown(namespace, 2379, app)), ...(await shown(namespace, 2380, peer))];
-        const old = [...clientsBefore, ...peersBefore];
-        return now.every((print) => print !== undefined && !old.includes(print)) ? true : undefined;
-      },
-      { timeoutMs: PATIENCE_MS, seen: () => operator?.log().slice(-2_000) },
-    );
-    expect(processes()).toEqual(running);
-    await message(namespace, 'True', 'Valid');
+      const processes = (): readonly unknown[] => world.kubelet.running(namespace).map(({ child }) => child?.pid);
+      const running = processes();
+      const peer = await given(namespace, 'db-peer-tls');
+      const [clientsBefore, peersBefore] = [await shown(namespace, 2379, app), await shown(namespace, 2380, peer)];
+      expect([new Set(clientsBefore).size, new Set(peersBefore).size, clientsBefore[0]]).toEqual([
+        1,
+        1,
+        expect.any(String),
+      ]);
+      await renew(namespace, 'db-server');
+      await renew(namespace, 'db-peer');
+      await eventually(
+        'members to show the new certificates',
+        async () => {
+          const now = [...(await shown(namespace, 2379, app)), ...(await shown(namespace, 2380, peer))];
+          const old = [...clientsBefore, ...peersBefore];
+          return now.every((print) => print !== undefined && !old.includes(print)) ? true : undefined;
+        },
+        { timeoutMs: PATIENCE_MS, seen: () => operator?.log().slice(-2_000) },
+      );
+      expect(processes()).toEqual(running);
+      await message(namespace, 'True', 'Valid');
 
-    await scale(namespace, 1);
-    await reconciled(namespace, 1);
-  });
+      await scale(namespace, 1);
+      await reconciled(namespace, 1);
+    },
+  );
 
   test('what it was asked for is put right when somebody changes it, and asked for again when it is deleted', async () => {
     operator = world.startOperator();
@@ -371,22 +374,25 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await message(namespace, 'True', 'Valid');
   });
 
-  test('its kinds may go while a cluster runs: that is said, the cluster goes on and grows, and all is asked for again', async () => {
-    operator = world.startOperator();
-    const namespace = await world.namespace();
-    await makeIssuer(namespace);
-    await world.createCluster(namespace, 'db', { tls: mutual });
-    await reconciled(namespace, 1);
-    const definitions = await certManagerDefinitions();
-    const ofCertificates = definitions.filter(({ metadata }) => metadata.name.startsWith('certificates.'));
-    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${ofCertificates[0]?.metadata.name}`;
-    await world.admin.transport.json(path, { method: 'DELETE' });
-    await message(namespace, 'False', 'CertManagerNotInstalled');
-    await condition(namespace, 'Available', 'True', 'QuorumHealthy');
-    await scale(namespace, 3);
-    await reconciled(namespace, 3);
-    await installCrds(world.admin, ofCertificates);
-    await message(namespace, 'True', 'Valid');
-    expect(await world.list(certificates, namespace)).toHaveLength(4);
-  });
+  test.runIf(process.env['DEV_TEST_ALL'])(
+    'its kinds may go while a cluster runs: that is said, the cluster goes on and grows, and all is asked for again',
+    async () => {
+      operator = world.startOperator();
+      const namespace = await world.namespace();
+      await makeIssuer(namespace);
+      await world.createCluster(namespace, 'db', { tls: mutual });
+      await reconciled(namespace, 1);
+      const definitions = await certManagerDefinitions();
+      const ofCertificates = definitions.filter(({ metadata }) => metadata.name.startsWith('certificates.'));
+      const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${ofCertificates[0]?.metadata.name}`;
+      await world.admin.transport.json(path, { method: 'DELETE' });
+      await message(namespace, 'False', 'CertManagerNotInstalled');
+      await condition(namespace, 'Available', 'True', 'QuorumHealthy');
+      await scale(namespace, 3);
+      await reconciled(namespace, 3);
+      await installCrds(world.admin, ofCertificates);
+      await message(namespace, 'True', 'Valid');
+      expect(await world.list(certificates, namespace)).toHaveLength(4);
+    },
+  );
 });

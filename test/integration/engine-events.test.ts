@@ -1,4 +1,5 @@
 /** A cache in trouble shows what happened and nothing else: event by event, compared with what the API server's etcd has. */
+
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +21,7 @@ import { seen } from '../../src/runtime/plan.ts';
 import { type ControlPlane, compact, startControlPlane } from '../support/control-plane.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Change, recordHistory, stateAfter, untrue } from '../support/history.ts';
+import { permutations } from '../support/permutations.ts';
 import { removeFolder } from '../support/pod-run.ts';
 import { eventually, Processes, pause } from '../support/processes.ts';
 
@@ -165,39 +167,41 @@ const restart = async (signal: AbortSignal, meanwhile: () => Promise<void>): Pro
 };
 const RESETS = 'a connection that breaks every second';
 
-test.each<[string, 'every change' | 'every last state', Trouble]>([
-  [RESETS, 'every change', (proxy, signal) => again(1_000, signal, () => proxy.cut())],
-  [
-    'changes that are told late',
-    'every change',
-    async (proxy, signal) => {
-      proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'late', ms: 400 } });
-      await again(3_000, signal, () => proxy.cut());
-    },
-  ],
-  [
-    'several changes that are told as one',
-    'every last state',
-    async (proxy, signal) => {
-      proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'coalesced', ms: 200 } });
-      await again(3_000, signal, () => proxy.cut());
-    },
-  ],
-  [
-    'versions that are too old again and again',
-    'every last state',
-    async (proxy, signal) => {
-      proxy.fault({ verb: 'watch', every: 2 }, { do: 'watch', how: { is: 'gone' } });
-      await again(1_000, signal, () => proxy.cut());
-    },
-  ],
-  ['an API server that dies and comes back', 'every last state', (_, signal) => restart(signal, async () => {})],
-  [
-    'an API server that comes back having forgotten the past',
-    'every last state',
-    (_, signal) => restart(signal, () => compact(plane.apiServer.etcdUrl)),
-  ],
-])(
+test.each(
+  permutations<[string, 'every change' | 'every last state', Trouble]>(3, [
+    [RESETS, 'every change', (proxy, signal) => again(1_000, signal, () => proxy.cut())],
+    [
+      'changes that are told late',
+      'every change',
+      async (proxy, signal) => {
+        proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'late', ms: 400 } });
+        await again(3_000, signal, () => proxy.cut());
+      },
+    ],
+    [
+      'several changes that are told as one',
+      'every last state',
+      async (proxy, signal) => {
+        proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'coalesced', ms: 200 } });
+        await again(3_000, signal, () => proxy.cut());
+      },
+    ],
+    [
+      'versions that are too old again and again',
+      'every last state',
+      async (proxy, signal) => {
+        proxy.fault({ verb: 'watch', every: 2 }, { do: 'watch', how: { is: 'gone' } });
+        await again(1_000, signal, () => proxy.cut());
+      },
+    ],
+    ['an API server that dies and comes back', 'every last state', (_, signal) => restart(signal, async () => {})],
+    [
+      'an API server that comes back having forgotten the past',
+      'every last state',
+      (_, signal) => restart(signal, () => compact(plane.apiServer.etcdUrl)),
+    ],
+  ]),
+)(
   'with %s, a cache shows %s and nothing that was not so, and nobody acts on less than they wrote',
   async (name, promise, trouble) => {
     const namespace = `events-${++namespaces}`;

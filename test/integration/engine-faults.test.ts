@@ -1,7 +1,9 @@
 /** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compact } from '../support/control-plane.ts';
 import type { Fault, Match } from '../support/fault-proxy.ts';
+import { permutations } from '../support/permutations.ts';
 import { eventually, pause } from '../support/processes.ts';
 import { alive, named, scenery, writes } from '../support/scene.ts';
 import { startWorld, type World } from '../support/world.ts';
@@ -26,13 +28,15 @@ async function each<T>(items: readonly T[], atOnce: number, work: (item: T) => P
 }
 
 describe.concurrent('a cluster is made, with one seed,', () => {
-  test.each<[string, Match, Fault]>([
-    ['when members are seen 2 s late', { verb: 'watch', resource: 'etcdmembers' }, late(2_000)],
-    ['when members are seen 8 s late', { verb: 'watch', resource: 'etcdmembers' }, late(8_000)],
-    ['when Pods are seen 2 s late', { verb: 'watch', resource: 'pods' }, late(2_000)],
-    ['when clusters are seen 2 s late', { verb: 'watch', resource: 'etcdclusters' }, late(2_000)],
-    ['when only the last state of members is told', { verb: 'watch', resource: 'etcdmembers' }, coalesced(500)],
-  ])(
+  test.each(
+    permutations<[string, Match, Fault]>(2, [
+      ['when members are seen 2 s late', { verb: 'watch', resource: 'etcdmembers' }, late(2_000)],
+      ['when members are seen 8 s late', { verb: 'watch', resource: 'etcdmembers' }, late(8_000)],
+      ['when Pods are seen 2 s late', { verb: 'watch', resource: 'pods' }, late(2_000)],
+      ['when clusters are seen 2 s late', { verb: 'watch', resource: 'etcdclusters' }, late(2_000)],
+      ['when only the last state of members is told', { verb: 'watch', resource: 'etcdmembers' }, coalesced(500)],
+    ]),
+  )(
     '%s, and nothing is created twice',
     async (_what, match, fault) => {
       const scene = await aScene((proxy) => proxy.fault(match, fault));
@@ -49,29 +53,31 @@ describe.concurrent('a cluster is made, with one seed,', () => {
     90_000,
   );
 
-  test.each<[string, Match, Fault]>([
-    ['every second write is a conflict', { write: true, every: 2 }, { do: 'answer', code: 409 }],
-    ['every third write is too many', { write: true, every: 3 }, { do: 'answer', code: 429, retryAfterSeconds: 1 }],
-    ['every second write fails inside the server', { write: true, every: 2 }, { do: 'answer', code: 500 }],
-    ['every third write breaks the connection', { write: true, every: 3 }, { do: 'reset', when: 'before' }],
-    [
-      'every third write is carried out, but its answer is lost',
-      { write: true, every: 3 },
-      { do: 'reset', when: 'mid-response' },
-    ],
-    ['the creation of the seed hangs', { verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'hang' }],
-    [
-      'the seed is created, but that hangs',
-      { verb: 'create', resource: 'etcdmembers', nth: 1 },
-      { do: 'hang', forward: true },
-    ],
-    ['Events are not taken', { resource: 'events' }, { do: 'hang' }],
-    [
-      'every version is too old at first',
-      { verb: 'watch', resource: 'etcdmembers', nth: 2 },
-      { do: 'watch', how: { is: 'gone' } },
-    ],
-  ])(
+  test.each(
+    permutations<[string, Match, Fault]>(5, [
+      ['every second write is a conflict', { write: true, every: 2 }, { do: 'answer', code: 409 }],
+      ['every third write is too many', { write: true, every: 3 }, { do: 'answer', code: 429, retryAfterSeconds: 1 }],
+      ['every second write fails inside the server', { write: true, every: 2 }, { do: 'answer', code: 500 }],
+      ['every third write breaks the connection', { write: true, every: 3 }, { do: 'reset', when: 'before' }],
+      [
+        'every third write is carried out, but its answer is lost',
+        { write: true, every: 3 },
+        { do: 'reset', when: 'mid-response' },
+      ],
+      ['the creation of the seed hangs', { verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'hang' }],
+      [
+        'the seed is created, but that hangs',
+        { verb: 'create', resource: 'etcdmembers', nth: 1 },
+        { do: 'hang', forward: true },
+      ],
+      ['Events are not taken', { resource: 'events' }, { do: 'hang' }],
+      [
+        'every version is too old at first',
+        { verb: 'watch', resource: 'etcdmembers', nth: 2 },
+        { do: 'watch', how: { is: 'gone' } },
+      ],
+    ]),
+  )(
     'although %s',
     async (_what, match, fault) => {
       const scene = await aScene((proxy) => proxy.fault(match, fault));

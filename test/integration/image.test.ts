@@ -55,7 +55,7 @@ const filesIn = async (rootfs: string): Promise<string[]> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test(
+test.runIf(process.env['DEV_TEST_ALL'])(
   'built twice, from nothing, it is the same image',
   async () => {
     const { digest, size } = await image(own);

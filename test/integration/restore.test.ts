@@ -12,6 +12,7 @@ import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { events, persistentVolumeClaims, pods, secrets } from '../../src/kube/resources.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
+import { permutations } from '../support/permutations.ts';
 import { type Child, eventually } from '../support/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/world.ts';
 
@@ -190,7 +191,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     ['with certificates of clients', { client: { managed: {} }, peer: { managed: {} } }],
     ['with those of servers only', { client: { managed: { clientCertificates: 'None' } } }],
   ];
-  test.for(ways)('and its log-ins, %s: the password is the one that root had', async ([, tls]) => {
+  test.for(permutations(1, ways))('and its log-ins, %s: the password is the one that root had', async ([, tls]) => {
     const namespace = await withVolume();
     const auth = (name: string) => ({ enabled: true, rootCredentialsSecretRef: { name } });
     await give(namespace, 'root', 'the-original');

@@ -190,7 +190,7 @@ describe('a snapshot', { timeout }, () => {
     expect(JSON.stringify([job, status])).not.toContain('planted-password');
   });
 
-  test('goes to a volume, once there is one', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('goes to a volume, once there is one', async () => {
     const namespace = await running();
     await take(namespace, 'one', { destination: { pvc: { claimName: 'backups', subPath: 'a/b' } } });
     expect(whyOf(await becomes(namespace, 'one', 'Pending', 'VolumeClaimMissing'))?.message).toContain('backups');
@@ -205,7 +205,7 @@ describe('a snapshot', { timeout }, () => {
     expect(status?.artifact?.uri).toBe('file:///snapshot/data/a/b/one.db');
   });
 
-  test('waits for its Secret, and goes on when somebody makes it', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('waits for its Secret, and goes on when somebody makes it', async () => {
     const namespace = await running();
     await take(namespace, 'one', { destination: bucket(namespace, { credentialsSecretRef: { name: 'late' } }) });
     const waiting = await becomes(namespace, 'one', 'Pending', 'SecretMissing');

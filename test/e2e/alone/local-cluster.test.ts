@@ -61,38 +61,44 @@ async function aShell(
   return { name, sh: (script) => cluster.kubectl(['exec', name, '--', 'sh', '-c', script]) };
 }
 
-test('a full volume refuses writes, its node does not, and it can be emptied again', async () => {
-  const shell = await aShell('node-1');
-  await fillVolume(cluster, 'default', shell.name);
-  await expect(shell.sh('echo more > /data/file')).rejects.toThrow(/space/);
-  expect(await shell.sh('echo elsewhere > /file && cat /file')).toBe('elsewhere\n');
-  await freeVolume(cluster, 'default', shell.name);
-  expect(await shell.sh('echo more > /data/file && cat /data/file')).toBe('more\n');
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'a full volume refuses writes, its node does not, and it can be emptied again',
+  async () => {
+    const shell = await aShell('node-1');
+    await fillVolume(cluster, 'default', shell.name);
+    await expect(shell.sh('echo more > /data/file')).rejects.toThrow(/space/);
+    expect(await shell.sh('echo elsewhere > /file && cat /file')).toBe('elsewhere\n');
+    await freeVolume(cluster, 'default', shell.name);
+    expect(await shell.sh('echo more > /data/file && cat /data/file')).toBe('more\n');
+  },
+);
 
-test('DNS answers late while it is slowed down, and at once afterwards', async () => {
-  const shell = await aShell('node-2');
-  const lookUp = async (): Promise<number> => {
-    const started = performance.now();
-    await shell.sh('nslookup kubernetes.default.svc.cluster.local');
-    return performance.now() - started;
-  };
-  const quick = await lookUp();
-  const stop = slowDns(cluster, 2_000);
-  onTestFinished(stop);
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const slow = await lookUp();
-  await stop();
-  expect(slow).toBeGreaterThan(quick + 500);
-  expect(await lookUp()).toBeLessThan(slow);
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'DNS answers late while it is slowed down, and at once afterwards',
+  async () => {
+    const shell = await aShell('node-2');
+    const lookUp = async (): Promise<number> => {
+      const started = performance.now();
+      await shell.sh('nslookup kubernetes.default.svc.cluster.local');
+      return performance.now() - started;
+    };
+    const quick = await lookUp();
+    const stop = slowDns(cluster, 2_000);
+    onTestFinished(stop);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const slow = await lookUp();
+    await stop();
+    expect(slow).toBeGreaterThan(quick + 500);
+    expect(await lookUp()).toBeLessThan(slow);
+  },
+);
 
 test('the S3 server answers at its Service', async () => {
   const shell = await aShell('node-3');
   expect(await shell.sh(`wget -q -O - ${S3.endpoint}/health`)).toMatch(/ok/i);
 });
 
-test('killed containers are started again by their kubelet', async () => {
+test.runIf(process.env['DEV_TEST_ALL'])('killed containers are started again by their kubelet', async () => {
   const shell = await aShell('node-2');
   killContainers(cluster, 'node-2');
   const restarts = ['get', 'pod', shell.name, '-o', 'jsonpath={.status.containerStatuses[0].restartCount}'];
@@ -100,43 +106,52 @@ test('killed containers are started again by their kubelet', async () => {
   await cluster.kubectl(['wait', '--for=condition=Ready', `pod/${shell.name}`, '--timeout=60s']);
 });
 
-test('a node without its kubelet is NotReady while its Pods run on, and comes back', async () => {
-  const shell = await aShell('node-3');
-  const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
-  const other = await aShell('node-1');
-  await stopKubelet(cluster, 'node-3');
-  onTestFinished(() => startKubeletAgain(cluster, 'node-3'));
-  await ready('node-3', 'Unknown');
-  expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss');
-  await startKubeletAgain(cluster, 'node-3');
-  await ready('node-3', 'True');
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'a node without its kubelet is NotReady while its Pods run on, and comes back',
+  async () => {
+    const shell = await aShell('node-3');
+    const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
+    const other = await aShell('node-1');
+    await stopKubelet(cluster, 'node-3');
+    onTestFinished(() => startKubeletAgain(cluster, 'node-3'));
+    await ready('node-3', 'Unknown');
+    expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss');
+    await startKubeletAgain(cluster, 'node-3');
+    await ready('node-3', 'True');
+  },
+);
 
-test('a node that is cut off is NotReady and its Pods are out of reach until the cable is back', async () => {
-  const shell = await aShell('node-2');
-  const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
-  const other = await aShell('node-1');
-  await cutNetwork(cluster, 'node-2');
-  onTestFinished(() => healNetwork(cluster, 'node-2'));
-  await expect(other.sh(`ping -c 1 -W 2 ${ip}`)).rejects.toThrow();
-  await ready('node-2', 'Unknown');
-  await healNetwork(cluster, 'node-2');
-  await ready('node-2', 'True');
-  // Whoever could not be found is looked for again only after a while.
-  await becomes('its Pods to be in reach', async () =>
-    expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss'),
-  );
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'a node that is cut off is NotReady and its Pods are out of reach until the cable is back',
+  async () => {
+    const shell = await aShell('node-2');
+    const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
+    const other = await aShell('node-1');
+    await cutNetwork(cluster, 'node-2');
+    onTestFinished(() => healNetwork(cluster, 'node-2'));
+    await expect(other.sh(`ping -c 1 -W 2 ${ip}`)).rejects.toThrow();
+    await ready('node-2', 'Unknown');
+    await healNetwork(cluster, 'node-2');
+    await ready('node-2', 'True');
+    // Whoever could not be found is looked for again only after a while.
+    await becomes('its Pods to be in reach', async () =>
+      expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss'),
+    );
+  },
+);
 
-test('a fourth node joins, takes Pods, is drained, and is gone for good when deleted', async () => {
-  const node = await addFreshNode(cluster, 4);
-  expect(node).toBe('node-4');
-  const shell = await aShell(node);
-  expect(await shell.sh('nslookup kubernetes.default.svc.cluster.local')).toContain('kubernetes');
-  await drain(cluster, node);
-  expect(await cluster.kubectl(['get', 'pod', shell.name, '--ignore-not-found'])).toBe('');
-  await uncordon(cluster, node);
-  await deleteNode(cluster, node);
-  expect(await cluster.kubectl(['get', 'nodes', '-o', 'name'])).not.toContain(node);
-  expect(cluster.state.nodes.map((each) => each.name)).toEqual(['node-1', 'node-2', 'node-3']);
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'a fourth node joins, takes Pods, is drained, and is gone for good when deleted',
+  async () => {
+    const node = await addFreshNode(cluster, 4);
+    expect(node).toBe('node-4');
+    const shell = await aShell(node);
+    expect(await shell.sh('nslookup kubernetes.default.svc.cluster.local')).toContain('kubernetes');
+    await drain(cluster, node);
+    expect(await cluster.kubectl(['get', 'pod', shell.name, '--ignore-not-found'])).toBe('');
+    await uncordon(cluster, node);
+    await deleteNode(cluster, node);
+    expect(await cluster.kubectl(['get', 'nodes', '-o', 'name'])).not.toContain(node);
+    expect(cluster.state.nodes.map((each) => each.name)).toEqual(['node-1', 'node-2', 'node-3']);
+  },
+);

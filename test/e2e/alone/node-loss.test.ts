@@ -59,22 +59,19 @@ test.runIf(process.env['DEV_TEST_ALL'])('a node that is cut off and comes back c
   expect(await names(tenant)).toEqual(before);
 });
 
-test.runIf(process.env['DEV_TEST_ALL'])(
-  'a member whose node is gone, volume and Node object included, is replaced at once',
-  async () => {
-    const tenant = await aTenant();
-    const { writer, endsWell } = await aServingCluster(tenant, 'widow', { replicas: 3 });
-    const before = await names(tenant);
-    const { node, member } = await aVictim(tenant);
-    onTestFinished(async () => {
-      await newMachine(tenant, node);
-    });
-    await deleteNode(tenant.cluster, node);
-    await writer.served();
-    await isReplaced(tenant, member, before);
-    await endsWell(3);
-  },
-);
+test('a member whose node is gone, volume and Node object included, is replaced at once', async () => {
+  const tenant = await aTenant();
+  const { writer, endsWell } = await aServingCluster(tenant, 'widow', { replicas: 3 });
+  const before = await names(tenant);
+  const { node, member } = await aVictim(tenant);
+  onTestFinished(async () => {
+    await newMachine(tenant, node);
+  });
+  await deleteNode(tenant.cluster, node);
+  await writer.served();
+  await isReplaced(tenant, member, before);
+  await endsWell(3);
+});
 
 test.runIf(process.env['DEV_TEST_ALL'])('a member on a node that is declared out of service is replaced', async () => {
   const tenant = await aTenant();

@@ -55,7 +55,7 @@ test('runs beside another cluster in a range of its own, a second up finds it, a
   expect(await other.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
 });
 
-test.each([400, 1_500, 4_000])(
+test.runIf(process.env['DEV_TEST_ALL']).each([400, 1_500, 4_000])(
   'an up that was killed after %i ms is no obstacle to down, nor to another up',
   async (ms) => {
     const child = upInChild();
@@ -68,7 +68,7 @@ test.each([400, 1_500, 4_000])(
   },
 );
 
-test('up replaces what a killed up left behind', async () => {
+test.runIf(process.env['DEV_TEST_ALL'])('up replaces what a killed up left behind', async () => {
   const child = upInChild();
   await sleep(3_000);
   child.kill('SIGKILL');
@@ -77,37 +77,46 @@ test('up replaces what a killed up left behind', async () => {
   expect(await scratch.kubectl(['get', 'nodes', '-o', 'name'])).toContain('node/node-3');
 });
 
-test('up notices a dead API server and makes the cluster anew, with the machine’s kernel settings as they were', async () => {
-  const setting = '/proc/sys/kernel/keys/root_maxkeys';
-  const before = readFileSync(setting, 'utf8');
-  writeFileSync(setting, '999999');
-  onTestFinished(() => writeFileSync(setting, before));
-  const apiServer = readState('scratch')?.controlPlane[1] ?? 0;
-  process.kill(apiServer, 'SIGKILL');
-  await becomes('the cluster to be down', async () => expect(await running('scratch')).toBeUndefined());
-  const scratch = await up('scratch');
-  expect(await scratch.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
-  expect(readFileSync(setting, 'utf8').trim()).toBe('999999');
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'up notices a dead API server and makes the cluster anew, with the machine’s kernel settings as they were',
+  async () => {
+    const setting = '/proc/sys/kernel/keys/root_maxkeys';
+    const before = readFileSync(setting, 'utf8');
+    writeFileSync(setting, '999999');
+    onTestFinished(() => writeFileSync(setting, before));
+    const apiServer = readState('scratch')?.controlPlane[1] ?? 0;
+    process.kill(apiServer, 'SIGKILL');
+    await becomes('the cluster to be down', async () => expect(await running('scratch')).toBeUndefined());
+    const scratch = await up('scratch');
+    expect(await scratch.kubectl(['get', '--raw', '/readyz'])).toBe('ok');
+    expect(readFileSync(setting, 'utf8').trim()).toBe('999999');
+  },
+);
 
-test('down works when the control plane and every record of the cluster are gone', async () => {
-  const state = readState('scratch');
-  for (const pid of processesIn(clusterCgroup('scratch')))
-    if (pid === state?.controlPlanePid) process.kill(pid, 'SIGKILL');
-  await run('rm', ['-f', join(clusterDir('scratch'), 'state.json')]);
-  await down('scratch');
-  expect(await traces()).toEqual([]);
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'down works when the control plane and every record of the cluster are gone',
+  async () => {
+    const state = readState('scratch');
+    for (const pid of processesIn(clusterCgroup('scratch')))
+      if (pid === state?.controlPlanePid) process.kill(pid, 'SIGKILL');
+    await run('rm', ['-f', join(clusterDir('scratch'), 'state.json')]);
+    await down('scratch');
+    expect(await traces()).toEqual([]);
+  },
+);
 
-test('what a reboot leaves, a folder with process ids that are somebody else’s by now, is no obstacle and kills nobody', async () => {
-  const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
-  const pid = bystander.pid ?? 0;
-  const pids = { switchPid: pid, controlPlanePid: pid, controlPlane: [pid] };
-  const rest = { images: [], nodes: [], complete: true, s3: false };
-  writeState('scratch', { id: clusterId('scratch'), range: { octet: 249 }, ...pids, ...rest });
-  expect(await running('scratch')).toBeUndefined();
-  await down('scratch');
-  expect(await traces()).toEqual([]);
-  expect(isAlive(pid)).toBe(true);
-  bystander.kill();
-});
+test.runIf(process.env['DEV_TEST_ALL'])(
+  'what a reboot leaves, a folder with process ids that are somebody else’s by now, is no obstacle and kills nobody',
+  async () => {
+    const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
+    const pid = bystander.pid ?? 0;
+    const pids = { switchPid: pid, controlPlanePid: pid, controlPlane: [pid] };
+    const rest = { images: [], nodes: [], complete: true, s3: false };
+    writeState('scratch', { id: clusterId('scratch'), range: { octet: 249 }, ...pids, ...rest });
+    expect(await running('scratch')).toBeUndefined();
+    await down('scratch');
+    expect(await traces()).toEqual([]);
+    expect(isAlive(pid)).toBe(true);
+    bystander.kill();
+  },
+);
