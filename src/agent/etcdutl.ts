@@ -64,6 +64,14 @@ export interface Rebirth {
   readonly bumpRevision: number;
 }
 
+/**
+ * bbolt walks every page when etcdutl opens the file, and panics or faults on one that is damaged. A member streams such a
+ * database with a digest that is right, so nothing before this notices. Without memory the file cannot be opened either.
+ */
+const isDamaged = (output: string): boolean =>
+  /^panic: |^fatal error: fault|invalid database|checksum error|file size too small/m.test(output) &&
+  !/cannot allocate memory|out of memory/.test(output);
+
 /** Makes a data directory of a new cluster with one member. The digest is checked by the tool, too. */
 export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: AbortSignal): Promise<void> {
   const args = [
@@ -88,6 +96,11 @@ export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: Ab
     throw new AgentFailure(
       'RestoreToolFailed',
       'this version of etcd cannot raise revisions: restore into 3.5.10 or later, or set bumpRevision to 0',
+    );
+  if (isDamaged(output))
+    throw new AgentFailure(
+      'SnapshotDamaged',
+      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastWords(output)}". Restore another snapshot, and look at the disk of the member that this one was taken from`,
     );
   const how = code === undefined ? 'was killed, perhaps for want of memory' : `ended with ${code}`;
   throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastWords(output)}`);

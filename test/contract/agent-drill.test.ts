@@ -3,10 +3,19 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Manifest } from '../../src/agent/manifest.ts';
+import { HOPELESS_EXIT } from '../../src/api/agent-result.ts';
 import { type DrillTask, MOUNTS } from '../../src/api/agent-task.ts';
 import { Agent, type Run } from '../support/agent.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/etcd.ts';
-import { KEY, store, type Taken, type TakenByAll, takeAll, toolsOf } from '../support/snapshot-files.ts';
+import {
+  KEY,
+  store,
+  type Taken,
+  type TakenByAll,
+  takeAll,
+  toolsOf,
+  withDamagedPage,
+} from '../support/snapshot-files.ts';
 import { kindOf } from './etcd-world.ts';
 
 vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
@@ -74,6 +83,14 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     const { reason, message } = failure(await at.drill());
     expect([reason, message]).toEqual(['DrillFailed', expect.stringContaining(words)]);
     expect(await at.isOver()).toBe('unreachable');
+  });
+
+  test('a page was damaged in the member: every digest is right, and the drill says that the snapshot is damaged', async () => {
+    const at = await room(version);
+    await store(at.agent, 'x.db', withDamagedPage(taken[version].open));
+    const run = await at.drill();
+    const { reason, message } = failure(run);
+    expect([reason, message, run.code]).toEqual(['SnapshotDamaged', expect.stringContaining('panic'), HOPELESS_EXIT]);
   });
 });
 

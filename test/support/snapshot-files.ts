@@ -9,6 +9,7 @@ import { baseName, type Manifest, manifestText } from '../../src/agent/manifest.
 import { seal, sealKey } from '../../src/agent/seal.ts';
 import { MOUNTS, manifestKey } from '../../src/api/agent-task.ts';
 import type { Access, Ask } from '../../src/etcd/client.ts';
+import { DIGEST_BYTES } from '../../src/etcd/snapshot.ts';
 import { must } from '../contract/etcd-world.ts';
 import type { Agent } from './agent.ts';
 import { ask, ETCD_PARTS, ETCD_VERSIONS, type EtcdLab, type EtcdVersion } from './etcd.ts';
@@ -70,6 +71,19 @@ export async function take(
     hash: { revision: Number(revision), hash, compactRevision: Number(compactRevision) },
     authEnabled: auth,
   };
+}
+
+/**
+ * The same with a page of keys that carries another page's id, as a misdirected write leaves it: a member streams such a
+ * database with a digest that is right.
+ */
+export function withDamagedPage(taken: Taken): Taken {
+  const database = Buffer.from(taken.bytes.subarray(0, -DIGEST_BYTES));
+  const pageSize = database.readUInt32LE(24);
+  const value = new Uint8Array(100).fill(7);
+  for (let at = database.indexOf(value); at >= 0; at = database.indexOf(value, at + 1))
+    database[at - (at % pageSize)] = 0xff;
+  return { ...taken, bytes: Buffer.concat([database, createHash('sha256').update(database).digest()]) };
 }
 
 export const KEY = Buffer.alloc(32, 'k');
