@@ -53,7 +53,7 @@ function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolic
 /** All that this schedule has stored. Its snapshots are named after it, so others are not even listed. */
 async function historyOf(
   store: Store,
-  { prefix, cluster, schedule }: PruneTask,
+  { prefix, cluster, schedule, restored }: PruneTask,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly Snapshot[]> {
@@ -77,7 +77,15 @@ async function historyOf(
     const takenAt = Date.parse(manifest.takenAt);
     const good = size === manifest.object.sizeBytes;
     if (!good) say(`damaged: ${store.uri(key)} has ${size} bytes, and ${manifest.object.sizeBytes} were stored`);
-    found.push({ key, takenAt: Number.isNaN(takenAt) ? Number.POSITIVE_INFINITY : takenAt, good, manifest });
+    const { name, uid } = manifest.snapshot;
+    const restorable = restored !== undefined && (restored.name === name || restored.uid === uid);
+    found.push({
+      key,
+      takenAt: Number.isNaN(takenAt) ? Number.POSITIVE_INFINITY : takenAt,
+      good,
+      restorable,
+      manifest,
+    });
   }
   return found;
 }

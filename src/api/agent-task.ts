@@ -128,6 +128,8 @@ export interface PruneTask {
   readonly cluster: Named;
   readonly schedule: Named;
   readonly retention: Retention;
+  /** The newest snapshot that a drill restored: kept whatever the retention says. The uid is not always known. */
+  readonly restored?: { readonly name: string; readonly uid?: string };
   /** Milliseconds since 1970, by the operator's clock. */
   readonly now: number;
 }

@@ -23,7 +23,7 @@ const duration = (field: string, description: string) =>
     }),
   );
 
-/** Each keeps something; what none of them keeps is removed. The newest good one always stays. */
+/** Each keeps something; what none of them keeps is removed. The newest good one and the newest that a drill restored always stay. */
 export const RetentionSchema = Type.Object(
   {
     keepLast: howMany('So many of the newest.', 1),
@@ -36,7 +36,7 @@ export const RetentionSchema = Type.Object(
   },
   {
     description:
-      'Which stored snapshots of this schedule are kept. Absent: all. A snapshot stays as long as any of the fields keeps it, and the newest good one always does.',
+      'Which stored snapshots of this schedule are kept. Absent: all. A snapshot stays as long as any of the fields keeps it; the newest good one and the newest that a drill restored always do.',
     ...cel({
       rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
       message:
@@ -153,8 +153,28 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
         hashCompared: Type.Optional(Type.Boolean()),
         reason: Type.Optional(Type.String()),
         message: Type.Optional(Type.String()),
+        earlierFailure: Type.Optional(
+          Type.Object(
+            { name: Type.String(), reason: Type.String() },
+            {
+              description:
+                'When this drill did not get as far as the snapshot: the last one that a drill could not restore. Retention stays held.',
+            },
+          ),
+        ),
       },
       { description: 'The last snapshot that was restored to see whether it can be.' },
+    ),
+  ),
+  lastRestored: Type.Optional(
+    Type.Object(
+      {
+        name: Type.String({ description: 'The EtcdSnapshot.' }),
+        uid: Type.Optional(Type.String({ description: 'Its uid, which the manifest of the stored snapshot has too.' })),
+        time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
+        uri: Type.Optional(Type.String({ description: 'Where the snapshot is.' })),
+      },
+      { description: 'The newest snapshot that a drill restored. Retention never removes it.' },
     ),
   ),
   conditions: Type.Optional(ConditionsSchema),

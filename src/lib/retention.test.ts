@@ -113,6 +113,14 @@ describe('whatever the rules say', () => {
     expect(keptKeys(history, { keepLast: 2 })).toEqual(['2026-03-18T03:00:00Z', '2026-03-17T02:00:00Z']);
   });
 
+  test('what a drill restored is kept, however old, and takes no place', () => {
+    const [newest, second, third, ...older] = days(20);
+    const proven = older.map((entry, i) => (i === 10 ? { ...entry, restorable: true } : entry));
+    const history = [newest, second, third, ...proven].flatMap((entry) => entry ?? []);
+    expect(keptKeys(history, { keepLast: 3 })).toEqual(names([...history.slice(0, 3), history[13] as Stored]));
+    expect(retain(history, { keepLast: 3 }, NOW).keep.at(-1)?.because).toEqual(['restored by a drill']);
+  });
+
   test('what is from the future is kept, and takes no place', () => {
     const history = [at('2027-01-01T00:00:00Z'), at('2026-03-18T02:00:00Z'), at('2026-03-17T02:00:00Z')];
     expect(keptKeys(history, { keepLast: 1 })).toEqual(['2027-01-01T00:00:00Z', '2026-03-18T02:00:00Z']);
@@ -135,7 +143,7 @@ const times = fc
   .oneof(fc.nat(2 * DAY), fc.nat(40 * DAY), fc.nat(1500 * DAY), fc.constantFrom(0, DAY, 7 * DAY))
   .map((age) => NOW + DAY - age);
 const histories: fc.Arbitrary<readonly Stored[]> = fc
-  .array(fc.record({ takenAt: times, good: fc.boolean() }), { maxLength: 40 })
+  .array(fc.record({ takenAt: times, good: fc.boolean(), restorable: fc.boolean() }), { maxLength: 40 })
   .map((entries) => entries.map((entry, i) => ({ ...entry, key: `s${i}` })));
 
 describe('for any history and any policy', () => {
@@ -159,6 +167,16 @@ describe('for any history and any policy', () => {
         if (good.length > 0)
           expect(good.some((entry) => entry.takenAt === newest && !removed.includes(entry))).toBe(true);
       }
+    });
+  });
+
+  test('the newest that a drill restored stays, and takes no place of others', () => {
+    holds((history, policy) => {
+      const { remove } = retain(history, policy, NOW);
+      expect(remove.filter(({ restorable }) => restorable === true)).toEqual([]);
+      const unproven = history.map((entry) => ({ ...entry, restorable: false }));
+      const removed = names(retain(unproven, policy, NOW).remove);
+      expect(names(remove)).toEqual(removed.filter((key) => history.find((e) => e.key === key)?.restorable !== true));
     });
   });
 

@@ -6,9 +6,10 @@
  *   Periods are those of the calendar in UTC; a week begins on Monday. Periods without anything do not count: a month of silence
  *   does not eat up what was kept before it.
  *
- * A policy without a rule keeps everything. Whatever the rules say, these are kept too: the newest good one; what is from the
- * future, because some clock is wrong, and it takes no place of others; and what is not known to be good, as long as nothing newer
- * (and not from the future) is. That never takes the place of a good one either, and is otherwise kept as long as if it were good.
+ * A policy without a rule keeps everything. Whatever the rules say, these are kept too: the newest good one; what a drill
+ * restored; what is from the future, because some clock is wrong, and it takes no place of others; and what is not known to be
+ * good, as long as nothing newer (and not from the future) is. That never takes the place of a good one either, and is otherwise
+ * kept as long as if it were good.
  */
 export interface Stored {
   readonly key: string;
@@ -16,6 +17,8 @@ export interface Stored {
   readonly takenAt: number;
   /** Known to be whole. */
   readonly good: boolean;
+  /** A drill restored it: while no newer one is known to be restorable, it may be the last that is. */
+  readonly restorable?: boolean;
 }
 
 export interface RetentionPolicy {
@@ -75,6 +78,7 @@ function judged<T extends Stored>(
   return (entry, place) => [
     ...((entry.good ? forGood : forAny).get(entry) ?? []),
     ...(newestGood.includes(entry) ? ['newest good'] : []),
+    ...(entry.restorable === true ? ['restored by a drill'] : []),
     ...(isPast(entry) ? [] : ['from the future']),
     ...(!entry.good && place < latestPlace ? ['nothing newer is good'] : []),
   ];

@@ -94,6 +94,11 @@ export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
 const pruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
   pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/${policyOf(schedule)}`);
 
+function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored'> {
+  const { name, uid } = status?.lastRestored ?? {};
+  return name === undefined ? {} : { restored: { name, ...(uid !== undefined && { uid }) } };
+}
+
 /** Removes from the store what the retention does not keep; one Job for each snapshot and each retention. */
 export function pruneJob(of: For & { readonly run: string; readonly retention: Retention; readonly now: number }): Job {
   const { schedule, cluster, operatorImage, run, retention, now } = of;
@@ -105,6 +110,7 @@ export function pruneJob(of: For & { readonly run: string; readonly retention: R
     cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
     schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
     retention,
+    ...restoredOf(schedule),
     now,
   };
   // Manifests are not encrypted, and nothing else is read.

@@ -12,7 +12,7 @@ import { begun } from './scheduling.ts';
 
 export type Facts = Pick<
   EtcdSnapshotScheduleStatus,
-  'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill'
+  'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill' | 'lastRestored'
 >;
 
 /** The snapshot that it is about. */
@@ -93,14 +93,44 @@ export function isPruned(o: Observed): boolean {
   return stored?.for === lastSuccessful?.name && stored?.policy === policyOf(o.object);
 }
 
+/** Of a failed drill: it did not get as far as the snapshot, so nothing is known about that. */
+const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
+
+/** The last snapshot that a drill could not restore, while no later drill has restored one. */
+export function unrestored({
+  lastDrill,
+}: Pick<Facts, 'lastDrill'>): { readonly name: string; readonly reason: string } | undefined {
+  if (!lastDrill || lastDrill.succeeded) return undefined;
+  const { name, reason = '', earlierFailure } = lastDrill;
+  return INCONCLUSIVE.includes(reason) ? earlierFailure : { name, reason };
+}
+
 function drilled(o: Observed): Facts {
-  const { lastDrill, successes: stored = 0 } = statusBefore(o);
+  const before = statusBefore(o);
   const ended = drillOutcome(o);
-  if (!ended || ended.is === 'running' || isKnown(o, ended, lastDrill?.name)) return {};
+  if (!ended || ended.is === 'running' || isKnown(o, ended, before.lastDrill?.name)) return restored(o, before);
   const since = o.runs.filter((run) => isStored(run) && slotIn(o, identity(run).name) > slotIn(o, ended.about));
-  const common = { name: ended.about, time: iso(ended.at), after: Math.max(0, stored - since.length) };
-  if (ended.is === 'failed')
-    return { lastDrill: { ...common, succeeded: false, reason: ended.reason, message: ended.message } };
+  const common = {
+    name: ended.about,
+    time: iso(ended.at),
+    after: Math.max(0, (before.successes ?? 0) - since.length),
+  };
+  if (ended.is === 'failed') {
+    const { reason, message } = ended;
+    const earlierFailure = INCONCLUSIVE.includes(reason) ? unrestored(before) : undefined;
+    return { lastDrill: { ...common, succeeded: false, reason, message, ...(earlierFailure && { earlierFailure }) } };
+  }
   const { revision, totalKeys, hashCompared } = ended.result;
-  return { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared } };
+  return restored(o, { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared } });
+}
+
+/** A drill that succeeded names the snapshot that retention protects; an earlier operator recorded only the drill. */
+function restored(o: Observed, facts: Pick<Facts, 'lastDrill' | 'lastRestored'>): Facts {
+  const { lastDrill, lastRestored } = facts;
+  if (!lastDrill?.succeeded || lastRestored?.name === lastDrill.name) return {};
+  const { name, time } = lastDrill;
+  const run = o.runs.find((each) => identity(each).name === name);
+  const uri = run?.status?.artifact?.uri;
+  const known = { ...(run && { uid: identity(run).uid }), ...(uri !== undefined && { uri }) };
+  return { lastDrill, lastRestored: { name, time, ...known } };
 }

@@ -10,10 +10,10 @@ import {
   doing,
   events,
   FAILED,
+  RESTORED,
   STORED,
   settled,
 } from '../../test/support/schedules.ts';
-import type { FailureReason } from '../api/agent-result.ts';
 import type { EtcdSnapshotScheduleSpec } from '../api/etcd-snapshot-schedule.ts';
 import { jobNames, policyOf } from './build.ts';
 import { decide } from './decide.ts';
@@ -113,53 +113,6 @@ describe('retention', () => {
   });
 });
 
-describe('retention and a drill', () => {
-  const spec = { retention: { keepLast: 1 }, drill: {} };
-  const runs = [aRun('05:00:00', STORED)];
-  const stored = settled(at('05:30:00', spec, undefined, { runs }));
-  const { drill, prune } = jobNames(stored.object, 'hourly-202603010500');
-  const after = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never): Observed =>
-    settled({ ...stored, jobs: [aWork(drill, ...work)] });
-  const failed = (reason: FailureReason) => after({ type: 'Failed' }, { ok: false, reason, message: '' });
-  const passed = after(
-    { type: 'Complete' },
-    { ok: true, task: 'drill', revision: 7, totalKeys: 3, hashCompared: true, durationMilliseconds: 1 },
-  );
-
-  test('what was just stored is tried out before anything older goes', () => {
-    expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
-    expect(doing(decide({ ...stored, jobs: [aWork(drill)] }))).toEqual(['waitForNext']);
-    expect(doing(decide(passed))).toEqual(['prune', `+${prune}`]);
-  });
-
-  test('nothing goes while the last one that was tried out is of no use, and all goes on when one is', () => {
-    const useless = failed('SnapshotDamaged');
-    expect(doing(decide(useless))).toEqual(['waitForNext']);
-    expect(condition(decide(useless), 'RetentionApplied')).toBe(
-      'False/DrillFailed: nothing is removed until one is restored on trial again: hourly-202603010500 could not be (SnapshotDamaged)',
-    );
-    const { status } = passed.object;
-    expect(doing(decide({ ...useless, object: aSchedule(spec, status), jobs: passed.jobs }))).toEqual([
-      'prune',
-      `+${prune}`,
-    ]);
-  });
-
-  test.each<[string, Observed]>([
-    ['a drill that could not be made says nothing of what is stored', failed('StoreUnreachable')],
-    [
-      'drills are not wanted any more',
-      {
-        ...failed('DrillFailed'),
-        object: aSchedule({ retention: { keepLast: 1 } }, failed('DrillFailed').object.status),
-      },
-    ],
-    ['a drill cannot be made at all', { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) }],
-  ])('it is not held up when %s', (_name, world) => {
-    expect(doing(decide(world))[0]).toBe('prune');
-  });
-});
-
 describe('a drill', () => {
   const spec = { drill: {} };
   const runs = [aRun('05:00:00', STORED)];
@@ -167,13 +120,7 @@ describe('a drill', () => {
   const { drill } = jobNames(stored.object, 'hourly-202603010500');
   const passed = {
     ...stored,
-    jobs: [
-      aWork(
-        drill,
-        { type: 'Complete' },
-        { ok: true, task: 'drill', revision: 7, totalKeys: 3, hashCompared: true, durationMilliseconds: 1 },
-      ),
-    ],
+    jobs: [aWork(drill, { type: 'Complete' }, RESTORED)],
   };
   const failed = {
     ...stored,
@@ -196,6 +143,10 @@ describe('a drill', () => {
     ['when nothing is stored', settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] }))],
     ['while it goes on', { ...stored, jobs: [aWork(drill)] }],
     ['while another goes on', { ...stored, jobs: [aWork('hourly-drill-other')] }],
+    [
+      'while a Job removes: it was made with the snapshot to protect',
+      { ...stored, jobs: [aWork('hourly-prune-other')] },
+    ],
     ['twice of the same', settled(passed)],
     ['twice of the same, when its Job is gone', { ...settled(passed), jobs: [] }],
     ['twice of the same, although it failed', { ...settled(failed), jobs: [] }],

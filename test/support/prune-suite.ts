@@ -62,13 +62,17 @@ function folder(store: Store, prefix: string) {
     },
     run: (
       retention: PruneTask['retention'],
-      { at = store, signal = NEVER }: { at?: Store; signal?: AbortSignal } = {},
+      {
+        at = store,
+        signal = NEVER,
+        restored,
+      }: { at?: Store; signal?: AbortSignal; restored?: PruneTask['restored'] } = {},
     ) => {
       const place: Place = { kind: 'pvc', root: '/' };
       const names = { cluster: CLUSTER, schedule: SCHEDULE };
       return prune(
         at,
-        { task: 'prune', at: place, prefix, ...names, retention, now: NOW },
+        { task: 'prune', at: place, prefix, ...names, retention, ...(restored && { restored }), now: NOW },
         (line) => said.push(line),
         signal,
       );
@@ -102,6 +106,28 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       const name = await it.snapshot(5000);
       expect(await it.run({ maxAge: '1h' }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
       expect(await it.keys(), ABOUT_DATA).toEqual(both(name));
+    },
+  ],
+
+  [
+    'the newest that a drill restored stays, by the name or the uid of its EtcdSnapshot, and takes no place of others',
+    async (it) => {
+      const [, proven, , newest] = [
+        await it.snapshot(900),
+        await it.snapshot(800),
+        await it.snapshot(3),
+        await it.snapshot(1),
+      ];
+      const name = proven.replace('.db', '');
+      expect(await it.run({ keepLast: 2 }, { restored: { name } })).toEqual({ kept: 3, removed: 1 });
+      const restored = { name: 'renamed', uid: `uid-${proven}` };
+      expect(await it.run({ keepLast: 1, maxAge: '1h' }, { restored })).toEqual({ kept: 2, removed: 1 });
+      expect(await it.keys()).toEqual([...both(proven), ...both(newest)]);
+      expect(it.said.some((line) => line.includes(proven) && line.includes('restored by a drill'))).toBe(true);
+      expect(await it.run({ keepLast: 1 }, { restored: { name: 'another', uid: 'another' } })).toEqual({
+        kept: 1,
+        removed: 1,
+      });
     },
   ],
 

@@ -1,4 +1,5 @@
 /** Schedules, their snapshots and Jobs for tests. */
+import { type PruneTask, TASK_VARIABLE } from '../../src/api/agent-task.ts';
 import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../src/api/etcd-snapshot.ts';
 import type {
@@ -140,6 +141,24 @@ export function aWork(
   };
   return { job, pods: said === undefined ? [] : [pod] };
 }
+
+/** What a drill reports that has restored its snapshot. */
+export const RESTORED = {
+  ok: true,
+  task: 'drill',
+  revision: 7,
+  totalKeys: 3,
+  hashCompared: true,
+  durationMilliseconds: 1,
+} as const;
+/** Reasons of failed drills that say nothing about the snapshot. */
+export const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
+
+/** What the Job is to do. */
+export const pruneTaskOf = (job: Job): PruneTask => {
+  const [agent] = job.spec?.template.spec?.containers ?? [];
+  return JSON.parse(agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value ?? '') as PruneTask;
+};
 
 /** Which rule, and what it does, in short. */
 export const doing = (plan: Plan<EtcdSnapshotScheduleStatus>): readonly string[] => [

@@ -8,6 +8,7 @@ import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
 import { restore } from './restore.ts';
+import { storedSnapshots } from './retention.ts';
 import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
 import { schedule } from './schedule.ts';
@@ -26,4 +27,5 @@ export const mutants: readonly Mutant[] = [
   ...runtime,
   ...schedule,
   ...snapshot,
+  ...storedSnapshots,
 ];

@@ -1,4 +1,4 @@
-/** Faults in snapshots on a schedule: when they are due, what is kept, whether they are young enough. */
+/** Faults in snapshots on a schedule: when they are due, whether they are young enough. */
 import { dropped, faults, type Mutant, moved } from './mutant.ts';
 
 const cron = faults('src/lib/cron.ts', [
@@ -32,35 +32,6 @@ const zone = faults('src/lib/zone.ts', [
   ['a backup that is left out when clocks are put forward', 'return [real[0] ?? change];', 'return real;'],
   ['a change that is not noticed', 'return before === after ? before : undefined;', 'return before;'],
   ['offsets that are taken for zones', 'if (!/^[A-Za-z]/.test(name)) return false;', ''],
-]);
-
-const retention = faults('src/lib/retention.ts', [
-  ['the last good one that is removed', "...(newestGood.includes(entry) ? ['newest good'] : []),", ''],
-  [
-    'a wrong clock that has all others removed',
-    'const past = newestFirst.filter(isPast);',
-    'const past = newestFirst;',
-  ],
-  ['what is from the future and is removed', "...(isPast(entry) ? [] : ['from the future']),", ''],
-  [
-    'damaged ones that take the place of good ones',
-    'kept(past.filter(isGood), policy, now), kept(past',
-    'kept(past, policy, now), kept(past',
-  ],
-  [
-    'the only thing that is left, removed because it is damaged',
-    "...(!entry.good && place < latestPlace ? ['nothing newer is good'] : []),",
-    '',
-  ],
-  ['an empty policy that keeps nothing', "return () => ['no policy'];", 'return () => [];'],
-  ['weeks that begin on Thursdays', '(time / DAY_MS + MONDAY_OFFSET_DAYS) / 7', '(time / DAY_MS) / 7'],
-  [
-    'the oldest of each day instead of the newest',
-    'if (!newest.has(period)) newest.set(period, entry);',
-    'newest.set(period, entry);',
-  ],
-  ['the newest that goes first when a removal is interrupted', '.reverse(),', ','],
-  ['an order that depends on the store', '|| (a.key < b.key ? 1 : -1)', ''],
 ]);
 
 const slots = faults('src/snapshot-schedule/slots.ts', [
@@ -126,12 +97,38 @@ const facts = faults('src/snapshot-schedule/facts.ts', [
     'work.job.metadata.name === jobNames(o.object, about)[task])',
     'about === statusBefore(o).lastSuccessful?.name && work.job.metadata.name === jobNames(o.object, about)[task])',
   ],
-  ['a snapshot that is not tried out, because one before it was for long', 'stored - since.length', 'stored'],
   [
-    'a drill that is told as a success',
-    'succeeded: false, reason: ended.reason',
-    'succeeded: true, reason: ended.reason',
+    'a snapshot that is not tried out, because one before it was for long',
+    '(before.successes ?? 0) - since.length',
+    'before.successes ?? 0',
   ],
+  [
+    'good snapshots removed while etcdutl cannot restore the new ones',
+    "['StoreUnreachable', 'AccessDenied', 'NoSpace'];",
+    "['StoreUnreachable', 'AccessDenied', 'NoSpace', 'RestoreToolFailed'];",
+  ],
+  [
+    'a store that was unreachable, and nothing is ever removed',
+    'return INCONCLUSIVE.includes(reason) ? earlierFailure : { name, reason };',
+    'return { name, reason };',
+  ],
+  [
+    'a hold that ends because the next drill did not reach the store',
+    'INCONCLUSIVE.includes(reason) ? unrestored(before) : undefined',
+    'undefined',
+  ],
+  [
+    'the only snapshot that a drill restored, not recorded',
+    'return restored(o, { lastDrill: {',
+    'return ({ lastDrill: {',
+  ],
+  ['protection that never moves on', 'lastRestored?.name === lastDrill.name) return {};', 'lastRestored) return {};'],
+  [
+    'an upgrade that loses what an earlier operator had proven',
+    'isKnown(o, ended, before.lastDrill?.name)) return restored(o, before);',
+    'isKnown(o, ended, before.lastDrill?.name)) return {};',
+  ],
+  ['a drill that is told as a success', 'succeeded: false, reason, message', 'succeeded: true, reason, message'],
 ]);
 
 const outcome = faults('src/snapshot-schedule/outcome.ts', [
@@ -157,7 +154,11 @@ const rules = faults('src/snapshot-schedule/rules/stored.ts', [
     "if (pruneHeldUp(o) !== undefined || isBusy(o, 'drill'))",
     "if (isBusy(o, 'drill'))",
   ],
-  ['a store that was away, and nothing is ever removed', ' && USELESS.includes(reason)', ''],
+  [
+    'a drill that restores what a running prune Job does not protect',
+    "isBusy(o, 'drill') || isBusy(o, 'prune')) return undefined;\n  const found",
+    "isBusy(o, 'drill')) return undefined;\n  const found",
+  ],
   ['a Job without an image', "o.operatorImage !== '' && o.cluster &&", 'o.cluster &&'],
   ['a drill of each one, although every tenth is wanted', '>= (drill.every ?? 1)', '>= 1'],
   ['a drill that failed and is forgotten until its turn', '!lastDrill?.succeeded ||', '!lastDrill ||'],
@@ -243,32 +244,9 @@ const clock = faults('src/api/etcd-snapshot-schedule.ts', [
   ['a backup that is fresh for years, by the clock of a node', 'Math.min(...known)', 'Math.max(...known)'],
 ]);
 
-const prune = faults('src/agent/prune.ts', [
-  [
-    'backups of another cluster, removed',
-    'manifest?.cluster.uid !== cluster.uid || manifest.schedule',
-    'manifest?.schedule',
-  ],
-  ['backups of another schedule, removed', '|| manifest.schedule?.uid !== schedule.uid) continue;', ') continue;'],
-  [
-    'an object that was put in place of ours, removed',
-    'there.uid !== undefined && there.uid !== manifest.snapshot.uid',
-    'there.uid === manifest.snapshot.uid',
-  ],
-  ['half an object that counts as a backup', 'const good = size === manifest.object.sizeBytes;', 'const good = true;'],
-  ['objects in other folders', ' || key !== `${folder}${baseName(key)}`', ''],
-  [
-    'an object whose manifest went first',
-    '  await store.delete(key);\n  await store.delete(`${key}${MANIFEST}`);',
-    '  await store.delete(`${key}${MANIFEST}`);\n  await store.delete(key);',
-  ],
-  ['an age that is not understood, and taken for none', 'if (maxAge !== undefined && age === undefined)', 'if (false)'],
-]);
-
 export const schedule: readonly Mutant[] = [
   ...cron,
   ...zone,
-  ...retention,
   ...slots,
   ...scheduling,
   ...facts,
@@ -278,5 +256,4 @@ export const schedule: readonly Mutant[] = [
   ...status,
   ...backup,
   ...clock,
-  ...prune,
 ];

@@ -16,6 +16,7 @@ const RECORDED: readonly (keyof Facts)[] = [
   'successes',
   'stored',
   'lastDrill',
+  'lastRestored',
 ];
 
 export function record(o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined {

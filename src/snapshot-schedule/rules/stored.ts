@@ -7,7 +7,7 @@ import { etcdSnapshots } from '../../api/names.ts';
 import { isAllowed } from '../../api/security.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { drillJob, jobNames, pruneJob } from '../build.ts';
-import { isPruned } from '../facts.ts';
+import { isPruned, unrestored } from '../facts.ts';
 import { hasFailed, identity, isGoing, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
 
 type Said = Answer<EtcdSnapshotScheduleStatus> | undefined;
@@ -26,14 +26,11 @@ const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>
 const isMade = (o: Observed, task: 'prune' | 'drill', run: string): boolean =>
   o.jobs.some(({ job }) => job.metadata.name === jobNames(o.object, run)[task]);
 
-/** Of a drill: what was stored is of no use, whatever else may be wrong. */
-const USELESS: readonly string[] = ['DrillFailed', 'SnapshotDamaged', 'ManifestDamaged', 'ObjectNotFound', 'WrongKey'];
-
 /** Why nothing may be removed: older ones may be all that can be restored. */
 export function pruneHeldUp(o: Observed): string | undefined {
-  const { name, succeeded, reason = '' } = statusBefore(o).lastDrill ?? {};
-  return o.object.spec.drill && succeeded === false && USELESS.includes(reason)
-    ? `nothing is removed until one is restored on trial again: ${name} could not be (${reason})`
+  const failed = o.object.spec.drill && unrestored(statusBefore(o));
+  return failed
+    ? `nothing is removed until one is restored on trial again: ${failed.name} could not be (${failed.reason})`
     : undefined;
 }
 
@@ -80,8 +77,9 @@ export function drillHeldUp(o: Observed): string | undefined {
   return typeof found === 'string' ? `${statusBefore(o).lastSuccessful?.name} is not tried out: ${found}` : undefined;
 }
 
+/** Not while a Job removes: it was made with the snapshot to protect, and would remove one that this drill restores. */
 export function drill(o: Observed): Said {
-  if (!isDrillToBeMade(o) || isBusy(o, 'drill')) return undefined;
+  if (!isDrillToBeMade(o) || isBusy(o, 'drill') || isBusy(o, 'prune')) return undefined;
   const found = trial(o);
   if (typeof found === 'string') return undefined;
   const { object: schedule, operatorImage, images } = o;
