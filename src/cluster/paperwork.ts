@@ -65,14 +65,15 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
     if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
     const around = ports.credentials.around(cluster, ports.now());
     const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
-    const { secrets: held, judged } = await readAndJudge(ports.client, cluster, names, around, signal);
+    const { secrets: held, judged, pieces } = await readAndJudge(ports.client, cluster, names, around, signal);
     if (todoOf(judged, call.target) !== call.name)
       throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
     const current = held.get(call.target);
     const built = await builtFor(ports, cluster, call, judged, held);
     const data = withoutNull({ ...current?.data, ...built.data });
     const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data };
-    if (todoOf(judge(cluster, new Map([...held, [call.target, after]]), around), call.target) === call.name)
+    const then = new Map([...held, [call.target, after]]);
+    if (todoOf(await pieces.run(() => judge(cluster, then, around)), call.target) === call.name)
       throw new NotNow(
         `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
       );

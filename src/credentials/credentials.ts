@@ -14,6 +14,7 @@ import { type Judged, judge, type Material, secretNames } from './judge.ts';
 import type { Mounted } from './mounted.ts';
 import type { Secrets, Surroundings } from './papers.ts';
 import { passwordSecrets, type RootPassword, rootPassword } from './password.ts';
+import { Pieces } from './pieces.ts';
 import { Shown } from './shown.ts';
 import { sourcesOf } from './sources.ts';
 import {
@@ -187,12 +188,13 @@ export class Credentials {
   async #read(cluster: EtcdCluster, names: readonly string[], surroundings: string): Promise<Known> {
     const { client, now } = this.#options;
     const { uid, generation } = cluster.metadata;
-    const { secrets: held, judged } = await readAndJudge(client, cluster, names, this.around(cluster, now()));
+    const around = this.around(cluster, now());
+    const { secrets: held, judged, pieces } = await readAndJudge(client, cluster, names, around);
     const password = rootPassword(cluster, held);
     const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
     const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
     const ends = Math.min(until, renewalOf(judged.view) ?? until);
-    const sources = sourcesOf(cluster, held, judged.material, password);
+    const sources = await pieces.run(() => sourcesOf(cluster, held, judged.material, password));
     return { ...judged, password, sources, uid, generation, surroundings, until: ends };
   }
 }
@@ -204,7 +206,7 @@ export async function readAndJudge(
   names: readonly string[],
   around: Surroundings,
   signal?: AbortSignal,
-): Promise<{ readonly secrets: Secrets; readonly judged: Judged }> {
+): Promise<{ readonly secrets: Secrets; readonly judged: Judged; readonly pieces: Pieces }> {
   const { namespace = '' } = cluster.metadata;
   const read = async (these: readonly string[]): Promise<Secrets> =>
     new Map(
@@ -212,12 +214,13 @@ export async function readAndJudge(
         these.map(async (name) => [name, await client.get(secrets, { namespace, name }, signal)] as const),
       ),
     );
+  const pieces = new Pieces();
   const first = await read(names);
-  const judged = judge(cluster, first, around);
+  const judged = await pieces.run(() => judge(cluster, first, around));
   const more = [...judged.bundles.keys()].filter((name) => !first.has(name));
-  if (more.length === 0) return { secrets: first, judged };
+  if (more.length === 0) return { secrets: first, judged, pieces };
   const all: Secrets = new Map([...first, ...(await read(more))]);
-  return { secrets: all, judged: judge(cluster, all, around) };
+  return { secrets: all, judged: await pieces.run(() => judge(cluster, all, around)), pieces };
 }
 
 /** Sessions are told apart by the texts: the same certificate must not become another session. */

@@ -8,6 +8,7 @@ import type { Secret } from '../gen/kube.ts';
 import { CA, CERT, type Demands, KEY, type Paper } from '../pki/examine.ts';
 import type { Finding, Role } from '../pki/findings.ts';
 import { certificatesIn, privateKeyIn } from '../pki/pem.ts';
+import { costly } from '../pki/pieces.ts';
 import type { Mounted } from './mounted.ts';
 
 /** By name; what is absent is `undefined`. */
@@ -34,7 +35,8 @@ export const isBegun = ({ cluster, around }: World): boolean =>
   cluster.status?.clusterID !== undefined || around.mounted.running;
 
 export function textOf(secret: Secret | undefined, key: string): string {
-  return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString();
+  const encoded = secret?.data?.[key] ?? '';
+  return secret && encoded !== '' ? costly(secret, `text ${key}`, () => Buffer.from(encoded, 'base64').toString()) : '';
 }
 
 export const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>

@@ -90,3 +90,9 @@ test('no password is part of what decisions are made from', () => {
   const { view } = judged(given('planted-new'), kept({ password: 'planted-old', next: 'planted-mid' }));
   expect(JSON.stringify(view)).not.toContain('planted');
 });
+
+test('what is kept and longer than any password is never sent to etcd', () => {
+  const { view, logins } = judged(given('new'), kept({ password: 'x'.repeat(73) }));
+  expect(view.kept).toBe('nothing');
+  expect(logins.map(({ password }) => password)).toEqual(['new']);
+});

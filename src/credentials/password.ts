@@ -67,10 +67,10 @@ function keptAs(given: string | undefined, { password, next }: RootPassword['kep
   return given === undefined || given === password ? 'same' : 'another';
 }
 
-/** What is empty is not there; what is not text cannot be told to etcd. */
+/** What is empty is not there; what is not text, or too long, is no password of etcd. */
 function textIn(secret: Secret | undefined, key: string): string | undefined {
   const bytes = bytesIn(secret, key);
-  return bytes.length > 0 && isText(bytes) ? bytes.toString() : undefined;
+  return bytes.length > 0 && bytes.length <= MOST_BYTES && isText(bytes) ? bytes.toString() : undefined;
 }
 const bytesIn = (secret: Secret | undefined, key: string): Buffer => Buffer.from(secret?.data?.[key] ?? '', 'base64');
 const isText = (bytes: Buffer): boolean => Buffer.from(bytes.toString()).equals(bytes);

@@ -3,6 +3,7 @@ import { createHash, type X509Certificate } from 'node:crypto';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Part } from '../api/names.ts';
 import { certificatesIn, leadsTo } from '../pki/pem.ts';
+import { costly } from '../pki/pieces.ts';
 
 export interface Trust {
   /** The same for the same authorities, in whatever order and with whatever around them. */
@@ -13,7 +14,10 @@ export interface Trust {
 }
 
 /** All authorities in these texts together; `undefined` when there is none. */
-export function trustIn(...texts: readonly string[]): Trust | undefined {
+export const trustIn = (...texts: readonly string[]): Trust | undefined =>
+  costly(texts.join(''), 'trust', () => trustOf(texts));
+
+function trustOf(texts: readonly string[]): Trust | undefined {
   const byPrint = new Map(texts.flatMap(certificatesIn).map((c) => [c.fingerprint256, c]));
   const prints = [...byPrint.keys()].sort();
   if (prints.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** Writes the few things of ASN.1, in DER, that a certificate is made of. Nothing is read here. */
+/** Writes the few things of ASN.1, in DER, that a certificate is made of. Of what others wrote, only one is read here. */
 
 const tagged = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
@@ -39,4 +39,20 @@ export function time(ms: number): Buffer {
   return Number(digits.slice(0, 4)) < 2050
     ? tagged(0x17, Buffer.from(digits.slice(2)))
     : tagged(0x18, Buffer.from(digits));
+}
+
+/** Where the content of an element begins, and where the element ends. What is cut short or of no length leads nowhere. */
+function spanAt(der: Buffer, at: number): { readonly from: number; readonly to: number } {
+  const first = der[at + 1] ?? 0;
+  const bytes = first < 0x80 ? 0 : first & 0x7f;
+  if (bytes > 4 || at + 2 + bytes > der.length) return { from: der.length, to: der.length };
+  const from = at + 2 + bytes;
+  return { from, to: from + (bytes === 0 ? (first < 0x80 ? first : 0) : der.readUIntBE(at + 2, bytes)) };
+}
+
+/** The identifier in a key of PKCS #8: SEQUENCE { version, SEQUENCE { algorithm, … }, … }. */
+export function algorithmOf(pkcs8: Buffer): Buffer {
+  const version = spanAt(pkcs8, spanAt(pkcs8, 0).from);
+  const at = spanAt(pkcs8, version.to).from;
+  return pkcs8.subarray(at, spanAt(pkcs8, at).to);
 }

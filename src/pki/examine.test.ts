@@ -164,6 +164,27 @@ describe('what is found', () => {
       { is: 'tooMany', key: 'tls.crt' },
     ],
     [
+      'more text than the operator examines',
+      async () => paper(await made(), `${ca.cert}${'#'.repeat(320 * 1024)}`),
+      server,
+      { is: 'tooLarge', key: 'ca.crt', what: 'all', limit: 320 * 1024 },
+    ],
+    [
+      'a key of more text than the operator examines',
+      async () => {
+        const pair = await made();
+        return paper({ ...pair, key: `${pair.key}${'#'.repeat(64 * 1024)}` });
+      },
+      server,
+      { is: 'tooLarge', key: 'tls.key', what: 'all', limit: 64 * 1024 },
+    ],
+    [
+      'a certificate that is larger than the operator examines',
+      async () => paper(await made({ hosts: Array.from({ length: 2_000 }, (_, i) => `host-${i}.example.com`) })),
+      server,
+      { is: 'tooLarge', key: 'tls.crt', what: 'certificate', limit: 32 * 1024 },
+    ],
+    [
       'a curve that Go does not know, at which etcd would fail in the next handshake',
       async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })))),
       server,
@@ -349,8 +370,14 @@ test('certificates that all claim to have issued each other do not keep the oper
   verify.mockRestore();
 });
 
+test('what browsers trust is examined: 200 certificates, with a line about each', async () => {
+  const bundle = Array.from({ length: 200 }, (_, i) => `# CA ${i}, ${'='.repeat(800)}\n${ca.cert}`).join('');
+  expect(bundle.length).toBeGreaterThan(250 * 1024);
+  expect(found(paper(await made(), bundle))).toEqual([]);
+});
+
 test('what an issuer calls itself is cut before it is too long for a condition', async () => {
-  const findings = found(paper(await signedAuthority(ca, `CN=${'x'.repeat(50_000)}`)));
+  const findings = found(paper(await signedAuthority(ca, `CN=${'x'.repeat(20_000)}`)));
   const [untrusted] = findings.filter(({ is }) => is === 'untrusted');
   expect(untrusted && sentenceOf(untrusted).length).toBeLessThan(500);
 });

@@ -2,7 +2,8 @@
 import type { X509Certificate } from 'node:crypto';
 import { iso } from '../lib/time.ts';
 import type { Finding, Role, Usage } from './findings.ts';
-import { certificatesIn, countIn, leadsTo, privateKeyIn } from './pem.ts';
+import { blocksIn, certificatesIn, leadsTo, MAX_CERTIFICATE, MAX_KEY, privateKeyIn } from './pem.ts';
+import { costly } from './pieces.ts';
 
 /** What is read of a Secret. */
 export interface Paper {
@@ -36,12 +37,24 @@ const OID: Readonly<Record<Usage, string>> = { 'server auth': '1.3.6.1.5.5.7.3.1
 const ANY_USAGE = '2.5.29.37.0';
 const DAY_MS = 24 * 60 * 60_000;
 
-/** More than browsers trust. A Secret has room for thousands, and whoever reads those keeps all other clusters waiting. */
+/** More than browsers trust. */
 const MOST_CERTIFICATES = 200;
-const crowded = (paper: Paper): readonly Finding[] =>
-  [CERT, CA]
-    .filter((key) => countIn(paper.data[key] ?? '') > MOST_CERTIFICATES)
-    .map((key) => ({ is: 'tooMany', secret: paper.secret, key, most: MOST_CERTIFICATES }));
+/** What browsers trust has 250 KiB. Three of these, which members trust in the middle of two CA rotations, fit into a Secret. */
+const MAX_BYTES: Readonly<Record<string, number>> = { [CERT]: 320 * 1024, [KEY]: MAX_KEY, [CA]: 320 * 1024 };
+
+/** A Secret has room for 1 MiB: an operator that read all of it would keep all other clusters waiting. */
+function excess({ secret, data }: Paper, keys: readonly string[]): readonly Finding[] {
+  return keys.flatMap((key): readonly Finding[] => {
+    const text = data[key] ?? '';
+    const [bytes, limit] = [Buffer.byteLength(text), MAX_BYTES[key] ?? 0];
+    if (bytes > limit) return [{ is: 'tooLarge', secret, key, what: 'all', bytes, limit }];
+    const sizes = Array.from(blocksIn(text), ({ length }) => length);
+    if (sizes.length > MOST_CERTIFICATES) return [{ is: 'tooMany', secret, key, most: MOST_CERTIFICATES }];
+    const largest = Math.max(0, ...sizes);
+    if (largest <= MAX_CERTIFICATE) return [];
+    return [{ is: 'tooLarge', secret, key, what: 'certificate', bytes: largest, limit: MAX_CERTIFICATE }];
+  });
+}
 
 export function examine(paper: Paper | undefined, secret: string, demands: Demands, now: number): Examined {
   if (!paper) return { findings: [{ is: 'secretMissing', secret }] };
@@ -50,8 +63,8 @@ export function examine(paper: Paper | undefined, secret: string, demands: Deman
   const missing = [...wanted, { from: trust, key: CA }].filter(({ from, key }) => !from.data[key]?.trim());
   if (missing.length > 0)
     return { findings: missing.map(({ from, key }) => ({ is: 'keyMissing', secret: from.secret, key })) };
-  const tooMany = crowded(paper);
-  if (tooMany.length > 0) return { findings: tooMany };
+  const tooMuch = excess(paper, demands.trust ? [CERT, KEY] : [CERT, KEY, CA]);
+  if (tooMuch.length > 0) return { findings: tooMuch };
   const [leaf, ...others] = certificatesIn(paper.data[CERT] ?? '');
   const key = privateKeyIn(paper.data[KEY] ?? '');
   const roots = certificatesIn(trust.data[CA] ?? '');
@@ -111,11 +124,12 @@ const lineOf = (name: string): string => name.split('\n').join(', ').slice(0, MO
 
 /** A name that no member has: a certificate for it is one for every member. */
 const PROBE = 'zz-any-member';
-const covers = (leaf: X509Certificate, name: string): boolean => {
-  if (/^[\d.]+$|:/.test(name)) return leaf.checkIP(name) !== undefined;
-  const host = name.startsWith('*.') ? `${PROBE}${name.slice(1)}` : name;
-  return leaf.checkHost(host, { subject: 'never', partialWildcards: false }) !== undefined;
-};
+const covers = (leaf: X509Certificate, name: string): boolean =>
+  costly(leaf, `covers ${name}`, () => {
+    if (/^[\d.]+$|:/.test(name)) return leaf.checkIP(name) !== undefined;
+    const host = name.startsWith('*.') ? `${PROBE}${name.slice(1)}` : name;
+    return leaf.checkHost(host, { subject: 'never', partialWildcards: false }) !== undefined;
+  });
 
 function names(leaf: X509Certificate, secret: string, demands: Demands): readonly Finding[] {
   const lacking = (wanted: readonly string[]): readonly string[] => wanted.filter((name) => !covers(leaf, name));

@@ -9,6 +9,14 @@ type What =
   | { readonly is: 'keyMissing'; readonly key: string }
   | { readonly is: 'notPem'; readonly key: string }
   | { readonly is: 'tooMany'; readonly key: string; readonly most: number }
+  /** Of all that is under the key, or of one certificate in it, in bytes. */
+  | {
+      readonly is: 'tooLarge';
+      readonly key: string;
+      readonly what: 'all' | 'certificate';
+      readonly bytes: number;
+      readonly limit: number;
+    }
   /** etcd does not know this kind of key, or those who connect to it do not take it. */
   | { readonly is: 'keyUnknown'; readonly key: string; readonly kind: string }
   | { readonly is: 'keyMismatch' }
@@ -62,6 +70,7 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   keyMissing: 'KeyMissing',
   notPem: 'NotPEM',
   tooMany: 'TooManyCertificates',
+  tooLarge: 'TooLarge',
   keyUnknown: 'KeyUnsupported',
   keyMismatch: 'KeyMismatch',
   untrusted: 'Untrusted',
@@ -97,6 +106,10 @@ export function sentenceOf(f: Finding): string {
       return `${f.key} of ${secret} is not PEM that can be read: put it there as PEM, unencrypted`;
     case 'tooMany':
       return `${f.key} of ${secret} has more than ${f.most} certificates, and is not looked at: leave those there that are needed`;
+    case 'tooLarge':
+      return f.what === 'all'
+        ? `${f.key} of ${secret} has ${f.bytes} bytes, more than the ${f.limit} that the operator examines: leave there only what is needed`
+        : `a certificate in ${f.key} of ${secret} has ${f.bytes} bytes of PEM, more than the ${f.limit} that the operator examines: issue it with fewer names`;
     case 'keyUnknown':
       return `a certificate in ${f.key} of ${secret} has a key of the kind ${f.kind}, which etcd or those who connect to it do not take: issue it with one of RSA with at least 2048 bits, of ECDSA on P-256, P-384 or P-521, or of Ed25519`;
     case 'keyMismatch':

@@ -22,7 +22,9 @@ const examine = faults('src/pki/examine.ts', [
   ['an operator that cannot talk to its members', '< LEAST_BITS) return', '< 0) return'],
   ['a key that etcd fails at', '    ...unknownKeys([leaf, ...others], { secret, key: CERT }),\n', ''],
   ['an authority at which etcd does not start', " || !kindOf(root).startsWith('rsa')", ''],
-  ['a Secret that keeps all clusters waiting', 'if (tooMany.length > 0) return', 'if (tooMany.length < 0) return'],
+  ['a Secret that keeps all clusters waiting', 'if (tooMuch.length > 0) return', 'if (tooMuch.length < 0) return'],
+  ['a Secret that is read however large it is', 'if (bytes > limit) return', 'if (bytes < 0) return'],
+  ['a certificate that is read however large it is', 'if (largest <= MAX_CERTIFICATE) return [];', 'return [];'],
 ]);
 
 const pem = faults('src/pki/pem.ts', [
@@ -33,7 +35,10 @@ const pem = faults('src/pki/pem.ts', [
   ],
   ['an operator that reads the same text all day', 'if (known) return known;', ''],
   ['memory that fills with what was read', 'if (characters <= MOST_CHARACTERS) break;', 'break;'],
-  ['a signature that nobody checks', 'if (!last.verify(issuer.publicKey)) continue;', ''],
+  ['a signature that nobody checks', 'if (!verifies(last, issuer)) continue;', ''],
+  ['a key of DSA that takes a second', " || (type === 'pkcs8' && !isQuick(key))", ''],
+  ['an exponent that takes long', '<= MAX_EXPONENT && ', '>= 0n && '],
+  ['a certificate that takes long to read', 'if (block.length > MAX_CERTIFICATE) return undefined;', ''],
 ]);
 
 const papers = faults('src/credentials/papers.ts', [
@@ -179,8 +184,8 @@ const paperwork = faults('src/cluster/paperwork.ts', [
   ['a Secret that nobody has looked at', 'if (todoOf(judged, call.target) !== call.name)', "if (call.target === '')"],
   [
     'a Secret that is written again and again',
-    '[call.target, after]]), around), call.target) === call.name)',
-    '[call.target, after]]), around), call.target) === null)',
+    'judge(cluster, then, around)), call.target) === call.name)',
+    'judge(cluster, then, around)), call.target) === null)',
   ],
   ['trust that is taken from running members', 'KEY), ...trust };', 'KEY), [CA]: textOf(held.get(need.secret), CA) };'],
   ['trust that can be changed under members', "type: 'Opaque', immutable: true", "type: 'Opaque'"],
