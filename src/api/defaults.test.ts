@@ -14,6 +14,8 @@ describe('the quota that a volume has room for', () => {
     ['8832Mi', 8192 * MI],
     ['100Gi', 8192 * MI],
     ['10E', 8192 * MI],
+    ['1e999', 8192 * MI],
+    ['1e5000000', 8192 * MI],
     ['1', 1],
   ])('%s: %i bytes', (size, quota) => {
     expect(quotaFor(size)).toBe(quota);

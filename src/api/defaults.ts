@@ -14,9 +14,14 @@ const GI = 1024n * MI;
 const LOG_ROOM = 640n * MI;
 const MAX_QUOTA = 8n * GI;
 
-/** The largest database that a volume has room for: 40 % of a small one, and never more than etcd suggests. */
+/**
+ * The largest database that a volume has room for: 40 % of a small one, and never more than etcd suggests. A size beyond what is
+ * read, such as 1e5000000, was stored before sizes had bounds: Kubernetes caps it at 8 EiB.
+ */
 export function quotaFor(size: string | number): number {
-  const bytes = (parseQuantity(size) ?? 0n) / 1_000_000_000n;
+  const nano = parseQuantity(size);
+  if (nano === undefined) return Number(MAX_QUOTA);
+  const bytes = nano / 1_000_000_000n;
   const quota = bytes < GI ? (bytes * 2n) / 5n : bytes - LOG_ROOM;
   return Number(quota > MAX_QUOTA ? MAX_QUOTA : quota < 1n ? 1n : quota);
 }

@@ -49,7 +49,11 @@ const copies = unvalidated(
 );
 
 const own = Type.Object({
-  clusterName: Type.String({ minLength: 1, description: 'The EtcdCluster that this member belongs to.' }),
+  clusterName: Type.String({
+    minLength: 1,
+    maxLength: 253,
+    description: 'The EtcdCluster that this member belongs to.',
+  }),
   version: VersionSchema,
   ...memberFields,
 });

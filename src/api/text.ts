@@ -1,5 +1,6 @@
 /** Schemas of the texts that Kubernetes has rules for. */
 import Type from 'typebox';
+import { MAX_QUANTITY_LENGTH } from '../lib/quantity.ts';
 import { cel } from './cel.ts';
 
 const LABEL_NAME = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
@@ -53,7 +54,8 @@ export const localReference = (field: string, description: string) =>
     },
   );
 
-const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`;
+/** Kubernetes caps amounts at 8 EiB, and takes seconds to do so from an exponent of millions. */
+const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?0*[0-9]{1,3}))?$`;
 
 /** Numbers are accepted too, and quantity() takes only text: hence string(self) in every rule. */
 export const quantity = (options: Readonly<Record<string, unknown>>) =>
@@ -61,5 +63,6 @@ export const quantity = (options: Readonly<Record<string, unknown>>) =>
     anyOf: [{ type: 'integer' }, { type: 'string' }],
     'x-kubernetes-int-or-string': true,
     pattern: QUANTITY,
+    maxLength: MAX_QUANTITY_LENGTH,
     ...options,
   });

@@ -13,6 +13,10 @@ test.each([
   ['100m', NANO / 10n],
   ['1k', 1000n * NANO],
   ['1e3', 1000n * NANO],
+  ['1e+0003', 1000n * NANO],
+  ['1e999', 10n ** 1008n],
+  ['5e-1', NANO / 2n],
+  ['1e-999', 0n],
   ['12E', 12n * 10n ** 18n * NANO],
   ['.5', NANO / 2n],
   ['-1', -NANO],
@@ -21,9 +25,12 @@ test.each([
   expect(parseQuantity(text)).toBe(nano);
 });
 
-test.each(['', '.', 'Gi', '1gi', '1 Gi', 'one', '1.2.3', '0x10'])('%j is no quantity', (text) => {
-  expect(parseQuantity(text)).toBeUndefined();
-});
+test.each(['', '.', 'Gi', '1gi', '1 Gi', 'one', '1.2.3', '0x10', '1e1000', '1e-1000', '1'.repeat(65)])(
+  '%j is no quantity',
+  (text) => {
+    expect(parseQuantity(text)).toBeUndefined();
+  },
+);
 
 test.each([
   ['1Gi', '1024Mi', true],
@@ -31,6 +38,8 @@ test.each([
   ['1Gi', '1G', false],
   ['broken', 'broken', true],
   ['broken', '1Gi', false],
+  ['1e5000000', '1e5000000', true],
+  ['1e5000000', '1e5000001', false],
 ])('%s and %s are the same size: %s', (a, b, same) => {
   expect(sameQuantity(a, b)).toBe(same);
 });

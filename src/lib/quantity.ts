@@ -2,11 +2,14 @@
 
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
-const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))$/;
+/** The API takes no longer ones. A number of 1 MiB of digits takes seconds to read, and so does 1e5000000. */
+export const MAX_QUANTITY_LENGTH = 64;
+const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?0*\d{1,3}))$/;
 
-/** The value in billionths, exact; `undefined` when the text is not a quantity. Smaller parts are cut off. */
+/** The value in billionths, exact; `undefined` when the text is not a quantity within these bounds. Smaller parts are cut off. */
 export function parseQuantity(value: string | number): bigint | undefined {
-  const found = SHAPE.exec(String(value));
+  const text = String(value);
+  const found = text.length > MAX_QUANTITY_LENGTH ? undefined : SHAPE.exec(text);
   if (!found) return undefined;
   const [, sign, whole = '', fraction = '', binary, decimal, exponent] = found;
   if (whole === '' && fraction === '') return undefined;

@@ -171,6 +171,12 @@ export const baselineClusters: readonly BaselineObject[] = [
     { storage: { size: '0' } },
     { siblings: [{ options: { quotaBackendBytes: 0 } }, { storage: { size: '1Gi', medium: '' } }] },
   ),
+  cluster(
+    'with a volume beyond all bounds',
+    'boundless',
+    { storage: { size: '1e1000000', medium: '' } },
+    { siblings: [{ options: { snapshotCount: 9 } }] },
+  ),
   cluster('with TLS that encrypts nothing', 'plain', { tls: {} }),
   cluster('with references to nothing', 'nothing', { tls: { peer: { secretRef: {} } }, imagePullSecrets: [{}] }),
   cluster(
