@@ -175,8 +175,12 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
 }
 
 /** What a location says about the object: a prefix, or exactly its key. */
-export const keyOf = ({ s3, gcs, azure, pvc }: SnapshotLocation): string =>
-  (s3?.key ?? gcs?.key ?? azure?.key ?? pvc?.subPath ?? '').replace(/\/+$/, '');
+export function keyOf({ s3, gcs, azure, pvc }: SnapshotLocation): string {
+  const key = s3?.key ?? gcs?.key ?? azure?.key ?? pvc?.subPath ?? '';
+  let end = key.length; // a pattern for the slashes at the end would start over at every slash before them
+  while (key[end - 1] === '/') end--;
+  return key.slice(0, end);
+}
 
 /** The object of a snapshot. */
 export const objectKey = (

@@ -41,3 +41,8 @@ test('only a new status or reason is worth an Event, not a new wording', () => {
   ]);
   expect(changedConditions(undefined, before)).toEqual(before);
 });
+
+test('a message that the API server would refuse is cut', () => {
+  const [said] = withVerdicts(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
+  expect(said?.message).toBe(`${'x'.repeat(32_767)}…`);
+});

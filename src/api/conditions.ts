@@ -6,6 +6,9 @@ export const OPERATOR_IMAGE_NOT_CONFIGURED = 'OperatorImageNotConfigured';
 export const NO_OPERATOR_IMAGE =
   "a snapshot is restored by an agent from the operator's image, and the operator was not told which that is: set --operator-image or OPERATOR_IMAGE";
 
+/** More is refused by the API server, and with it the whole status. */
+const MAX_MESSAGE = 32_768;
+
 export const CONDITION_STATUS = ['True', 'False', 'Unknown'] as const;
 
 export const ConditionSchema = Type.Object({
@@ -16,7 +19,7 @@ export const ConditionSchema = Type.Object({
   ),
   lastTransitionTime: Type.String({ format: 'date-time', description: 'When the status last changed.' }),
   reason: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-  message: Type.String({ maxLength: 32768, description: 'What it means, and what a person can do.' }),
+  message: Type.String({ maxLength: MAX_MESSAGE, description: 'What it means, and what a person can do.' }),
 });
 
 /** Each type once: several writers can each apply their own. */
@@ -55,7 +58,7 @@ export function withVerdicts(
       ...(at.generation !== undefined && { observedGeneration: at.generation }),
       lastTransitionTime: old?.status === v.status ? old.lastTransitionTime : at.now,
       reason: v.reason,
-      message: v.message,
+      message: v.message.length > MAX_MESSAGE ? `${v.message.slice(0, MAX_MESSAGE - 1)}…` : v.message,
     };
   });
   const kept = (before ?? []).filter((c) => !dropped.includes(c.type) && !verdicts.some((v) => v.type === c.type));

@@ -93,7 +93,7 @@ function statusOf(
   };
 }
 
-const numbers = (version: string): readonly number[] => version.split('.').map(Number);
+const numbers = (version: string): readonly number[] => version.split('.', 3).map(Number);
 const lowest = (versions: readonly string[]): string | undefined =>
   [...versions].sort((a, b) => {
     const [x, y] = [numbers(a), numbers(b)];

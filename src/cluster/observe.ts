@@ -262,16 +262,21 @@ const selfReport = (s: MemberStatus): SelfReport => ({
   applied: Number(s.raftAppliedIndex),
 });
 
+/** Two for each of 100 members, which is more than an answer may list. */
+const MAX_ALARMS = 200;
+
 /** Every member tells the alarms of all, in the text form of the message. */
-const alarmsIn = (s: MemberStatus): readonly { readonly id: string; readonly alarm: string }[] =>
-  s.errors.flatMap((text) => {
-    const found = /memberID:(\d+)\s+alarm:(\w+)/.exec(text);
+const alarmsIn = (s: Pick<MemberStatus, 'errors'>): readonly { readonly id: string; readonly alarm: string }[] =>
+  s.errors.slice(0, MAX_ALARMS).flatMap((text) => {
+    const found = /memberID:(\d{1,20})\s+alarm:(\w+)/.exec(text);
     return found?.[1] && found[2] ? [{ id: hexId(BigInt(found[1])), alarm: found[2] }] : [];
   });
 
-const alarmsOf = (members: readonly Told[]): readonly { readonly id: string; readonly alarm: string }[] => {
+export const alarmsOf = (
+  members: readonly { readonly told?: Pick<MemberStatus, 'errors'> }[],
+): readonly { readonly id: string; readonly alarm: string }[] => {
   const all = members.flatMap(({ told }) => (told ? alarmsIn(told) : []));
-  return all.filter((a, i) => all.findIndex((b) => a.id === b.id && a.alarm === b.alarm) === i);
+  return [...new Map(all.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
 };
 
 /** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */

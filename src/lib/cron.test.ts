@@ -193,6 +193,7 @@ test.each([
   ['TZ=Mars/Olympus 0 0 * * *', '"Mars/Olympus" is no time zone'],
   ['TZ= 0 0 * * *', '"" is no time zone'],
   ['TZ=+02:00 0 0 * * *', '"+02:00" is no time zone'],
+  [`${'1,'.repeat(512)}1 * * * *`, 'it has 1033 characters, more than 1024'],
 ])('%j is refused: %s', (text, why) => {
   expect(parseCron(text)).toEqual({ ok: false, why: expect.stringContaining(why) });
 });

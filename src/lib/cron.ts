@@ -23,6 +23,8 @@ export interface Cron {
 export type ParsedCron = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly why: string };
 
 const MINUTE_MS = 60_000;
+/** Longer than any list of minutes, hours and days. */
+const MAX_LENGTH = 1024;
 /** 29 February is rarest: from 2096 to 2104. */
 const LOOK_DAYS = 366 * 8 + 2;
 
@@ -57,6 +59,7 @@ const FIELDS: readonly Field[] = [
 /** The zone is UTC unless the text begins with `CRON_TZ=` or `TZ=`, or one is given beside it. */
 export function parseCron(text: string, timeZone?: string): ParsedCron {
   const no = (why: string): ParsedCron => ({ ok: false, why });
+  if (text.length > MAX_LENGTH) return no(`it has ${text.length} characters, more than ${MAX_LENGTH}`);
   const [, named, rest = ''] = /^\s*(?:(?:CRON_)?TZ=(\S*)\s+)?(.*)$/s.exec(text) ?? [];
   if (named !== undefined && timeZone !== undefined)
     return no(`the time zone is given twice, as ${named} in the schedule and as ${timeZone} beside it: remove one`);

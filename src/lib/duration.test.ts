@@ -11,6 +11,8 @@ test.each<[string, number | undefined]>([
   ['1.5h', undefined],
   ['3d', undefined],
   ['-1h', undefined],
+  ['1h'.repeat(32), 32 * 3_600_000],
+  ['1h'.repeat(33), undefined],
 ])('%s', (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });

@@ -10,7 +10,9 @@ const STRIDE = 7_368_787;
 /** FNV-1a with a final mix: not for secrets, only to spread names. */
 export function hash32(text: string): number {
   let h = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(text)) h = Math.imul(h ^ byte, 0x01000193);
+  const bytes = new TextEncoder().encode(text);
+  // Not by its iterator, which takes 8 ms for the 1 MiB that a tenant may write.
+  for (let i = 0; i < bytes.length; i++) h = Math.imul(h ^ (bytes[i] ?? 0), 0x01000193);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;

@@ -11,9 +11,12 @@ const DAY_MS = 86_400_000;
 const at = (zone: Zone, time: number): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone);
 
+/** The longest name has 32. */
+const MAX_NAME = 64;
+
 /** Offsets such as +02:00 are no zones: they have no summer. */
 export function isZone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false;
+  if (name.length > MAX_NAME || !/^[A-Za-z]/.test(name)) return false;
   try {
     at(name, 0);
     return true;

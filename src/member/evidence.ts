@@ -22,6 +22,9 @@ const STARTS_OF_A_LOOP = 5;
 /** Kubernetes waits five minutes at most between two starts: a longer pause is no loop. */
 const LOOP_WINDOW_MS = 10 * 60_000;
 
+/** What Kubernetes keeps of it. The patterns below take time that grows with its square. */
+const MAX_LAST_WORDS = 4096;
+
 /** What etcd says last when it cannot go on. A member that had joined has no use for advice on joining. */
 const LAST_WORDS: readonly (readonly [RegExp, EvidenceReason, string])[] = [
   [/permanently removed from the cluster/, EVIDENCE.removed, 'etcd says that the cluster has removed this member'],
@@ -112,8 +115,9 @@ function lastWords(o: Observed): Evidence | undefined {
   const end = container && lastEnd(container);
   if (!container || container.ready || !end || container.restartCount + 1 < STARTS_THAT_TELL) return undefined;
   if (goesOn(o, container)) return undefined;
-  const known = LAST_WORDS.find(([words]) => words.test(end.message ?? ''));
-  return known && now(known[1], `${known[2]}: ${lastLine(end.message ?? '', known[0])}`);
+  const said = (end.message ?? '').slice(-MAX_LAST_WORDS);
+  const known = LAST_WORDS.find(([words]) => words.test(said));
+  return known && now(known[1], `${known[2]}: ${lastLine(said, known[0])}`);
 }
 
 /** The last line of a log says what happened, unless it is the end of a stack: then the one with the words. */

@@ -8,7 +8,7 @@ interface Version {
 
 /** `3.6.16` → 3006 and 16: minors of different majors compare too. */
 const parse = (version: string): Version => {
-  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const [major = 0, minor = 0, patch = 0] = version.split('.', 3).map(Number);
   return { minor: major * 1000 + minor, patch };
 };
 

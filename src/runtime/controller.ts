@@ -1,9 +1,9 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
+import { createHash } from 'node:crypto';
 import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
 import { isAtLeast, type KubeObject, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
-import { hash32 } from '../lib/hash.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { claimOf } from './claims.ts';
 import { type Clock, deadline } from './clock.ts';
@@ -83,7 +83,7 @@ export class Controller<Observed, Status extends object> {
   readonly #written = new Map<string, Map<AnyStore, Footprint>>();
   readonly #lastRule = new Map<string, string>();
   /** Per key, how often the same steps were taken in a row: somebody undoes them, or they do not help. */
-  readonly #repeats = new Map<string, { readonly steps: number; readonly times: number }>();
+  readonly #repeats = new Map<string, { readonly steps: string; readonly times: number }>();
   /** Per key, who refused a step of the last pass, and why: a fact for the next one. */
   readonly #refusals = new Map<string, string>();
   /** Per key, since when a minor change of its status is held back. */
@@ -178,7 +178,8 @@ export class Controller<Observed, Status extends object> {
 
   /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
   #pauseAfter(key: string, plan: Plan<Status>): number {
-    const steps = hash32(JSON.stringify(plan.steps)); // a whole Pod may be in there, for each member
+    // A whole Pod may be in there, for each member, with megabytes of labels.
+    const steps = createHash('sha256').update(JSON.stringify(plan.steps)).digest('base64');
     const before = this.#repeats.get(key);
     const times = before?.steps === steps ? before.times + 1 : 1;
     this.#repeats.set(key, { steps, times });

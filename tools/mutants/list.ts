@@ -3,6 +3,7 @@ import { auth } from './auth.ts';
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
+import { hostile } from './hostile.ts';
 import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
@@ -19,6 +20,7 @@ export const mutants: readonly Mutant[] = [
   ...certificates,
   ...cluster,
   ...clusterRules,
+  ...hostile,
   ...issuance,
   ...member,
   ...memberRunning,

@@ -31,7 +31,7 @@ const cron = faults('src/lib/cron.ts', [
 const zone = faults('src/lib/zone.ts', [
   ['a backup that is left out when clocks are put forward', 'return [real[0] ?? change];', 'return real;'],
   ['a change that is not noticed', 'return before === after ? before : undefined;', 'return before;'],
-  ['offsets that are taken for zones', 'if (!/^[A-Za-z]/.test(name)) return false;', ''],
+  ['offsets that are taken for zones', ' || !/^[A-Za-z]/.test(name)) return false;', ') return false;'],
 ]);
 
 const slots = faults('src/snapshot-schedule/slots.ts', [

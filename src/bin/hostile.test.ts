@@ -1,0 +1,219 @@
+/** Objects that a tenant fills to keep the operator busy: each decision about them takes less than a turn of the event loop may. */
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  CLUSTER_ID,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  READY,
+  SEED_NAME,
+  SELF,
+} from '../../test/support/builders.ts';
+import {
+  blockMs,
+  HOSTILE_TEXT,
+  HOSTILE_WORDS,
+  LONGEST_MS,
+  type Path,
+  textPaths,
+  withText,
+} from '../../test/support/hostile.ts';
+import * as memberWorld from '../../test/support/member-world.ts';
+import { aSchedule, aWork, scheduleWorld } from '../../test/support/schedules.ts';
+import * as snapshotWorld from '../../test/support/snapshot-world.ts';
+import type { Schema } from '../../tools/gen/api-reference.ts';
+import type { Condition } from '../api/conditions.ts';
+import type { Kind } from '../api/crd.ts';
+import { kinds } from '../api/crds.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdDefrag } from '../api/etcd-defrag.ts';
+import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
+import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
+import { decide as decideCluster } from '../cluster/decide.ts';
+import { alarmsOf } from '../cluster/observe.ts';
+import type { Observed as ClusterObserved } from '../cluster/observed.ts';
+import { NO_CERTIFICATES } from '../credentials/view.ts';
+import { decide as decideDefrag } from '../defrag/decide.ts';
+import { decide as decidePolicy } from '../defrag-policy/decide.ts';
+import { mergePatch } from '../lib/merge-patch.ts';
+import { decide as decideMember } from '../member/decide.ts';
+import type { Plan } from '../runtime/plan.ts';
+import { decide as decideSnapshot } from '../snapshot/decide.ts';
+import { decide as decideSchedule } from '../snapshot-schedule/decide.ts';
+
+type Part = 'spec' | 'status';
+type Parts = Readonly<Record<Part, object>>;
+interface Reported {
+  readonly conditions?: readonly Condition[];
+}
+
+/** What the loop makes of a plan before it says anything to the API server. */
+function carriedOut<Status extends Reported>(before: object | undefined, plan: Plan<Status>): Status {
+  createHash('sha256').update(JSON.stringify(plan.steps)).digest();
+  JSON.stringify(mergePatch(before, plan.status));
+  return plan.status;
+}
+
+const cluster = (patch: Partial<ClusterObserved>): Reported => {
+  const o: ClusterObserved = {
+    now: NOW,
+    refusal: undefined,
+    cluster: aCluster(),
+    services: { headless: { is: 'absent' }, client: { is: 'absent' } },
+    budget: { is: 'absent' },
+    seed: { is: 'absent' },
+    members: [],
+    etcd: { is: 'notAsked' },
+    quarantined: [],
+    schedules: [],
+    certificates: NO_CERTIFICATES,
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+    ...patch,
+  };
+  return carriedOut(o.cluster.status, decideCluster(o));
+};
+const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
+const running = (object: EtcdMember): ClusterObserved['members'] => [
+  { object, pod: { is: 'present', ip: '10.0.0.1', ready: true, startedAt: NOW - 400, maxLearners: 8 }, self: SELF },
+];
+const formed = (patch: Partial<ClusterObserved>): Reported =>
+  cluster({
+    cluster: aCluster({ status: FORMED }),
+    members: running(aMember({ status: { isVoter: true, conditions: READY } })),
+    etcd: { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] },
+    ...patch,
+  });
+
+const joined = (object: EtcdMember): EtcdMember => ({ ...object, status: { ...memberWorld.joined, ...object.status } });
+const member = (o: Parameters<typeof decideMember>[0]): Reported => carriedOut(o.member.status, decideMember(o));
+
+/** By kind, every decision that reads it. */
+const DECISIONS: Readonly<Record<string, (parts: Parts) => readonly (() => Reported)[]>> = {
+  EtcdCluster: (parts) => {
+    const of = (status: object): EtcdCluster => {
+      const made = aCluster();
+      return { ...made, spec: { ...made.spec, ...parts.spec }, status: { ...status, ...parts.status } };
+    };
+    return [
+      () => cluster({ cluster: of({}) }),
+      () => cluster({ cluster: of(LATCHED) }),
+      () => formed({ cluster: of(FORMED) }),
+      () => member(memberWorld.fresh({ cluster: of(LATCHED) })),
+      () => {
+        const o = snapshotWorld.world({ cluster: of(FORMED) });
+        return carriedOut(o.object.status, decideSnapshot(o));
+      },
+    ];
+  },
+  EtcdMember: (parts) => {
+    const made = aMember();
+    const object = { ...made, spec: { ...made.spec, ...parts.spec }, status: parts.status } as EtcdMember;
+    const leaving = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T11:59:00Z' } };
+    return [
+      () => formed({ members: running(joined(object)) }),
+      () => member(memberWorld.fresh({ member: object })),
+      () => member(memberWorld.fresh({ member: object, volume: memberWorld.world().volume })),
+      () => member(memberWorld.world({ member: joined(object) })),
+      () => member(memberWorld.world({ member: joined(leaving) })),
+    ];
+  },
+  EtcdSnapshot: (parts) => {
+    const made = snapshotWorld.aSnapshot();
+    const object = { ...made, spec: { ...made.spec, ...parts.spec }, status: parts.status } as EtcdSnapshot;
+    const run = (o: Parameters<typeof decideSnapshot>[0]) => () =>
+      carriedOut(o.object.status, decideSnapshot({ ...o, object }));
+    return [run(snapshotWorld.world()), run(snapshotWorld.begun(snapshotWorld.ended('Complete', 0)))];
+  },
+  EtcdSnapshotSchedule: (parts) => {
+    const made = aSchedule();
+    const object = { ...made, spec: { ...made.spec, ...parts.spec }, status: parts.status } as EtcdSnapshotSchedule;
+    return [
+      () => carriedOut(object.status, decideSchedule(scheduleWorld('05:30:00', { object }))),
+      () => formed({ schedules: [object] }),
+    ];
+  },
+  EtcdDefrag: (parts) => {
+    const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefrag;
+    return [() => carriedOut(object.status, decideDefrag({ now: NOW, object }))];
+  },
+  EtcdDefragPolicy: (parts) => {
+    const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefragPolicy;
+    return [() => carriedOut(object.status, decidePolicy({ now: NOW, object }))];
+  },
+};
+
+const plain = (schema: Kind['spec']): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
+const placesOf = (kind: Kind): readonly (readonly [string, Part, Schema, Path])[] =>
+  (['spec', 'status'] as const).flatMap((part) => {
+    const schema = plain(kind[part]);
+    return textPaths(schema).map((path) => [[part, ...path].join('.'), part, schema, path] as const);
+  });
+
+/** Copied to Pods as they are, and their places are many: the two that are largest as JSON will do. */
+const COPIED = /[.](affinity|topologySpreadConstraints|tolerations)[.]/;
+/** No EtcdCluster has a longer name, and a Pod has it a dozen times. */
+const NAME = 'spec.clusterName';
+const textsFor = (place: string): readonly (readonly [string, string])[] =>
+  Object.entries(HOSTILE_TEXT)
+    .slice(COPIED.test(place) ? -2 : 0)
+    .map(([what, text]) => [what, place === NAME ? text.slice(0, 253) : text]);
+
+/** More is refused by the API server, and the status would never be written. */
+const MAX_MESSAGE = 32_768;
+
+function expectQuick(what: string, decisions: readonly (() => Reported)[]): void {
+  for (const decision of decisions) {
+    let reported: Reported = {};
+    const ms = blockMs(() => (reported = decision()));
+    expect(ms, `the longest block with ${what}`).toBeLessThan(LONGEST_MS);
+    for (const { type, message } of reported.conditions ?? [])
+      if (!what.startsWith('status.conditions'))
+        expect(message.length, `the message of ${type}`).toBeLessThanOrEqual(MAX_MESSAGE);
+  }
+}
+
+describe.each(kinds.map((kind) => [kind.names.kind, kind] as const))('%s', (name, kind) => {
+  const decisions = DECISIONS[name] ?? (() => []);
+  test.each(placesOf(kind))('1 MiB in %s', (place, part, schema, path) => {
+    for (const [what, text] of textsFor(place)) {
+      const parts = { spec: {}, status: {}, [part]: withText(schema, path, text) };
+      expectQuick(`${place}: ${what}`, decisions(parts));
+    }
+  });
+});
+
+describe('what others report', () => {
+  const reports = { ...HOSTILE_TEXT, 'the last words of etcd': HOSTILE_WORDS };
+  test.each(Object.entries(reports))('1 MiB of %s', (what, text) => {
+    const ended = { exitCode: 1, reason: 'Error', finishedAt: '2026-01-01T11:59:00Z', message: text };
+    const etcd = { name: 'etcd', image: 'i', imageID: 'i', ready: false, restartCount: 9 };
+    const waiting = { reason: 'CrashLoopBackOff', message: text };
+    const pod = aPod({
+      status: { containerStatuses: [{ ...etcd, state: { waiting }, lastState: { terminated: ended } }] },
+    });
+    const silent = { is: 'silent', why: text } as const;
+    const agent = snapshotWorld.anAgent(1, snapshotWorld.left(1, text));
+    const failed = snapshotWorld.begun(snapshotWorld.ended('Failed', 0, { message: text }), agent);
+    const schedule = scheduleWorld('09:30:00', {
+      object: aSchedule({ retention: { keepLast: 1 } }),
+      jobs: [aWork('hourly-prune-x', { type: 'Failed', reason: text }, text)],
+    });
+    expectQuick(what, [
+      () => member(memberWorld.world({ member: joined(aMember()), pod: memberWorld.ours(pod), etcd: silent })),
+      () => formed({ etcd: silent }),
+      () => formed({ refusal: text }),
+      () => cluster({ cluster: aCluster({ status: LATCHED }), refusal: text }),
+      () => carriedOut(failed.object.status, decideSnapshot(failed)),
+      () => carriedOut(schedule.object.status, decideSchedule(schedule)),
+    ]);
+    const told = { errors: [text, ...Array.from({ length: 60_000 }, (_, i) => `memberID:${i} alarm:CORRUPT`)] };
+    expect(blockMs(() => alarmsOf(Array.from({ length: 100 }, () => ({ told }))))).toBeLessThan(LONGEST_MS);
+  });
+});
