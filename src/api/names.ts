@@ -1,5 +1,5 @@
 /** Every label, annotation, finalizer and object name. The values are what running clusters carry: they cannot change. */
-import { shortName } from '../lib/hash.ts';
+import { counterOf, shortName } from '../lib/hash.ts';
 
 export const GROUP = 'etcd-operator.cozystack.io';
 export const VERSION = 'v1alpha2';
@@ -156,6 +156,10 @@ export const clusterToken = (namespace: string, cluster: string, uid: string): s
 /** The name of the `counter`-th member that a cluster ever had: creating it twice is refused by the API server. */
 export const memberName = (cluster: string, clusterUid: string, counter: number): string =>
   `${cluster}-${shortName(clusterUid, counter)}`;
+
+/** The counter that the name of a member was made from; `undefined`: this cluster gives no such names. */
+export const memberNumber = (cluster: string, clusterUid: string, member: string): number | undefined =>
+  member.startsWith(`${cluster}-`) ? counterOf(clusterUid, member.slice(cluster.length + 1)) : undefined;
 
 export type Scheme = 'http' | 'https';
 

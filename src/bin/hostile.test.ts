@@ -189,6 +189,16 @@ describe.each(kinds.map((kind) => [kind.names.kind, kind] as const))('%s', (name
   });
 });
 
+test('a counter of names that is beyond all', () => {
+  const status = { ...FORMED, membersNamed: Number.MAX_SAFE_INTEGER };
+  const members = [entry, { ...entry, id: 'beef000000000002', name: '', isLearner: true }];
+  const etcd = { is: 'answers', clusterID: CLUSTER_ID, members, alarms: [] } as const;
+  expectQuick('status.membersNamed', [
+    () => formed({ cluster: aCluster({ spec: { replicas: 3 }, status }) }),
+    () => formed({ cluster: aCluster({ spec: { replicas: 3 }, status }), etcd }),
+  ]);
+});
+
 describe('what others report', () => {
   const reports = { ...HOSTILE_TEXT, 'the last words of etcd': HOSTILE_WORDS };
   test.each(Object.entries(reports))('1 MiB of %s', (what, text) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { hash32, shortName } from './hash.ts';
+import { counterOf, hash32, shortName } from './hash.ts';
 
 test('the same uid and counter always give the same name, in every release', () => {
   expect(shortName('7b4c2a2e-0000-4000-8000-000000000001', 1)).toMatchInlineSnapshot(`"zx2dg"`);
@@ -19,4 +19,11 @@ test('two counters of one cluster never share a name', () => {
 
 test('the hash spreads neighbours', () => {
   expect(new Set(Array.from({ length: 1000 }, (_, i) => hash32(`cluster-${i}`))).size).toBe(1000);
+});
+
+test('the counter can be read from a name', () => {
+  fc.assert(fc.property(fc.uuid(), fc.nat(14_348_906), (uid, n) => counterOf(uid, shortName(uid, n)) === n));
+  expect(['', 'zx2d', 'zx2dgg', 'zx2da', 'ZX2DG'].map((name) => counterOf('seed', name))).toEqual(
+    Array(5).fill(undefined),
+  );
 });

@@ -6,6 +6,8 @@ const LENGTH = 5;
 const SPACE = LETTERS.length ** LENGTH;
 /** Has no factor in common with SPACE (a power of three), so that different counters never meet. */
 const STRIDE = 7_368_787;
+/** STRIDE times this is one more than a multiple of SPACE. */
+const INVERSE = 11_332_981;
 
 /** FNV-1a with a final mix: not for secrets, only to spread names. */
 export function hash32(text: string): number {
@@ -27,4 +29,12 @@ export function shortName(seed: string, counter: number): string {
     rest = Math.floor(rest / LETTERS.length);
   }
   return name;
+}
+
+/** The counter below fourteen million that a name of `seed` was made from; `undefined`: nothing has such a name. */
+export function counterOf(seed: string, name: string): number | undefined {
+  const digits = [...name].map((letter) => LETTERS.indexOf(letter));
+  if (digits.length !== LENGTH || digits.includes(-1)) return undefined;
+  const number = digits.reduceRight((rest, digit) => rest * LETTERS.length + digit, 0);
+  return (((number - (hash32(seed) % SPACE) + SPACE) % SPACE) * INVERSE) % SPACE;
 }

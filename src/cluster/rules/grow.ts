@@ -4,7 +4,7 @@
  */
 import { peerScheme } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { memberName, peerURL } from '../../api/names.ts';
+import { memberName, memberNumber, peerURL } from '../../api/names.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { isUpdated } from '../asked.ts';
@@ -40,10 +40,9 @@ const AHEAD = 32;
 
 /** The number that a name was made from, if it is one of ours. */
 function numberOf(o: Observed, name: string): number | undefined {
-  const { name: cluster, uid } = identity(o.cluster);
   const last = (o.cluster.status?.membersNamed ?? 0) + AHEAD;
-  for (let n = last; n > 0; n--) if (memberName(cluster, uid, n) === name) return n;
-  return undefined;
+  const n = memberNumber(identity(o.cluster).name, identity(o.cluster).uid, name) ?? 0;
+  return n > 0 && n <= last ? n : undefined;
 }
 
 /** The last number that was given out: what is recorded, or what etcd was told after that, be it by chance by an earlier operator. */
