@@ -33,8 +33,9 @@ export function shortName(seed: string, counter: number): string {
 
 /** The counter below fourteen million that a name of `seed` was made from; `undefined`: nothing has such a name. */
 export function counterOf(seed: string, name: string): number | undefined {
-  const digits = [...name].map((letter) => LETTERS.indexOf(letter));
-  if (digits.length !== LENGTH || digits.includes(-1)) return undefined;
+  if (name.length !== LENGTH) return undefined;
+  const digits = Array.from(name, (letter) => LETTERS.indexOf(letter));
+  if (digits.includes(-1)) return undefined;
   const number = digits.reduceRight((rest, digit) => rest * LETTERS.length + digit, 0);
   return (((number - (hash32(seed) % SPACE) + SPACE) % SPACE) * INVERSE) % SPACE;
 }
