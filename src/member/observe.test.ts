@@ -1,5 +1,5 @@
 /** What a look at a member sees, through models of the API server and of etcd. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { aVolume, FORMED, LATCHED } from '../../test/support/builders.ts';
 import {
   hear,
@@ -155,4 +155,31 @@ test.each([
   await world.client.create(persistentVolumes, volume);
   const o = await look(world);
   expect([o.node.is, o.volumeOnNode]).toEqual(['gone', lost]);
+});
+
+describe('a member without a Pod, and the node that was chosen for its PVC', () => {
+  const volume = (spec: object): PersistentVolume => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv' },
+    spec,
+  });
+  const notReady = { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-01-01T00:00:00Z' }] };
+  test.each<[sentence: string, spec: object, node: string]>([
+    ['a PVC that has no volume yet waits for that node', {}, 'present'],
+    ['a volume that is bound to that node', { volumeName: 'pv', ...on(HOST, 'node-1') }, 'present'],
+    ['a volume that any node can reach may be used elsewhere since', { volumeName: 'pv' }, 'unknown'],
+    ['so may one of the same zone', { volumeName: 'pv', ...on('topology.kubernetes.io/zone', 'x') }, 'unknown'],
+  ])('%s', async (_, { volumeName, ...spec }: { volumeName?: string }, expected) => {
+    const world = modelWorld();
+    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: notReady });
+    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
+    hear(world.members, member(1));
+    const { metadata } = podOf(1);
+    const annotations = { 'volume.kubernetes.io/selected-node': 'node-1' };
+    const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)), annotations } };
+    hear(world.volumes, { ...claim, spec: volumeName === undefined ? {} : { volumeName } });
+    await world.client.create(persistentVolumes, volume(spec));
+    expect((await look(world)).node.is).toBe(expected);
+  });
 });

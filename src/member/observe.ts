@@ -58,7 +58,8 @@ export async function observe(
   const held = holding(pod, uid);
   const heldVolume = volumeOf(volume, uid);
   const claim = heldVolume.is === 'ours' ? heldVolume.object : undefined;
-  const node = await nodeOf(ports, held.is === 'ours' ? held.object : undefined, claim, signal);
+  const nodeName = held.is === 'ours' ? held.object.spec?.nodeName : undefined;
+  const node = await (nodeName === undefined ? nodeOfVolume(ports, claim, signal) : nodeOf(ports, nodeName, signal));
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
   const going = member.metadata.deletionTimestamp !== undefined;
   const cluster = await ownCluster(ports, member, held.is === 'absent' || going, signal);
@@ -101,17 +102,27 @@ const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holdin
     : holding(claim, uid);
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
-/** Where a volume was made, as the scheduler chose: a Pod that waits for a lost node has none of its own. */
+/** On a PVC: the node that the scheduler chose when the volume was made. A Pod that waits for a lost node has none of its own. */
 const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
-async function nodeOf(
+/**
+ * The annotation stays for ever: months later, a member with a volume on the network runs elsewhere, and the loss of the node
+ * of its first day says nothing. It counts while there is no volume yet, and where the volume is bound to that node.
+ */
+async function nodeOfVolume(
   ports: MemberPorts,
-  pod: Pod | undefined,
   claim: PersistentVolumeClaim | undefined,
   signal: AbortSignal,
 ): Promise<NodeView> {
-  const name = pod?.spec?.nodeName ?? claim?.metadata.annotations?.[SELECTED_NODE];
-  if (name === undefined) return { is: 'unknown' };
+  const name = claim?.metadata.annotations?.[SELECTED_NODE];
+  if (claim === undefined || name === undefined) return { is: 'unknown' };
+  const node = await nodeOf(ports, name, signal);
+  const well = node.is === 'present' && !node.outOfService && node.notReadySince === undefined;
+  const isThere = well || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));
+  return isThere ? node : { is: 'unknown' };
+}
+
+async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
   const node = await look(ports, ports.nodes, nodes, { namespace: '', name }, signal);
   if (!node) return { is: 'gone', name };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');

@@ -202,6 +202,16 @@ const facts = [
       ' && controllerOf(m)?.uid === controllerOf(member)?.uid',
       '',
     ],
+    [
+      'a member that is given up with the node of its first day',
+      ' || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));',
+      ' || true;',
+    ],
+    [
+      'a member that waits for ever for the node that its PVC was given to',
+      'well || claim.spec?.volumeName === undefined || ',
+      'well || ',
+    ],
     ['a volume on any node that counts as lost with one', 'terms.length > 0 && terms.every', 'terms.every'],
     ['a volume on two nodes that counts as lost with one', ' && !isElsewhere(e)', ''],
     ['a volume in a zone that counts as lost with a node', ' && !SHARED.test(e.key)', ''],
