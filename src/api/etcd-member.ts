@@ -74,6 +74,18 @@ export const EtcdMemberStatusSchema = Type.Object({
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
   version: Type.Optional(Type.String({ description: 'The version that etcd itself reports.' })),
+  failedStarts: Type.Optional(
+    Type.Object(
+      {
+        reason: Type.String({ description: 'What the last of them says about the data directory.' }),
+        count: Type.Integer({ description: 'How many in a row say the same.' }),
+        total: Type.Integer({ description: 'How many there were in a row.' }),
+        restarts: Type.Integer({ description: 'The number of restarts of the container before the last of them.' }),
+        finishedAt: Type.String({ description: 'When the last of them ended.' }),
+      },
+      { description: 'Starts of etcd in a row that ended before it served. Absent once it serves.' },
+    ),
+  ),
   conditions: Type.Optional(ConditionsSchema),
 });
 
@@ -108,6 +120,8 @@ export const EVIDENCE = {
   /** etcd ends, because the cluster has removed this member. */
   removed: 'MemberRemoved',
 } as const;
+/** A reason of Ready that is no evidence: etcd cannot access its data directory, which may be in order. */
+export const STORAGE_ERROR = 'StorageError';
 export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
 /** Of these, the data is gone for good; the others may still have it. */
 export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.dataInvalid, EVIDENCE.volumeLost];

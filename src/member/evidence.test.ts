@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { aMember, aPod, aVolume, CLUSTER_ID, MEMBER_ID, NOW, POD_UID } from '../../test/support/builders.ts';
 import { absent, inMemory, ours, world as running } from '../../test/support/member-world.ts';
+import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import type { ContainerStatus } from '../gen/kube.ts';
+import { decide } from './decide.ts';
 import { evidenceOf, provenLoss } from './evidence.ts';
 import type { Observed } from './observed.ts';
+import { failedStartsOf } from './terminations.ts';
 
 const MINUTE = 60_000;
 const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
@@ -18,27 +21,35 @@ const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
     ...patch,
   });
 
-/** etcd has ended so often, last with these words. */
-const ended = (restartCount: number, message: string, more: Partial<ContainerStatus> = {}, reason = 'Error') =>
-  ours(
-    aPod({
-      status: {
-        containerStatuses: [
-          {
-            name: 'etcd',
-            ready: false,
-            restartCount,
-            image: '',
-            imageID: '',
-            state: { waiting: { reason: 'CrashLoopBackOff' } },
-            lastState: { terminated: { exitCode: 1, reason, message, finishedAt: iso(MINUTE) } },
-            ...more,
-          },
-        ],
-      },
-    }),
-  );
-const runningFor = (ms: number) => ({ state: { running: { startedAt: iso(ms) } } });
+const fatal = (error: string): string => `{"level":"fatal","msg":"discovery failed","error":"${error}"}`;
+
+/** A world in which etcd has ended so often in a row, each time alike, and the operator has seen every end. */
+function ended(ends: number, message: string, more: Partial<ContainerStatus> = {}, patch: Partial<Observed> = {}) {
+  const terminated = (n: number) => ({ exitCode: 1, reason: 'Error', message, finishedAt: iso((ends - n) * MINUTE) });
+  const seen = (n: number, last: Partial<ContainerStatus> = {}): ContainerStatus => ({
+    name: 'etcd',
+    ready: false,
+    restartCount: n - 1,
+    image: '',
+    imageID: '',
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: { terminated: terminated(n) },
+    ...last,
+  });
+  const at = (n: number, status: EtcdMemberStatus, last?: Partial<ContainerStatus>): Observed => {
+    const o = world({ ...patch, pod: ours(aPod({ status: { containerStatuses: [seen(n, last)] } })) });
+    return { ...o, member: { ...o.member, status: { ...o.member.status, ...status } } };
+  };
+  let status: EtcdMemberStatus = {};
+  for (let n = 1; n < ends; n++) {
+    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'silent', why: '' } });
+    status = failedStarts ? { failedStarts } : {};
+  }
+  return at(ends, status, more);
+}
+/** The start after the last end. */
+const runningFor = (ms: number, restartCount = 3) => ({ restartCount, state: { running: { startedAt: iso(ms) } } });
+const killed = (reason: string) => ({ exitCode: 137, reason, message: 'panic: wal: crc mismatch', finishedAt: iso(0) });
 const fresh = aMember({ spec: { bootstrap: false } });
 
 describe('a member will not come back', () => {
@@ -72,49 +83,41 @@ describe('a member will not come back', () => {
       world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 10 * MINUTE } }),
       'NodeLost',
     ],
-    [
-      'etcd was removed',
-      world({ pod: ended(2, 'the member has been permanently removed from the cluster') }),
-      'MemberRemoved',
-    ],
+    ['etcd was removed', ended(3, fatal('the member has been permanently removed from the cluster')), 'MemberRemoved'],
     [
       'no space is left',
-      world({ pod: ended(2, 'write /var/lib/etcd/member/wal/0.tmp: no space left on device') }),
+      ended(3, fatal('write /var/lib/etcd/member/wal/0.tmp: no space left on device')),
       'VolumeFull',
     ],
     [
       'its directory is empty, and it was a seed',
-      world({ pod: ended(2, 'cannot fetch cluster info from peer urls: could not retrieve') }),
+      ended(3, fatal('cannot fetch cluster info from peer urls: could not retrieve')),
       'DataInvalid',
     ],
     [
       'its directory is empty, and the list is old',
-      world({ pod: ended(2, 'error validating peerURLs: member count is unequal') }),
+      ended(3, fatal('error validating peerURLs: member count is unequal')),
       'DataInvalid',
     ],
     [
       'its directory is empty, and it was followed',
-      world({ pod: ended(2, 'tocommit(9) is out of range [lastIndex(0)]. Was the raft log corrupted') }),
+      ended(3, 'panic: tocommit(9) is out of range [lastIndex(0)]. Was the raft log corrupted'),
       'DataInvalid',
     ],
-    ['its log is damaged', world({ pod: ended(2, 'failed to read WAL: walpb: crc mismatch') }), 'DataInvalid'],
-    ['its database is damaged', world({ pod: ended(2, 'failed to open database: invalid database') }), 'DataInvalid'],
+    ['its log is damaged', ended(3, fatal('walpb: crc mismatch')), 'DataInvalid'],
+    ['its database is damaged', ended(3, fatal('failed to open database: invalid database')), 'DataInvalid'],
     [
       'its data differs from the others',
-      world({ pod: ended(2, 'checkInitialHashKV failed: found data inconsistency with peers') }),
+      ended(3, fatal('checkInitialHashKV failed: found data inconsistency with peers')),
       'DataInvalid',
     ],
     [
       'its log is damaged, and it was started once more',
-      world({ pod: ended(2, 'walpb: crc mismatch', runningFor(5_000)) }),
+      ended(3, fatal('walpb: crc mismatch'), runningFor(5_000)),
       'DataInvalid',
     ],
-    ['it ends again and again', world({ pod: ended(5, 'unknown flag') }), 'CrashLooping'],
-    [
-      'it ends again and again before it has joined',
-      world({ member: fresh, pod: ended(5, 'unknown flag') }),
-      'CrashLooping',
-    ],
+    ['it ends again and again', ended(6, 'unknown flag'), 'CrashLooping'],
+    ['it ends again and again before it has joined', ended(6, 'unknown flag', {}, { member: fresh }), 'CrashLooping'],
   ])('%s', (_what, observed, reason) => {
     expect(evidenceOf(observed)).toMatchObject({ reason });
     expect(evidenceOf(observed)?.leftMs).toBeLessThanOrEqual(0);
@@ -138,16 +141,15 @@ describe('a member may still come back', () => {
       'its node is out of service, and its volume can go elsewhere',
       world({ node: { is: 'present', name: 'n1', outOfService: true } }),
     ],
-    ['it has ended twice', world({ pod: ended(1, 'walpb: crc mismatch') })],
-    ['it runs again', world({ pod: ended(9, 'walpb: crc mismatch', { ready: true, state: { running: {} } }) })],
+    ['it has ended twice', ended(2, fatal('walpb: crc mismatch'))],
+    ['it runs again', ended(9, fatal('walpb: crc mismatch'), { ready: true, state: { running: {} } })],
     [
       'it failed to join at first, runs since then, and its network is cut for a moment',
-      world({ pod: ended(2, 'cannot fetch cluster info from peer urls', runningFor(MINUTE)) }),
+      ended(3, fatal('cannot fetch cluster info from peer urls'), runningFor(MINUTE)),
     ],
     [
       'it failed to join at first, and copies the data of the others now',
-      world({
-        pod: ended(2, 'cannot fetch cluster info from peer urls', runningFor(5_000)),
+      ended(3, fatal('cannot fetch cluster info from peer urls'), runningFor(5_000), {
         etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
       }),
     ],
@@ -155,17 +157,27 @@ describe('a member may still come back', () => {
       'the cluster was begun in another Pod than the first, whose uid alone is recorded',
       world({ member: aMember({ spec: inMemory, status: { podUID: 'first' } }) }),
     ],
-    ['it lacked memory', world({ pod: ended(9, '', {}, 'OOMKilled') })],
-    ['it has ended five times over months', world({ pod: ended(5, 'x', { state: { running: {} } }) })],
+    ['it was OOM-killed the last time', ended(9, 'x', { lastState: { terminated: killed('OOMKilled') } })],
+    ['it was killed by a signal the last time', ended(9, 'x', { lastState: { terminated: killed('Error') } })],
+    [
+      'its container cannot be started',
+      ended(9, 'x', { lastState: { terminated: { ...killed('StartError'), exitCode: 128 } } }),
+    ],
+    ['it has ended five times', ended(5, 'x')],
+    ['it has ended often, and runs', ended(9, 'x', { restartCount: 9, state: { running: { startedAt: iso(0) } } })],
     [
       'it ended long ago',
-      world({
-        pod: ended(5, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
-      }),
+      ended(6, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
+    ],
+    ['its volume does not let it in, again and again', ended(9, fatal('open /var/lib/etcd: permission denied'))],
+    ['its disk fails, again and again', ended(9, fatal('read /var/lib/etcd/member/snap/db: input/output error'))],
+    [
+      'only a warning speaks of damage',
+      ended(3, '{"level":"warn","msg":"lost TCP streaming connection with remote peer","error":"walpb: crc mismatch"}'),
     ],
     [
       'it has not joined, and its list is old',
-      world({ member: fresh, pod: ended(2, 'error validating peerURLs: member count is unequal') }),
+      ended(3, fatal('error validating peerURLs: member count is unequal'), {}, { member: fresh }),
     ],
   ])('%s', (_what, observed) => {
     expect(evidenceOf(observed)).toBeUndefined();
@@ -173,11 +185,17 @@ describe('a member may still come back', () => {
 
   test('what is quoted of a panic is the line that says why', () => {
     const panic = 'panic: tocommit(9) is out of range [lastIndex(0)]\n\ngoroutine 1 [running]:\n\tnode.go:287 +0x59';
-    expect(evidenceOf(world({ pod: ended(2, panic) }))?.message).toContain('tocommit(9) is out of range');
+    expect(evidenceOf(ended(3, panic))?.message).toContain('tocommit(9) is out of range');
+  });
+
+  test('a start after three ends is judged by them for a minute', () => {
+    const o = ended(3, fatal('walpb: crc mismatch'), runningFor(5_000));
+    expect(evidenceOf(o)?.standsForMs).toBe(55_000);
+    expect(decide(o).wakeAfter).toBe(55_000);
   });
 
   test('how often it has ended counts its first start as well, and times are told as they were set', () => {
-    expect(evidenceOf(world({ pod: ended(5, 'unknown flag') }))?.message).toContain('etcd has ended 6 times');
+    expect(evidenceOf(ended(6, 'unknown flag'))?.message).toContain('etcd has ended 6 times');
     const node = { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - MINUTE } as const;
     expect(evidenceOf({ ...world({ node }), nodeLostAfterMs: 20_000 })?.message).toBe(
       'nobody has heard of node n1 for 20 s',

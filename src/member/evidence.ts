@@ -1,48 +1,30 @@
 /** Evidence that a member will not come back by itself, each class with its own time of grace. */
 
-import { EVIDENCE, type EvidenceReason } from '../api/etcd-member.ts';
+import { EVIDENCE, type EvidenceReason, STORAGE_ERROR } from '../api/etcd-member.ts';
 import { volumeClaimName } from '../api/names.ts';
 import { isPodOver } from '../api/pod.ts';
-import type { ContainerStateTerminated, ContainerStatus, Pod } from '../gen/kube.ts';
+import type { ContainerStatus } from '../gen/kube.ts';
 import { hasJoined, inMemory, names, type Observed } from './observed.ts';
+import { etcdContainer, failedStartsOf, findingIn, LOOP_WINDOW_MS, lastLine, lastTermination } from './terminations.ts';
 
 export interface Evidence {
   readonly reason: EvidenceReason;
   readonly message: string;
   /** How much of its grace is left: until then it may still come to nothing. */
   readonly leftMs: number;
+  /** It is withdrawn after this time, unless etcd ends once more. */
+  readonly standsForMs?: number;
 }
 
-/** Damage that etcd reports is there to stay, but a first start can fail for other reasons. */
-const STARTS_THAT_TELL = 3;
-/** Whoever cannot use its data directory has ended long before. */
+/** One end can have many causes: the same finding in as many ends in a row is proof. */
+const ENDS_THAT_PROVE = 3;
+/** An etcd that cannot use its data directory has mostly ended before: one that goes on is not judged by its last end. */
 const GOES_ON_AFTER_MS = 60_000;
-/** As many starts as Kubernetes makes in about five minutes. */
-const STARTS_OF_A_LOOP = 5;
-/** Kubernetes waits five minutes at most between two starts: a longer pause is no loop. */
-const LOOP_WINDOW_MS = 10 * 60_000;
-
-/** What Kubernetes keeps of it. The patterns below take time that grows with its square. */
-const MAX_LAST_WORDS = 4096;
-
-/** What etcd says last when it cannot go on. A member that had joined has no use for advice on joining. */
-const LAST_WORDS: readonly (readonly [RegExp, EvidenceReason, string])[] = [
-  [/permanently removed from the cluster/, EVIDENCE.removed, 'etcd says that the cluster has removed this member'],
-  [/no space left on device/, EVIDENCE.volumeFull, 'the volume is full, and etcd cannot start'],
-  [
-    /cannot fetch cluster info from peer urls|error validating peerURLs|has already been bootstrapped|tocommit\(\d+\) is out of range/,
-    EVIDENCE.dataInvalid,
-    'the data directory has been emptied',
-  ],
-  [
-    /crc mismatch|wal: .*(corrupt|not found)|failed to (recover|restore|open|read|find).*(wal|snapshot|backend|database|db)|invalid database|checksum error|found data inconsistency|file size too small|freelist|page \d+ already freed|unexpected EOF|assertion failed|data-dir used by this member must be removed/i,
-    EVIDENCE.dataInvalid,
-    'etcd cannot use its data directory',
-  ],
-];
+/** As many ends as Kubernetes lets happen in about five minutes. */
+const ENDS_OF_A_LOOP = 6;
 
 export function evidenceOf(o: Observed): Evidence | undefined {
-  return lostData(o) ?? lostVolume(o) ?? lostNode(o) ?? lastWords(o) ?? crashLoop(o);
+  return lostData(o) ?? lostVolume(o) ?? lostNode(o) ?? invalidData(o) ?? crashLoop(o);
 }
 
 /** Evidence whose grace is over: the cluster may act on it. */
@@ -97,49 +79,44 @@ function lostNode(o: Observed): Evidence | undefined {
   };
 }
 
-const etcdContainer = (pod: Pod): ContainerStatus | undefined =>
-  pod.status?.containerStatuses?.find((c) => c.name === 'etcd');
-const lastEnd = (c: ContainerStatus): ContainerStateTerminated | undefined =>
-  c.state?.terminated ?? c.lastState?.terminated;
+/** For how long the run after the last end is still judged by that end; `undefined`: etcd does not run. */
+const judgedForMs = (o: Observed, { state }: ContainerStatus): number | undefined =>
+  state?.running && Date.parse(state.running.startedAt ?? '') + GOES_ON_AFTER_MS - o.now;
 
-/**
- * The start after those that failed did not. Kubernetes keeps the words of the last end for as long as the Pod lives: a voter
- * whose network was cut for a moment, or a learner that copies, would be judged by what went wrong before it had joined.
- */
-const goesOn = (o: Observed, { state }: ContainerStatus): boolean =>
-  o.etcd.is === 'answers' || o.now - Date.parse(state?.running?.startedAt ?? '') >= GOES_ON_AFTER_MS;
-
-function lastWords(o: Observed): Evidence | undefined {
-  if (o.pod.is !== 'ours' || !hasJoined(o)) return undefined;
-  const container = etcdContainer(o.pod.object);
-  const end = container && lastEnd(container);
-  if (!container || container.ready || !end || container.restartCount + 1 < STARTS_THAT_TELL) return undefined;
-  if (goesOn(o, container)) return undefined;
-  const said = (end.message ?? '').slice(-MAX_LAST_WORDS);
-  const known = LAST_WORDS.find(([words]) => words.test(said));
-  return known && now(known[1], `${known[2]}: ${lastLine(said, known[0])}`);
+/** What etcd said when it ended, three times in a row. Before a member has joined, it is mere advice on joining. */
+function invalidData(o: Observed): Evidence | undefined {
+  const container = etcdContainer(o);
+  const end = container && lastTermination(container);
+  const finding = end && findingIn(end);
+  if (!finding || finding.reason === STORAGE_ERROR || !hasJoined(o)) return undefined;
+  if ((failedStartsOf(o)?.count ?? 0) < ENDS_THAT_PROVE) return undefined;
+  const standsForMs = judgedForMs(o, container);
+  if (standsForMs !== undefined && !(standsForMs > 0)) return undefined;
+  return { ...now(finding.reason, finding.message), ...(standsForMs !== undefined && { standsForMs }) };
 }
 
-/** The last line of a log says what happened, unless it is the end of a stack: then the one with the words. */
-const lastLine = (text: string, words = /./): string => {
-  const line =
-    text
-      .trim()
-      .split('\n')
-      .findLast((each) => words.test(each)) ?? '';
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
-};
+/** etcd cannot access its data directory: the data may be in order, so nothing is replaced and nothing is deleted. */
+export function storageError(o: Observed): string | undefined {
+  const container = etcdContainer(o);
+  const end = container && lastTermination(container);
+  const finding = end && findingIn(end);
+  if (finding?.reason !== STORAGE_ERROR || container?.ready || o.etcd.is === 'answers') return undefined;
+  return `${finding.message}. Nothing is deleted: check the volume, its permissions and its node`;
+}
 
-/** A loop that is one now: many restarts over months are none, and more memory is what an OOM kill asks for. */
+/**
+ * etcd ends again and again, by itself and without having served in between. Restarts over months are no loop, and what a
+ * signal ended (an OOM kill asks for more memory) or a disk refused is not the fault of the data.
+ */
 function crashLoop(o: Observed): Evidence | undefined {
-  if (o.pod.is !== 'ours') return undefined;
-  const container = etcdContainer(o.pod.object);
-  const end = container && lastEnd(container);
-  if (!container || !end || container.state?.waiting?.reason !== 'CrashLoopBackOff') return undefined;
+  const container = etcdContainer(o);
+  const end = container && lastTermination(container);
+  if (!end || container.state?.waiting?.reason !== 'CrashLoopBackOff') return undefined;
   const recent = end.finishedAt !== undefined && o.now - Date.parse(end.finishedAt) < LOOP_WINDOW_MS;
-  if (container.restartCount < STARTS_OF_A_LOOP || !recent || end.reason === 'OOMKilled') return undefined;
+  const ends = failedStartsOf(o)?.total ?? 0;
+  if (ends < ENDS_OF_A_LOOP || !recent || storageError(o) !== undefined) return undefined;
   return now(
     EVIDENCE.crashLooping,
-    `etcd has ended ${container.restartCount + 1} times, last with exit code ${end.exitCode}: ${lastLine(end.message ?? end.reason ?? '')}`,
+    `etcd has ended ${ends} times in a row, last with exit code ${end.exitCode}: ${lastLine(end)}`,
   );
 }

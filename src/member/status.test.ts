@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aCluster, aMember, aPod, aVolume, FORMED, MEMBER_ID, POD_UID } from '../../test/support/builders.ts';
+import { aCluster, aMember, aPod, aVolume, FORMED, MEMBER_ID, NOW, POD_UID } from '../../test/support/builders.ts';
 import {
   absent,
   answers,
@@ -11,7 +11,10 @@ import {
   readyPod,
   world,
 } from '../../test/support/member-world.ts';
+import { findCondition } from '../api/conditions.ts';
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
+import type { ContainerStateTerminated } from '../gen/kube.ts';
+import { iso } from '../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 import { isMinor } from './status.ts';
@@ -100,6 +103,57 @@ describe('the status', () => {
     expect(status.conditions?.[0]?.message).toBe(
       'pod phase: Pending; etcd is waiting: ImagePullBackOff: no such image',
     );
+  });
+
+  const restarting = (terminated: ContainerStateTerminated) => ({
+    name: 'etcd',
+    ready: false,
+    restartCount: 3,
+    image: '',
+    imageID: '',
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: { terminated: { finishedAt: iso(NOW), ...terminated } },
+  });
+  const withEnd = (terminated: ContainerStateTerminated): Observed => {
+    const resources = { limits: { memory: '64Mi' } };
+    const pod = aPod({ status: { phase: 'Running', containerStatuses: [restarting(terminated)] } });
+    const spec = { containers: [{ name: 'etcd', resources }] };
+    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'silent', why: 'connection refused' } });
+  };
+
+  test('it names the memory limit of an etcd that was OOM-killed', () => {
+    const { status } = decide(withEnd({ exitCode: 137, reason: 'OOMKilled' }));
+    expect(findCondition(status.conditions, 'Ready')).toMatchObject({ reason: 'PodNotReady', status: 'False' });
+    expect(findCondition(status.conditions, 'Ready')?.message).toContain(
+      'etcd was OOM-killed at its memory limit of 64Mi: its data is kept; raise spec.resources.limits.memory',
+    );
+  });
+
+  test('it says what etcd cannot access, and that nothing is deleted', () => {
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    expect(findCondition(decide(withEnd({ exitCode: 1, message })).status.conditions, 'Ready')).toMatchObject({
+      reason: 'StorageError',
+      message:
+        'etcd cannot access its data directory: failed to open WAL: permission denied. Nothing is deleted: check the volume, its permissions and its node',
+    });
+  });
+
+  test('it is ready again when etcd can access its data', () => {
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    const o = withEnd({ exitCode: 1, message });
+    if (o.pod.is !== 'ours') throw new Error('there is no Pod');
+    const containerStatuses = [{ ...restarting({ exitCode: 1, message }), ready: true }];
+    const pod = ours({ ...o.pod.object, status: { ...readyPod.object.status, containerStatuses } });
+    expect(said({ ...o, pod })?.[0]).toBe('Ready=True/PodReady');
+  });
+
+  test('an end of etcd is recorded at once, and forgotten when it serves', () => {
+    const o = withEnd({ exitCode: 1, message: 'x' });
+    const { status } = decide(o);
+    expect(status.failedStarts).toMatchObject({ count: 1, total: 1 });
+    const { failedStarts: _, ...before } = status;
+    expect(isMinor(before, status)).toBe(false);
+    expect(decide(world({ member: aMember({ status }) })).status).not.toHaveProperty('failedStarts');
   });
 
   test('looking again changes nothing', () => {

@@ -8,14 +8,14 @@ import {
   type Verdict,
   withVerdicts,
 } from '../api/conditions.ts';
-import type { EtcdMemberStatus } from '../api/etcd-member.ts';
+import { type EtcdMemberStatus, STORAGE_ERROR } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { isPodReady, troubleOf } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
-import { provenLoss } from './evidence.ts';
+import { provenLoss, storageError } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -27,12 +27,19 @@ import {
   notYet,
   type Observed,
 } from './observed.ts';
+import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
 
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
-  const before = o.member.status ?? {};
-  if (isDeleting(o) || isClusterGoing(o)) return before;
+  if (isDeleting(o) || isClusterGoing(o)) return o.member.status ?? {};
+  const { failedStarts: _ends, ...before } = o.member.status ?? {};
   const { podName: _name, podUID: _uid, ...unparked } = before;
-  const facts: EtcdMemberStatus = { ...(isParked(o) ? unparked : before), ...podFacts(o), ...etcdFacts(o) };
+  const failedStarts = failedStartsOf(o);
+  const facts: EtcdMemberStatus = {
+    ...(isParked(o) ? unparked : before),
+    ...podFacts(o),
+    ...etcdFacts(o),
+    ...(failedStarts && { failedStarts }),
+  };
   const unsupported = notYetVerdicts(notYet(o));
   const verdicts = [ready(o, facts, why), ...drift(o, facts), ...unsupported];
   const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
@@ -77,7 +84,9 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
-  if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o.pod.object));
+  const inaccessible = storageError(o);
+  if (inaccessible !== undefined) return no(STORAGE_ERROR, inaccessible);
+  if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
   if (facts.memberID === undefined)
@@ -96,8 +105,18 @@ function restoreTrouble({ status, metadata }: Pod): string | undefined {
 
 const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);
 
-const podTrouble = (pod: Pod): string =>
-  [`pod phase: ${pod.status?.phase ?? 'Pending'}`, troubleOf(pod, 'etcd')].filter(Boolean).join('; ');
+const podTrouble = (o: Observed, pod: Pod): string =>
+  [`pod phase: ${pod.status?.phase ?? 'Pending'}`, troubleOf(pod, 'etcd'), lacksMemory(o, pod)]
+    .filter(Boolean)
+    .join('; ');
+
+/** Kubernetes itself names neither the limit nor the way out. */
+function lacksMemory(o: Observed, pod: Pod): string | undefined {
+  const container = etcdContainer(o);
+  if (!container || lastTermination(container)?.reason !== 'OOMKilled') return undefined;
+  const limit = pod.spec?.containers.find(({ name }) => name === 'etcd')?.resources?.limits?.['memory'];
+  return `etcd was OOM-killed${limit === undefined ? '' : ` at its memory limit of ${limit}`}: its data is kept; raise spec.resources.limits.memory`;
+}
 
 function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
   if (facts.version === undefined) return [];
@@ -134,6 +153,7 @@ export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): bool
   if (before.memberID !== after.memberID || before.isVoter !== after.isVoter || before.version !== after.version)
     return false;
   if (before.podUID !== undefined && after.podUID === undefined) return false; // a Pod that is named is there
+  if (before.failedStarts?.finishedAt !== after.failedStarts?.finishedAt) return false; // the next end would break the row
   const beginning = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
   return beginning || onlyWords(before.conditions, after.conditions);
 };

@@ -4,12 +4,14 @@
  */
 import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
-import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
+import { EVIDENCE } from '../../src/api/etcd-member.ts';
+import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
 import {
+  canServe,
   groupOf,
   hasQuorum,
   isDeleting,
@@ -147,6 +149,20 @@ export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
   return alive >= quorum(rest.length) && alive > 0
     ? undefined
     : `EtcdMember ${ref.name} is deleted while ${alive} of the other ${rest.length} voters serve`;
+};
+
+/** Evidence errs: no member is replaced for what its etcd said about its data, while a start on that data would succeed. */
+const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull];
+export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resource, ref }) => {
+  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || usurpedUntil > world.ground.timeline.now) return undefined;
+  const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);
+  const reason = findCondition(member?.status?.conditions, 'Ready')?.reason ?? '';
+  const group = groupOf(world);
+  const volume = world.volumes.all.find(({ claim, destroyed }) => claim === volumeClaimName(ref.name) && !destroyed);
+  if (!JUDGED.includes(reason) || !group || !volume?.disk || !canServe(world, volume)) return undefined;
+  return group.members.has(volume.disk.id)
+    ? `EtcdMember ${ref.name} (${reason}) is deleted, and its data is in order`
+    : undefined;
 };
 
 /** A list that is not a quorum's may be long outdated: nothing is decided by it. */
@@ -318,7 +334,13 @@ export const ALWAYS = {
   retainedVolumesStay,
   acknowledgedWritesSurvive,
 };
-export const BEFORE_WRITE = { quorumAfterPodDeletion, foreignIsLeftAlone, sparedWhenDeleted, goneStaysGone };
+export const BEFORE_WRITE = {
+  quorumAfterPodDeletion,
+  foreignIsLeftAlone,
+  sparedWhenDeleted,
+  intactDataIsKept,
+  goneStaysGone,
+};
 export const ON_QUESTION = { listsAreTheQuorums };
 export const AFTER_WRITE = {
   labelOnVotersOnly,

@@ -3,6 +3,7 @@ import { auth } from './auth.ts';
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
+import { evidenceFaults } from './evidence.ts';
 import { hostile } from './hostile.ts';
 import { issuance } from './issuance.ts';
 import { member } from './member.ts';
@@ -20,6 +21,7 @@ export const mutants: readonly Mutant[] = [
   ...certificates,
   ...cluster,
   ...clusterRules,
+  ...evidenceFaults,
   ...hostile,
   ...issuance,
   ...member,

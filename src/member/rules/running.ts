@@ -184,11 +184,10 @@ export const markPod = (o: Observed): Answered => {
 /** Without its id, a member is asked until it tells it; a Pod that becomes ready or not sends an event. */
 export const steady = (o: Observed): Answer<EtcdMemberStatus> => {
   const evidence = evidenceOf(o);
-  if (evidence)
-    return {
-      why: evidence.message,
-      wakeAfter: evidence.leftMs > 0 ? Math.min(evidence.leftMs, ASK_AGAIN_MS) : ASK_AGAIN_MS,
-    };
+  if (evidence) {
+    const next = evidence.leftMs > 0 ? evidence.leftMs : (evidence.standsForMs ?? ASK_AGAIN_MS);
+    return { why: evidence.message, wakeAfter: Math.min(next, ASK_AGAIN_MS) };
+  }
   if (o.etcd.is !== 'silent') return { why: 'volume and Pod are as they should be', wakeAfter: ASK_AGAIN_MS };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);

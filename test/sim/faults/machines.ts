@@ -3,12 +3,12 @@
 import type { ModelNode } from '../model/etcd.ts';
 import { voters } from '../model/etcd-group.ts';
 import type { NodeState } from '../world/nodes.ts';
-import type { Ending, Run } from '../world/pod-run.ts';
+import { type Ending, ORDINARY_LINES, type Run } from '../world/pod-run.ts';
 import type { World } from '../world/world.ts';
 import { chosen, type Deeds, running, type Stage } from './stage.ts';
 
-const KILLED: Ending = { exitCode: 137, reason: 'Error', message: '' };
-const OOM: Ending = { exitCode: 137, reason: 'OOMKilled', message: '' };
+const KILLED: Ending = { exitCode: 137, reason: 'Error', message: ORDINARY_LINES };
+const OOM: Ending = { ...KILLED, reason: 'OOMKilled' };
 
 export function recover({ nodes, kubelet }: World, node: NodeState): void {
   if (node.state === 'up' || node.state === 'gone') return;

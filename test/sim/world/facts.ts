@@ -39,7 +39,8 @@ export const hasQuorum = (world: World, group: Group): boolean =>
 export const volumeOf = (world: World, group: Group, id: bigint): Volume | undefined =>
   world.volumes.all.find(({ disk, destroyed }) => !destroyed && disk?.group === group && disk.id === id);
 
-function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
+/** etcd would start on it. */
+export function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
   // It goes with the Pod that uses it, or is kept for people, and nobody uses it any more.
   const going =

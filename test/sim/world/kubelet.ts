@@ -7,7 +7,7 @@ import { newDisk } from '../model/etcd-node.ts';
 import { type EtcdFlags, mayRestore, parseCommand, versionOf } from './command-line.ts';
 import { type Ground, NAMESPACE } from './ground.ts';
 import type { Nodes } from './nodes.ts';
-import { containerStatus, type Ending, isHealthy, preparing, type Run, restores } from './pod-run.ts';
+import { containerStatus, type Ending, fatal, isHealthy, preparing, type Run, restores } from './pod-run.ts';
 import type { Volumes } from './volumes.ts';
 
 /** A cluster was begun on an empty data directory. */
@@ -155,9 +155,13 @@ export class Kubelet {
     const flags = parseCommand(pod);
     if ('refused' in flags) return { exitCode: 2, reason: 'Error', message: flags.refused };
     if (volume.destroyed)
-      return { exitCode: 1, reason: 'Error', message: 'cannot access data directory: input/output error' };
+      return { exitCode: 1, reason: 'Error', message: fatal('cannot access data directory: input/output error') };
     if (volume.trouble === 'full')
-      return { exitCode: 1, reason: 'Error', message: 'write /var/lib/etcd/member/wal: no space left on device' };
+      return {
+        exitCode: 1,
+        reason: 'Error',
+        message: fatal('write /var/lib/etcd/member/wal: no space left on device'),
+      };
     if (volume.trouble === 'damaged' && volume.disk)
       return { exitCode: 2, reason: 'Error', message: 'panic: wal: crc mismatch' };
     const { peerURL, maxLearners, name } = flags;
@@ -175,7 +179,7 @@ export class Kubelet {
     volume.disk = process.disk;
     this.#ground.tell(() => `etcd ${name} starts (${flags.state})${process.running ? '' : `: ${process.lastWords}`}`);
     if (begins && process.disk) this.#begun(flags, process.disk.group, false);
-    return process.running ? undefined : { exitCode: 1, reason: 'Error', message: process.lastWords };
+    return process.running ? undefined : { exitCode: 1, reason: 'Error', message: fatal(process.lastWords) };
   }
 
   #since(run: Run): string {
@@ -203,7 +207,7 @@ export class Kubelet {
   #look(run: Run): void {
     const { process } = run;
     if (run.state !== 'running' || !process) return;
-    if (!process.running) return this.#exit(run, { exitCode: 1, reason: 'Error', message: process.lastWords });
+    if (!process.running) return this.#exit(run, { exitCode: 1, reason: 'Error', message: fatal(process.lastWords) });
     const healthy = isHealthy(process);
     if (healthy === run.ready || run.probing) return;
     run.probing = true;

@@ -9,6 +9,16 @@ export interface Ending {
   readonly message: string;
 }
 
+/** Lines that a healthy etcd logs: at every start, and whenever a peer is killed. */
+export const ORDINARY_LINES = [
+  '{"level":"info","msg":"Opening db file with mode -rw------- and with options: {NoFreelistSync: true, FreelistType: hashmap}"}',
+  '{"level":"warn","msg":"lost TCP streaming connection with remote peer","error":"unexpected EOF"}',
+].join('\n');
+
+/** The last lines of an etcd that cannot go on. */
+export const fatal = (error: string): string =>
+  `${ORDINARY_LINES}\n${JSON.stringify({ level: 'fatal', msg: 'discovery failed', error })}`;
+
 /** A Pod on its node. */
 export interface Run {
   readonly uid: string;
