@@ -235,6 +235,19 @@ test('a replacement is counted before it is made', () => {
   expect(count(world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }))).toBe(2);
 });
 
+test('a replacement whose deletion was refused is not counted again, nor is the count lost', () => {
+  const count = (o: Observed) => decide(o).latch?.repair?.count;
+  const old = { ...lost, ageMs: 600_000 };
+  expect(count(world([up, up, old], { status: repair(3, 5) }))).toBe(3);
+  expect(count(world([up, up, old], { status: repair(3, 61) }))).toBe(1);
+  expect(count(world([up, { ...up, ageMs: 4_000 }, old], { status: repair(3, 5) }))).toBe(1);
+});
+
+test('a member is replaced as it was judged: one that has changed meanwhile is not', () => {
+  const [step] = decide(world([up, up, lost])).steps;
+  expect(step).toMatchObject({ do: 'delete', what: { kind: 'EtcdMember', resourceVersion: expect.any(String) } });
+});
+
 test('replacements that do not help end in a condition that asks for a person', () => {
   const { status } = decide(
     world([up, up, { ...lost, ageMs: 60_000 }], { status: { ...repair(5, 3_000), ...SERVED } }),

@@ -9,6 +9,7 @@ import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
+import { repair } from './repair.ts';
 import { restore } from './restore.ts';
 import { storedSnapshots } from './retention.ts';
 import { rotation } from './rotation.ts';
@@ -26,6 +27,7 @@ export const mutants: readonly Mutant[] = [
   ...issuance,
   ...member,
   ...memberRunning,
+  ...repair,
   ...restore,
   ...rotation,
   ...runtime,

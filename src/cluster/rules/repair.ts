@@ -45,16 +45,28 @@ export function mayReplace(o: Observed, m: MemberView): string | undefined {
   return left > 0 ? `the one before it has failed too: the next is tried in ${Math.ceil(left / 1000)} s` : undefined;
 }
 
-/** Counted before it is done: whoever comes after a crash must not begin the count anew. */
+/** A replacement that was counted and has brought no new member yet: its deletion was refused, or the operator was killed. */
+const RETRIED_WITHIN_MS = 60_000;
+function countedOnly(o: Observed): number {
+  const { repair } = o.cluster.status ?? {};
+  const last = Date.parse(repair?.last ?? '');
+  if (!repair || repair.generation !== o.cluster.metadata.generation || o.now - last > RETRIED_WITHIN_MS) return 0;
+  return o.members.every((m) => createdAt(m) < last - 1_000) ? repair.count : 0;
+}
+
+/**
+ * Counted before it is done: after a crash the count must not start again. The deletion is void when the member has changed: a
+ * member whose evidence was withdrawn in this moment keeps its volume.
+ */
 export const replacing = (
   o: Observed,
   m: MemberView,
   why: string,
-  count = helpless(o, m) + 1,
+  count = Math.max(helpless(o, m) + 1, countedOnly(o)),
 ): Answer<EtcdClusterStatus> => ({
   why,
   latch: { repair: { count, last: iso(o.now), generation: o.cluster.metadata.generation ?? 0 } },
-  steps: [{ do: 'delete', what: seen('EtcdMember', m.object) }],
+  steps: [{ do: 'delete', what: seen('EtcdMember', m.object, 'this version') }],
   notice: { type: 'Warning', reason: 'ReplacingMember', note: why },
 });
 
