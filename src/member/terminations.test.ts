@@ -116,6 +116,7 @@ describe('ends in a row', () => {
 
   test.each<[sentence: string, ends: readonly End[], expected: object | undefined]>([
     ['each is counted', [first, second, { restartCount: 2, at: 3 }], { reason: 'DataInvalid', count: 3, total: 3 }],
+    ['two within a second are two', [first, { restartCount: 1, at: 1 }], { count: 2 }],
     ['none is counted twice', [first, second, second, { ...second, restartCount: 2, more: running }], { count: 2 }],
     ['one is seen only when the next start runs', [first, { restartCount: 2, at: 2, more: running }], { count: 2 }],
     [

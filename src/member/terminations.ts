@@ -117,10 +117,11 @@ export function failedStartsOf(o: Observed): FailedStarts | undefined {
   const container = etcdContainer(o);
   const end = container && lastTermination(container);
   if (container?.ready || o.etcd.is === 'answers') return undefined;
-  if (!container || !end?.finishedAt || end.finishedAt === recorded?.finishedAt) return recorded;
+  if (!container || !end?.finishedAt) return recorded;
+  const restarts = ordinalOf(container);
+  if (end.finishedAt === recorded?.finishedAt && restarts === recorded.restarts) return recorded;
   if (!endedItself(end)) return undefined;
   const reason = findingIn(end)?.reason ?? 'Unknown';
-  const restarts = ordinalOf(container);
   const pause = Date.parse(end.startedAt ?? end.finishedAt) - Date.parse(recorded?.finishedAt ?? '');
   const follows = recorded?.restarts === restarts - 1 && pause < LOOP_WINDOW_MS ? recorded : undefined;
   return {

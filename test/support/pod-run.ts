@@ -153,7 +153,8 @@ export class PodRun implements Running {
     void child.ended.then(() => {
       this.alive = false;
     });
-    await this.#report({ state: { running: { startedAt: now() } } });
+    const { restarts, lastState } = this.#reported;
+    await this.#report({ restarts: lastState ? restarts + 1 : 0, state: { running: { startedAt: now() } } });
     void this.#watchReadiness(child);
   }
 
@@ -164,7 +165,6 @@ export class PodRun implements Running {
     const terminated: ContainerState = { terminated: { exitCode, reason: 'Error', finishedAt: now(), message } };
     await this.#report({
       ready: false,
-      restarts: this.#reported.restarts + 1,
       state: { waiting: { reason: 'CrashLoopBackOff' } },
       lastState: terminated,
     });

@@ -79,9 +79,10 @@ const terminations = faults('src/member/terminations.ts', [
   ['a run that answered, and counts as failed', "container?.ready || o.etcd.is === 'answers'", 'container?.ready'],
   [
     'an end that is counted in every reconcile',
-    '!end?.finishedAt || end.finishedAt === recorded?.finishedAt',
-    '!end?.finishedAt',
+    ' && restarts === recorded.restarts) return recorded;',
+    ' && false) return recorded;',
   ],
+  ['a second end in the same second that is not counted', ' && restarts === recorded.restarts) return', ') return'],
   ['an end that nobody saw, in the middle of the row', 'recorded?.restarts === restarts - 1 && ', ''],
   ['ends of months in a row', ' && pause < LOOP_WINDOW_MS', ''],
   [
