@@ -96,16 +96,21 @@ describe('ends in a row', () => {
     readonly exitCode?: number;
     readonly more?: Partial<ContainerStatus>;
     readonly etcd?: Observed['etcd'];
+    /** Since when its Pod is not ready; Kubernetes may not say. */
+    readonly notReady?: number;
   }
   const after = (ends: readonly End[]): EtcdMemberStatus['failedStarts'] =>
     ends.reduce<EtcdMemberStatus['failedStarts']>((failedStarts, end) => {
-      const { restartCount, at, message = damaged, exitCode = 1, more } = end;
+      const { restartCount, at, message = damaged, exitCode = 1, more, notReady } = end;
+      const conditions = [
+        { type: 'Ready', status: 'False', ...(notReady !== undefined && { lastTransitionTime: minute(notReady) }) },
+      ];
       const lastState = { terminated: { exitCode, message, startedAt: minute(at), finishedAt: minute(at) } };
       const etcd = { name: 'etcd', image: '', imageID: '', ready: false, restartCount, lastState, ...more };
       return failedStartsOf(
         world({
           member: aMember({ status: { memberID: MEMBER_ID, ...(failedStarts && { failedStarts }) } }),
-          pod: ours(aPod({ status: { containerStatuses: [etcd] } })),
+          pod: ours(aPod({ status: { conditions, containerStatuses: [etcd] } })),
           etcd: end.etcd ?? { is: 'silent', why: 'connection refused' },
         }),
       );
@@ -125,6 +130,16 @@ describe('ends in a row', () => {
       { count: 1, total: 1 },
     ],
     [
+      'one that was not seen did not serve, when the Pod was not ready all the time',
+      [first, { restartCount: 4, at: 5, notReady: 1 }],
+      { count: 2, total: 2 },
+    ],
+    [
+      'one that was seen did serve, when the Pod was ready in between',
+      [first, { ...second, notReady: 2 }],
+      { count: 1, total: 1 },
+    ],
+    [
       'another finding begins another count',
       [first, { ...second, message: 'x' }],
       { reason: 'Unknown', count: 1, total: 2 },
@@ -138,6 +153,7 @@ describe('ends in a row', () => {
     ],
     ['a long pause breaks the row', [first, { restartCount: 1, at: 12 }], { count: 1, total: 1 }],
     ['a new Pod begins another row', [first, second, { restartCount: 0, at: 3 }], { count: 1, total: 1 }],
+    ['also one that was never ready', [first, second, { restartCount: 0, at: 3, notReady: 1 }], { count: 1, total: 1 }],
   ])('%s', (_, ends, expected) => {
     if (expected) expect(after(ends)).toMatchObject(expected);
     else expect(after(ends)).toBeUndefined();

@@ -108,10 +108,26 @@ export const lastLine = (end: ContainerStateTerminated): string => {
 /** Which of the container's ends this is: the count of restarts goes up when the next process is started. */
 const ordinalOf = ({ restartCount, state }: ContainerStatus): number => restartCount - (state?.running ? 1 : 0);
 
+/** A kubelet takes so long to report that a Pod is not ready any more; Kubernetes keeps seconds. */
+const REPORTED_WITHIN_MS = 5_000;
+
 /**
- * The ends of etcd in a row since it last served, as recorded, with the newest one. An end that nobody saw, a signal, a run that
- * served and a long pause break the row: Kubernetes keeps the last end alone, and one end can have many causes.
+ * Whether this end and the recorded one belong together: of the same Pod, without a long pause, and no run between them was
+ * ready. Kubernetes keeps the last end alone, so the operator may have missed some; since when the Pod is not ready it keeps.
  */
+function follows(o: Observed, recorded: FailedStarts, restarts: number, startedAt: number): boolean {
+  const conditions = o.pod.is === 'ours' ? o.pod.object.status?.conditions : undefined;
+  const ready = conditions?.find(({ type }) => type === 'Ready');
+  const notReadySince = Date.parse((ready?.status === 'False' && ready.lastTransitionTime) || '');
+  const ended = Date.parse(recorded.finishedAt);
+  return (
+    restarts > recorded.restarts &&
+    startedAt - ended < LOOP_WINDOW_MS &&
+    (Number.isNaN(notReadySince) ? restarts === recorded.restarts + 1 : notReadySince <= ended + REPORTED_WITHIN_MS)
+  );
+}
+
+/** The ends of etcd in a row since it last served, as recorded, with the newest one. One end can have many causes. */
 export function failedStartsOf(o: Observed): FailedStarts | undefined {
   const recorded = o.member.status?.failedStarts;
   const container = etcdContainer(o);
@@ -122,12 +138,12 @@ export function failedStartsOf(o: Observed): FailedStarts | undefined {
   if (end.finishedAt === recorded?.finishedAt && restarts === recorded.restarts) return recorded;
   if (!endedItself(end)) return undefined;
   const reason = findingIn(end)?.reason ?? 'Unknown';
-  const pause = Date.parse(end.startedAt ?? end.finishedAt) - Date.parse(recorded?.finishedAt ?? '');
-  const follows = recorded?.restarts === restarts - 1 && pause < LOOP_WINDOW_MS ? recorded : undefined;
+  const started = Date.parse(end.startedAt ?? end.finishedAt);
+  const before = recorded && follows(o, recorded, restarts, started) ? recorded : undefined;
   return {
     reason,
-    count: follows?.reason === reason ? follows.count + 1 : 1,
-    total: (follows?.total ?? 0) + 1,
+    count: before?.reason === reason ? before.count + 1 : 1,
+    total: (before?.total ?? 0) + 1,
     restarts,
     finishedAt: end.finishedAt,
   };

@@ -83,13 +83,16 @@ const terminations = faults('src/member/terminations.ts', [
     ' && false) return recorded;',
   ],
   ['a second end in the same second that is not counted', ' && restarts === recorded.restarts) return', ') return'],
-  ['an end that nobody saw, in the middle of the row', 'recorded?.restarts === restarts - 1 && ', ''],
-  ['ends of months in a row', ' && pause < LOOP_WINDOW_MS', ''],
+  ['an end that nobody saw, in the middle of the row', ' ? restarts === recorded.restarts + 1 : ', ' ? true : '],
+  ['a run that served unseen, in the middle of the row', ' : notReadySince <= ended + REPORTED_WITHIN_MS', ' : true'],
   [
-    'ends of different causes in a row',
-    'follows?.reason === reason ? follows.count + 1 : 1',
-    '(follows?.count ?? 0) + 1',
+    'a watch that is late and keeps a damaged member for ever',
+    ' : notReadySince <= ended + REPORTED_WITHIN_MS',
+    ' : false',
   ],
+  ['ends of two Pods in a row', 'restarts > recorded.restarts &&', ''],
+  ['ends of months in a row', 'startedAt - ended < LOOP_WINDOW_MS &&', ''],
+  ['ends of different causes in a row', 'before?.reason === reason ? before.count + 1 : 1', '(before?.count ?? 0) + 1'],
 ]);
 
 export const evidenceFaults: readonly Mutant[] = [...evidence, ...terminations];

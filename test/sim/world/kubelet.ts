@@ -303,7 +303,12 @@ export class Kubelet {
     if (!this.#nodes.isUp(run.node) || !pod) return;
     const waits = restores(pod) && run.prepared !== 'done';
     const { ready, ip } = run;
-    const condition = (type: string, so: boolean) => ({ type, status: so ? 'True' : 'False' });
+    const condition = (type: string, so: boolean) => {
+      const status = so ? 'True' : 'False';
+      const before = pod.status?.conditions?.find((c) => c.type === type);
+      const kept = before?.status === status ? before.lastTransitionTime : undefined;
+      return { type, status, lastTransitionTime: kept ?? this.#ground.timeline.time };
+    };
     this.#ground.patchStatus(
       pods,
       { namespace: NAMESPACE, name: run.name },
