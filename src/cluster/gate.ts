@@ -2,6 +2,7 @@
 import {
   type EtcdMemberEntry,
   entriesOf,
+  entryOf,
   evidence,
   isStaying,
   type MemberView,
@@ -20,18 +21,31 @@ const MAX_LAG = 5_000;
 const newest = (o: Observed): number => Math.max(0, ...o.members.map((m) => m.self?.applied ?? 0));
 
 /**
+ * What a member reports about itself. An address can be reused within the cluster: an answer with another id than that of the
+ * member's entry is another member's, and would count one voter twice.
+ */
+const selfOf = (o: Observed, m: MemberView): SelfReport | undefined => {
+  const id = entryOf(o, m)?.id;
+  return id === undefined || id === m.self?.id ? m.self : undefined;
+};
+
+/**
  * Its data differs from what a quorum agrees on. An alarm alone does not say who is right, and of two halves nobody can
  * tell; whoever does not answer is on neither side. Hashes are asked for only where corruption is reported.
  */
 export function isCorrupt(o: Observed, m: MemberView): boolean {
-  const hashes = votersOf(o).map((entry) => memberOf(o, entry)?.self?.hash);
+  const hashes = votersOf(o).map((entry) => {
+    const voter = memberOf(o, entry);
+    return voter && selfOf(o, voter)?.hash;
+  });
   const agreed = hashes.find((hash) => hashes.filter((other) => other === hash).length >= quorumOf(hashes.length));
-  return agreed !== undefined && m.self?.hash !== undefined && m.self.hash !== agreed;
+  const hash = selfOf(o, m)?.hash;
+  return agreed !== undefined && hash !== undefined && hash !== agreed;
 }
 
 /** Answers, follows a leader, has the data and nothing against it. A full database serves on. */
 export function isHealthy(o: Observed, m: MemberView): boolean {
-  const { self } = m;
+  const self = selfOf(o, m);
   if (!self || self.leader === undefined || self.alarms.includes('CORRUPT')) return false;
   return !isCorrupt(o, m) && newest(o) - self.applied <= MAX_LAG;
 }

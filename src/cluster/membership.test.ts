@@ -74,6 +74,18 @@ describe('the rule that answers', () => {
       [],
     ],
     [
+      'another member responds at the address of one: that one is down, and is removed first',
+      world([up, { answersAs: 3 }, up], { replicas: 2 }),
+      'shrink',
+      [`delete ${name(2)}`],
+    ],
+    [
+      'another member responds at the address of one that is needed: no voter can be spared',
+      world([up, { answersAs: 1 }, { leaving: true }], { replicas: 2 }),
+      'waitForMembers',
+      [],
+    ],
+    [
       'a growth is taken back before anybody started',
       world([up, awaited], { replicas: 1 }),
       'removeStranger',

@@ -56,6 +56,21 @@ test('what a member of another cluster says about itself is not heard', async ()
   expect(selves(await look(world))).toEqual([undefined]);
 });
 
+test('an answer with another member id than the recorded one is not the answer of that member', async () => {
+  const world = modelWorld();
+  const nodes = await runningCluster(world, 3);
+  const [cluster] = world.clusters.all();
+  const idOf = (n: number): string => hexId(nodes[n - 1]?.disk?.id ?? 0n);
+  const recorded = (n: number, as: number) =>
+    member(n, { status: { isVoter: true, memberID: idOf(as) } }, cluster?.metadata.uid);
+  hear(world.members, recorded(1, 1), recorded(2, 2), recorded(3, 3));
+  // The Pod of 1 has ended, and its address went to 3; the cache has not received that yet.
+  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.3' } }));
+  const { members } = await look(world);
+  const heard = Object.fromEntries(members.map((m) => [m.object.metadata.name, m.self?.id]));
+  expect(heard).toEqual({ [nameOf(1)]: undefined, [nameOf(2)]: idOf(2), [nameOf(3)]: idOf(3) });
+});
+
 test("members, Pods and Services of somebody else's are not ours, whatever the cache has heard of", async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

@@ -4,7 +4,6 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import {
-  ASIDE_ANNOTATION,
   BY_CLUSTER,
   budgetName,
   CLUSTER_LABEL,
@@ -14,7 +13,6 @@ import {
   QUARANTINE_LABEL,
 } from '../api/names.ts';
 import { controllerOf, type Holding, holding } from '../api/ownership.ts';
-import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { Access, EtcdPort, MemberStatus } from '../etcd/client.ts';
@@ -30,20 +28,19 @@ import { endpointsOf, hostsOf } from './changes.ts';
 import { requestedNeeds } from './issuance.ts';
 import { observeIssuance } from './issuing.ts';
 import { type AskedAuth, askAuth } from './observe-auth.ts';
+import { memberViews, viewOf } from './observe-members.ts';
 import { unheardOf } from './observe-unheard.ts';
 import {
   type EtcdView,
   identity,
   type MemberView,
   type Observed,
-  type PodView,
   type SelfReport,
   seedName,
   wantsBudget,
 } from './observed.ts';
-import { restoreOf } from './restore.ts';
 import type { RootPorts } from './root-password.ts';
-import { shown, tlsOf } from './showing.ts';
+import { shown } from './showing.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
@@ -161,50 +158,6 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
 const hasBudget = (cluster: EtcdCluster): boolean =>
   wantsBudget(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
 
-function memberViews(ports: ClusterPorts, cluster: EtcdCluster): readonly MemberView[] {
-  const { name, namespace, uid } = identity(cluster);
-  return ports.members
-    .labelled(namespace, CLUSTER_LABEL, name)
-    .filter((m) => controllerOf(m)?.uid === uid)
-    .map((object) => viewOf(ports, object));
-}
-
-const viewOf = (ports: ClusterPorts, object: EtcdMember): MemberView => {
-  const { namespace = '', name = '' } = object.metadata;
-  return { object, pod: podView(ports.pods.get(refKey({ namespace, name })), object) };
-};
-
-/** Only a Pod that this very member controls: another one of the same name could be anything. */
-function podView(pod: Pod | undefined, member: EtcdMember): PodView {
-  if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
-  const { podIP, startTime, containerStatuses } = pod.status ?? {};
-  const container = containerStatuses?.find((c) => c.name === 'etcd');
-  const running = container?.state?.running?.startedAt;
-  const aside = pod.metadata.annotations?.[ASIDE_ANNOTATION];
-  const restore = restoreOf(pod);
-  return {
-    is: 'present',
-    ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
-    ...(pod.metadata.deletionTimestamp !== undefined && { going: true }),
-    ready: isPodReady(pod),
-    ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
-    ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
-    ...(running !== undefined && { runningSince: Date.parse(running) }),
-    ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
-    maxLearners: maxLearnersOf(pod),
-    ...(aside !== undefined && { asideSince: Date.parse(aside) || 0 }),
-    ...(restore && { restore }),
-    ...tlsOf(pod),
-  };
-}
-
-/** Of a member that was made without the flag, and of versions before 3.6: one. */
-function maxLearnersOf(pod: Pod): number {
-  const command = pod.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
-  const stated = command.find((arg) => arg.startsWith('--max-learners='))?.split('=')[1];
-  return stated === undefined ? 1 : Number(stated);
-}
-
 /** The cache holds only what carries our label: before a name counts as free, the server is asked. */
 async function heldService(
   ports: ClusterPorts,
@@ -233,7 +186,10 @@ async function heldBudget(
 /** A member with everything that it said. */
 type Told = MemberView & { readonly told?: MemberStatus };
 
-/** Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed. */
+/**
+ * Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed, and only as the member
+ * that was meant: a late Pod cache asks an address that another member of the cluster has by now.
+ */
 function askEach(
   { etcd, access, signal }: Ways,
   cluster: EtcdCluster,
@@ -245,6 +201,8 @@ function askEach(
     if (ours === undefined || endpoint === undefined) return m;
     const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
     if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
+    const recorded = m.object.status?.memberID;
+    if (recorded !== undefined && recorded !== hexId(answer.value.memberId)) return m;
     return { ...m, self: selfReport(answer.value), told: answer.value };
   };
   return Promise.all(members.map(ask));

@@ -211,6 +211,12 @@ describe('the rule that answers', () => {
       [`promote ${name(3)}`],
     ],
     [
+      'an alarm, and one of two that agree responds for both: nobody is replaced by its word',
+      world([{ hash: 'a' }, { hash: 'b', answersAs: 3 }, { hash: 'b', alarm: 'CORRUPT' }]),
+      'waitForMembers',
+      [],
+    ],
+    [
       'an alarm about space is not cleared without making any',
       world([up, up, up], { alarms: [{ id: id(7), alarm: 'NOSPACE' }] }),
       'steady',

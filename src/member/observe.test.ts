@@ -76,6 +76,19 @@ test('a cluster of the same name is not the one that the member belongs to', asy
   expect((await look(world)).cluster).toBeUndefined();
 });
 
+test('an address that responds as another member does not give this one its id', async () => {
+  const world = modelWorld();
+  const [, second] = await runningCluster(world, 2);
+  const [cluster] = world.clusters.all();
+  const memberID = hexId(second?.disk?.id ?? 0n);
+  hear(world.members, member(2, { status: { isVoter: true, memberID } }, cluster?.metadata.uid));
+  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.2' } }));
+  expect((await look(world)).etcd).toMatchObject({ is: 'silent' });
+  // Once recorded, the mismatch is reported as what it is.
+  hear(world.members, member(1, { status: { isVoter: true, memberID: 'f00' } }, cluster?.metadata.uid));
+  expect((await look(world)).etcd).toMatchObject({ is: 'answers', memberID });
+});
+
 test('whoever goes has the others asked, and they answer for the quorum', async () => {
   const world = modelWorld();
   const [first, second, third] = await runningCluster(world, 3);

@@ -195,6 +195,10 @@ async function askSelf(
   const answer = await ports.etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
   if (!answer.ok) return { is: 'silent', why: answer.error.message };
   const { clusterId, memberId, version } = answer.value;
+  // The id is recorded once. An address that was reused within the cluster must not give this member the id of another.
+  const other = siblingsOf(ports, member).find(({ status }) => status?.memberID === hexId(memberId));
+  if (other && member.status?.memberID === undefined)
+    return { is: 'silent', why: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
   return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
 }
 

@@ -28,6 +28,7 @@ export const SCOPE: Scope = {
     'nodeCutOff',
     'nodeGone',
     'nodeOutOfService',
+    'reuseAddress',
     'isolate',
     'forceNew',
     'slowLearner',

@@ -35,6 +35,8 @@ export interface Is {
   readonly alarm?: string;
   /** Its etcd has ended before. */
   readonly restarted?: boolean;
+  /** Another member responds at its address: the member with this number. */
+  readonly answersAs?: number;
   /** It follows nobody. */
   readonly leaderless?: boolean;
   readonly hash?: string;
@@ -78,7 +80,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
     },
     ...(up && {
       self: {
-        id: id(n),
+        id: id(is.answersAs ?? n),
         clusterID: CLUSTER_ID,
         leader: is.leaderless ? undefined : id(leader),
         isLearner: is.as === 'learner',

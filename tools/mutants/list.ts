@@ -4,6 +4,7 @@ import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
 import { clusterRules } from './cluster-rules.ts';
 import { evidenceFaults } from './evidence.ts';
+import { gateFaults } from './gate.ts';
 import { hostile } from './hostile.ts';
 import { issuance } from './issuance.ts';
 import { member } from './member.ts';
@@ -23,6 +24,7 @@ export const mutants: readonly Mutant[] = [
   ...cluster,
   ...clusterRules,
   ...evidenceFaults,
+  ...gateFaults,
   ...hostile,
   ...issuance,
   ...member,

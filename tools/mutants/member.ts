@@ -120,6 +120,12 @@ const facts = [
       'store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal))',
       'store.get(refKey(ref))',
     ],
+    [
+      'a member with the id of another, because that one has its address',
+      'if (other && member.status?.memberID === undefined)',
+      'if (other && ports.now() < 0)',
+    ],
+    ['a mismatch of ids that is not reported', 'if (other && member.status?.memberID === undefined)', 'if (other)'],
     ['a second, empty cluster, because the cache has no id yet', ' || (idMatters && matters)', ''],
     [
       'a member that is let go on the word of one that was made the whole cluster',

@@ -1,7 +1,9 @@
 /** What befalls processes, disks, nodes and the network between members. */
 
+import { pods } from '../../../src/kube/resources.ts';
 import type { ModelNode } from '../model/etcd.ts';
 import { voters } from '../model/etcd-group.ts';
+import { refTo } from '../world/ground.ts';
 import type { NodeState } from '../world/nodes.ts';
 import { type Ending, ORDINARY_LINES, type Run } from '../world/pod-run.ts';
 import type { World } from '../world/world.ts';
@@ -94,6 +96,25 @@ function forceNew({ world, scene, undo }: Stage, n: number, ms: number): boolean
   return true;
 }
 
+/**
+ * A node loses power, and the address of a Pod on it goes to the next Pod that starts: that of another member, which is
+ * deleted. Kubernetes reports the address with the old Pod until the node is missed.
+ */
+function reuseAddress(stage: Stage, n: number, ms: number): boolean {
+  const { world } = stage;
+  const run = chosen(running(world), n);
+  const node = run && world.nodes.get(run.node);
+  const other = running(world).find((each) => each.node !== run?.node);
+  if (!run || !node || !other) return false;
+  world.kubelet.powerOff(node.name);
+  world.nodes.fail(node, 'off');
+  world.ground.timeline.after(ms, () => recover(world, node));
+  world.kubelet.freed.push(run.ip);
+  const pod = world.ground.find(pods, other.name);
+  if (pod) world.ground.write((api) => api.delete(pods, refTo(pod), { uid: other.uid }));
+  return true;
+}
+
 type Kinds =
   | 'crash'
   | 'endPod'
@@ -106,6 +127,7 @@ type Kinds =
   | 'nodeCutOff'
   | 'nodeGone'
   | 'nodeOutOfService'
+  | 'reuseAddress'
   | 'isolate'
   | 'forceNew'
   | 'slowLearner';
@@ -156,6 +178,7 @@ export const machineDeeds: Deeds<Kinds> = {
     world.ground.timeline.after(ms, () => world.etcd.isolate(process, false));
     return true;
   },
+  reuseAddress: (stage, { n, ms }) => reuseAddress(stage, n, ms),
   forceNew: (stage, { n, ms }) => forceNew(stage, n, ms),
   slowLearner: ({ world }, { ms }) => {
     const learner = world.etcd.nodes.find(

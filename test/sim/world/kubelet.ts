@@ -31,6 +31,8 @@ export class Kubelet {
   readonly #etcd: ModelEtcd;
   readonly #nodes: Nodes;
   readonly #volumes: Volumes;
+  /** Addresses of Pods on nodes without power: the next Pods that start get them. */
+  readonly freed: string[] = [];
   #addresses = 0;
 
   constructor(ground: Ground, etcd: ModelEtcd, nodes: Nodes, volumes: Volumes) {
@@ -73,12 +75,11 @@ export class Kubelet {
     const claimed = pod.spec?.volumes?.some((v) => v.persistentVolumeClaim);
     const volume = claimed ? this.#volumes.of(claim?.metadata.uid) : this.#volumes.memory(uid);
     if (!volume) return;
-    const n = ++this.#addresses;
     const run: Run = {
       uid,
       name,
       node,
-      ip: `10.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`,
+      ip: this.freed.shift() ?? this.#address(),
       volume,
       process: undefined,
       prepared: 'no',
@@ -92,6 +93,11 @@ export class Kubelet {
     };
     this.runs.set(uid, run);
     this.#ground.soon(50, 1_500, () => this.#start(run));
+  }
+
+  #address(): string {
+    const n = ++this.#addresses;
+    return `10.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;
   }
 
   #mayStart({ state, node }: Run): boolean {
@@ -284,6 +290,7 @@ export class Kubelet {
     for (const run of this.runs.values()) {
       if (run.node !== node || run.state === 'over') continue;
       run.prepared = 'no';
+      if (this.#isTaken(run)) run.ip = this.#address(); // a Pod gets a new sandbox when its node starts
       if (run.state === 'ended' || run.state === 'starting') {
         run.lastEnd ??= {
           exitCode: 255,
@@ -296,6 +303,10 @@ export class Kubelet {
       }
       this.#report(run);
     }
+  }
+
+  #isTaken({ uid, ip }: Run): boolean {
+    return this.freed.includes(ip) || [...this.runs.values()].some((other) => other.ip === ip && other.uid !== uid);
   }
 
   #report(run: Run, over?: 'Failed' | 'Succeeded'): void {

@@ -24,7 +24,7 @@ export interface Run {
   readonly uid: string;
   readonly name: string;
   readonly node: string;
-  readonly ip: string;
+  ip: string;
   readonly volume: Volume;
   process: ModelNode | undefined;
   /** How far the containers are that run before etcd. They run again only with the whole Pod. */
