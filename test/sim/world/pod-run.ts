@@ -29,6 +29,8 @@ export interface Run {
   process: ModelNode | undefined;
   /** How far the containers are that run before etcd. They run again only with the whole Pod. */
   prepared: 'no' | 'running' | 'failed' | 'done';
+  /** How often they failed, for the back-off. */
+  unprepared: number;
   state: 'starting' | 'running' | 'ended' | 'stopping' | 'over';
   ready: boolean;
   restarts: number;
