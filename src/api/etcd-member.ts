@@ -123,8 +123,10 @@ export const EVIDENCE = {
 /** A reason of Ready that is no evidence: etcd cannot access its data directory, which may be in order. */
 export const STORAGE_ERROR = 'StorageError';
 export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
-/** Of these, the data is gone for good; the others may still have it. */
-export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.dataInvalid, EVIDENCE.volumeLost];
+/** With these, the data is lost for good: there is no volume any more. */
+export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.volumeLost];
+/** With these, etcd cannot start from the data. A person may still recover it from a volume that exists. */
+export const NO_READABLE_DATA: readonly string[] = [...NO_DATA, EVIDENCE.dataInvalid];
 
 export const etcdMemberKind: Kind = {
   names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember', shortNames: ['etcdm'] },

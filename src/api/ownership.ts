@@ -1,5 +1,8 @@
 /** Whose an object is. An object of the right name that is not ours is never used and never changed. */
+import type { EtcdCluster } from './etcd-cluster.ts';
+import type { EtcdMember } from './etcd-member.ts';
 import type { ObjectMeta, OwnerReference } from './meta.ts';
+import { CLUSTER_LABEL, clusterToken } from './names.ts';
 
 interface Owned {
   readonly metadata: ObjectMeta;
@@ -26,4 +29,18 @@ export function holding<T extends Owned>(object: T | undefined, uid: string): Ho
   if (object === undefined) return { is: 'absent' };
   if (controllerOf(object)?.uid === uid) return { is: 'ours', object };
   return { is: 'foreign', owner: describe(object) };
+}
+
+/**
+ * Whether a member is part of this cluster: the cluster controls it, or no controller does and the member names the cluster.
+ * etcd-migrate creates EtcdMembers without an owner reference. The token tells clusters of one name apart: that of a cluster
+ * that was deleted with --cascade=orphan contains another uid.
+ */
+export function isMemberOf({ metadata, spec }: EtcdMember, { metadata: cluster, status }: EtcdCluster): boolean {
+  const owner = controllerOf({ metadata });
+  if (owner) return owner.uid === cluster.uid;
+  const { name = '', namespace = '', uid = '' } = cluster;
+  const isNamed = metadata.labels?.[CLUSTER_LABEL] === name && spec.clusterName === name;
+  const token = status?.clusterToken ?? clusterToken(namespace, name, uid);
+  return metadata.namespace === namespace && isNamed && spec.clusterToken === token;
 }

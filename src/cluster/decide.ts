@@ -16,7 +16,8 @@ import {
   waitForJoining,
 } from './rules/grow.ts';
 import { correctRequests, requestCertificates } from './rules/issuance.ts';
-import { adoptTarget, allMembersLost, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
+import { adoptMembers, adoptTarget, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
+import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './rules/rotation.ts';
@@ -27,12 +28,14 @@ import { noticesOf, statusOf, wakeAt } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a cluster that goes
+  { name: 'adoptMembers', rule: adoptMembers }, // before anything is concluded from who the members are
   { name: 'heldBack', rule: heldBack }, // before anything is made: never less than what was asked for
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'relabel', rule: relabel }, // before the target is replaced: it knows which labels were there
   { name: 'adoptTarget', rule: adoptTarget }, // before anything is made from an outdated target
   { name: 'tellPolicy', rule: tellPolicy }, // before anything can be deleted by it
   { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could make a member
+  { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member, and delete its volume
   { name: 'neverBegun', rule: neverBegun },
   { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and nothing begins without
   { name: 'prepareCertificates', rule: prepareCertificates }, // before anything that could be started with them

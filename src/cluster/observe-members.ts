@@ -2,7 +2,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { ASIDE_ANNOTATION, CLUSTER_LABEL } from '../api/names.ts';
-import { controllerOf } from '../api/ownership.ts';
+import { controllerOf, isMemberOf } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
@@ -17,10 +17,10 @@ interface MemberStores {
 }
 
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
-  const { name, namespace, uid } = identity(cluster);
+  const { name, namespace } = identity(cluster);
   return ports.members
     .labelled(namespace, CLUSTER_LABEL, name)
-    .filter((m) => controllerOf(m)?.uid === uid)
+    .filter((m) => isMemberOf(m, cluster))
     .map((object) => viewOf(ports, object));
 }
 

@@ -1,26 +1,27 @@
 /**
- * Members that etcd lists and the cache has not heard of: before somebody who votes counts as a stranger and is removed, the server
- * is asked. One that takes over the lease may be behind with what the one before it has made.
+ * EtcdMembers that the cache lacks. An operator that has just taken over the Lease may not have received what the previous one
+ * created: the API server is asked before a voter counts as an unknown member and is removed, and before a cluster counts as lost.
  */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { clusterSelector } from '../api/names.ts';
-import { controllerOf } from '../api/ownership.ts';
+import { isMemberOf } from '../api/ownership.ts';
 import { type Client, listAll } from '../kube/client.ts';
 import type { Store } from '../kube/store.ts';
-import { type EtcdView, identity, isEntryOf, type MemberView, nameOf } from './observed.ts';
+import { type EtcdView, hasNoReadableData, identity, isEntryOf, type MemberView, nameOf } from './observed.ts';
 
 export async function unheardOf(
   { client, members: store }: { readonly client: Client; readonly members: Store<EtcdMember> },
   cluster: EtcdCluster,
   heard: readonly MemberView[],
-  { clusterID, members }: EtcdView & { readonly is: 'answers' },
+  etcd: EtcdView,
   signal: AbortSignal,
 ): Promise<readonly EtcdMember[]> {
-  const { name, namespace, uid } = identity(cluster);
-  const isStrange = members.some((entry) => entry.name !== '' && !heard.some((m) => isEntryOf(entry, m.object)));
-  if (clusterID !== cluster.status?.clusterID || !isStrange) return [];
-  const all = await listAll(client, store.resource, { namespace, selector: clusterSelector(name), signal });
+  const isStrange =
+    etcd.is === 'answers' &&
+    etcd.members.some((entry) => entry.name !== '' && !heard.some((m) => isEntryOf(entry, m.object)));
+  if (cluster.status?.clusterID === undefined || !(isStrange || heard.every(hasNoReadableData))) return [];
+  // Without a selector: a member that has lost its label still has its data.
+  const all = await listAll(client, store.resource, { namespace: identity(cluster).namespace, signal });
   const names = heard.map(nameOf);
-  return all.filter((m) => controllerOf(m)?.uid === uid && !names.includes(m.metadata.name ?? ''));
+  return all.filter((m) => isMemberOf(m, cluster) && !names.includes(m.metadata.name ?? ''));
 }

@@ -12,7 +12,7 @@ import {
   hexId,
   QUARANTINE_LABEL,
 } from '../api/names.ts';
-import { controllerOf, type Holding, holding } from '../api/ownership.ts';
+import { controllerOf, type Holding, holding, isMemberOf } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { Access, EtcdPort, MemberStatus } from '../etcd/client.ts';
@@ -92,7 +92,7 @@ export async function observe(
     askEach(ways, cluster, found),
     observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
-  const unheard = list.is === 'answers' ? await unheardOf(ports, cluster, answered, list.view, signal) : [];
+  const unheard = await unheardOf(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
   const members = await withHashes(ways, [...answered, ...unheard.map((object) => viewOf(ports, object))]);
   const unversioned = await lacksVersion(ways, cluster, members, list);
   const told = unversioned ? { unversioned } : {};
@@ -103,20 +103,22 @@ export async function observe(
   const etcd = list.is === 'answers' ? { ...list.view, ...told, ...auth, alarms: alarmsOf(members) } : list;
   // Somebody may have put it right: it is looked at again instead of in five minutes.
   if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
-  const quarantined = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)].filter(
+  const volumes = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)];
+  const quarantined = volumes.filter(
     (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
   );
-  const seed = holding(ports.members.get(refKey({ namespace, name: seedName(cluster) })), uid);
+  const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   return {
     now: ports.now(),
     refusal,
     cluster,
     services: { headless, client },
     budget,
-    seed,
+    seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
     members: members.map(({ object, pod, self }) => ({ object, pod, self })),
     etcd,
     quarantined,
+    ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
     schedules: ports.schedules.labelled(namespace, BY_CLUSTER, name),
     ...issuance,
@@ -135,20 +137,24 @@ interface Ways {
 /**
  * Kubernetes takes away what belongs to a deleted cluster, and that can be seen before the deletion itself: all of it would be
  * made again, to be taken away again. So where something is going, the server says whether the cluster is still there.
+ * Also before a member is adopted: the garbage collector deletes members whose owner does not exist, and their volumes.
  */
 async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<EtcdCluster | undefined> {
   const cached = ports.clusters.get(key);
   if (!cached) return undefined;
-  if (!cached.status) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
   const { name, namespace, uid } = identity(cached);
+  const members = ports.members.labelled(namespace, CLUSTER_LABEL, name);
+  const unowned = members.some((m) => controllerOf(m) === undefined);
+  if (!cached.status && !unowned) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
   const lacks = (store: AnyStore, object: string): boolean =>
     store.get(refKey({ namespace, name: object })) === undefined;
   const suspicious =
+    unowned ||
     lacks(ports.services, headlessServiceName(name)) ||
     lacks(ports.services, clientServiceName(name)) ||
     requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
     (hasBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
-    ports.members.labelled(namespace, CLUSTER_LABEL, name).some((m) => m.metadata.deletionTimestamp !== undefined);
+    members.some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;
   const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);
   return fresh?.metadata.uid === uid ? fresh : undefined;

@@ -4,7 +4,7 @@ import { findCondition } from '../api/conditions.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
-import { type EtcdMember, EVIDENCE, NO_DATA } from '../api/etcd-member.ts';
+import { type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { addedPeerURL } from '../api/member-address.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../api/names.ts';
@@ -117,11 +117,13 @@ export interface Observed {
   readonly budget: Holding<PodDisruptionBudget>;
   /** Whoever has the name of the first member. */
   readonly seed: Holding<EtcdMember>;
-  /** Controlled by this cluster, by name; those being deleted included. */
+  /** Controlled by this cluster, or to be adopted by it, by name; those being deleted included. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;
   /** Volumes that outlived their members. */
   readonly quarantined: readonly PersistentVolumeClaim[];
+  /** PVCs with the label of this cluster; looked up only when the API server has no EtcdMember of it. */
+  readonly leftVolumes?: readonly string[];
   /** Which repositories the administrator allows. */
   readonly images: ImagePolicy;
   readonly certificates: CertificatesView;
@@ -175,10 +177,11 @@ export function evidence(m: MemberView): { readonly reason: string; readonly mes
   const known: readonly string[] = Object.values(EVIDENCE);
   return ready && known.includes(ready.reason) ? { reason: ready.reason, message: ready.message } : undefined;
 }
-const hasNoData = (m: MemberView): boolean => NO_DATA.includes(evidence(m)?.reason ?? '');
-
-/** No copy of the data is left: nothing that the operator does can bring it back. */
-export const isLost = (o: Observed): boolean => isFormed(o) && o.members.every(hasNoData);
+/** A member that responds has its data, whatever its condition still says. */
+export const hasNoReadableData = (m: MemberView): boolean =>
+  m.self === undefined && NO_READABLE_DATA.includes(evidence(m)?.reason ?? '');
+export const hasNoData = (m: MemberView): boolean =>
+  hasNoReadableData(m) && NO_DATA.includes(evidence(m)?.reason ?? '');
 export const brokenMembers = (o: Observed): number => o.members.filter((m) => evidence(m) !== undefined).length;
 
 /** What etcd says about its members, believed only when it speaks for this cluster. */

@@ -215,12 +215,6 @@ test('what the API server refuses is told', () => {
   expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
 });
 
-test('a loss says what a person can do', () => {
-  expect(decide(world(served, false, lost)).status.conditions?.[0]?.message).toContain(
-    'delete this EtcdCluster and create it again',
-  );
-});
-
 describe('a member that votes since a moment ago, and whose Pod nobody has probed yet,', () => {
   function grown(runningSince: number): Observed {
     const o = world({ ...served, progressDeadline: SOON }, true);

@@ -37,13 +37,13 @@ import {
   evidence,
   identity,
   isDormant,
-  isLost,
   isReadyVoter,
   isStaying,
   type Observed,
 } from './observed.ts';
 import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
 import { ROTATING, rotationOf } from './rotation.ts';
+import { type Loss, lossOfAll } from './rules/loss.ts';
 import { isExhausted } from './rules/repair.ts';
 
 /** When the change that begins now counts as late. */
@@ -74,7 +74,8 @@ interface Situation {
   readonly served: boolean;
   /** Only somebody that begins can be waited for: not one that is lost, or on its way out. */
   readonly beginning: boolean;
-  readonly lost: boolean;
+  /** No member can serve the data any more. */
+  readonly lost: Loss | undefined;
   readonly taken: string;
   readonly unapplied: string;
   readonly inFlight: boolean;
@@ -160,7 +161,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     parked: desired(o) === 0 ? parkedWhy(o, why) : undefined,
     served,
     beginning: !served && o.members.every((m) => isStaying(m) && evidence(m) === undefined),
-    lost: isLost(o),
+    lost: lossOfAll(o),
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
@@ -216,7 +217,7 @@ function heldBack(o: Observed): Situation['held'] {
 const isQuorate = (s: Situation): boolean => s.reached && s.serving >= quorumOf(s.voters);
 
 function available(s: Situation): Said {
-  if (s.lost) return no('AllMembersLost', s.why);
+  if (s.lost) return no(s.lost.reason, s.lost.message);
   if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
@@ -229,7 +230,7 @@ function available(s: Situation): Said {
 }
 
 function progressing(s: Situation, reached: boolean): Said {
-  if (s.lost) return no('AllMembersLost', s.why);
+  if (s.lost) return no(s.lost.reason, s.lost.message);
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
   if (s.parked !== undefined && reached) return no('Paused', s.parked);
@@ -253,7 +254,7 @@ function progressing(s: Situation, reached: boolean): Said {
 }
 
 function degraded(s: Situation): Said {
-  if (s.lost) return yes('AllMembersLost', s.why);
+  if (s.lost) return yes(s.lost.reason, s.lost.message);
   if (s.taken !== '') return yes('NameConflict', s.taken);
   if (s.parked !== undefined) return no('Paused', s.parked);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);

@@ -76,6 +76,21 @@ test('a cluster of the same name is not the one that the member belongs to', asy
   expect((await look(world)).cluster).toBeUndefined();
 });
 
+test('a member without an owner belongs to the cluster that it names, if the token is that of the cluster', async () => {
+  const world = modelWorld();
+  const { metadata, status } = await storedCluster(world, FORMED);
+  const unowned = (n: number, clusterToken = status?.clusterToken ?? '') => {
+    const made = member(n, { spec: { clusterToken }, deleting: n === 1 });
+    const { ownerReferences: _, ...rest } = made.metadata;
+    return { ...made, metadata: rest };
+  };
+  hear(world.members, unowned(1), unowned(3, 'another'), member(2, {}, metadata.uid));
+  const o = await look(world);
+  expect([o.cluster?.metadata.uid, o.peers.is]).toEqual([metadata.uid, 'silent']);
+  hear(world.members, unowned(1, 'another'));
+  expect((await look(world)).cluster).toBeUndefined();
+});
+
 test('an address that responds as another member does not give this one its id', async () => {
   const world = modelWorld();
   const [, second] = await runningCluster(world, 2);

@@ -11,7 +11,7 @@ import {
   MEMBER_UID_ANNOTATION,
   volumeClaimName,
 } from '../api/names.ts';
-import { controllerOf, type Holding, holding } from '../api/ownership.ts';
+import { controllerOf, type Holding, holding, isMemberOf } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { Credentials } from '../credentials/credentials.ts';
@@ -81,7 +81,7 @@ export async function observe(
     nodeLostAfterMs,
     etcd,
     peers,
-    hasCompany: siblingsOf(ports, member).some((other) => isServing(podOf(ports, other))),
+    hasCompany: siblingsOf(ports, member, cluster).some((other) => isServing(podOf(ports, other))),
     images,
   };
 }
@@ -154,7 +154,8 @@ async function isOnNode(
 }
 
 /**
- * The cluster that controls this member. When a Pod is about to be made, or the member let go, a cached cluster without an id
+ * The cluster that controls this member, or will adopt it: a member without a controller that is deleted must be removed from
+ * etcd all the same. When a Pod is about to be made, or the member let go, a cached cluster without an id
  * is not good enough: a seed started as "new" although the cluster exists would be a second, empty cluster, and one that goes
  * takes all of the data along. Neither is one that may have recorded meanwhile whom members are to trust.
  */
@@ -165,14 +166,14 @@ async function ownCluster(
   signal: AbortSignal,
 ): Promise<EtcdCluster | undefined> {
   const owner = controllerOf(member);
-  if (owner?.kind !== etcdClusters.kind) return undefined;
-  const ref = { namespace: member.metadata.namespace ?? '', name: owner.name };
+  if (owner && owner.kind !== etcdClusters.kind) return undefined;
+  const ref = { namespace: member.metadata.namespace ?? '', name: owner?.name ?? member.spec.clusterName };
   const cached = ports.clusters.get(refKey(ref));
   const matters = cached?.status?.clusterID === undefined || member.spec.tls !== undefined;
-  const doubtful = cached?.metadata.uid !== owner.uid || (idMatters && matters);
+  const doubtful = !cached || !isMemberOf(member, cached) || (idMatters && matters);
   const resource: Resource<EtcdCluster> = etcdClusters;
   const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
-  return cluster?.metadata.uid === owner.uid ? cluster : undefined;
+  return cluster && isMemberOf(member, cluster) ? cluster : undefined;
 }
 
 /** Sessions are shared with whoever else asks this cluster's members. */
@@ -196,17 +197,17 @@ async function askSelf(
   if (!answer.ok) return { is: 'silent', why: answer.error.message };
   const { clusterId, memberId, version } = answer.value;
   // The id is recorded once. An address that was reused within the cluster must not give this member the id of another.
-  const other = siblingsOf(ports, member).find(({ status }) => status?.memberID === hexId(memberId));
+  const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === hexId(memberId));
   if (other && member.status?.memberID === undefined)
     return { is: 'silent', why: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
   return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
 }
 
 /** The other members of the same cluster. */
-const siblingsOf = (ports: MemberPorts, member: EtcdMember): readonly EtcdMember[] =>
+const siblingsOf = (ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): readonly EtcdMember[] =>
   ports.members
     .labelled(member.metadata.namespace ?? '', CLUSTER_LABEL, member.spec.clusterName)
-    .filter((m) => m.metadata.uid !== member.metadata.uid && controllerOf(m)?.uid === controllerOf(member)?.uid);
+    .filter((m) => m.metadata.uid !== member.metadata.uid && cluster !== undefined && isMemberOf(m, cluster));
 
 function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid = '' } }: EtcdMember): Pod | undefined {
   const pod = holding(ports.pods.get(refKey({ namespace, name })), uid);
@@ -226,7 +227,7 @@ async function askPeers(
   cluster: EtcdCluster | undefined,
   signal: AbortSignal,
 ): Promise<PeersView> {
-  const others = siblingsOf(ports, member);
+  const others = siblingsOf(ports, member, cluster);
   if (others.length === 0) return { is: 'none' };
   const ours = cluster?.status?.clusterID;
   let found: PeersView = { is: 'silent', why: 'none of them has a Pod with an address' };

@@ -164,7 +164,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     const written = await world.etcd.put(await client(namespace, 'again'), 'greeting', 'later');
     expect(written.ok).toBe(true);
     await world.kubelet.loseData(namespace, name, { rebooted: true });
-    await condition(namespace, 'again', 'Available', 'False', 'AllMembersLost');
+    await condition(namespace, 'again', 'Available', 'False', 'NoReadableData');
     expect(await greeting(namespace, 'again')).toBe('unreachable');
   });
 

@@ -282,6 +282,29 @@ export const availableIsTrue: OnWrite = ({ history }, write, result) => {
     : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
 };
 
+/** The advice to delete a cluster is given only when no voter has its data: on a volume that exists, or in memory. */
+export const lostIsTrue: OnWrite = ({ world }, write, result) => {
+  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
+  const group = groupOf(world);
+  if (said?.reason !== 'AllMembersLost' || !group) return undefined;
+  const left = voters(group).filter(({ id }) => volumeOf(world, group, id) !== undefined);
+  return left.length === 0
+    ? undefined
+    : `AllMembersLost, although ${left.map(({ name }) => name).join(', ')} has its data`;
+};
+
+/** No member gets an owner that does not exist: the garbage collector would delete it, and its volume. */
+export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, body }) => {
+  if (verb !== 'patch' || resource.kind !== 'EtcdMember') return undefined;
+  const owner = (body as KubeObject).metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (!owner || world.cluster?.metadata.uid === owner.uid) return undefined;
+  const times = (remade.get(`owner of ${ref.name}`) ?? 0) + 1;
+  remade.set(`owner of ${ref.name}`, times);
+  return times > MADE_UNAWARES
+    ? `${ref.name} is adopted for ${owner.uid}, which does not exist, ${times} times`
+    : undefined;
+};
+
 /** readyMembers are voters that were ready. */
 export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
   const said = statusIn(write, result)?.readyMembers ?? 0;
@@ -340,11 +363,13 @@ export const BEFORE_WRITE = {
   sparedWhenDeleted,
   intactDataIsKept,
   goneStaysGone,
+  ownersExist,
 };
 export const ON_QUESTION = { listsAreTheQuorums };
 export const AFTER_WRITE = {
   labelOnVotersOnly,
   availableIsTrue,
+  lostIsTrue,
   readyMembersAreReady,
   leaderIsOrWas,
   reconciledIsTrue,

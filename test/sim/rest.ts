@@ -37,7 +37,8 @@ function namedEnd(world: World, said: (type: string) => Condition | undefined): 
   const group = groupOf(world);
   const available = said('Available');
   if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
-  if (available?.status === 'False' && (available.reason === 'AllMembersLost' || available.reason === 'QuorumLost')) {
+  const lost = ['AllMembersLost', 'NoReadableData', 'QuorumLost'];
+  if (available?.status === 'False' && lost.includes(available.reason)) {
     if (!group) return `${available.reason}, and the cluster was never begun`;
     return intactVoters(world, group) < needed(group)
       ? undefined

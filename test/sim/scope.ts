@@ -34,6 +34,7 @@ export const SCOPE: Scope = {
     'slowLearner',
     'deleteMember',
     'deleteAllMembers',
+    'stripOwner',
     'deleteClaim',
     'unlabelClaim',
     'deleteService',

@@ -51,6 +51,7 @@ const ACTIONS = {
   slowLearner: { ms: fc.integer({ min: 1_000, max: 60_000 }) },
   deleteMember: { n: fc.nat(20) },
   deleteAllMembers: {},
+  stripOwner: { n: fc.nat(20), all: fc.boolean() },
   deleteClaim: { n: fc.nat(20) },
   unlabelClaim: { n: fc.nat(20) },
   deleteService: { which: fc.constantFrom('headless', 'client') },

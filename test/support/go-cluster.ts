@@ -21,14 +21,14 @@ type Etcdctl = (...args: readonly string[]) => Promise<string>;
 
 /** Writes the objects in the Go operator's order, with etcd growing as it would. No operator may be at work meanwhile. */
 export async function asGoOperator(tenant: Tenant, cluster: GoCluster): Promise<void> {
-  const { name, members } = cluster;
+  const { name, members, adopted } = cluster;
   const { namespace } = tenant;
   const [seed = ''] = members;
   const etcdctl: Etcdctl = async (...args) => (await tenant.kubectl('exec', seed, '--', 'etcdctl', ...args)).trim();
   await tenant.create(name, { replicas: members.length, storage: STORAGE });
   const owner = await ownerOf(tenant, KIND, 'EtcdCluster', name);
   await tenant.cluster.apply([...services(namespace, cluster, owner), budget(namespace, cluster, owner)]);
-  const token = clusterToken(namespace, name, owner.uid);
+  const token = adopted ? `${name}-${namespace}` : clusterToken(namespace, name, owner.uid);
   for (const member of members) await join(tenant, cluster, { member, owner, token }, etcdctl);
   for (const member of members) {
     await tenant.kubectl('wait', '--for=condition=Ready', `pod/${member}`, '--timeout=120s');
@@ -36,8 +36,25 @@ export async function asGoOperator(tenant: Tenant, cluster: GoCluster): Promise<
     const id = await idOf(etcdctl, peerURL(namespace, cluster, member));
     await report(tenant, MEMBER_KIND, member, memberStatus(name, member, id, podUID));
   }
+  if (adopted) await disown(tenant, adopted.service, members);
   const clusterID = /"ClusterID" : (\d+)/.exec(await etcdctl('member', 'list', '-w', 'fields'))?.[1] ?? '0';
   await report(tenant, KIND, name, clusterStatus(cluster, token, hexId(BigInt(clusterID))));
+}
+
+/** etcd-migrate makes the adopted members the owners of the old headless Service: it goes with the last of them. */
+async function disown(tenant: Tenant, service: string, members: readonly string[]): Promise<void> {
+  const owners = await Promise.all(members.map((member) => ownerOf(tenant, MEMBER_KIND, 'EtcdMember', member)));
+  const ownerReferences = owners.flatMap(({ references }) =>
+    references.map((reference) => ({ ...reference, controller: false, blockOwnerDeletion: false })),
+  );
+  await tenant.kubectl(
+    'patch',
+    'service',
+    service,
+    '--type=merge',
+    '-p',
+    JSON.stringify({ metadata: { ownerReferences } }),
+  );
 }
 
 const peerURL = (namespace: string, cluster: GoCluster, member: string): string =>

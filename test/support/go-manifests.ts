@@ -51,7 +51,7 @@ export function services(namespace: string, { name, adopted }: GoCluster, owner:
   return [
     service(name, headless),
     service(`${name}-client`, { ports: [client] }),
-    ...(adopted ? [service(adopted.service, headless)] : []),
+    ...(adopted ? [service(adopted.service, headless)] : []), // its owners are the adopted members, once they exist
   ];
 }
 
@@ -81,7 +81,8 @@ export const memberObject = (namespace: string, { name, adopted }: GoCluster, pa
     namespace,
     labels: memberLabels(name, parts.member),
     finalizers: [MEMBER_FINALIZER],
-    ownerReferences: parts.owner.references,
+    // etcd-migrate creates EtcdMembers without an owner, and the Go operator never adds one.
+    ...(!adopted && { ownerReferences: parts.owner.references }),
     ...(adopted && {
       annotations: { [HEADLESS_SERVICE_ANNOTATION]: adopted.service, [DATA_SUBPATH_ANNOTATION]: adopted.dataDir },
     }),
@@ -93,7 +94,7 @@ export const memberObject = (namespace: string, { name, adopted }: GoCluster, pa
     clusterToken: parts.token,
     initialCluster: parts.initialCluster,
     replicas: 1,
-    ...(parts.isSeed && { bootstrap: true }),
+    ...(parts.isSeed && !adopted && { bootstrap: true }),
   },
 });
 

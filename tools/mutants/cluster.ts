@@ -8,7 +8,6 @@ const order = faults('src/cluster/decide.ts', [
   ['labels that were taken back and stay', ...moved('adoptTarget', 'relabel')],
   ['members that are made from an outdated target', ...moved('bootstrap', 'adoptTarget')],
   ['Services that are made beside a loss that a person has to look at', ...moved('repairServices', 'allMembersLost')],
-  ['a second, empty cluster in place of a lost one', ...dropped('allMembersLost')],
   ['a cluster that is begun although nothing is to run', ...moved('bootstrap', 'neverBegun')],
   ['members without names in DNS while they start', ...moved('waitForSeed', 'repairServices')],
   ['votes that are recorded on the word of another cluster', ...dropped('anotherCluster')],
@@ -45,12 +44,6 @@ const facts = faults('src/cluster/observed.ts', [
     'entry.name === name',
   ],
   [
-    'a cluster that is given up while one member has its data',
-    'o.members.every(hasNoData)',
-    'o.members.some(hasNoData)',
-  ],
-  ['a new cluster that is told to be lost', 'isFormed(o) && o.members.every', 'o.members.every'],
-  [
     'a member on its way out that counts as ready',
     'm.object.status?.isVoter === true && isStaying(m)',
     'm.object.status?.isVoter === true',
@@ -82,11 +75,6 @@ const asking = faults('src/cluster/observe.ts', [
     'a cluster of the same name that is taken for the one that is gone',
     'return fresh?.metadata.uid === uid ? fresh : undefined;',
     'return fresh;',
-  ],
-  [
-    'a voter that is removed as a stranger, because the cache is late',
-    "list.is === 'answers' ? await unheardOf(ports, cluster, answered, list.view, signal) : []",
-    '[]',
   ],
   ["a list without the quorum's word", 'linearizable: true', 'linearizable: false'],
   ['a member of another cluster that is believed about itself', ' || hexId(answer.value.clusterId) !== ours', ''],

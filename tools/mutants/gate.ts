@@ -72,7 +72,6 @@ const gate = faults('src/cluster/gate.ts', [
 ]);
 
 const members = faults('src/cluster/observe-members.ts', [
-  ["members of somebody else's", '.filter((m) => controllerOf(m)?.uid === uid)', ''],
   ["a Pod of somebody else's that is asked as a member", ' || controllerOf(pod)?.uid !== member.metadata.uid', ''],
   ['an address that an ended Pod has given back', '&& !isPodOver(pod) && { ip: podIP }', '&& { ip: podIP }'],
   ['etcd 3.5 that is given several learners', 'stated === undefined ? 1', 'stated === undefined ? 8'],

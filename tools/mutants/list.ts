@@ -1,4 +1,5 @@
 /** Every fault. */
+import { adoption } from './adoption.ts';
 import { auth } from './auth.ts';
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
@@ -19,6 +20,7 @@ import { schedule } from './schedule.ts';
 import { snapshot } from './snapshot.ts';
 
 export const mutants: readonly Mutant[] = [
+  ...adoption,
   ...auth,
   ...certificates,
   ...cluster,

@@ -139,14 +139,14 @@ const facts = [
     ],
     [
       'a cluster of the same name that is taken for the owner',
-      'return cluster?.metadata.uid === owner.uid ? cluster : undefined;',
+      'return cluster && isMemberOf(member, cluster) ? cluster : undefined;',
       'return cluster;',
     ],
     ['a member that is let go on the word of one that lost the quorum', 'linearizable: true', 'linearizable: false'],
     ['a member that asks itself whether it is gone', 'm.metadata.uid !== member.metadata.uid && ', ''],
     [
       'a member that is let go on the word of another cluster',
-      ' && controllerOf(m)?.uid === controllerOf(member)?.uid',
+      ' && cluster !== undefined && isMemberOf(m, cluster)',
       '',
     ],
     [

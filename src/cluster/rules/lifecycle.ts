@@ -1,9 +1,11 @@
 /** Rules about the cluster as a whole: is there anything to do, and towards which target. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { controllerOf } from '../../api/ownership.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { blocked } from '../asked.ts';
-import { conflicts, isFormed, isLost, isStaying, type Observed, wanted } from '../observed.ts';
+import { ownedBy } from '../build.ts';
+import { conflicts, isFormed, isStaying, nameOf, type Observed, wanted } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -15,6 +17,26 @@ export const beingDeleted = (o: Observed): Answered =>
   o.cluster.metadata.deletionTimestamp === undefined
     ? undefined
     : { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' };
+
+/**
+ * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
+ * would leave the member when its cluster is deleted. The resourceVersion makes the patch fail if another controller came first.
+ */
+export const adoptMembers = (o: Observed): Answered => {
+  const unowned = o.members.filter((m) => isStaying(m) && controllerOf(m.object) === undefined);
+  if (unowned.length === 0) return undefined;
+  const references = ownedBy(o.cluster);
+  const why = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
+  return {
+    why,
+    steps: unowned.map(({ object }): Step => {
+      const others = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== o.cluster.metadata.uid);
+      const ownerReferences = [...others, ...references];
+      return { do: 'patch', to: seen('EtcdMember', object, 'this version'), fields: { metadata: { ownerReferences } } };
+    }),
+    notice: { type: 'Normal', reason: 'MembersAdopted', note: why },
+  };
+};
 
 /** Nothing is begun that could not be finished as it was asked for. A running cluster goes on as it is. */
 export const heldBack = (o: Observed): Answered => {
@@ -40,16 +62,6 @@ export const adoptTarget = (o: Observed): Answered => {
     latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },
   };
 };
-
-/** A cluster that once existed is never begun a second time: that would hide the loss behind an empty database. */
-export const allMembersLost = (o: Observed): Answered =>
-  isLost(o)
-    ? {
-        why:
-          'no member of this cluster has its data any more, and the operator does not begin a second, empty cluster in its place. ' +
-          'If the data is not needed, delete this EtcdCluster and create it again; otherwise restore a snapshot into a new one',
-      }
-    : undefined;
 
 /** Members must know what becomes of their volumes: when the cluster is gone, nobody can be asked any more. */
 export const tellPolicy = (o: Observed): Answered => {

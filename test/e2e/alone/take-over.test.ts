@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
 import { asGoOperator } from '../../support/go-cluster.ts';
 import type { GoCluster } from '../../support/go-manifests.ts';
-import { type AnObject, aTenant, MEMBER_KIND, testCluster } from '../../support/journey.ts';
+import { type AnObject, aTenant, KIND, MEMBER_KIND, testCluster } from '../../support/journey.ts';
 import { settled } from '../../support/rest.ts';
 import { serving } from '../../support/serving.ts';
 
@@ -49,6 +49,11 @@ test.each(inThisRun)(
     await operators(1);
     await settled(tenant, go.name);
     expect((await tenant.list('pods')).map(identity)).toEqual(before);
+    const cluster = await tenant.get(KIND, go.name);
+    const owners = (await tenant.list(MEMBER_KIND)).flatMap((member) => member.metadata.ownerReferences ?? []);
+    expect(owners).toEqual(
+      go.members.map(() => expect.objectContaining({ uid: cluster.metadata.uid, controller: true })),
+    );
     await tenant.edit(go.name, { replicas: 5 });
     await settled(tenant, go.name);
     expect((await tenant.list('pods')).map(identity)).toEqual(expect.arrayContaining(before));

@@ -4,7 +4,7 @@ import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';
 import { groupOf, intactVoters, needed } from '../world/facts.ts';
 import { machineDeeds, recover } from './machines.ts';
-import { objectDeeds, removeForeign } from './objects.ts';
+import { objectDeeds, removeForeign, removeOrphans } from './objects.ts';
 import { killOperator, processDeeds } from './processes.ts';
 import type { Deeds, Stage } from './stage.ts';
 
@@ -64,6 +64,7 @@ export class Faults {
       if (node.isolated) etcd.isolate(node, false);
     }
     removeForeign(world);
+    removeOrphans(world);
     this.#stage.killAfterSteps = undefined;
     if (!world.operators.some(({ dead }) => !dead)) world.startOperator();
   }

@@ -1,5 +1,6 @@
 /** What people do to objects: edit and delete them, and take names that the operator wants. */
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import {
   budgetName,
   clientServiceName,
@@ -10,6 +11,7 @@ import {
   QUARANTINE_LABEL,
   volumeClaimName,
 } from '../../../src/api/names.ts';
+import { controllerOf, isMemberOf } from '../../../src/api/ownership.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
 import { isDeleting, membersOf } from '../world/facts.ts';
@@ -20,6 +22,7 @@ import { holdWatch } from './processes.ts';
 import { chosen, type Deeds, runs, type Stage } from './stage.ts';
 
 const clusters: Resource<EtcdCluster> = etcdClusters;
+const members: Resource<EtcdMember> = etcdMembers;
 
 function remove({ scene, world }: Stage, resource: Resource, object: KubeObject | undefined): boolean {
   if (!object || isDeleting(object)) return false;
@@ -81,12 +84,20 @@ export function removeForeign({ ground }: World): void {
         ground.write((api) => api.delete(resource, refTo(object), { uid: object.metadata.uid ?? '' }));
 }
 
+/** Members without an owner whose cluster was deleted before it adopted them: a person deletes them. */
+export function removeOrphans({ ground, cluster }: World): void {
+  for (const member of ground.api.peek(members))
+    if (controllerOf(member) === undefined && !(cluster && isMemberOf(member, cluster)))
+      ground.write((api) => api.delete(members, refTo(member), { uid: member.metadata.uid ?? '' }));
+}
+
 type Kinds =
   | 'deletePod'
   | 'deleteAllPods'
   | 'evictPod'
   | 'deleteMember'
   | 'deleteAllMembers'
+  | 'stripOwner'
   | 'deleteClaim'
   | 'unlabelClaim'
   | 'deleteService'
@@ -113,6 +124,14 @@ export const objectDeeds: Deeds<Kinds> = {
     membersOf(stage.world)
       .map((member) => remove(stage, etcdMembers, member))
       .includes(true),
+  stripOwner: ({ world }, { n, all }) => {
+    const owned = membersOf(world).filter((member) => controllerOf(member) !== undefined);
+    const one = chosen(owned, n);
+    if (!world.cluster || !one) return false;
+    for (const member of all ? owned : [one])
+      world.ground.patch(etcdMembers, refTo(member), { metadata: { ownerReferences: null } });
+    return true;
+  },
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   unlabelClaim: ({ world }, { n }) => {

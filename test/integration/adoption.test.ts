@@ -1,0 +1,60 @@
+/** EtcdMembers without an owner, as etcd-migrate of the Go operator creates them: with a real API server and real etcd. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { controllerOf } from '../../src/api/ownership.ts';
+import type { Resource } from '../../src/kube/object.ts';
+import { events, pods } from '../../src/kube/resources.ts';
+import { type Child, eventually } from '../support/processes.ts';
+import { members, startWorld, type World } from '../support/world.ts';
+
+let world: World;
+let operator: Child | undefined;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(async () => {
+  await world?.stop();
+});
+afterEach(async (context) => {
+  if (context.task.result?.state === 'fail') process.stderr.write(operator?.log() ?? '');
+  await operator?.stop('SIGKILL');
+});
+
+const namesOf = (objects: readonly { readonly metadata: { readonly name?: string } }[]): readonly string[] =>
+  objects.map(({ metadata }) => metadata.name ?? '').toSorted();
+
+test('are adopted: the cluster is never told to be lost, a lost Pod comes back, a deleted member is removed from etcd', async () => {
+  operator = world.startOperator();
+  const namespace = await world.namespace();
+  await world.createCluster(namespace, 'db', { replicas: 3 });
+  await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
+  await operator.stop('SIGKILL');
+  const before = await world.list(members, namespace);
+  for (const { metadata } of before)
+    await world.admin.patch(members, { namespace, name: metadata.name ?? '' }, { metadata: { ownerReferences: null } });
+  const [lostPod, deleted, survivor = ''] = namesOf(before);
+  const [kept] = (await world.list(pods, namespace)).filter(({ metadata }) => metadata.name === survivor);
+  const remove = async (resource: Resource, name = ''): Promise<unknown> => {
+    const uid = (await world.admin.get(resource, { namespace, name }))?.metadata.uid ?? '';
+    return world.admin.delete(resource, { namespace, name }, { uid });
+  };
+  await remove(pods, lostPod);
+  await remove(members, deleted);
+
+  operator = world.startOperator();
+  await eventually('the member to be replaced', async () => {
+    const now = await world.list(members, namespace);
+    const whole = now.length === 3 && !namesOf(now).includes(deleted ?? '');
+    return whole && now.every((member) => controllerOf(member)?.name === 'db') ? true : undefined;
+  });
+  await world.condition(namespace, 'db', 'Available', 'True', 'QuorumHealthy');
+  expect((await world.list(pods, namespace)).map(({ metadata }) => metadata.uid)).toContain(kept?.metadata.uid);
+  const endpoint = `http://${world.kubelet.addressOf(namespace, survivor)}:2379`;
+  const list = await world.etcd.memberList({ endpoint, timeoutMs: 2_000, linearizable: true });
+  if (!list.ok) throw new Error(list.error.message);
+  const now = await world.list(members, namespace);
+  expect(list.value.members.map(({ name }) => name).toSorted()).toEqual(namesOf(now));
+  const told = (await world.list(events, namespace)).map(({ reason }) => reason);
+  expect(told).toContain('MembersAdopted');
+  expect(told).not.toContain('AllMembersLost');
+});
