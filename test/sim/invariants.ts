@@ -3,13 +3,19 @@
  * break a cluster; an invariant is about what the operator did or said.
  */
 import { findCondition } from '../../src/api/conditions.ts';
-import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';
+import {
+  availableIsTrue,
+  leaderIsOrWas,
+  lostIsTrue,
+  readyMembersAreReady,
+  reconciledIsTrue,
+} from './status-invariants.ts';
 import {
   canServe,
   groupOf,
@@ -22,7 +28,6 @@ import {
   volumeOf,
 } from './world/facts.ts';
 import type { History } from './world/history.ts';
-import { GRACE_MS } from './world/nodes.ts';
 import type { MembershipCall, Write } from './world/operator-ports.ts';
 import { CLUSTER, type World } from './world/world.ts';
 
@@ -266,33 +271,6 @@ export const labelOnVotersOnly: OnWrite = ({ world, history }, write, result) =>
   return history.lately((m) => m.voters > 0) && !entry ? undefined : `Pod ${name} is labelled as a voter and is none`;
 };
 
-const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['status'] | undefined =>
-  write.verb === 'status' && write.resource.kind === 'EtcdCluster'
-    ? (result as EtcdCluster | undefined)?.status
-    : undefined;
-
-/**
- * The status claims Available only when a quorum was there at some moment that the pass can have seen, or that Kubernetes
- * still tells of: the Pods of a node that is cut off are ready until somebody misses it.
- */
-export const availableIsTrue: OnWrite = ({ history }, write, result) => {
-  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
-  return said?.status !== 'True' || history.lately(({ quorum: so }) => so, GRACE_MS)
-    ? undefined
-    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
-};
-
-/** The advice to delete a cluster is given only when no voter has its data: on a volume that exists, or in memory. */
-export const lostIsTrue: OnWrite = ({ world }, write, result) => {
-  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
-  const group = groupOf(world);
-  if (said?.reason !== 'AllMembersLost' || !group) return undefined;
-  const left = voters(group).filter(({ id }) => volumeOf(world, group, id) !== undefined);
-  return left.length === 0
-    ? undefined
-    : `AllMembersLost, although ${left.map(({ name }) => name).join(', ')} has its data`;
-};
-
 /** No member gets an owner that does not exist: the garbage collector would delete it, and its volume. */
 export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, body }) => {
   if (verb !== 'patch' || resource.kind !== 'EtcdMember') return undefined;
@@ -303,35 +281,6 @@ export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, b
   return times > MADE_UNAWARES
     ? `${ref.name} is adopted for ${owner.uid}, which does not exist, ${times} times`
     : undefined;
-};
-
-/** readyMembers are voters that were ready. */
-export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
-  const said = statusIn(write, result)?.readyMembers ?? 0;
-  return history.lately(({ ready }) => ready >= said) || said === 0
-    ? undefined
-    : `readyMembers is ${said}, and there were never so many`;
-};
-
-/** The leader that is told is or was one. */
-export const leaderIsOrWas: OnWrite = ({ world, history }, write, result) => {
-  const status = statusIn(write, result);
-  const id = status?.members?.find(({ name }) => name === status.leader)?.id;
-  if (id === undefined || history.everLed(BigInt(`0x${id}`))) return undefined;
-  return groupOf(world) ? `${status?.leader} (${id}) is told as the leader and never was` : undefined;
-};
-
-/** Reconciled only when there were as many members as asked; whether they are well is Degraded's to say. */
-export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => {
-  const cluster = statusIn(write, result) && (result as EtcdCluster);
-  const said = findCondition(cluster?.status?.conditions, 'Progressing');
-  const current = said?.observedGeneration === world.cluster?.metadata.generation;
-  if (!cluster || said?.reason !== 'Reconciled' || !current) return undefined;
-  const { replicas = 3 } = cluster.spec;
-  const so = history.lately((m) =>
-    replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,
-  );
-  return so ? undefined : `Reconciled, although there were not ${replicas} members lately`;
 };
 
 /** Nothing is written, and no membership changed, by a process that does not hold the lease. */

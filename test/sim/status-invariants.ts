@@ -1,0 +1,65 @@
+/** What a status must never claim. */
+import { findCondition } from '../../src/api/conditions.ts';
+import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { OnWrite } from './invariants.ts';
+import { voters } from './model/etcd-group.ts';
+import { groupOf, volumeOf } from './world/facts.ts';
+import { GRACE_MS } from './world/nodes.ts';
+import type { Write } from './world/operator-ports.ts';
+
+const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['status'] | undefined =>
+  write.verb === 'status' && write.resource.kind === 'EtcdCluster'
+    ? (result as EtcdCluster | undefined)?.status
+    : undefined;
+
+/**
+ * The status claims Available only when a quorum was there at some moment that the pass can have seen, or that Kubernetes
+ * still tells of: the Pods of a node that is cut off are ready until somebody misses it.
+ */
+export const availableIsTrue: OnWrite = ({ history }, write, result) => {
+  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
+  return said?.status !== 'True' || history.lately(({ quorum: so }) => so, GRACE_MS)
+    ? undefined
+    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
+};
+
+/** The advice to delete a cluster is given only when no voter has its data: on a volume that exists, or in memory. */
+export const lostIsTrue: OnWrite = ({ world }, write, result) => {
+  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
+  const group = groupOf(world);
+  if (said?.reason !== 'AllMembersLost' || !group) return undefined;
+  const left = voters(group).filter(({ id }) => volumeOf(world, group, id) !== undefined);
+  return left.length === 0
+    ? undefined
+    : `AllMembersLost, although ${left.map(({ name }) => name).join(', ')} has its data`;
+};
+
+/** readyMembers are voters that were ready. */
+export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
+  const said = statusIn(write, result)?.readyMembers ?? 0;
+  return history.lately(({ ready }) => ready >= said) || said === 0
+    ? undefined
+    : `readyMembers is ${said}, and there were never so many`;
+};
+
+/** The leader that is told is or was one. */
+export const leaderIsOrWas: OnWrite = ({ world, history }, write, result) => {
+  const status = statusIn(write, result);
+  const id = status?.members?.find(({ name }) => name === status.leader)?.id;
+  if (id === undefined || history.everLed(BigInt(`0x${id}`))) return undefined;
+  return groupOf(world) ? `${status?.leader} (${id}) is told as the leader and never was` : undefined;
+};
+
+/** Reconciled only when there were as many members as asked; whether they are well is Degraded's to say. */
+export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => {
+  const cluster = statusIn(write, result) && (result as EtcdCluster);
+  const said = findCondition(cluster?.status?.conditions, 'Progressing');
+  const current = said?.observedGeneration === world.cluster?.metadata.generation;
+  if (!cluster || said?.reason !== 'Reconciled' || !current) return undefined;
+  const { replicas = 3 } = cluster.spec;
+  const so = history.lately((m) =>
+    replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,
+  );
+  return so ? undefined : `Reconciled, although there were not ${replicas} members lately`;
+};
