@@ -3,6 +3,7 @@ import type { Verdict } from '../api/conditions.ts';
 import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../api/tls.ts';
 import { isPasswordUnsettled, UNSETTLED_MS } from '../credentials/view.ts';
+import { SECRET_UNREADABLE, unreadSecrets } from './certificates.ts';
 import { isFormed, type Observed } from './observed.ts';
 
 export const AUTH_ENABLED = 'AuthEnabled';
@@ -20,10 +21,21 @@ export const isAuthOn = (o: Observed): boolean | undefined => {
   return o.etcd.is === 'silent' && o.etcd.login !== undefined ? true : undefined;
 };
 
+/** The root password cannot be read. */
+function unreadPassword(o: Observed): AuthSaid | undefined {
+  const message = o.certificates.unread?.password === true ? unreadSecrets(o) : undefined;
+  return message === undefined ? undefined : { reason: SECRET_UNREADABLE, message };
+}
+
 /** Why the operator cannot look after a cluster whose etcd wants a log-in, if so. What runs goes on without it. */
 export function lockedOut(o: Observed): AuthSaid | undefined {
   const login = o.etcd.is === 'silent' ? o.etcd.login : undefined;
   const demanded = login === 'demanded' || (o.etcd.is === 'answers' && o.etcd.auth === 'demanded');
+  // Without any certificate nothing else can be known; and whether the right password is in the Secret is not known either.
+  const message = unreadSecrets(o);
+  const blind = o.etcd.is === 'silent' && o.certificates.unread?.judged === false;
+  if (message !== undefined && (blind || (login !== undefined && o.certificates.unread?.password === true)))
+    return { reason: SECRET_UNREADABLE, message };
   if (login === 'rejected')
     return {
       reason: 'AuthCredentialsRejected',
@@ -47,14 +59,17 @@ export const passwordMissing = (o: Observed): AuthSaid | undefined =>
 /** What of the wish for log-ins is not so yet. */
 export function unsecured(o: Observed): (AuthSaid & { readonly waits: boolean }) | undefined {
   const { password } = o;
-  if (!wantsAuth(o.cluster.spec) || !password) return undefined;
+  const unread = unreadPassword(o);
+  if (!wantsAuth(o.cluster.spec) || (!password && !unread)) return undefined;
   if (!(isAuthOn(o) ?? o.cluster.status?.authEnabled)) {
     const open = 'clients are not asked to log in yet';
-    return password.problem
-      ? { ...password.problem, message: `${open}: ${password.problem.message}`, waits: true }
+    const problem = unread ?? password?.problem;
+    return problem
+      ? { ...problem, message: `${open}: ${problem.message}`, waits: true }
       : { reason: 'EnablingAuth', message: open, waits: false };
   }
-  if (password.kept === 'same' || (password.kept !== 'intended' && password.problem)) return undefined;
+  if (!password || unread || password.kept === 'same' || (password.kept !== 'intended' && password.problem))
+    return undefined;
   return { reason: 'ChangingPassword', message: `etcd is told the password in Secret ${secretOf(o)}`, waits: false };
 }
 
@@ -64,15 +79,16 @@ export const authLatch = (o: Observed): Pick<EtcdClusterStatus, 'authEnabled'> =
 
 /** Nobody tells when a Secret changes, or when a password is put right in etcd. */
 export const authWake = (o: Observed): number | undefined =>
-  isPasswordUnsettled(o.password) || lockedOut(o) ? UNSETTLED_MS : undefined;
+  !o.certificates.unread && (isPasswordUnsettled(o.password) || lockedOut(o)) ? UNSETTLED_MS : undefined;
 
 /** Of a cluster that asks for it. What etcd does not say now stands as it was said. */
 export function authVerdicts(o: Observed): readonly Verdict[] {
   const on = isAuthOn(o);
-  if (!wantsAuth(o.cluster.spec) || (on === undefined && isFormed(o))) return [];
+  const unread = unreadPassword(o);
+  if (!wantsAuth(o.cluster.spec) || (on === undefined && isFormed(o) && !unread)) return [];
   const type = AUTH_ENABLED;
-  const status = on === true ? 'True' : 'False';
-  const trouble = lockedOut(o) ?? unsecured(o) ?? o.password?.problem;
+  const status = on === undefined && unread ? 'Unknown' : on === true ? 'True' : 'False';
+  const trouble = lockedOut(o) ?? unread ?? unsecured(o) ?? o.password?.problem;
   if (trouble) return [{ type, status, reason: trouble.reason, message: trouble.message }];
   if (on !== true) return [{ type, status, reason: 'EnablingAuth', message: 'clients will be asked to log in' }];
   const message = `clients must log in; root has the password in Secret ${secretOf(o)}`;

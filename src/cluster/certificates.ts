@@ -6,10 +6,41 @@ import { isUnsettled, renewalOf, UNSETTLED_MS } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../pki/findings.ts';
 import { isPending, issuanceFindings, withIssuance } from './issuance.ts';
-import { isFormed, type Observed } from './observed.ts';
+import { isFormed, type Observed, unreadObjects } from './observed.ts';
 import { ROTATING, rotationOf } from './rotation.ts';
 
 export const CERTIFICATES_VALID = 'CertificatesValid';
+
+export const SECRET_UNREADABLE = 'SecretUnreadable';
+
+/** Which Secret cannot be read, why, and what to do; `undefined` when all were read. */
+export function unreadSecrets({ certificates: { unread } }: Observed): string | undefined {
+  if (!unread) return undefined;
+  const meanwhile = unread.judged
+    ? 'Members are reached with what was read before'
+    : 'The operator cannot reach the members';
+  return (
+    `Secret ${unread.secrets.join(', ')} cannot be read: ${unread.why}. ${meanwhile}; until it can be read, no certificate is issued, ` +
+    'no CA is rotated and no password is changed. Check that the operator may get Secrets in this namespace, and that the API server ' +
+    'can decrypt them (its KMS provider); it is read again within 5 minutes'
+  );
+}
+
+/** An API server that fails a read sends no event when it has recovered. */
+const READ_AGAIN_MS = 10_000;
+
+/** What could not be read: whether it is as the spec asks is not known. */
+export function unreadWhy(o: Observed): { readonly reason: string; readonly message: string } | undefined {
+  const secrets = unreadSecrets(o);
+  if (secrets !== undefined) return { reason: SECRET_UNREADABLE, message: secrets };
+  const objects = unreadObjects(o);
+  if (objects.length === 0) return undefined;
+  const message = `${objects.join('; ')}. It is neither created nor corrected until it can be read; it is read again every ${READ_AGAIN_MS / 1_000} s`;
+  return { reason: 'ReadFailed', message };
+}
+
+export const unreadWake = (o: Observed): number | undefined =>
+  unreadObjects(o).length > 0 ? READ_AGAIN_MS : undefined;
 
 /** Each once: what is wrong with an authority is wrong with all that it signs. */
 export function findingsOf(o: Observed): readonly Finding[] {
@@ -30,7 +61,8 @@ const toldOf = (findings: readonly Finding[]): string | undefined =>
   findings.length === 0 ? undefined : findings.map(sentenceOf).join('; ');
 
 /** Why nothing can be begun until somebody does something, if so. */
-export const certificatesMissing = (o: Observed): string | undefined => (isBegun(o) ? undefined : toldOf(graveOf(o)));
+export const certificatesMissing = (o: Observed): string | undefined =>
+  isBegun(o) ? undefined : (unreadSecrets(o) ?? toldOf(graveOf(o)));
 
 /** What cert-manager is about to issue. */
 export const certificatesAwaited = (o: Observed): string | undefined =>
@@ -52,6 +84,8 @@ export function trustNow({ cluster, certificates: { trusts } }: Observed): Pick<
 
 /** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
 export function certificatesWake(o: Observed): number | undefined {
+  const { unread } = o.certificates;
+  if (unread) return Math.max(0, unread.retryAt - o.now); // earlier, nothing is read
   if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return UNSETTLED_MS;
   const renewal = renewalOf(o.certificates);
   return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
@@ -59,8 +93,10 @@ export function certificatesWake(o: Observed): number | undefined {
 
 export function certificateVerdicts(o: Observed): readonly Verdict[] {
   const { certificates } = o.certificates;
-  if (certificates.length === 0) return [];
   const type = CERTIFICATES_VALID;
+  const unread = unreadSecrets(o);
+  if (unread !== undefined) return [{ type, status: 'Unknown', reason: SECRET_UNREADABLE, message: unread }];
+  if (certificates.length === 0) return [];
   const [grave, all] = [graveOf(o), findingsOf(o)];
   const rotating = rotationOf(o);
   const worst = grave[0] ?? (rotating === undefined ? all[0] : undefined);

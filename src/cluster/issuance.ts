@@ -111,11 +111,14 @@ const RENEWAL_MS = 60_000;
 /** Issuers choose what they say, and a condition that is too long is not taken at all. */
 const MOST_TEXT = 400;
 
-function findingsAbout(held: CertificateHolding, { now }: Observed): readonly Finding[] {
+function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[] {
+  const { now } = o;
   const { wanted, holding } = held;
   const about = { secret: wanted.spec.secretName, certificate: wanted.metadata.name ?? '' };
   if (holding.is === 'foreign') return [{ is: 'certificateForeign', ...about, owner: holding.owner }];
-  if (holding.is === 'absent') return [];
+  if (holding.is === 'unknown' && !isFormed(o))
+    return [{ is: 'certificatePending', ...about, why: `it cannot be read: ${holding.why}` }];
+  if (holding.is !== 'ours') return [];
   const { metadata } = holding.object;
   const said = theirCondition(holding.object, 'Ready');
   const ready = (said?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? said : undefined; // or of what was asked before

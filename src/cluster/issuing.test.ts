@@ -1,7 +1,7 @@
 /** What is looked at before cert-manager is asked for anything. */
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID } from '../../test/support/builders.ts';
-import { hear, type ModelWorld, modelWorld } from '../../test/support/ports.ts';
+import { failingReads, hear, type ModelWorld, modelWorld } from '../../test/support/ports.ts';
 import type { Certificate } from '../api/cert-manager.ts';
 import type { Tls } from '../api/tls.ts';
 import { certificateFor, requestedNeeds } from './issuance.ts';
@@ -14,8 +14,7 @@ const { signal } = new AbortController();
 
 const look = async (world: ModelWorld, of = cluster) =>
   (await observeIssuance(world, of, 'cluster.local', signal)).issuance;
-const synced = (): ModelWorld => {
-  const world = modelWorld();
+const synced = (world = modelWorld()): ModelWorld => {
   world.certificates.apply('', { type: 'synced', resourceVersion: '1' });
   return world;
 };
@@ -77,4 +76,9 @@ test('a request that may not be read keeps nobody from looking after the cluster
   const refuse = { get: () => Promise.reject(new Error('forbidden')) };
   const { issuance } = await observeIssuance({ ...world, client: refuse }, cluster, 'cluster.local', signal);
   expect(issuance).toMatchObject({ is: 'there', certificates: [{ holding: { is: 'ours' } }] });
+});
+
+test('a Certificate that cannot be read is unknown: it is neither absent nor of another owner', async () => {
+  const world = synced(modelWorld(failingReads(500, certificates.plural)));
+  expect((await held(world))?.holding).toEqual({ is: 'unknown', why: '500 no KMS provider' });
 });

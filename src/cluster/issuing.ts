@@ -13,6 +13,7 @@ import { holding } from '../api/ownership.ts';
 import type { Client } from '../kube/client.ts';
 import { type Resource, refKey } from '../kube/object.ts';
 import type { Store } from '../kube/store.ts';
+import { tryGet } from '../kube/try-get.ts';
 import { certificateFor, requestedNeeds } from './issuance.ts';
 import { type CertificateHolding, type Issuance, identity } from './observed.ts';
 
@@ -47,8 +48,10 @@ async function look(
 ): Promise<CertificateHolding> {
   const { namespace, uid } = identity(cluster);
   const ref = { namespace, name: wanted.metadata.name ?? '' };
-  const found = cache.get(refKey(ref)) ?? (await client.get(certificates, ref, signal));
-  const held = holding(found, uid);
+  const cached = cache.get(refKey(ref));
+  const read = cached ? ({ ok: true, object: cached } as const) : await tryGet(client, certificates, ref, signal);
+  if (!read.ok) return { wanted, holding: { is: 'unknown', why: read.why } };
+  const held = holding(read.object, uid);
   if (held.is !== 'ours' || isIssued(held.object)) return { wanted, holding: held };
   // It is there for words only: that it cannot be read is no reason to leave a cluster alone.
   const ask = client.get(requests, { namespace, name: nextRequestName(held.object) }, signal);

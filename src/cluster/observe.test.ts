@@ -1,13 +1,24 @@
 /** What a look at a cluster sees, through models of the API server and of etcd. */
 import { expect, test } from 'vitest';
 import { aVolume } from '../../test/support/builders.ts';
-import { hear, type ModelWorld, member, modelWorld, nameOf, podOf, runningCluster } from '../../test/support/ports.ts';
+import {
+  failingReads,
+  hear,
+  type ModelWorld,
+  member,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+} from '../../test/support/ports.ts';
+import { findCondition } from '../api/conditions.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../api/names.ts';
 import type { PersistentVolumeClaim } from '../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../kube/resources.ts';
 import { ALL_NAMESPACES } from '../kube/store.ts';
 import { clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 
@@ -216,4 +227,40 @@ test('a cluster that is gone is not looked at, also when there is one of the sam
     await observe(world, 'ns/db', signal, undefined),
     'one that was not begun yet is not asked about',
   ).toBeDefined();
+});
+
+test.each([
+  [500, 'a KMS provider is away'],
+  [403, 'a right is missing'],
+])(
+  '%i: a Secret that cannot be read is a fact, because %s: members are asked, and the status is written',
+  async (code) => {
+    const world = modelWorld(failingReads(code, 'secrets'));
+    await runningCluster(world, 3);
+    // Clients are served in the clear, so that the model of etcd is reached without any Secret.
+    const spec = { replicas: 3, tls: { peer: { secretRef: { name: 'mine' } } } };
+    hear(world.clusters, await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }));
+    const o = await look(world);
+    expect(selves(o).map((self) => self !== undefined)).toEqual([true, true, true]);
+    expect(o.certificates.unread).toMatchObject({ judged: false, why: `${code} no KMS provider` });
+    expect(findCondition(decide(o).status.conditions, 'CertificatesValid')).toMatchObject({
+      status: 'Unknown',
+      reason: 'SecretUnreadable',
+    });
+  },
+);
+
+test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all else is seen', async () => {
+  const world = modelWorld(failingReads(500, 'services', 'poddisruptionbudgets'));
+  await runningCluster(world, 3);
+  const o = await look(world);
+  const unknown = { is: 'unknown', why: '500 no KMS provider' };
+  expect([o.services.headless, o.services.client, o.budget]).toEqual([unknown, unknown, unknown]);
+  expect([o.etcd.is, selves(o).length]).toEqual(['answers', 3]);
+});
+
+test('a cluster that cannot be read is not looked at: whether it is still there decides about everything', async () => {
+  const world = modelWorld(failingReads(500, 'etcdclusters'));
+  await runningCluster(world, 1);
+  await expect(look(world)).rejects.toThrow('no KMS provider');
 });

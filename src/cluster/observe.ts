@@ -12,7 +12,7 @@ import {
   hexId,
   QUARANTINE_LABEL,
 } from '../api/names.ts';
-import { controllerOf, type Holding, holding, isMemberOf } from '../api/ownership.ts';
+import { controllerOf, holding, isMemberOf } from '../api/ownership.ts';
 import type { ImagePolicy } from '../api/security.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { Access, EtcdPort, MemberStatus } from '../etcd/client.ts';
@@ -20,7 +20,6 @@ import type { MaintenancePort } from '../etcd/maintenance.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
-import { podDisruptionBudgets, services } from '../kube/resources.ts';
 import type { AnyStore, Store } from '../kube/store.ts';
 import type { Chance } from '../pki/issue.ts';
 import type { ChangePorts } from './call.ts';
@@ -29,6 +28,7 @@ import { requestedNeeds } from './issuance.ts';
 import { observeIssuance } from './issuing.ts';
 import { type AskedAuth, askAuth } from './observe-auth.ts';
 import { memberViews, viewOf } from './observe-members.ts';
+import { heldBudget, heldService } from './observe-objects.ts';
 import { unheardOf } from './observe-unheard.ts';
 import {
   type EtcdView,
@@ -81,6 +81,7 @@ export async function observe(
   const found = memberViews(ports, cluster);
   ports.etcd.retain(key, found.flatMap(endpointsOf));
   const certificates = await ports.credentials.view(cluster);
+  const password = await ports.credentials.password(cluster);
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const ways = { etcd: ports.etcd, access, signal };
@@ -122,8 +123,12 @@ export async function observe(
     images: ports.images,
     schedules: ports.schedules.labelled(namespace, BY_CLUSTER, name),
     ...issuance,
-    password: await ports.credentials.password(cluster),
-    certificates: { ...certificates, ...(await shown(ports.credentials, cluster, members)) },
+    password,
+    certificates: {
+      ...certificates,
+      // Nothing is recorded on what members serve while Secrets are unread, and asking could wait for another read.
+      ...(certificates.unread ? {} : await shown(ports.credentials, cluster, members)),
+    },
   };
 }
 
@@ -163,31 +168,6 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
 /** Nothing is protected before a cluster exists, nor while it is parked. */
 const hasBudget = (cluster: EtcdCluster): boolean =>
   wantsBudget(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
-
-/** The cache holds only what carries our label: before a name counts as free, the server is asked. */
-async function heldService(
-  ports: ClusterPorts,
-  cluster: EtcdCluster,
-  name: string,
-  signal: AbortSignal,
-): Promise<Holding<Service>> {
-  const { namespace, uid } = identity(cluster);
-  const ref = { namespace, name };
-  return holding(ports.services.get(refKey(ref)) ?? (await ports.client.get(services, ref, signal)), uid);
-}
-
-/** Looked for only where there is something to protect. */
-async function heldBudget(
-  ports: ClusterPorts,
-  cluster: EtcdCluster,
-  signal: AbortSignal,
-): Promise<Holding<PodDisruptionBudget>> {
-  const { name, namespace, uid } = identity(cluster);
-  const ref = { namespace, name: budgetName(name) };
-  const cached = ports.budgets.get(refKey(ref));
-  const look = cached === undefined && cluster.status?.clusterID !== undefined && wantsBudget(cluster);
-  return holding(look ? await ports.client.get(podDisruptionBudgets, ref, signal) : cached, uid);
-}
 
 /** A member with everything that it said. */
 type Told = MemberView & { readonly told?: MemberStatus };

@@ -91,6 +91,9 @@ export type EtcdView =
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
 
+/** An object that is looked for by name; `unknown` when it could not be read, so that it is neither made nor corrected. */
+export type Looked<T> = Holding<T> | { readonly is: 'unknown'; readonly why: string };
+
 /** What cert-manager was asked for, and how far it has come. */
 export type Issuance =
   /** The API server does not know its kinds. */
@@ -101,7 +104,7 @@ export type Issuance =
 
 export interface CertificateHolding {
   readonly wanted: Certificate;
-  readonly holding: Holding<Certificate>;
+  readonly holding: Looked<Certificate>;
   /** What is before the issuer now; looked for only while something is to be issued. */
   readonly request?: CertificateRequest;
 }
@@ -112,9 +115,9 @@ export interface Observed {
   /** Who refused a step of the last pass, and why, as a sentence. */
   readonly refusal: string | undefined;
   readonly cluster: EtcdCluster;
-  readonly services: { readonly headless: Holding<Service>; readonly client: Holding<Service> };
+  readonly services: { readonly headless: Looked<Service>; readonly client: Looked<Service> };
   /** Looked at only once the cluster exists: before that there is nothing to protect. */
-  readonly budget: Holding<PodDisruptionBudget>;
+  readonly budget: Looked<PodDisruptionBudget>;
   /** Whoever has the name of the first member. */
   readonly seed: Holding<EtcdMember>;
   /** Controlled by this cluster, or to be adopted by it, by name; those being deleted included. */
@@ -213,12 +216,26 @@ export const wantsBudget = (cluster: EtcdCluster): boolean => cluster.spec.podDi
 /** Names that we need and somebody else has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
-  const held = (kind: string, object: string, holding: Holding<unknown>): readonly string[] =>
+  const held = (kind: string, object: string, holding: Looked<unknown>): readonly string[] =>
     holding.is === 'foreign' ? [`${kind} ${object} exists and belongs to ${holding.owner}`] : [];
   return [
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
     ...(wantsBudget(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.budget) : []),
     ...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),
+  ];
+}
+
+/** Objects that could not be read, each as a sentence: whether they are as they should be is not known. */
+export function unreadObjects(o: Observed): readonly string[] {
+  const { name } = identity(o.cluster);
+  const told = (kind: string, object: string, looked: Looked<unknown>): readonly string[] =>
+    looked.is === 'unknown' ? [`${kind} ${object} cannot be read: ${looked.why}`] : [];
+  const requested = o.issuance?.is === 'there' ? o.issuance.certificates : [];
+  return [
+    ...told('Service', headlessServiceName(name), o.services.headless),
+    ...told('Service', clientServiceName(name), o.services.client),
+    ...told('PodDisruptionBudget', budgetName(name), o.budget),
+    ...requested.flatMap(({ wanted, holding }) => told('Certificate', wanted.metadata.name ?? '', holding)),
   ];
 }

@@ -11,9 +11,10 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { type Part, WRITTEN_AT_ANNOTATION } from '../api/names.ts';
 import { holding } from '../api/ownership.ts';
 import { NEXT_CERT, NEXT_KEY } from '../credentials/authority.ts';
-import { type Credentials, readAndJudge } from '../credentials/credentials.ts';
+import type { Credentials } from '../credentials/credentials.ts';
 import { type Judged, judge, secretNames } from '../credentials/judge.ts';
 import { type Secrets, textOf } from '../credentials/papers.ts';
+import { readAndJudge, readSecrets, type Unreadable } from '../credentials/read-secrets.ts';
 import type { Todo } from '../credentials/view.ts';
 import type { Secret } from '../gen/kube.ts';
 import type { Client } from '../kube/client.ts';
@@ -65,7 +66,9 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
     if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
     const around = ports.credentials.around(cluster, ports.now());
     const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
-    const { secrets: held, judged, pieces } = await readAndJudge(ports.client, cluster, names, around, signal);
+    const read = await readAndJudge(ports.client, cluster, names, around, signal);
+    if ('unread' in read) throw unreadNow(read.unread);
+    const { secrets: held, judged, pieces } = read;
     if (todoOf(judged, call.target) !== call.name)
       throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
     const current = held.get(call.target);
@@ -84,6 +87,10 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
   }
 }
 
+/** The next reconcile reads it again, and reports what it finds. */
+export const unreadNow = ([first]: readonly Unreadable[]): NotNow =>
+  new NotNow(`Secret ${first?.secret} cannot be read: ${first?.why}`);
+
 /** Trust of before, when nobody mounts it any more. */
 async function discard(
   { client }: PaperPorts,
@@ -91,7 +98,9 @@ async function discard(
   name: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const held = holding(await client.get(secrets, { namespace, name }, signal), uid);
+  const read = await readSecrets(client, namespace, [name], signal);
+  if ('unread' in read) throw unreadNow(read.unread);
+  const held = holding(read.get(name), uid);
   if (held.is === 'ours' && held.object.immutable === true)
     await client.delete(secrets, { namespace, name }, { uid: held.object.metadata.uid ?? '' }, signal);
 }

@@ -6,17 +6,18 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { keptPasswordName } from '../api/names.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { NEXT, PASSWORD, passwordSecrets, ROOT, type RootPassword, rootPassword } from '../credentials/password.ts';
+import { readSecrets } from '../credentials/read-secrets.ts';
 import type { AuthPort } from '../etcd/auth.ts';
 import type { Ask } from '../etcd/client.ts';
 import type { Answer, EtcdErrorKind } from '../etcd/errors.ts';
 import { atAny } from '../etcd/failover.ts';
 import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
-import { secrets } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
 import { type Call, NotNow } from '../runtime/plan.ts';
 import { secretOf } from './build.ts';
 import type { RootCall, RootChange } from './changes.ts';
+import { unreadNow } from './paperwork.ts';
 import { type Data, encoded, writeSecret } from './write-secret.ts';
 
 const NAMES: readonly string[] = [
@@ -68,8 +69,9 @@ const CHANGE_TIMEOUT_MS = 5_000;
 
 async function read({ client }: RootPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<RootPassword> {
   const { namespace = '' } = cluster.metadata;
-  const get = async (name: string) => [name, await client.get(secrets, { namespace, name }, signal)] as const;
-  const password = rootPassword(cluster, new Map(await Promise.all(passwordSecrets(cluster).map(get))));
+  const held = await readSecrets(client, namespace, passwordSecrets(cluster), signal);
+  if ('unread' in held) throw unreadNow(held.unread);
+  const password = rootPassword(cluster, held);
   if (!password) throw new NotNow('nobody is to log in');
   if (password.view.problem?.reason === 'NameConflict') throw new NotNow(password.view.problem.message);
   return password;

@@ -26,7 +26,16 @@ import {
   unsecured,
 } from './auth.ts';
 import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
-import { CERTIFICATES_VALID, certificatesMissing, certificatesWake, certificateVerdicts } from './certificates.ts';
+import {
+  CERTIFICATES_VALID,
+  certificatesMissing,
+  certificatesWake,
+  certificateVerdicts,
+  SECRET_UNREADABLE,
+  unreadSecrets,
+  unreadWake,
+  unreadWhy,
+} from './certificates.ts';
 import { quorumOf } from './gate.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
@@ -87,6 +96,8 @@ interface Situation {
   readonly full: string | undefined;
   /** Why nothing is done towards the spec: not built yet, or not allowed. */
   readonly held: { readonly reason: string; readonly message: string } | undefined;
+  /** What could not be read: whether it is as the spec asks is not known. */
+  readonly unread: { readonly reason: string; readonly message: string } | undefined;
   /** Why etcd does not let the operator in. */
   readonly locked: AuthSaid | undefined;
   /** What of the wish for log-ins is not so yet. */
@@ -170,6 +181,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
     full: fullWhy(o),
     held: heldBack(o),
+    unread: unreadWhy(o),
     locked: lockedOut(o),
     unsecured: desired(o) === 0 ? undefined : unsecured(o),
   };
@@ -209,6 +221,7 @@ function heldBack(o: Observed): Situation['held'] {
   if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };
   const certificates = certificatesMissing(o);
   if (certificates === undefined) return passwordMissing(o);
+  if (unreadSecrets(o) !== undefined) return { reason: SECRET_UNREADABLE, message: certificates };
   const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
   return { reason, message: certificates };
 }
@@ -249,6 +262,7 @@ function progressing(s: Situation, reached: boolean): Said {
   if (!s.whole) return yes('Scaling', s.why);
   if (s.unsecured) return (s.unsecured.waits ? no : yes)(s.unsecured.reason, s.unsecured.message);
   if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.why);
+  if (s.unread) return no(s.unread.reason, s.unread.message);
   if (s.rotating !== undefined) return yes(ROTATING, s.rotating);
   return no('Reconciled', 'the members are as the spec asks');
 }
@@ -315,6 +329,7 @@ export function wakeAt(o: Observed, answer: Answer<EtcdClusterStatus>): number |
     certificatesWake(o),
     authWake(o),
     backupWake(o),
+    unreadWake(o),
   ];
   const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(earliest) ? earliest : undefined;

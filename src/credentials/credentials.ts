@@ -9,12 +9,11 @@ import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
-import { secrets } from '../kube/resources.ts';
-import { type Judged, judge, type Material, secretNames } from './judge.ts';
+import { type Judged, type Material, secretNames } from './judge.ts';
 import type { Mounted } from './mounted.ts';
-import type { Secrets, Surroundings } from './papers.ts';
+import type { Surroundings } from './papers.ts';
 import { passwordSecrets, type RootPassword, rootPassword } from './password.ts';
-import { Pieces } from './pieces.ts';
+import { readAndJudge, type Unreadable } from './read-secrets.ts';
 import { Shown } from './shown.ts';
 import { sourcesOf } from './sources.ts';
 import {
@@ -26,6 +25,7 @@ import {
   renewalOf,
   type Sources,
   UNSETTLED_MS,
+  type Unread,
 } from './view.ts';
 
 export interface CredentialsOptions {
@@ -43,6 +43,8 @@ export interface CredentialsOptions {
 
 /** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
 export const SETTLED_MS = 5 * 60_000;
+/** While reads fail: an API server whose KMS provider is away must not be asked for every Secret every ten seconds. */
+const RETRY = { firstMs: 1_000, maxMs: SETTLED_MS };
 
 export interface Expiry {
   readonly namespace: string;
@@ -65,6 +67,16 @@ interface Known extends Judged {
   readonly until: number;
 }
 
+/** A read that failed. */
+interface Failure extends Pick<Known, 'uid' | 'generation'> {
+  /** In a row. */
+  readonly failures: number;
+  readonly unread: Unread;
+}
+
+/** What was read last, if anything, and whether a later read has failed. */
+type Latest = Partial<Known> & { readonly unread?: Unread };
+
 export interface ShownBy {
   readonly behind: readonly string[];
   /** They could not be looked at. */
@@ -76,7 +88,8 @@ const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string
 export class Credentials {
   readonly #options: CredentialsOptions;
   readonly #known = new Map<string, Known>();
-  readonly #reading = new Map<string, Promise<Known>>();
+  readonly #failing = new Map<string, Failure>();
+  readonly #reading = new Map<string, Promise<Known | Failure>>();
   readonly #shown = new Shown();
 
   constructor(options: CredentialsOptions) {
@@ -95,24 +108,25 @@ export class Credentials {
 
   /** Reads what is not known, or too old. */
   async view(cluster: EtcdCluster): Promise<CertificatesView> {
-    return (await this.#judged(cluster))?.view ?? NO_CERTIFICATES;
+    const { view = NO_CERTIFICATES, unread } = await this.#judged(cluster);
+    return unread ? { ...view, unread } : view;
   }
 
   /** `undefined` when nobody is to log in. */
   async password(cluster: EtcdCluster): Promise<PasswordView | undefined> {
-    return (await this.#judged(cluster))?.password?.view;
+    return (await this.#judged(cluster)).password?.view;
   }
 
   /** For somebody else who is to reach members. */
   async sources(cluster: EtcdCluster): Promise<Sources> {
-    return (await this.#judged(cluster))?.sources ?? {};
+    return (await this.#judged(cluster)).sources ?? {};
   }
 
   /** How a member is reached that has this name in its certificate, or several of them by their endpoints. */
   async access(cluster: EtcdCluster, hostAt: (endpoint: string) => string | undefined): Promise<Access> {
     const key = { cluster: keyOf(cluster) };
     if (cluster.spec.tls?.client === undefined) return key;
-    const { material, password } = (await this.#judged(cluster)) ?? {};
+    const { material, password } = await this.#judged(cluster);
     // Without anybody to trust there is no connection: never a plain one instead.
     if (!material) return key;
     return {
@@ -124,7 +138,7 @@ export class Credentials {
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
   async shown(cluster: EtcdCluster, part: Part, hosts: Readonly<Record<string, string>>): Promise<ShownBy> {
-    const { shows, material } = (await this.#judged(cluster)) ?? {};
+    const { shows, material } = await this.#judged(cluster);
     const expected = shows?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };
     // To show a certificate is not asked of whoever only looks at that of a peer.
@@ -146,25 +160,26 @@ export class Credentials {
       }
   }
 
-  /** A Secret of the cluster was written: all are read again. */
+  /** A Secret of the cluster was written: all are read again. What is known stays, in case that read fails. */
   forget(key: string): void {
-    this.#known.delete(key);
+    const known = this.#known.get(key);
+    if (known) this.#known.set(key, { ...known, until: 0 });
     this.#reading.delete(key);
   }
 
   /** The cluster is gone. */
   drop(key: string): void {
-    this.forget(key);
+    for (const kept of [this.#known, this.#failing, this.#reading]) kept.delete(key);
     for (const part of PARTS) this.#shown.forget(`${key} ${part}`);
   }
 
-  async #judged(cluster: EtcdCluster): Promise<Known | undefined> {
+  async #judged(cluster: EtcdCluster): Promise<Latest> {
     const secretsOfPassword = passwordSecrets(cluster);
-    if (certificatesOf(cluster).length + secretsOfPassword.length === 0) return undefined;
+    if (certificatesOf(cluster).length + secretsOfPassword.length === 0) return {};
     const { mounted, now } = this.around(cluster, this.#options.now());
     const names = [...new Set([...secretNames(cluster, mounted), ...secretsOfPassword])];
     const key = keyOf(cluster);
-    const known = this.#known.get(key);
+    const [known, failing] = [this.#known.get(key), this.#failing.get(key)];
     const { uid, generation, annotations } = cluster.metadata;
     const surroundings = JSON.stringify([
       cluster.status?.trust,
@@ -172,24 +187,43 @@ export class Credentials {
       mounted.running,
       mounted.bundles,
     ]);
+    const waits = failing?.uid === uid && failing?.generation === generation && now < (failing?.unread.retryAt ?? 0);
+    if (failing && waits) return this.#stale(key, failing);
     const same = known?.uid === uid && known?.generation === generation && known?.surroundings === surroundings;
-    if (known && same && now < known.until) return known;
+    if (known && same && !failing && now < known.until) return known;
     const reading = this.#reading.get(key) ?? this.#read(cluster, names, surroundings);
     this.#reading.set(key, reading);
     try {
       const fresh = await reading;
-      if (this.#reading.get(key) === reading) this.#known.set(key, fresh); // otherwise it was written meanwhile
-      return fresh;
+      if (this.#reading.get(key) === reading) this.#keep(key, fresh); // otherwise it was written meanwhile
+      return 'unread' in fresh ? this.#stale(key, fresh) : fresh;
     } finally {
       if (this.#reading.get(key) === reading) this.#reading.delete(key);
     }
   }
 
-  async #read(cluster: EtcdCluster, names: readonly string[], surroundings: string): Promise<Known> {
+  #keep(key: string, fresh: Known | Failure): void {
+    if ('unread' in fresh) {
+      this.#failing.set(key, fresh);
+      return;
+    }
+    this.#failing.delete(key);
+    this.#known.set(key, fresh);
+  }
+
+  /** The last judgement of the same cluster, with what could not be read since. */
+  #stale(key: string, { uid, unread }: Failure): Latest {
+    const known = this.#known.get(key);
+    return known?.uid === uid ? { ...known, unread: { ...unread, judged: true } } : { unread };
+  }
+
+  async #read(cluster: EtcdCluster, names: readonly string[], surroundings: string): Promise<Known | Failure> {
     const { client, now } = this.#options;
     const { uid, generation } = cluster.metadata;
     const around = this.around(cluster, now());
-    const { secrets: held, judged, pieces } = await readAndJudge(client, cluster, names, around);
+    const read = await readAndJudge(client, cluster, names, around);
+    if ('unread' in read) return this.#failed(cluster, read.unread);
+    const { secrets: held, judged, pieces } = read;
     const password = rootPassword(cluster, held);
     const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
     const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
@@ -197,30 +231,22 @@ export class Credentials {
     const sources = await pieces.run(() => sourcesOf(cluster, held, judged.material, password));
     return { ...judged, password, sources, uid, generation, surroundings, until: ends };
   }
-}
 
-/** Which Secrets say whom to trust follows from what others say: those are read after them. */
-export async function readAndJudge(
-  client: Pick<Client, 'get'>,
-  cluster: EtcdCluster,
-  names: readonly string[],
-  around: Surroundings,
-  signal?: AbortSignal,
-): Promise<{ readonly secrets: Secrets; readonly judged: Judged; readonly pieces: Pieces }> {
-  const { namespace = '' } = cluster.metadata;
-  const read = async (these: readonly string[]): Promise<Secrets> =>
-    new Map(
-      await Promise.all(
-        these.map(async (name) => [name, await client.get(secrets, { namespace, name }, signal)] as const),
-      ),
-    );
-  const pieces = new Pieces();
-  const first = await read(names);
-  const judged = await pieces.run(() => judge(cluster, first, around));
-  const more = [...judged.bundles.keys()].filter((name) => !first.has(name));
-  if (more.length === 0) return { secrets: first, judged, pieces };
-  const all: Secrets = new Map([...first, ...(await read(more))]);
-  return { secrets: all, judged: await pieces.run(() => judge(cluster, all, around)), pieces };
+  #failed(cluster: EtcdCluster, failed: readonly Unreadable[]): Failure {
+    const { uid, generation } = cluster.metadata;
+    const before = this.#failing.get(keyOf(cluster));
+    const failures = before && before.uid === uid ? before.failures + 1 : 1;
+    const pause = Math.min(RETRY.maxMs, RETRY.firstMs * 2 ** Math.min(failures - 1, 30));
+    const names = failed.map(({ secret }) => secret);
+    const unread = {
+      secrets: names,
+      why: failed[0]?.why ?? '',
+      password: passwordSecrets(cluster).some((name) => names.includes(name)),
+      judged: false,
+      retryAt: this.#options.now() + pause,
+    };
+    return { uid, generation, failures, unread };
+  }
 }
 
 /** Sessions are told apart by the texts: the same certificate must not become another session. */

@@ -78,6 +78,19 @@ export interface Mount {
   readonly bundle?: string;
 }
 
+/** Secrets that could not be read. What was read before stands, so that members are still reached; nothing is written on it. */
+export interface Unread {
+  /** Names, and why the first of them could not be read. */
+  readonly secrets: readonly string[];
+  readonly why: string;
+  /** One of them has the root password. */
+  readonly password: boolean;
+  /** They were read before, by this process. Otherwise nothing is known, and members cannot be reached. */
+  readonly judged: boolean;
+  /** When they are read again, in milliseconds since 1970. */
+  readonly retryAt: number;
+}
+
 export interface CertificatesView {
   readonly authorities: readonly AuthorityView[];
   readonly certificates: readonly CertificateView[];
@@ -89,6 +102,8 @@ export interface CertificatesView {
   readonly behind?: readonly string[];
   /** Ports on which every member has shown what it was given. */
   readonly proven?: readonly Part[];
+  /** Everything else is from an earlier read, or empty. */
+  readonly unread?: Unread;
 }
 
 /** Where that is which the operator reaches members with: names of Secrets. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { aVolume, FORMED, LATCHED } from '../../test/support/builders.ts';
 import {
+  failingReads,
   hear,
   type ModelWorld,
   member,
@@ -14,6 +15,7 @@ import {
 import { hexId, volumeClaimName } from '../api/names.ts';
 import type { PersistentVolume } from '../gen/kube.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '../kube/resources.ts';
+import { decide } from './decide.ts';
 import { observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 
@@ -210,4 +212,27 @@ describe('a member without a Pod, and the node that was chosen for its PVC', () 
     await world.client.create(persistentVolumes, volume(spec));
     expect((await look(world)).node.is).toBe(expected);
   });
+});
+
+test('while no Secret can be read, a member is still seen, and a lost Pod is made again', async () => {
+  const world = modelWorld(failingReads(500, 'secrets'));
+  await runningCluster(world, 3);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  const managed = { client: { managed: {} }, peer: { managed: {} } };
+  hear(world.clusters, { ...cached, spec: { ...cached.spec, tls: managed } });
+  expect((await look(world)).etcd.is).toBe('answers');
+  leaving(world, 2);
+  expect((await look(world, 2)).peers.is).toBe('answer');
+  world.pods.apply('', { type: 'delete', object: podOf(3) });
+  await world.client.create(persistentVolumeClaims, {
+    ...aVolume(),
+    metadata: {
+      ...aVolume().metadata,
+      name: volumeClaimName(nameOf(3)),
+      ownerReferences: podOf(3).metadata.ownerReferences ?? [],
+    },
+  });
+  const { steps } = decide(await look(world, 3));
+  expect(steps.map((step) => step.do === 'create' && step.object.kind)).toEqual(['Pod']);
 });

@@ -34,3 +34,9 @@ export function lackOf({ secret, keys }: Need, present: readonly string[] | unde
   if (keys.some((list) => list.every((key) => present.includes(key)))) return undefined;
   return lack(`Secret ${secret} lacks keys: it needs ${wanted}`);
 }
+
+/** It may be there: it is waited for as one that is missing is. */
+export const unreadable = ({ secret }: Need, why: string): Lack => ({
+  reason: 'SecretUnreadable',
+  message: `Secret ${secret} cannot be read: ${why}. Check that the operator may get Secrets in this namespace, and that the API server can decrypt them`,
+});

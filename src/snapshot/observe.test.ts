@@ -1,7 +1,15 @@
 /** What a look at a snapshot sees, through models of the API server and of etcd. */
 import { expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../test/support/builders.ts';
-import { hear, type ModelWorld, modelWorld, nameOf, podOf, runningCluster } from '../../test/support/ports.ts';
+import {
+  failingReads,
+  hear,
+  type ModelWorld,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+} from '../../test/support/ports.ts';
 import { aJob, anAgent, aSnapshot, JOB_UID } from '../../test/support/snapshot-world.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { CLUSTER_LABEL, etcdClusters, etcdSnapshots, JOB_NAME_LABEL } from '../api/names.ts';
@@ -21,8 +29,7 @@ interface Around extends SnapshotPorts {
 }
 
 /** A world with the caches of a snapshot, which records what the server is asked for. */
-function around(): Around {
-  const world = modelWorld();
+function around(world = modelWorld()): Around {
   const asked: string[] = [];
   const get: typeof world.client.get = <T extends KubeObject>(resource: Resource<T>, ...rest: unknown[]) => {
     asked.push(resource.plural);
@@ -52,8 +59,8 @@ async function look(ports: Around, object: EtcdSnapshot = aSnapshot()): Promise<
 }
 
 /** Of three voters; the caches of both know them. */
-async function running(): Promise<Around> {
-  const ports = around();
+async function running(world = modelWorld()): Promise<Around> {
+  const ports = around(world);
   await runningCluster(ports.world, 3);
   for (const n of [1, 2, 3]) hear(ports.pods, podOf(n));
   return ports;
@@ -207,4 +214,12 @@ test('of a parked cluster, nothing else is looked at', async () => {
   hear(ports.clusters, { ...cluster, spec: { ...cluster.spec, replicas: 0 } });
   const { members, lacks } = await look(ports);
   expect([members, lacks, ports.asked]).toEqual([[], [], ['jobs']]);
+});
+
+test('a Secret that cannot be read is waited for, and named', async () => {
+  const ports = await running(modelWorld(failingReads(403, 'secrets')));
+  const s3 = { endpoint: 'https://s3', bucket: 'b', credentialsSecretRef: { name: 'keys' } };
+  const { lacks } = await look(ports, aSnapshot({ spec: { destination: { s3 } } }));
+  expect(lacks).toMatchObject([{ reason: 'SecretUnreadable' }]);
+  expect(lacks[0]?.message).toContain('Secret keys cannot be read: 403 no KMS provider');
 });

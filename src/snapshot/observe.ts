@@ -22,8 +22,9 @@ import type { Client } from '../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../kube/resources.ts';
 import type { Store } from '../kube/store.ts';
+import { tryGet } from '../kube/try-get.ts';
 import { endpointOf } from '../lib/endpoint.ts';
-import { lackOf, needsOf } from './needs.ts';
+import { lackOf, needsOf, unreadable } from './needs.ts';
 import {
   clusterNameOf,
   identity,
@@ -157,8 +158,9 @@ async function lacksOf(
   const { namespace = '' } = metadata;
   const found = await Promise.all(
     needsOf(spec).map(async (need) => {
-      const secret = await read(client, secrets, { namespace, name: need.secret }, signal);
-      return lackOf(need, secret && Object.keys(secret.data ?? {}));
+      if (need.secret === '') return lackOf(need, undefined);
+      const read = await tryGet(client, secrets, { namespace, name: need.secret }, signal);
+      return read.ok ? lackOf(need, read.object && Object.keys(read.object.data ?? {})) : unreadable(need, read.why);
     }),
   );
   const claim = spec.destination.pvc?.claimName;

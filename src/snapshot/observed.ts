@@ -32,7 +32,7 @@ export interface MemberView {
 
 /** Something that the spec names and that is not there, or not as it must be: the Pod would wait for it in silence. */
 export interface Lack {
-  readonly reason: 'SecretMissing' | 'VolumeClaimMissing';
+  readonly reason: 'SecretMissing' | 'SecretUnreadable' | 'VolumeClaimMissing';
   readonly message: string;
 }
 

@@ -24,6 +24,7 @@ export const FAILED_REASONS = [
   'ResultMissing',
   'ResultRefused',
   'SecretMissing',
+  'SecretUnreadable',
   'SnapshotJobLost',
   'VolumeClaimMissing',
 ] as const;

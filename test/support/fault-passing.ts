@@ -75,11 +75,12 @@ export class Passing {
   }
 
   #ruleFor(): Rule | undefined {
-    const { verb, resource, write } = this.#passed;
+    const { verb, resource, write, name } = this.#passed;
     for (const rule of this.#options.rules) {
       const { match } = rule;
       if (match.verb !== undefined && match.verb !== verb) continue;
       if (match.resource !== undefined && match.resource !== resource) continue;
+      if (match.name !== undefined && match.name !== name) continue;
       if (match.write && !write) continue;
       rule.seen++;
       if (match.nth !== undefined && match.nth !== rule.seen) continue;

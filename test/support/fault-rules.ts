@@ -17,6 +17,8 @@ export interface Match {
   readonly verb?: CallName['verb'];
   /** The plural, with its subresource if it is about one: `pods`, `etcdmembers/status`. */
   readonly resource?: string;
+  /** Only calls about the object of this name. */
+  readonly name?: string;
   /** Only writes, in the sense of `Passed`. */
   readonly write?: true;
   /** Only the n-th that matches, from 1. */

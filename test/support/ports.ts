@@ -16,6 +16,7 @@ import { certificates } from '../../src/cluster/issuing.ts';
 import { Credentials } from '../../src/credentials/credentials.ts';
 import { mountedBy } from '../../src/credentials/mounted.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../src/gen/kube.ts';
+import { ApiError } from '../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../src/kube/store.ts';
@@ -27,8 +28,7 @@ import { aCluster, aMember, aPod, CLUSTER_UID, FORMED, NOW } from './builders.ts
 
 export interface ModelWorld extends ReturnType<typeof modelWorld> {}
 
-export function modelWorld() {
-  const client = new ModelApiServer();
+export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   const model = new ModelEtcd();
   const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
   const podStore = new Store<Pod>(pods, []);
@@ -58,6 +58,22 @@ export function modelWorld() {
     nodes: new Store<Node>(nodes, []),
     schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
   };
+}
+
+/** An API server that answers every GET of these plurals with this code. */
+export function failingReads(code: number, ...plurals: readonly string[]): ModelApiServer {
+  const server = new ModelApiServer();
+  const get: typeof server.get = (resource, ...rest) =>
+    plurals.includes(resource.plural)
+      ? Promise.reject(new ApiError('GET', code, { reason: 'InternalError', message: 'no KMS provider' }))
+      : server.get(resource, ...rest);
+  return new Proxy(server, {
+    get: (target, name) => {
+      if (name === 'get') return get;
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }
 
 /** A cache hears of objects. */

@@ -66,7 +66,7 @@ const said = faults('src/cluster/auth.ts', [
     'isPasswordUnsettled(o.password) || lockedOut(o)',
     'isPasswordUnsettled(o.password)',
   ],
-  ['log-ins that count as off because etcd is silent', '(on === undefined && isFormed(o))', 'false'],
+  ['log-ins that count as off because etcd is silent', '(on === undefined && isFormed(o) && !unread)', 'false'],
 ]);
 
 const status = faults('src/cluster/status.ts', [

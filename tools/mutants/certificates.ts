@@ -124,8 +124,8 @@ const judge = faults('src/credentials/judge.ts', [
 const rules = faults('src/cluster/certificates.ts', [
   [
     'a cluster that is begun on a bad certificate',
-    '(isBegun(o) ? undefined : toldOf(graveOf(o)))',
-    '(isBegun(o) ? toldOf(graveOf(o)) : undefined)',
+    'isBegun(o) ? undefined : (unreadSecrets(o) ?? toldOf(graveOf(o)))',
+    'isBegun(o) ? toldOf(graveOf(o)) : unreadSecrets(o)',
   ],
   [
     'a running cluster that is held up by a bad Secret',

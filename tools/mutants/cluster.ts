@@ -83,16 +83,6 @@ const asking = faults('src/cluster/observe.ts', [
     'recorded !== undefined && recorded !== hexId(answer.value.memberId)',
     'recorded === ""',
   ],
-  [
-    "a Service of somebody else's that is made again in every pass",
-    'ports.services.get(refKey(ref)) ?? (await ports.client.get(services, ref, signal))',
-    'ports.services.get(refKey(ref))',
-  ],
-  [
-    "a budget of somebody else's that is made again in every pass",
-    'look ? await ports.client.get(podDisruptionBudgets, ref, signal) : cached',
-    'cached',
-  ],
   ['one silent member that makes all of them silent', '      continue;\n', '      return view;\n'],
   [
     'a member without a leader that follows member 0',

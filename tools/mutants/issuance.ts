@@ -68,8 +68,8 @@ const looked = faults('src/cluster/issuing.ts', [
   ['a cert-manager that is not there and asked', 'if (ports.certificates.missing)', 'if (false)'],
   [
     'a Certificate of somebody else that is not seen',
-    'cache.get(refKey(ref)) ?? (await client.get(certificates, ref, signal))',
-    'cache.get(refKey(ref))',
+    'cached ? ({ ok: true, object: cached } as const) : await tryGet(client, certificates, ref, signal)',
+    '{ ok: true as const, object: cached, why: undefined as never as string }',
   ],
   ['a cluster that is left alone for want of words', 'await ask.catch(() => undefined)', 'await ask'],
   ['an issuer that nobody asks', "held.is !== 'ours' || isIssued(held.object)", "held.is !== 'ours' || held.is"],

@@ -18,6 +18,7 @@ import { rotation } from './rotation.ts';
 import { runtime } from './runtime.ts';
 import { schedule } from './schedule.ts';
 import { snapshot } from './snapshot.ts';
+import { unread } from './unread.ts';
 
 export const mutants: readonly Mutant[] = [
   ...adoption,
@@ -38,4 +39,5 @@ export const mutants: readonly Mutant[] = [
   ...schedule,
   ...snapshot,
   ...storedSnapshots,
+  ...unread,
 ];

@@ -3,6 +3,7 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { keptPasswordName } from '../../api/names.ts';
 import type { Answer } from '../../runtime/plan.ts';
 import { passwordMissing } from '../auth.ts';
+import { unreadSecrets } from '../certificates.ts';
 import { rootStep } from '../changes.ts';
 import { isHealthy } from '../gate.ts';
 import { entriesOf, identity, memberOf, type Observed } from '../observed.ts';
@@ -33,6 +34,7 @@ const allHear = (o: Observed): boolean =>
  * made anew with the password that is kept, in the same pass, and whoever it was before is not asked.
  */
 function enable(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined; // the password of an earlier read may be another by now
   if (o.etcd.is !== 'answers' || o.etcd.auth !== 'off' || !allHear(o)) return undefined;
   if (!o.password || (o.password.problem && o.password.kept !== 'intended')) return undefined;
   return {
@@ -48,6 +50,7 @@ function enable(o: Observed): Answered {
 
 /** What was begun is finished first, whatever is given now: one of two passwords is the right one, of three nobody would know. */
 function keepPassword(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
   if (o.etcd.is !== 'answers' || o.etcd.auth !== 'on' || !o.password) return undefined;
   const { kept, problem } = o.password;
   if (kept === 'same' || (problem && kept !== 'intended')) return undefined;

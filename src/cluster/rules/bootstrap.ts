@@ -8,7 +8,7 @@ import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, seen } from '../../runtime/plan.ts';
 import { unapplied } from '../asked.ts';
 import { seedMember } from '../build.ts';
-import { trustNow } from '../certificates.ts';
+import { trustNow, unreadSecrets } from '../certificates.ts';
 import {
   createdAt,
   evidence,
@@ -22,6 +22,7 @@ import {
   readyCondition,
   SEED,
   seedName,
+  unreadObjects,
   wanted,
 } from '../observed.ts';
 import { restoreWords } from '../restore.ts';
@@ -47,6 +48,8 @@ const seedView = (o: Observed): MemberView | undefined =>
  */
 export function bootstrap(o: Observed): Answered {
   if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
+  const [unread] = [unreadSecrets(o) ?? [], unreadObjects(o)].flat(); // it may belong to another owner
+  if (unread !== undefined) return { why: unread };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
   const token = status.clusterToken ?? clusterToken(namespace, name, uid);
@@ -70,6 +73,7 @@ export function bootstrap(o: Observed): Answered {
 
 /** Nothing was ever acknowledged before the id is recorded, so a seed that was made from an older spec is simply made again. */
 export function rebuildSeed(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to is not a dead one
   const seed = seedView(o);
   if (isFormed(o) || !seed || !isStaying(seed) || o.etcd.is === 'answers') return undefined;
   if (unapplied(o).length > 0)

@@ -26,8 +26,8 @@ export const correctBudget = (o: Observed): Answer<EtcdClusterStatus> | undefine
   const built = budget(o.cluster, floor(o));
   if (o.budget.is === 'absent')
     return { why: 'node drains must not take the quorum', steps: [{ do: 'create', object: built }] };
-  const fields = o.budget.is === 'foreign' ? undefined : budgetPatch(o.budget.object, built);
-  if (o.budget.is === 'foreign' || !fields) return undefined;
+  const fields = o.budget.is === 'ours' ? budgetPatch(o.budget.object, built) : undefined;
+  if (o.budget.is !== 'ours' || !fields) return undefined;
   return {
     why: 'the budget does not fit the number of voters',
     steps: [{ do: 'patch', to: seen('PodDisruptionBudget', o.budget.object), fields }],

@@ -3,7 +3,7 @@ import { writtenFor } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import type { Todo } from '../../credentials/view.ts';
 import type { Answer, Step } from '../../runtime/plan.ts';
-import { certificatesAwaited, certificatesMissing } from '../certificates.ts';
+import { certificatesAwaited, certificatesMissing, unreadSecrets } from '../certificates.ts';
 import { identity, isFormed, type Observed } from '../observed.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -25,8 +25,9 @@ const WORDS = {
 export const prepareCertificates = (o: Observed): Answered =>
   isFormed(o) && o.refusal !== undefined ? undefined : writeCertificates(o);
 
-/** Authorities first: what they sign comes in the same pass. */
+/** Authorities first: what they sign comes in the same pass. Never on an earlier read: a Secret that exists would count as missing. */
 export function writeCertificates(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
   const { authorities, certificates, bundles } = o.certificates;
   const due = [
     ...authorities.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),

@@ -2,7 +2,7 @@
 import { certificateKind } from '../../api/cert-manager.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
-import { findingsOf } from '../certificates.ts';
+import { findingsOf, unreadSecrets } from '../certificates.ts';
 import { correctionOf } from '../issuance.ts';
 import { type CertificateHolding, isFormed, type Observed } from '../observed.ts';
 
@@ -11,8 +11,8 @@ type Answered = Answer<EtcdClusterStatus> | undefined;
 export const requestCertificates = (o: Observed): Answered => (isFormed(o) ? undefined : correctRequests(o));
 
 export function correctRequests(o: Observed): Answered {
-  if (o.issuance?.is !== 'there') return undefined;
-  // cert-manager writes over the Secret that a Certificate names, whose ever it is.
+  // cert-manager writes over the Secret that a Certificate names, whose ever it is: that has to be known first.
+  if (o.issuance?.is !== 'there' || unreadSecrets(o) !== undefined) return undefined;
   const taken = findingsOf(o).flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
   const steps = o.issuance.certificates
     .filter(({ wanted }) => !taken.includes(wanted.spec.secretName))

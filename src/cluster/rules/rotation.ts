@@ -6,7 +6,7 @@ import type { TrustView } from '../../credentials/view.ts';
 import { iso } from '../../lib/time.ts';
 import { type Answer, type Seen, type Step, seen } from '../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { canMount, trustNow } from '../certificates.ts';
+import { canMount, trustNow, unreadSecrets } from '../certificates.ts';
 import { change } from '../changes.ts';
 import { healthyVoters, leaderOf, votersOf } from '../gate.ts';
 import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../observed.ts';
@@ -39,6 +39,7 @@ function assumedFor(o: Observed, { part, atStart, recorded, next }: TrustView): 
 }
 
 export function recordTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined; // the CA may have changed since it was read
   if (!isFormed(o)) return undefined;
   const before: Trust = o.cluster.status?.trust ?? {};
   const { trusts, kept } = o.certificates;
@@ -77,6 +78,7 @@ export function recordTrust(o: Observed): Answered {
 
 /** A Secret may be changed before the first member has started on it: it starts on what is there then. */
 export function renewTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
   const { trust } = trustNow(o);
   const before = o.cluster.status?.trust;
   const changed = PARTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
@@ -87,6 +89,7 @@ export function renewTrust(o: Observed): Answered {
 
 /** Who is started again now. */
 function restarted(o: Observed): MemberView | undefined {
+  if (unreadSecrets(o) !== undefined) return undefined; // whether its Secrets are still there to be mounted is not known
   const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
   return next && mayNotRestart(o, next) === undefined ? next : undefined;
 }
@@ -139,6 +142,7 @@ function podOf(m: MemberView): Seen {
 
 /** Trust of before goes when no member has it any more. */
 export function discardTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
   const used = o.members.flatMap((m) => PARTS.flatMap((part) => bundleOf(o, m, part) ?? []));
   const over = o.certificates.kept.filter((secret) => !used.includes(secret));
   const running = o.members.every((m) => m.pod.is === 'present');

@@ -1,0 +1,36 @@
+/** A GET whose failure is a value: one object that cannot be read must not fail the whole reconcile. */
+import type { Client } from './client.ts';
+import { ApiError } from './errors.ts';
+import { limitTo } from './limit.ts';
+import type { KubeObject, Ref, Resource } from './object.ts';
+
+export type ReadResult<T> =
+  | { readonly ok: true; readonly object: T | undefined }
+  /** The status code and a short message; never what is in the object. */
+  | { readonly ok: false; readonly why: string };
+
+/** The client gives up after 15 s: a reconcile that waited so long would repair and report nothing meanwhile. */
+const READ_TIMEOUT_MS = 5_000;
+const MAX_MESSAGE = 300;
+
+export async function tryGet<T extends KubeObject>(
+  client: Pick<Client, 'get'>,
+  resource: Resource<T>,
+  ref: Ref,
+  signal?: AbortSignal,
+): Promise<ReadResult<T>> {
+  const limit = limitTo(READ_TIMEOUT_MS, signal);
+  try {
+    return { ok: true, object: await client.get(resource, ref, limit.signal) };
+  } catch (error) {
+    // The reconcile itself is over, or this is a bug: neither says anything about the object.
+    if (signal?.aborted || !(error instanceof ApiError)) throw error;
+    return { ok: false, why: limit.passed ? `no answer within ${READ_TIMEOUT_MS / 1_000} s` : whyOf(error) };
+  } finally {
+    limit.done();
+  }
+}
+
+/** Without a status code only the reason: a parser's message about a garbled answer quotes the answer, which may be a Secret. */
+const whyOf = ({ code, reason, said }: ApiError): string =>
+  code === 0 ? `no answer (${reason})` : `${code} ${said.slice(0, MAX_MESSAGE)}`;
