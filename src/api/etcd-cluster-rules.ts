@@ -1,5 +1,5 @@
 /** Rules over several fields of an EtcdCluster. */
-import { type CelRule, unchanged, unlessUnchanged } from './cel.ts';
+import { type CelRule, unlessUnchanged } from './cel.ts';
 import { MAX_CLUSTER_NAME } from './names.ts';
 
 /** A subtree that is fixed at creation: neither added, nor removed, nor changed. */
@@ -18,27 +18,6 @@ const fixed = (field: string, why: string): readonly CelRule[] => [
 
 const authOn = 'has(self.auth) && has(self.auth.enabled) && self.auth.enabled';
 const inMemory = "self.storage.medium == 'Memory'";
-
-/** What the volume has beyond the quota, exact at every size: an integer is taken from the quantity. Below zero is too little. */
-const room = (of: string): string => `quantity(string(${of}.storage.size)).sub(${of}.options.quotaBackendBytes)`;
-const statesQuota = (of: string): string =>
-  `has(${of}.options) && has(${of}.options.quotaBackendBytes) && ${of}.options.quotaBackendBytes != 0 && isQuantity(string(${of}.storage.size))`;
-
-const quotaFits = `!(${statesQuota('self')}) || !${room('self')}.isLessThan(quantity('0'))`;
-const quotaMessage = {
-  message: 'options.quotaBackendBytes is larger than storage.size: the volume would be full before etcd notices',
-  messageExpression:
-    "'options.quotaBackendBytes is %d, more than storage.size %s: the volume would be full before etcd notices. Leave 640Mi of the volume to the log, or leave the quota out'.format([self.options.quotaBackendBytes, string(self.storage.size)])",
-  fieldPath: '.options.quotaBackendBytes',
-};
-/** One for creation and one for edits: the API server cannot estimate what a quantity in an optional old object costs. */
-const quotaRules: readonly CelRule[] = [
-  { rule: `oldSelf.hasValue() || ${quotaFits}`, optionalOldSelf: true, ...quotaMessage },
-  {
-    rule: `${['storage.size', 'options.quotaBackendBytes'].map((field) => unchanged(field, 'oldSelf')).join(' && ')} || ${quotaFits} || (${statesQuota('oldSelf')} && !${room('self')}.isLessThan(${room('oldSelf')}))`,
-    ...quotaMessage,
-  },
-];
 
 export const specRules: readonly CelRule[] = [
   {
@@ -65,7 +44,6 @@ export const specRules: readonly CelRule[] = [
     message: 'bootstrap.restore cannot be used with storage.medium Memory: use a persistent volume',
     fieldPath: '.bootstrap',
   },
-  ...quotaRules,
   unlessUnchanged(['spread', 'affinity'], {
     rule: "!has(self.spread) || self.spread != 'Required' || !has(self.affinity) || !has(self.affinity.podAntiAffinity)",
     message: 'spread Required and affinity.podAntiAffinity contradict each other: remove one of them',

@@ -1,12 +1,14 @@
 /** What was asked of a cluster, compared with what its members have and with what this build can do. */
+import type { Verdict } from '../api/conditions.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../api/names.ts';
 import type { NotYet } from '../api/not-yet-supported.ts';
 import type { Resources } from '../api/resources.ts';
 import { isAllowed } from '../api/security.ts';
+import { DEFAULT_SIZE } from '../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../api/template.ts';
 import { sameJson } from '../lib/merge-patch.ts';
-import { sameQuantity } from '../lib/quantity.ts';
+import { parseQuantity, sameQuantity } from '../lib/quantity.ts';
 import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
@@ -32,6 +34,18 @@ export const blocked = (o: Observed): string | undefined => {
   const said = notYet(o);
   return said.length > 0 ? said.map((n) => n.message).join('; ') : (forbiddenImage(o) ?? restoreImpossible(o));
 };
+
+export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
+
+/** Accepted, because it can run: but the volume is full before etcd refuses writes, and a member with a full volume crashes. */
+export function quotaVerdicts({ cluster: { spec } }: Observed): readonly Verdict[] {
+  const quota = spec.options?.quotaBackendBytes ?? 0; // 0 means etcd's own default
+  const size = spec.storage?.size ?? DEFAULT_SIZE;
+  const nano = parseQuantity(size);
+  if (nano === undefined || BigInt(quota) * 1_000_000_000n <= nano) return [];
+  const message = `options.quotaBackendBytes is ${quota}, more than storage.size ${size}: the volume is full before etcd refuses writes, and a member with a full volume crashes. Lower the quota so that 640Mi of the volume are left to the WAL, leave it out, or raise storage.size`;
+  return [{ type: QUOTA_FITS_VOLUME, status: 'False', reason: 'QuotaExceedsVolume', message }];
+}
 
 type Amounts = Resources['limits'];
 const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>

@@ -14,7 +14,7 @@ import { clusterSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { iso } from '../lib/time.ts';
 import type { Answer, Notice } from '../runtime/plan.ts';
-import { forbiddenImage, notYet, unapplied } from './asked.ts';
+import { forbiddenImage, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './asked.ts';
 import {
   AUTH_ENABLED,
   type AuthSaid,
@@ -122,6 +122,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   const auth = authVerdicts(o);
   const restore = restoreVerdicts(o, s.formed);
   const backup = backupVerdicts(o);
+  const quota = quotaVerdicts(o);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -140,6 +141,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           ...auth,
           ...restore,
           ...backup,
+          ...quota,
           ...unsupported,
         ],
         { generation: o.cluster.metadata.generation, now: iso(o.now) },
@@ -148,6 +150,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
           ...(certificates.length === 0 ? [CERTIFICATES_VALID] : []),
           ...(o.cluster.spec.auth?.enabled === true ? [] : [AUTH_ENABLED]),
           ...(backup.length === 0 ? [BACKUP_FRESH] : []),
+          ...(quota.length === 0 ? [QUOTA_FITS_VOLUME] : []),
         ],
       ),
     ],

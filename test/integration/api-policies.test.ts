@@ -1,4 +1,4 @@
-/** The chart's admission policies on a real API server: who may delete a member, and which images a cluster may name. */
+/** The chart's admission policies on a real API server: who may delete a member, which images a cluster may name, and what is risky. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -30,6 +30,7 @@ let count = 0;
 interface Policy {
   readonly kind: string;
   readonly spec: {
+    readonly failurePolicy: string;
     readonly matchConstraints: { readonly resourceRules: readonly { readonly resources: readonly string[] }[] };
     readonly validations: readonly { readonly expression: string; readonly messageExpression: string }[];
   };
@@ -61,6 +62,21 @@ async function deleted(name: string, user: string, ...groups: readonly string[])
   answers.push({ resource: 'etcdmembers', refusal: said.includes(' deleted') ? undefined : said });
   return said;
 }
+
+const MORE = 'the volume is full before etcd refuses writes';
+/** What kubectl says when a cluster is created with this volume and quota. */
+const created = async (size: string | number, quotaBackendBytes?: number, medium = ''): Promise<string> => {
+  const asked = {
+    version: '3.6.16',
+    storage: { size, medium },
+    ...(quotaBackendBytes !== undefined && { options: { quotaBackendBytes } }),
+  };
+  const input = JSON.stringify(written(clusters, namespace, `quota-${++count}`, asked));
+  const args = ['--kubeconfig', api.kubeconfig, 'create', '--dry-run=server', '-f', '-'];
+  const { stdout, stderr } = await run(kubectl, args, { input });
+  expect(stdout).toContain('created');
+  return stderr;
+};
 
 beforeAll(async () => {
   const bin = await build(['kubernetes', 'helm']);
@@ -103,6 +119,7 @@ beforeAll(async () => {
   });
   const probe = written(clusters, namespace, 'probe', from('x.example.com/etcd'));
   await eventually('the image policy', async () => (await refusalOf(api.create(clusters, probe, true))) ?? undefined);
+  await eventually('the quota policy', async () => ((await created('1Gi', 2 ** 31)).includes(MORE) ? true : undefined));
   const name = await member();
   await eventually('the deletion policy', async () =>
     (await deleted(name, 'alice')).includes('allow-deletion') ? true : undefined,
@@ -187,8 +204,53 @@ describe('an image repository', () => {
   });
 });
 
+describe('a quota', () => {
+  test.each([
+    ['above the volume', '1Gi', 1073741825, 'options.quotaBackendBytes is 1073741825, more than storage.size 1Gi'],
+    ['above a volume of a fraction', '1.5Gi', 1610612737, 'more than storage.size 1.5Gi'],
+    ['above a volume given as a number', 1073741824, 1073741825, 'more than storage.size 1073741824'],
+    ['above the memory', '256Mi', 2147483648, 'more than storage.size 256Mi', 'Memory'],
+    [
+      'that is the largest',
+      '9007199254740990999m',
+      Number.MAX_SAFE_INTEGER,
+      'more than storage.size 9007199254740990999m',
+    ],
+  ])('%s is accepted with a warning', async (_what, size, quota, said, medium?: string) => {
+    const warning = await created(size, quota, medium);
+    expect(warning).toContain(said);
+    expect(warning).toContain(MORE);
+  });
+  test.each([
+    ['of exactly the volume', '8Gi', 8589934592],
+    ["of etcd's own", '1Gi', 0],
+    ['that is not stated', '1Gi', undefined],
+  ])('%s is accepted without one', async (_what, size, quota) => {
+    expect(await created(size, quota)).not.toContain(MORE);
+  });
+  test('is warned about in an edit of anything else as well', async () => {
+    const name = `quota-${++count}`;
+    const greedy = {
+      version: '3.6.16',
+      storage: { size: '1Gi', medium: '' },
+      options: { quotaBackendBytes: 2147483648 },
+    };
+    await api.create(clusters, written(clusters, namespace, name, greedy));
+    const args = ['--kubeconfig', api.kubeconfig, '-n', namespace, 'patch', 'etcdcluster', name, '--type=merge'];
+    const { stdout, stderr } = await run(kubectl, [...args, '-p', '{"spec":{"replicas":5}}']);
+    expect([stdout, stderr]).toEqual([expect.stringContaining('patched'), expect.stringContaining(MORE)]);
+  });
+  test('is never refused, not even when the policy cannot be evaluated', () => {
+    const quota = policies.filter(({ spec: { validations } }) =>
+      validations[0]?.expression.includes('quotaBackendBytes'),
+    );
+    expect(quota.map(({ spec: { failurePolicy } }) => failurePolicy)).toEqual(['Ignore']);
+  });
+});
+
 test('no policy is without a request that it refuses in its own words, and one that it lets through', () => {
-  const all = policies.flatMap(({ spec: { matchConstraints, validations } }) =>
+  const refusing = policies.filter(({ spec: { failurePolicy } }) => failurePolicy === 'Fail');
+  const all = refusing.flatMap(({ spec: { matchConstraints, validations } }) =>
     validations.map(({ messageExpression }) => ({
       resource: matchConstraints.resourceRules[0]?.resources[0],
       sentence: (messageExpression.match(/'[^']{10,}'/g) ?? []).map((part) => part.slice(1, -1)),

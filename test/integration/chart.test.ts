@@ -73,8 +73,10 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
       'ServiceAccount etcd-operator',
       'ValidatingAdmissionPolicy etcd-operator-image-repositories',
       'ValidatingAdmissionPolicy etcd-operator-member-deletion',
+      'ValidatingAdmissionPolicy etcd-operator-quota-fits-volume',
       'ValidatingAdmissionPolicyBinding etcd-operator-image-repositories',
       'ValidatingAdmissionPolicyBinding etcd-operator-member-deletion',
+      'ValidatingAdmissionPolicyBinding etcd-operator-quota-fits-volume',
     ]);
   });
 

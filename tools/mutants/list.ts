@@ -11,6 +11,7 @@ import { issuance } from './issuance.ts';
 import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
+import { quotas } from './quota.ts';
 import { repair } from './repair.ts';
 import { restore } from './restore.ts';
 import { storedSnapshots } from './retention.ts';
@@ -33,6 +34,7 @@ export const mutants: readonly Mutant[] = [
   ...member,
   ...memberRunning,
   ...repair,
+  ...quotas,
   ...restore,
   ...rotation,
   ...runtime,
