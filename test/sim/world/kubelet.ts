@@ -293,7 +293,7 @@ export class Kubelet {
     for (const run of this.runs.values()) {
       if (run.node !== node || run.state === 'over') continue;
       run.prepared = 'no';
-      if (this.#isTaken(run)) run.ip = this.#address(); // a Pod gets a new sandbox when its node starts
+      if (!run.process && this.#isTaken(run)) run.ip = this.#address(); // a Pod gets a new sandbox when its node starts
       if (run.state === 'ended' || run.state === 'starting') {
         run.lastEnd ??= {
           exitCode: 255,
