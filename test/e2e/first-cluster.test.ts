@@ -83,9 +83,15 @@ describe('what the API server refuses, with a sentence that helps', () => {
     ['a name that cannot be a Service', '1st', {}, /name/],
     ['a volume of no size', 'empty', { storage: { size: '0' } }, /size/],
     ['a version that is not one', 'odd', { version: 'latest' }, /version/],
-    ['a quota larger than the volume', 'greedy', { options: { quotaBackendBytes: 9e9 } }, /quotaBackendBytes/],
   ])('%s', async (_what, name, spec, sentence) => {
     const tenant = await aTenant();
     await expect(tenant.create(name, spec)).rejects.toThrow(sentence);
   });
+});
+
+test('a quota larger than the volume is accepted, runs, and is named in a condition', async () => {
+  const tenant = await aTenant();
+  await tenant.create('greedy', { options: { quotaBackendBytes: 9e9 } });
+  const cluster = await tenant.available('greedy');
+  expect(conditionOf(cluster, 'QuotaFitsVolume')).toMatchObject({ status: 'False', reason: 'QuotaExceedsVolume' });
 });
