@@ -25,6 +25,8 @@ test.each([
   ['a change breaks off: it may have been made', 'disconnected', false, 'disconnected'],
   ['a change is late: it may have been made', 'timeout', false, 'timeout'],
   ['etcd has said no', 'notFound', true, 'notFound'],
+  ['a member misjudges its peers: it has proposed nothing', 'unhealthyCluster', false, 'b'],
+  ['too few members have started: all members have the same list', 'notEnoughStarted', false, 'notEnoughStarted'],
 ] as const)('when %s', async (_, first, repeatable, outcome) => {
   const { call } = members({ a: first, b: 'ok' });
   const answer = await atAny(['a', 'b'], ask, { repeatable }, call);

@@ -14,6 +14,10 @@ const ELSEWHERE: readonly EtcdErrorKind[] = [
   'busy',
   'badAnswer',
   'wrongCluster',
+  // Each member judges by its own connections to its peers, before it proposes anything. After a peer's address has changed,
+  // that view can be wrong for ever: the leader of two healthy voters refused every MemberAdd, the other one accepted it.
+  // 'notEnoughStarted' is not here: it follows from the replicated member list, and every member answers the same.
+  'unhealthyCluster',
 ];
 
 export interface AnyOptions {

@@ -143,6 +143,7 @@ export const runtime: readonly Mutant[] = [
   ]),
   ...faults('src/etcd/failover.ts', [
     ['a change that is made at two members', '    if (!repeatable && mayHaveHappened(last.error)) return last;\n', ''],
+    ['a member that misjudges its peers, and is the only one asked', "  'unhealthyCluster',\n", ''],
   ]),
   ...faults('src/api/names.ts', [
     ['members of two clusters with the same names', 'shortName(clusterUid, counter)', 'shortName(cluster, counter)'],

@@ -49,6 +49,8 @@ export interface ModelNode {
   startedAt: number;
   reachableSince: number;
   lastWords: string;
+  /** Peers that it takes for inactive although their streams live: a late write to an old address timed out. */
+  readonly misjudges: Set<ModelNode>;
   /** When each token that it knows ends. A process that restarts knows none. */
   readonly tokens: Map<string, number>;
 }

@@ -42,6 +42,7 @@ export class ModelEtcd {
       startedAt: 0,
       reachableSince: 0,
       lastWords: '',
+      misjudges: new Set(),
       tokens: new Map(),
     };
     this.nodes.push(node);
@@ -98,6 +99,7 @@ export class ModelEtcd {
   isolate(node: ModelNode, isolated: boolean): void {
     node.isolated = isolated;
     node.reachableSince = this.now;
+    this.#reconnect(node);
     this.settle();
   }
 
@@ -148,7 +150,7 @@ export class ModelEtcd {
       now: this.now,
       activeSince: (id) => {
         const peer = live.find((each) => each.disk?.id === id);
-        return peer && !node.isolated
+        return peer && !node.isolated && !node.misjudges.has(peer)
           ? Math.max(node.startedAt, peer.startedAt, node.reachableSince, peer.reachableSince)
           : undefined;
       },
@@ -229,7 +231,14 @@ export class ModelEtcd {
     group.term++;
   }
 
+  /** New streams make each side take the other for active again; nothing else does. */
+  #reconnect(node: ModelNode): void {
+    node.misjudges.clear();
+    for (const each of this.nodes) each.misjudges.delete(node);
+  }
+
   #run(node: ModelNode): void {
+    this.#reconnect(node);
     node.startedAt = node.reachableSince = this.now;
     node.lastWords = '';
     node.running = true;
