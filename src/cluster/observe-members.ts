@@ -1,10 +1,10 @@
 /** Members as the cache has them: their objects and their Pods. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { ASIDE_ANNOTATION, CLUSTER_LABEL } from '../api/names.ts';
+import { ASIDE_ANNOTATION, CLUSTER_LABEL, volumeClaimName } from '../api/names.ts';
 import { controllerOf, isMemberOf } from '../api/ownership.ts';
 import { isPodOver, isPodReady } from '../api/pod.ts';
-import type { Pod } from '../gen/kube.ts';
+import type { PersistentVolumeClaim, Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
 import type { Store } from '../kube/store.ts';
 import { identity, type MemberView, type PodView } from './observed.ts';
@@ -14,6 +14,7 @@ import { tlsOf } from './showing.ts';
 interface MemberStores {
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
+  readonly volumes: Store<PersistentVolumeClaim>;
 }
 
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
@@ -24,9 +25,14 @@ export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly
     .map((object) => viewOf(ports, object));
 }
 
-export const viewOf = (ports: Pick<MemberStores, 'pods'>, object: EtcdMember): MemberView => {
+export const viewOf = (ports: Pick<MemberStores, 'pods' | 'volumes'>, object: EtcdMember): MemberView => {
   const { namespace = '', name = '' } = object.metadata;
-  return { object, pod: podView(ports.pods.get(refKey({ namespace, name })), object) };
+  const pvc = ports.volumes.get(refKey({ namespace, name: volumeClaimName(name) }));
+  return {
+    object,
+    pod: podView(ports.pods.get(refKey({ namespace, name })), object),
+    ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
+  };
 };
 
 /** Only a Pod that this very member controls: another one of the same name could be anything. */

@@ -108,6 +108,23 @@ test('an ended Pod has given its address back', async () => {
   expect((await look(world)).members[0]?.pod).not.toHaveProperty('ip');
 });
 
+test('a PersistentVolumeClaim that is being deleted is seen', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const pvc = (n: number, more: object = {}): PersistentVolumeClaim => {
+    const made = aVolume();
+    return { ...made, metadata: { ...made.metadata, name: `data-${nameOf(n)}`, uid: `pvc-${n}`, ...more } };
+  };
+  hear(world.volumes, pvc(1));
+  hear(world.volumes, pvc(2, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+  const { members } = await look(world);
+  expect(Object.fromEntries(members.map((m) => [m.object.metadata.name, m.pvc]))).toEqual({
+    [nameOf(1)]: 'present',
+    [nameOf(2)]: 'terminating',
+    [nameOf(3)]: undefined,
+  });
+});
+
 test('a member takes as many learners as its command says, and one without it', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

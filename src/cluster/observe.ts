@@ -116,7 +116,7 @@ export async function observe(
     services: { headless, client },
     budget,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
-    members: members.map(({ object, pod, self }) => ({ object, pod, self })),
+    members: members.map(({ object, pod, pvc, self }) => ({ object, pod, ...(pvc && { pvc }), self })),
     etcd,
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),

@@ -58,6 +58,8 @@ export interface SelfReport {
 export interface MemberView {
   readonly object: EtcdMember;
   readonly pod: PodView;
+  /** Its PersistentVolumeClaim, where the cache has one. */
+  readonly pvc?: 'present' | 'terminating';
   /** `undefined`: not asked, or it did not answer. */
   readonly self?: SelfReport | undefined;
 }

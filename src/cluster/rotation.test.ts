@@ -146,6 +146,14 @@ describe('who is started again', () => {
       aside(rotating([started(BOTH), started(BOTH), started(NEW)], narrowing), 1),
       [`delete ${name(2)}`],
     ],
+    [
+      'not one whose PVC is being deleted: it goes with the Pod',
+      changed(rotating([started(BOTH), started(OLD), started(BOTH)], widening), 1, (m) => ({
+        ...m,
+        pvc: 'terminating',
+      })),
+      [],
+    ],
     ['a single one, because nobody can do it better', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
     [
       'one with data in memory only is replaced, when others have the data',

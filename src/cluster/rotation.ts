@@ -5,7 +5,7 @@
 import { type Part, trustName } from '../api/names.ts';
 import type { TrustView } from '../credentials/view.ts';
 import { iso } from '../lib/time.ts';
-import { isHealthy, leaderOf, learnersOf, mayNotGo, mayNotPause, votersOf } from './gate.ts';
+import { isHealthy, learnersOf, mayNotGo, mayNotPause, votersOf } from './gate.ts';
 import {
   desired,
   entryOf,
@@ -16,6 +16,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
+import { isInMemory, leaderLast, losesVolume } from './restart.ts';
 
 export const ROTATING = 'RotatingAuthority';
 
@@ -49,13 +50,9 @@ const isBack = (o: Observed, m: MemberView): boolean =>
 
 /** Data in memory goes with its Pod: such a member is replaced, and the others must carry the cluster without it. */
 const LEAST_IN_MEMORY = 3;
-export const isInMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
 
-/** Who is started again next: the leader last, because its clients lose more. */
-export function nextToRestart(o: Observed): MemberView | undefined {
-  const leads = (m: MemberView): number => Number(entryOf(o, m)?.id === leaderOf(o));
-  return [...outdated(o)].sort((a, b) => leads(a) - leads(b))[0];
-}
+/** Who is started again next. */
+export const nextToRestart = (o: Observed): MemberView | undefined => leaderLast(o, outdated(o))[0];
 
 /** Why it is not started again now; `undefined` when it may be. */
 export function mayNotRestart(o: Observed, m: MemberView): string | undefined {
@@ -64,7 +61,7 @@ export function mayNotRestart(o: Observed, m: MemberView): string | undefined {
   const entry = entryOf(o, m);
   if (!entry) return 'etcd does not answer';
   if (o.members.length !== desired(o) || learnersOf(o).length > 0) return 'the number of members is being changed';
-  if (!isInMemory(m)) return mayNotPause(o, entry);
+  if (!isInMemory(m)) return losesVolume(m) ?? mayNotPause(o, entry);
   return votersOf(o).length < LEAST_IN_MEMORY
     ? `${nameOf(m)} has its data in memory only, which is lost when it starts again: set replicas to ${LEAST_IN_MEMORY}, so that others have it`
     : mayNotGo(o, entry);

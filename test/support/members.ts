@@ -78,6 +78,7 @@ export function view(n: number, is: Is, leader: number, list: string): MemberVie
       ...(is.restarted && { restarted: true }),
       maxLearners: is.maxLearners ?? 8,
     },
+    pvc: 'present',
     ...(up && {
       self: {
         id: id(is.answersAs ?? n),

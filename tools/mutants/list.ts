@@ -12,6 +12,7 @@ import { member } from './member.ts';
 import { memberRunning } from './member-running.ts';
 import type { Mutant } from './mutant.ts';
 import { quotas } from './quota.ts';
+import { refused } from './refused.ts';
 import { repair } from './repair.ts';
 import { restore } from './restore.ts';
 import { storedSnapshots } from './retention.ts';
@@ -37,6 +38,7 @@ export const mutants: readonly Mutant[] = [
   ...quotas,
   ...restore,
   ...rotation,
+  ...refused,
   ...runtime,
   ...schedule,
   ...snapshot,

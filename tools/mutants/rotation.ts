@@ -8,13 +8,7 @@ const machine = faults('src/cluster/rotation.ts', [
   ['a Pod that is going and counts as back', ' && m.pod.going !== true', ''],
   ['a member that is not ready and counts as back', ' && isReadyVoter(m)', ''],
   ['a member that is not healthy and counts as back', ' && isHealthy(o, m);', ';'],
-  ['the leader first', 'leads(a) - leads(b)', 'leads(b) - leads(a)'],
   ['data in memory that is lost', 'votersOf(o).length < LEAST_IN_MEMORY', 'votersOf(o).length < 0'],
-  [
-    'a volume that is thrown away',
-    "m.object.spec.storage.medium === 'Memory'",
-    "m.object.spec.storage.medium !== 'Memory'",
-  ],
   [
     'members that start with the old authority once more',
     '(t.recorded === t.target || t.unexchanged.length > 0)',
@@ -44,16 +38,27 @@ const machine = faults('src/cluster/rotation.ts', [
   ['a rotation that nobody is told of', 'steps.length === 0 ? undefined : `', 'steps.length >= 0 ? undefined : `'],
 ]);
 
-const rules = faults('src/cluster/rules/rotation.ts', [
-  ['clients that find nobody, because it ends at once', '? ASIDE_MS : asideFor(o, next);', '? ASIDE_MS : ASIDE_MS;'],
+const restart = faults('src/cluster/restart.ts', [
+  ['the leader first', 'leads(a) - leads(b)', 'leads(b) - leads(a)'],
+  [
+    'a volume that is thrown away',
+    "m.object.spec.storage.medium === 'Memory'",
+    "m.object.spec.storage.medium !== 'Memory'",
+  ],
+  ['clients that find nobody, because it ends at once', '? ASIDE_MS : asideFor(o, m);', '? ASIDE_MS : ASIDE_MS;'],
   [
     'a single member that serves nobody for seconds',
     ' || votersOf(o).length === 1 ?',
     ' || votersOf(o).length === 0 ?',
   ],
+  ['clients that have no time to go to others', 'if (aside < ASIDE_MS) return', 'if (aside < 0) return'],
+  ['a leader that does not hand over', 'leaderOf(o) === entry.id && transferee', 'leaderOf(o) === "" && transferee'],
+  ['a PVC that is being deleted, and goes with the Pod', "m.pvc === 'terminating'\n", 'm.pvc === undefined\n'],
+]);
+
+const rules = faults('src/cluster/rules/rotation.ts', [
   ['a member that clients never come back to', ' && m !== next);', " && m.pod.is === 'absent');"],
   ['a member that clients come back to before it starts again', ' && m !== next);', ');'],
-  ['clients that have no time to go to others', 'if (aside < ASIDE_MS) return', 'if (aside < 0) return'],
   [
     'two ports that are narrowed one after the other',
     'isSettled(t) || mayNarrow(o, t)',
@@ -79,13 +84,12 @@ const rules = faults('src/cluster/rules/rotation.ts', [
     'if (over.length === 0 || !running)',
     'if (over.length === 0)',
   ],
-  ['a leader that does not hand over', 'leaderOf(o) === entry.id && heir', 'leaderOf(o) === "" && heir'],
   ['a member that would find nothing to mount', 'isFormed(o) && canMount(o) ?', 'isFormed(o) ?'],
   ['a restart that does not ask', 'next && mayNotRestart(o, next) === undefined ? next', 'next ? next'],
   [
     'a member in memory whose Pod comes back empty',
-    "isInMemory(next) ? seen('EtcdMember', next.object) : podOf(next)",
-    'podOf(next)',
+    "isInMemory(next) ? { what: seen('EtcdMember', next.object) } : {}",
+    '{}',
   ],
   [
     'members of an earlier operator of whom nothing is noted',
@@ -186,6 +190,7 @@ const gate = faults('src/cluster/gate.ts', [
 
 export const rotation: readonly Mutant[] = [
   ...machine,
+  ...restart,
   ...rules,
   ...side,
   ...authority,

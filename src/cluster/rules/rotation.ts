@@ -1,16 +1,13 @@
 /** Rules that exchange an authority: what is recorded is durable before anybody starts on it, and members start one by one. */
 import { PARTS } from '../../api/certificates.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { ASIDE_ANNOTATION, type Part, ROLE_LABEL, ROLE_VOTER, trustName } from '../../api/names.ts';
+import { type Part, ROLE_VOTER, trustName } from '../../api/names.ts';
 import type { TrustView } from '../../credentials/view.ts';
-import { iso } from '../../lib/time.ts';
-import { type Answer, type Seen, type Step, seen } from '../../runtime/plan.ts';
-import { nameIn } from '../build.ts';
+import { type Answer, seen } from '../../runtime/plan.ts';
 import { canMount, trustNow, unreadSecrets } from '../certificates.ts';
-import { change } from '../changes.ts';
-import { healthyVoters, leaderOf, votersOf } from '../gate.ts';
 import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../observed.ts';
-import { bundleOf, isInMemory, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
+import { asideFor, asidePatch, isInMemory, restarting } from '../restart.ts';
+import { bundleOf, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../rotation.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
@@ -100,18 +97,8 @@ export function restartForTrust(o: Observed): Answered {
   const entry = next && entryOf(o, next);
   if (!next || !entry) return undefined;
   const why = `${nameOf(next)} is started again, to trust what is recorded`;
-  const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
-  if (leaderOf(o) === entry.id && heir)
-    return {
-      why: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
-      steps: [change(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
-    };
-  const aside = isInMemory(next) || votersOf(o).length === 1 ? ASIDE_MS : asideFor(o, next);
-  if (aside === undefined)
-    return { why: `${why}; clients are led to others first`, steps: [asidePatch(next, iso(o.now), null)] };
-  if (aside < ASIDE_MS) return { why: `${why}; clients are led to others first`, wakeAfter: ASIDE_MS - aside };
-  const what = isInMemory(next) ? seen('EtcdMember', next.object) : podOf(next);
-  return { why, steps: [{ do: 'delete', what }], notice: { type: 'Normal', reason: ROTATING, note: why } };
+  const what = isInMemory(next) ? { what: seen('EtcdMember', next.object) } : {};
+  return restarting(o, { m: next, entry, why, reason: ROTATING, ...what });
 }
 
 /** It stays after all, or has to wait until another is back: clients may come to it meanwhile. */
@@ -121,23 +108,6 @@ export function standBack(o: Observed): Answered {
   if (standing.length === 0) return undefined;
   const why = `${standing.map(nameOf).join(', ')} is not started again now: clients may reach it`;
   return { why, steps: standing.map((m) => asidePatch(m, null, ROLE_VOTER)) };
-}
-
-/** So long Kubernetes may take until nobody is led to a Pod any more: an etcd that ends before that refuses whoever comes. */
-const ASIDE_MS = 3_000;
-
-const asideFor = (o: Observed, { pod }: MemberView): number | undefined =>
-  pod.is === 'present' && pod.going !== true && pod.asideSince !== undefined ? o.now - pod.asideSince : undefined;
-
-const asidePatch = (m: MemberView, since: string | null, role: string | null): Step => ({
-  do: 'patch',
-  to: podOf(m),
-  fields: { metadata: { labels: { [ROLE_LABEL]: role }, annotations: { [ASIDE_ANNOTATION]: since } } },
-});
-
-function podOf(m: MemberView): Seen {
-  const { namespace = '', name = '' } = m.object.metadata;
-  return { kind: 'Pod', namespace, name, uid: (m.pod.is === 'present' && m.pod.uid) || '' };
 }
 
 /** Trust of before goes when no member has it any more. */
