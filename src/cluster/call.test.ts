@@ -1,5 +1,5 @@
 /** Changes at a model of etcd, which the contract suite holds to the real one. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../test/sim/model/etcd-ports.ts';
 import { hexId } from '../api/names.ts';
@@ -101,6 +101,67 @@ test('a change that may have been made is not made again elsewhere', async () =>
   const nobody = model.node('nobody').endpoint;
   const elsewhere = call(clusterID, [nobody, seed.endpoint], { name: 'remove', id: idOf(seed, JOINER) });
   expect(await outcome(carryOut(etcd, elsewhere, signal))).toBe('done');
+});
+
+describe('a member that misjudges its peers', () => {
+  /** Three voters, of which these misjudge the others. */
+  function misjudged(...who: readonly number[]) {
+    const model = new ModelEtcd();
+    const nodes = [1, 2, 3].map((n) => model.node(`m${n}`));
+    const initialCluster = nodes.map(({ name, peerURL }) => `${name}=${peerURL}`).join(',');
+    for (const node of nodes) model.start(node, { initialCluster, state: 'new' });
+    model.advance(10_000);
+    for (const n of who) for (const peer of nodes) if (peer !== nodes[n]) nodes[n]?.misjudges.add(peer);
+    const [seed] = nodes;
+    if (!seed) throw new Error('there are three');
+    const endpoints = nodes.map(({ endpoint }) => endpoint);
+    const addition = call(hexId(groupOf(seed).clusterId), endpoints, { name: 'addLearner', peerURL: JOINER });
+    return { model, nodes, seed, addition, etcd: modelPorts(model) };
+  }
+  const refusal = (promise: Promise<void>): Promise<unknown> => promise.catch((error: unknown) => error);
+
+  test('is passed over: another voter accepts the change, once', async () => {
+    const { seed, addition, etcd } = misjudged(0, 1);
+    expect(await outcome(carryOut(etcd, addition, signal))).toBe('done');
+    expect(entries(seed).filter((entry) => entry === `learner ${JOINER}`)).toHaveLength(1);
+  });
+
+  test('is one of all: then the refusal says so', async () => {
+    const { addition, etcd } = misjudged(0, 1, 2);
+    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({
+      message: 'etcd refuses: etcdserver: unhealthy cluster',
+      kind: 'unhealthyCluster',
+    });
+  });
+
+  test('and one that does not answer are not all', async () => {
+    const { model, nodes, addition, etcd } = misjudged(0, 1, 2);
+    if (nodes[0]) model.stop(nodes[0]);
+    model.advance(10_000);
+    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({ kind: undefined });
+  });
+
+  test('judges as etcd does until it or its peer restarts', async () => {
+    const { model, nodes, seed, etcd } = misjudged(0);
+    const [, second, third] = nodes;
+    if (!second?.disk || !third) throw new Error('there are three');
+    const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };
+    const add = async () => {
+      const answer = await etcd.members.add(ask, [JOINER], { learner: true });
+      return answer.ok ? 'ok' : answer.error.kind;
+    };
+    for (const peer of [second, third]) {
+      model.advance(10_000);
+      expect(await add()).toBe('unhealthyCluster');
+      model.stop(peer);
+      model.start(peer, { initialCluster: '', state: 'existing' });
+    }
+    model.advance(10_000);
+    expect(await add()).toBe('ok');
+    // It takes an inactive peer for a dead one, which may always be removed.
+    seed.misjudges.add(second).add(third);
+    expect((await etcd.members.remove(ask, second.disk.id)).ok).toBe(true);
+  });
 });
 
 test('an answer of another cluster is none', async () => {

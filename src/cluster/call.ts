@@ -5,7 +5,7 @@ import { atAny } from '../etcd/failover.ts';
 import type { MaintenancePort } from '../etcd/maintenance.ts';
 import type { MembersPort } from '../etcd/members.ts';
 import { NotNow } from '../runtime/plan.ts';
-import type { Change, EtcdCall } from './changes.ts';
+import { type Change, type EtcdCall, UNHEALTHY_CLUSTER } from './changes.ts';
 
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
@@ -31,14 +31,21 @@ export async function carryOut(
   way: Access = { cluster: call.cluster },
 ): Promise<void> {
   const access = { ...way, clusterId: idOf(call.clusterID) };
+  const failures: EtcdErrorKind[] = [];
   const answer = await atAny<unknown>(
     call.endpoints,
     { timeoutMs: CHANGE_TIMEOUT_MS, signal, access },
     { repeatable: false },
-    (ask) => once(etcd, call, ask),
+    async (ask) => {
+      const one = await once(etcd, call, ask);
+      if (!one.ok) failures.push(one.error.kind);
+      return one;
+    },
   );
-  if (!answer.ok && !DONE[call.name].includes(answer.error.kind))
-    throw new NotNow(`etcd refuses: ${answer.error.message}`);
+  if (answer.ok || DONE[call.name].includes(answer.error.kind)) return;
+  // A voter that did not answer might have accepted it: then nothing is known about the views of all.
+  const byAll = failures.length > 0 && failures.every((kind) => kind === UNHEALTHY_CLUSTER);
+  throw new NotNow(`etcd refuses: ${answer.error.message}`, byAll ? UNHEALTHY_CLUSTER : undefined);
 }
 
 function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Answer<unknown>> {

@@ -15,6 +15,9 @@ export type Change =
   | { readonly name: 'moveLeader'; readonly to: string }
   | { readonly name: 'disarmCorrupt'; readonly id: string };
 
+/** Every healthy voter has refused a membership change, because it takes too few of its peers for active. */
+export const UNHEALTHY_CLUSTER = 'unhealthyCluster';
+
 export type EtcdCall = Change &
   Call & {
     /** `namespace/name` of the cluster. */

@@ -125,6 +125,16 @@ test('a PersistentVolumeClaim that is being deleted is seen', async () => {
   });
 });
 
+test.each([
+  ['unhealthyCluster', 5],
+  [undefined, undefined],
+])('a refusal of kind %s is the refusal of all voters since %s', async (kind, since) => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const o = await observe(world, 'ns/db', signal, { message: 'etcd refuses', kind, since: 5 });
+  expect([o?.refusal, o?.refusedSince]).toEqual(['etcd refuses', since]);
+});
+
 test('a member takes as many learners as its command says, and one without it', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);

@@ -22,8 +22,9 @@ import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
 import type { AnyStore, Store } from '../kube/store.ts';
 import type { Chance } from '../pki/issue.ts';
+import type { Refusal } from '../runtime/plan.ts';
 import type { ChangePorts } from './call.ts';
-import { endpointsOf, hostsOf } from './changes.ts';
+import { endpointsOf, hostsOf, UNHEALTHY_CLUSTER } from './changes.ts';
 import { requestedNeeds } from './issuance.ts';
 import { observeIssuance } from './issuing.ts';
 import { type AskedAuth, askAuth } from './observe-auth.ts';
@@ -73,7 +74,7 @@ export async function observe(
   ports: ClusterPorts,
   key: string,
   signal: AbortSignal,
-  refusal: string | undefined,
+  refusal: Refusal | undefined,
 ): Promise<Observed | undefined> {
   const cluster = await presentCluster(ports, key, signal);
   if (!cluster) return undefined;
@@ -111,7 +112,8 @@ export async function observe(
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   return {
     now: ports.now(),
-    refusal,
+    refusal: refusal?.message,
+    ...(refusal?.kind === UNHEALTHY_CLUSTER && { refusedSince: refusal.since }),
     cluster,
     services: { headless, client },
     budget,

@@ -116,6 +116,8 @@ export interface Observed {
   readonly now: number;
   /** Who refused a step of the last pass, and why, as a sentence. */
   readonly refusal: string | undefined;
+  /** Milliseconds since 1970: since then every healthy voter refuses a membership change as "unhealthy cluster". */
+  readonly refusedSince?: number;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Looked<Service>; readonly client: Looked<Service> };
   /** Looked at only once the cluster exists: before that there is nothing to protect. */

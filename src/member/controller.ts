@@ -18,7 +18,7 @@ export const memberResource: Resource<EtcdMember> = etcdMembers;
 export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatus> => ({
   name: 'member',
   resource: memberResource,
-  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
   subject: (observed) => observed.member,
   decide,
   isMinor,

@@ -27,6 +27,7 @@ interface Observed {
   readonly thing: Thing;
   readonly parts: readonly KubeObject[];
   readonly refusal: string | undefined;
+  readonly refusedSince: number | undefined;
 }
 
 /** A controller of Things made of Parts, on a model of the API server. */
@@ -59,9 +60,13 @@ function aController(
     observe: async (key, _signal, refusal) => {
       const thing = stores.things.get(key);
       if (!thing) return undefined;
-      const facts = { thing, parts: stores.parts.labelled('n', 'of', thing.metadata.name ?? ''), refusal };
-      observed.push(facts);
-      return facts;
+      const facts = { thing, parts: stores.parts.labelled('n', 'of', thing.metadata.name ?? '') };
+      observed.push({
+        ...facts,
+        refusal: refusal?.message,
+        refusedSince: refusal?.kind === 'x' ? refusal.since : undefined,
+      });
+      return observed.at(-1);
     },
     subject: ({ thing }) => thing,
     decide,
@@ -200,6 +205,22 @@ test('a call that is refused for now is tried again after its own pause, and the
   expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'etcd refuses: not in sync']);
   await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
   await until('a pass after one without a refusal', () => observed.at(-1)?.refusal === undefined); // that ends it
+  stop();
+});
+
+test('a refusal has its kind, and stands since the first of that kind in a row', async () => {
+  const kinds = ['x', 'x', 'y', 'x'];
+  let calls = 0;
+  const { server, observed, stop } = aController(
+    () => plan(calls < 4 ? { steps: [{ do: 'call', call: { name: 'add', target: 'a' }, retryMs: 5 }] } : {}),
+    undefined,
+    () => Promise.reject(new NotNow('refused', kinds[calls++])),
+  );
+  await server.create(things, aThing());
+  await until('a reconcile after the last call', () => observed.length > 4);
+  const since = observed.map((o) => o.refusedSince);
+  expect(since.slice(0, 4)).toEqual([undefined, since[1], since[1], undefined]);
+  expect(since[4]).toBeGreaterThan(since[1] ?? Number.POSITIVE_INFINITY);
   stop();
 });
 

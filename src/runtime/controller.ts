@@ -18,7 +18,7 @@ import {
 } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { type Call, type Plan, SERVER_REFUSES } from './plan.ts';
+import { type Call, type Plan, type Refusal, SERVER_REFUSES } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
 
 /** What a controller is, apart from the loop. */
@@ -26,7 +26,7 @@ export interface Brain<Observed, Status extends object> {
   readonly name: string;
   readonly resource: Resource<Subject<Status>>;
   /** All facts for one key; `undefined` when the object is gone. A refusal says who refused the last step, and why. */
-  readonly observe: (key: string, signal: AbortSignal, refusal: string | undefined) => Promise<Observed | undefined>;
+  readonly observe: (key: string, signal: AbortSignal, refusal: Refusal | undefined) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
   readonly decide: (observed: Observed) => Plan<Status>;
   /** Carries out the calls of its plans. */
@@ -85,7 +85,7 @@ export class Controller<Observed, Status extends object> {
   /** Per key, how often the same steps were taken in a row: somebody undoes them, or they do not help. */
   readonly #repeats = new Map<string, { readonly steps: string; readonly times: number }>();
   /** Per key, who refused a step of the last pass, and why: a fact for the next one. */
-  readonly #refusals = new Map<string, string>();
+  readonly #refusals = new Map<string, Refusal>();
   /** Per key, since when a minor change of its status is held back. */
   readonly #held = new Map<string, number>();
 
@@ -164,7 +164,7 @@ export class Controller<Observed, Status extends object> {
   /** When to look again: at once after a change, and in time for what is held back. */
   #wake(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
     if (outcome.is === 'notNow') {
-      this.#refusals.set(key, outcome.why);
+      this.#refused(key, outcome.why, outcome.kind);
       return outcome.retryMs;
     }
     this.#refusals.delete(key);
@@ -174,6 +174,12 @@ export class Controller<Observed, Status extends object> {
       since === undefined ? Number.POSITIVE_INFINITY : since + this.#holdMs() - this.#options.clock.monotonic();
     const wake = Math.min(plan.wakeAfter ?? Number.POSITIVE_INFINITY, Math.max(0, left));
     return Number.isFinite(wake) ? wake : undefined;
+  }
+
+  #refused(key: string, message: string, kind?: string): void {
+    const before = this.#refusals.get(key);
+    const since = before?.kind === kind ? before?.since : undefined;
+    this.#refusals.set(key, { message, kind, since: since ?? this.#options.clock.now() });
   }
 
   /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
@@ -250,7 +256,7 @@ export class Controller<Observed, Status extends object> {
 
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
-    if (isRefusal(error)) this.#refusals.set(key, `${SERVER_REFUSES}: ${error.said}`);
+    if (isRefusal(error)) this.#refused(key, `${SERVER_REFUSES}: ${error.said}`);
     const level = isStale(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'pass failed, will try again');
     throw error;

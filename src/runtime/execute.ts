@@ -46,7 +46,7 @@ const present = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
 export type Outcome =
   | { readonly is: 'done' }
   /** Nothing is wrong but the moment. */
-  | { readonly is: 'notNow'; readonly why: string; readonly retryMs: number };
+  | { readonly is: 'notNow'; readonly why: string; readonly kind: string | undefined; readonly retryMs: number };
 
 /** A write that happened: the cache must have seen this version before the next decision about the same key. */
 export interface Write {
@@ -113,7 +113,7 @@ async function takeAll(
       await take(step, options, signal);
     } catch (error) {
       if (error instanceof NotNow && step.do === 'call')
-        return { outcome: { is: 'notNow', why: error.message, retryMs: step.retryMs } };
+        return { outcome: { is: 'notNow', why: error.message, kind: error.kind, retryMs: step.retryMs } };
       if (!isRefusal(error)) throw error;
       return { outcome: { is: 'done' }, refusal: error };
     }

@@ -37,6 +37,20 @@ export interface Call {
 /** How a call ends when nothing is wrong but the moment: the words are a fact for the next pass. */
 export class NotNow extends Error {
   override readonly name = 'NotNow';
+  /** What kind of refusal it is, where the next reconcile decides by it. */
+  readonly kind: string | undefined;
+  constructor(message: string, kind?: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** A step of the last reconcile that was refused, as a fact for the next one. */
+export interface Refusal {
+  readonly message: string;
+  readonly kind?: string | undefined;
+  /** Milliseconds since 1970: since then every reconcile was refused with this kind. */
+  readonly since: number;
 }
 
 /** How a refusal by the API server begins, as a fact for the next pass. */

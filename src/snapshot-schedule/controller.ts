@@ -17,7 +17,7 @@ export const scheduleResource: Resource<EtcdSnapshotSchedule> = etcdSnapshotSche
 export const scheduleBrain = (ports: SchedulePorts): Brain<Observed, EtcdSnapshotScheduleStatus> => ({
   name: 'snapshot-schedule',
   resource: scheduleResource,
-  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
   subject: (observed) => observed.object,
   decide,
 });

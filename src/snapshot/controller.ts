@@ -20,7 +20,7 @@ export function snapshotBrain(ports: SnapshotPorts): Brain<Observed, EtcdSnapsho
   return {
     name: 'snapshot',
     resource: snapshotResource,
-    observe: (key, signal, refusal) => observe(ports, silences, key, signal, refusal),
+    observe: (key, signal, refusal) => observe(ports, silences, key, signal, refusal?.message),
     subject: (observed) => observed.object,
     decide,
     isMinor,

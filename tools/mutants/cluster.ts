@@ -127,7 +127,7 @@ const acting = [
     ['an addition that is repeated within a second, and stops everything', ", 'alreadyExists']", ']'],
     ['a member that is gone already, and is removed for ever', "['notFound']", '[]'],
     ['a member that votes already, and is promoted for ever', "['notLearner']", '[]'],
-    ['a refusal that is taken for success', 'if (!answer.ok && !DONE', 'if (answer.ok && !DONE'],
+    ['a refusal that is taken for success', 'if (answer.ok || DONE', 'if (!answer.ok || DONE'],
     ['an alarm about space that goes instead', "alarm: 'corrupt' }", "alarm: 'noSpace' }"],
   ]),
   ...faults('src/cluster/build.ts', [
