@@ -3,6 +3,7 @@
 import { pods } from '../../../src/kube/resources.ts';
 import type { ModelNode } from '../model/etcd.ts';
 import { voters } from '../model/etcd-group.ts';
+import { needed, reachableVoters } from '../world/facts.ts';
 import { refTo } from '../world/ground.ts';
 import type { NodeState } from '../world/nodes.ts';
 import { type Ending, ORDINARY_LINES, type Run } from '../world/pod-run.ts';
@@ -74,7 +75,9 @@ function forceNew({ world, scene, undo }: Stage, n: number, ms: number): boolean
   const { etcd, kubelet, ground } = world;
   const isVoterOfMany = ({ process }: Run): boolean => {
     const { group, id } = process?.disk ?? {};
-    return group !== undefined && voters(group).length >= 3 && group.members.get(id ?? 0n)?.isLearner === false;
+    if (!group || voters(group).length < 3 || group.members.get(id ?? 0n)?.isLearner !== false) return false;
+    // Where the others are no quorum, this is no mistake: it is how the cluster is recovered, and the operator goes on with it.
+    return reachableVoters(world, group) > needed(group);
   };
   const run = chosen(running(world).filter(isVoterOfMany), n);
   const { volume, process } = run ?? {};
