@@ -134,6 +134,24 @@ export const EtcdClusterStatusSchema = Type.Object({
       { description: 'Members that the operator replaced because they would not have come back.' },
     ),
   ),
+  refusedChange: Type.Optional(
+    Type.Object(
+      {
+        change: Type.String({ description: 'What etcd refused.' }),
+        restarts: Type.Array(
+          Type.Object({
+            member: Type.String({ description: 'The EtcdMember.' }),
+            pod: Type.String({ description: 'The uid of the Pod that is deleted.' }),
+            at: Type.String({ format: 'date-time', description: 'When this was decided.' }),
+          }),
+        ),
+      },
+      {
+        description:
+          'Members that the operator restarted because every voter refused a membership change although all were healthy: each at most once for a change.',
+      },
+    ),
+  ),
   observed: Type.Optional(TargetSchema),
   progressDeadline: Type.Optional(
     Type.String({ format: 'date-time', description: 'When the change under way counts as late.' }),

@@ -19,6 +19,7 @@ import { correctRequests, requestCertificates } from './rules/issuance.ts';
 import { adoptMembers, adoptTarget, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
+import { restartRefusing } from './rules/refused.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './rules/rotation.ts';
 import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
@@ -54,6 +55,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'wake', rule: wake },
   { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
   { name: 'guardSeed', rule: guardSeed }, // before there are more who let everybody in
+  { name: 'restartRefusing', rule: restartRefusing }, // before every change that it is about; after deletion and pause, which end it
   { name: 'completePending', rule: completePending }, // half-done by an earlier operator
   { name: 'standBack', rule: standBack }, // clients must not wait for anything else
   { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is

@@ -87,7 +87,7 @@ const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
  * all others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there. Two of five that
  * are lost would wait for each other for ever: for one that is, a quorum of the others is enough.
  */
-export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefined {
+export function mayNotGo(o: Observed, victim: EtcdMemberEntry, comesBack = false): string | undefined {
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
   if (victim.isLearner) return undefined;
   const others = votersOf(o).filter((entry) => entry.id !== victim.id);
@@ -97,9 +97,9 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry): string | undefin
     return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
   // One that is down already takes nothing away by going, whoever else is on the way out.
   if (!healthySelf(o, victim)) return undefined;
-  return others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
+  return comesBack || others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
 }
 
 /** The same for one that comes back with its data at once. A member that is alone is missed for that moment, whatever is done. */
 export const mayNotPause = (o: Observed, victim: EtcdMemberEntry): string | undefined =>
-  votersOf(o).length === 1 && leaderOf(o) === victim.id ? undefined : mayNotGo(o, victim);
+  votersOf(o).length === 1 && leaderOf(o) === victim.id ? undefined : mayNotGo(o, victim, true);

@@ -50,6 +50,7 @@ import {
   isStaying,
   type Observed,
 } from './observed.ts';
+import { isHopeless, REFUSED, refusedChange, refusedMessage } from './refused.ts';
 import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
 import { ROTATING, rotationOf } from './rotation.ts';
 import { type Loss, lossOfAll } from './rules/loss.ts';
@@ -92,6 +93,8 @@ interface Situation {
   /** How far the exchange of an authority is. */
   readonly rotating: string | undefined;
   readonly trouble: string;
+  /** A membership change that every voter refuses, although all are healthy. */
+  readonly refused: { readonly message: string; readonly hopeless: boolean } | undefined;
   /** Why etcd refuses to write, although all members serve. */
   readonly full: string | undefined;
   /** Why nothing is done towards the spec: not built yet, or not allowed. */
@@ -161,6 +164,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
   const said = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
   const served = said?.status === 'True' || said?.reason === 'QuorumLost';
+  const refused = refusedChange(o);
   return {
     why,
     formed: latched.clusterID !== undefined,
@@ -182,6 +186,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     rotating: rotationOf(o),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
+    refused: refused && { message: refusedMessage(refused), hopeless: isHopeless(refused) },
     full: fullWhy(o),
     held: heldBack(o),
     unread: unreadWhy(o),
@@ -259,6 +264,7 @@ function progressing(s: Situation, reached: boolean): Said {
       `later than progressDeadlineSeconds, still trying: ${missing}`,
     );
   if (s.exhausted) return no('ReplacementsExhausted', s.why);
+  if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
   if (!s.formed && s.parked === undefined) return yes('WaitingForSeed', s.why);
   if (s.broken && !s.whole) return yes('Repairing', s.why);
@@ -282,6 +288,7 @@ function degraded(s: Situation): Said {
   if (s.full !== undefined) return yes('NoSpace', s.full);
   if (s.exhausted) return yes('ReplacementsExhausted', s.why);
   if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
+  if (s.refused) return yes(REFUSED, s.refused.message);
   if (s.locked) return yes(s.locked.reason, s.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
   if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.why);
