@@ -123,9 +123,23 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
   if (!group || id === undefined || !hasQuorum(world, group) || !isReachable(world, group, id)) return undefined;
   if (group.members.get(id)?.isLearner !== false) return undefined;
   const left = reachableVoters(world, group) - 1;
-  return left >= needed(group)
+  // Of two voters none can be spared: where both refuse to grow, one is restarted all the same, as was recorded before.
+  const recorded = world.cluster?.status?.refusedChange?.restarts.some(({ pod }) => pod === run?.uid) === true;
+  return left >= needed(group) || (recorded && voters(group).length === 2 && left === 1)
     ? undefined
     : `Pod ${ref.name} is deleted, and ${left} of ${voters(group).length} voters are left`;
+};
+
+/** A Pod whose memory is the only place of a voter's data is not deleted for a restart: it would come back empty. */
+export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
+  const { world } = scene;
+  if (verb !== 'delete' || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene)) return undefined;
+  const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
+  const id = run?.volume.claim === undefined ? run?.process?.disk?.id : undefined;
+  const group = groupOf(world);
+  return id !== undefined && group && isReachable(world, group, id) && group.members.get(id)?.isLearner === false
+    ? `Pod ${ref.name} is deleted with the data in its memory`
+    : undefined;
 };
 
 /** At most one disruption at a time: no voter is taken away while another one is not serving, unless that one goes itself. */
@@ -308,6 +322,7 @@ export const ALWAYS = {
 };
 export const BEFORE_WRITE = {
   quorumAfterPodDeletion,
+  keepsDataInMemory,
   foreignIsLeftAlone,
   sparedWhenDeleted,
   intactDataIsKept,

@@ -48,6 +48,7 @@ const ACTIONS = {
   reuseAddress: { n: fc.nat(20), ms: fc.integer({ min: 60_000, max: 300_000 }) },
   isolate: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 120_000 }) },
   forceNew: { n: fc.nat(20), ms: fc.integer({ min: 1_000, max: 60_000 }) },
+  misjudge: { percent: fc.constantFrom(40, 100), ms: fc.integer({ min: 1_000, max: 60_000 }) },
   slowLearner: { ms: fc.integer({ min: 1_000, max: 60_000 }) },
   deleteMember: { n: fc.nat(20) },
   deleteAllMembers: {},

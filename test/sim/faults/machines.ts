@@ -118,6 +118,34 @@ function reuseAddress(stage: Stage, n: number, ms: number): boolean {
   return true;
 }
 
+const AGAIN_MS = 5_000;
+
+/**
+ * For a while, late writes to addresses that Pods had before time out: whoever sent one takes that peer for inactive as long as
+ * their streams live, and refuses changes of the membership.
+ */
+function misjudge({ world, undo }: Stage, percent: number, ms: number): boolean {
+  const { etcd, ground } = world;
+  const until = ground.timeline.now + ms;
+  const stop = (): void => void undo.delete(stop);
+  const timeOut = (): void => {
+    if (!undo.has(stop)) return;
+    const moved = running(world).flatMap((run) => (run.moved && run.process ? [run.process] : []));
+    for (const peer of moved)
+      for (const node of etcd.nodes) {
+        const isPeer = node !== peer && node.running && node.disk !== undefined && node.disk.group === peer.disk?.group;
+        if (isPeer && ground.random.between(0, 99) < percent) node.misjudges.add(peer);
+      }
+    const [first] = moved;
+    const judges = etcd.nodes.filter(({ disk }) => disk && disk.group === first?.disk?.group);
+    if (judges.length > 1 && judges.every(({ misjudges }) => misjudges.size > 0)) ground.count('misjudged by all');
+    if (ground.timeline.now < until) ground.timeline.after(AGAIN_MS, timeOut);
+  };
+  undo.add(stop);
+  timeOut();
+  return true;
+}
+
 type Kinds =
   | 'crash'
   | 'endPod'
@@ -133,6 +161,7 @@ type Kinds =
   | 'reuseAddress'
   | 'isolate'
   | 'forceNew'
+  | 'misjudge'
   | 'slowLearner';
 
 export const machineDeeds: Deeds<Kinds> = {
@@ -183,6 +212,7 @@ export const machineDeeds: Deeds<Kinds> = {
   },
   reuseAddress: (stage, { n, ms }) => reuseAddress(stage, n, ms),
   forceNew: (stage, { n, ms }) => forceNew(stage, n, ms),
+  misjudge: (stage, { percent, ms }) => misjudge(stage, percent, ms),
   slowLearner: ({ world }, { ms }) => {
     const learner = world.etcd.nodes.find(
       ({ running: runs, disk }) => runs && disk?.group.members.get(disk.id)?.isLearner,

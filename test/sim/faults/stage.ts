@@ -12,7 +12,7 @@ export interface Stage {
   readonly spec: EtcdCluster['spec'];
   /** An operator is to die after so many further steps of the world. */
   killAfterSteps: number | undefined;
-  /** What a person did to data directories, and takes back in the end. */
+  /** What ends with the faults: a person puts a data directory back, late writes are over. */
   readonly undo: Set<() => void>;
   /** Pods whose etcd dies as soon as it starts, so many times more. */
   readonly crashes: Map<string, { readonly how: Ending; left: number }>;

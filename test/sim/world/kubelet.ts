@@ -34,6 +34,8 @@ export class Kubelet {
   /** Addresses of Pods on nodes without power: the next Pods that start get them. */
   readonly freed: string[] = [];
   #addresses = 0;
+  /** Members that had a Pod. */
+  readonly #known = new Set<string>();
 
   constructor(ground: Ground, etcd: ModelEtcd, nodes: Nodes, volumes: Volumes) {
     this.#ground = ground;
@@ -75,11 +77,14 @@ export class Kubelet {
     const claimed = pod.spec?.volumes?.some((v) => v.persistentVolumeClaim);
     const volume = claimed ? this.#volumes.of(claim?.metadata.uid) : this.#volumes.memory(uid);
     if (!volume) return;
+    const moved = this.#known.has(name);
+    this.#known.add(name);
     const run: Run = {
       uid,
       name,
       node,
       ip: this.freed.shift() ?? this.#address(),
+      moved,
       volume,
       process: undefined,
       prepared: 'no',

@@ -25,6 +25,8 @@ export interface Run {
   readonly name: string;
   readonly node: string;
   ip: string;
+  /** Its member had an earlier Pod, and with it another address. */
+  readonly moved: boolean;
   readonly volume: Volume;
   process: ModelNode | undefined;
   /** How far the containers are that run before etcd. They run again only with the whole Pod. */
