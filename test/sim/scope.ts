@@ -70,6 +70,7 @@ export const MUST_HAPPEN: readonly string[] = [
   'etcd: disconnected',
   'alarm: corrupt',
   'misjudged by all',
+  'learner stalled',
   'restore: done',
   'restore: failed',
   'restore: not again',

@@ -57,6 +57,7 @@ export class Faults {
     watches.heldUntil.clear();
     watches.mergeUntil = 0;
     crashes.clear();
+    etcd.onJoin = undefined;
     for (const undo of this.#stage.undo) undo();
     for (const node of nodes.all) recover(world, node);
     for (const node of etcd.nodes) {

@@ -217,11 +217,16 @@ export const machineDeeds: Deeds<Kinds> = {
     const learner = world.etcd.nodes.find(
       ({ running: runs, disk }) => runs && disk?.group.members.get(disk.id)?.isLearner,
     );
-    if (!learner) return false;
-    learner.stalled = true;
-    world.ground.timeline.after(ms, () => {
-      learner.stalled = false;
-    });
+    const stall = (node: ModelNode): void => {
+      node.stalled = true;
+      world.ground.count('learner stalled');
+      world.ground.timeline.after(ms, () => {
+        node.stalled = false;
+      });
+    };
+    // A learner is promoted within milliseconds: the next one is meant, where there is none.
+    if (learner) stall(learner);
+    else world.etcd.onJoin = stall;
     return true;
   },
 };

@@ -20,6 +20,8 @@ export class ModelEtcd {
   readonly nodes: ModelNode[] = [];
   readonly groups = new Map<bigint, Group>();
   now = 0;
+  /** Called once, with the next member that joins. */
+  onJoin: ((node: ModelNode) => void) | undefined;
   #count = 0;
   #waiting = new Set<() => void>();
 
@@ -54,7 +56,11 @@ export class ModelEtcd {
     this.#run(node);
     const joins = !node.disk && join.state === 'existing';
     const why = flagsOf(node) ?? (node.disk ? this.#resume(node, node.disk) : begin(this, node, join));
-    if (joins && node.disk) node.servesAt = this.now + lateness(node, node.disk.group);
+    if (joins && node.disk) {
+      node.servesAt = this.now + lateness(node, node.disk.group);
+      this.onJoin?.(node);
+      this.onJoin = undefined;
+    }
     if (why !== undefined) this.#end(node, why);
     this.settle();
   }
