@@ -96,13 +96,7 @@ export async function observe(
   ]);
   const unheard = await unheardOf(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
   const members = await withHashes(ways, [...answered, ...unheard.map((object) => viewOf(ports, object))]);
-  const unversioned = await lacksVersion(ways, cluster, members, list);
-  const told = unversioned ? { unversioned } : {};
-  const auth =
-    list.is === 'answers'
-      ? await askAuth(ports.etcd, cluster, { ...ways, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS })
-      : undefined;
-  const etcd = list.is === 'answers' ? { ...list.view, ...told, ...auth, alarms: alarmsOf(members) } : list;
+  const etcd = await etcdView(ways, cluster, members, list);
   // Somebody may have put it right: it is looked at again instead of in five minutes.
   if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)];
@@ -259,6 +253,14 @@ async function lacksVersion(
   const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
   const answer = await etcd.maintenance.downgrade(ask, 'validate', '0.0.1');
   return !answer.ok && answer.error.kind === 'busy';
+}
+
+/** The list, with what else is asked where it matters. */
+async function etcdView(ways: Ways, cluster: EtcdCluster, members: readonly Told[], list: Listed): Promise<EtcdView> {
+  if (list.is !== 'answers') return list;
+  const unversioned = await lacksVersion(ways, cluster, members, list);
+  const auth = await askAuth(ways.etcd, cluster, { ...ways, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS });
+  return { ...list.view, ...(unversioned && { unversioned }), ...auth, alarms: alarmsOf(members) };
 }
 
 /** Who is likely to answer, and to answer for all. */

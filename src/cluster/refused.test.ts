@@ -63,6 +63,13 @@ const acts = (o: Observed): readonly string[] =>
     return `${role === 'null' ? 'out of' : 'back into'} the Service: ${member}`;
   });
 
+const unreadable = (o: Observed): Observed => ({
+  ...o,
+  certificates: {
+    ...o.certificates,
+    unread: { secrets: ['tls'], why: '500', password: false, judged: true, retryAt: o.now },
+  },
+});
 const adds = [`addLearner ${name(10)}`];
 
 describe('who is restarted', () => {
@@ -113,8 +120,9 @@ describe('who is restarted', () => {
     [
       'not while an etcd answers under another id',
       changed(refused([up, up, up]), 3, (m) => ({ ...m, ...(m.self && { self: { ...m.self, id: 'f00' } }) })),
-      adds,
+      [],
     ],
+    ['not while Secrets cannot be read', unreadable(refused([up, up, up])), adds],
     [
       'not while they do not agree on a leader',
       changed(refused([up, up, up]), 3, (m) => ({ ...m, ...(m.self && { self: { ...m.self, leader: 'f00' } }) })),

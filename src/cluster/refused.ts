@@ -7,7 +7,7 @@ import { isAllowed } from '../api/security.ts';
 import { iso } from '../lib/time.ts';
 import type { Answer } from '../runtime/plan.ts';
 import { blocked } from './asked.ts';
-import { canMount } from './certificates.ts';
+import { canMount, unreadSecrets } from './certificates.ts';
 import type { EtcdCall } from './changes.ts';
 import { isHealthy, mayNotPause, votersOf } from './gate.ts';
 import { type EtcdMemberEntry, entryOf, type MemberView, memberOf, nameOf, type Observed } from './observed.ts';
@@ -64,7 +64,7 @@ const podUid = ({ pod }: MemberView): string | undefined => (pod.is === 'present
 function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
   const m = memberOf(o, entry);
   if (!m || m.pod.is !== 'present' || m.pod.going === true || !m.pod.ready) return false;
-  return m.self?.id === entry.id && isHealthy(o, m);
+  return isHealthy(o, m);
 }
 
 /** etcd never refuses a single voter. */
@@ -85,6 +85,8 @@ function restartBlockedBy(o: Observed, m: MemberView): string | undefined {
   if (m.pvc !== 'present') return losesVolume(m) ?? `the PersistentVolumeClaim of ${nameOf(m)} is not found`;
   if (repository !== undefined && !isAllowed(o.images, repository))
     return `its Pod could not be made again: image ${repository} is not allowed`;
+  if (unreadSecrets(o) !== undefined)
+    return 'its Secrets cannot be read: whether its Pod could be made again is not known';
   if (!canMount(o)) return 'its Pod could not be made again: certificates are missing or wrong';
   return blocked(o) ?? (entry ? mayNotPause(o, entry) : 'etcd does not list it');
 }
@@ -120,8 +122,11 @@ export function refusedChange(o: Observed): Refused | undefined {
   return { change, since, restarts, next, ...(blockedBy !== undefined && { blockedBy }) };
 }
 
-/** Each was restarted, and it is still refused. */
-export const isHopeless = ({ next }: Refused): boolean => next === undefined;
+/** For the conditions; hopeless: each was restarted, and it is still refused. */
+export function refusedStatus(o: Observed): { readonly message: string; readonly hopeless: boolean } | undefined {
+  const refused = refusedChange(o);
+  return refused && { message: refusedMessage(refused), hopeless: refused.next === undefined };
+}
 
 export function refusedMessage({ change, since, next, blockedBy, restarts }: Refused): string {
   const what = `etcd refuses to ${change} since ${iso(since)}: every voter answers "unhealthy cluster", although all are healthy. Their views of their peers are wrong, which new connections mend`;

@@ -50,7 +50,7 @@ import {
   isStaying,
   type Observed,
 } from './observed.ts';
-import { isHopeless, REFUSED, refusedChange, refusedMessage } from './refused.ts';
+import { REFUSED, refusedStatus } from './refused.ts';
 import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
 import { ROTATING, rotationOf } from './rotation.ts';
 import { type Loss, lossOfAll } from './rules/loss.ts';
@@ -164,7 +164,6 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
   const said = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
   const served = said?.status === 'True' || said?.reason === 'QuorumLost';
-  const refused = refusedChange(o);
   return {
     why,
     formed: latched.clusterID !== undefined,
@@ -186,7 +185,7 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     rotating: rotationOf(o),
     trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
-    refused: refused && { message: refusedMessage(refused), hopeless: isHopeless(refused) },
+    refused: refusedStatus(o),
     full: fullWhy(o),
     held: heldBack(o),
     unread: unreadWhy(o),

@@ -6,12 +6,12 @@ const facts = faults('src/cluster/refused.ts', [
   ['restarts for a change that is not wanted any more', 'if (!wanted) return undefined;', ''],
   ['a restart of the only member', 'votersOf(o).length > 1 && ', ''],
   ['a restart while a voter is not healthy', ' && votersOf(o).every((entry) => isWell(o, entry));', ';'],
-  ['a restart while an etcd answers under another id', 'm.self?.id === entry.id && ', ''],
   ['a restart while a Pod is not ready', ' || !m.pod.ready) return false;', ') return false;'],
   ['a restart while another Pod is being deleted', ' || m.pod.going === true', ''],
   ['the leader before a follower', 'return leaderLast(o, voters).', 'return voters.'],
   ['a voter that stays, restarted instead of the one that goes', 'leaves(b) - leaves(a)', 'leaves(a) - leaves(b)'],
   ['data in memory that is lost', 'if (isInMemory(m)) return `', 'if (false) return `'],
+  ['a restart although Secrets cannot be read', 'if (unreadSecrets(o) !== undefined)', 'if (false)'],
   ['a PVC that nobody has seen', "if (m.pvc !== 'present') return", "if (m.pvc === 'terminating') return"],
   [
     'a Pod whose image is not allowed any more',
@@ -73,12 +73,14 @@ export const refused: readonly Mutant[] = [
       'failures.some((kind) => kind',
     ],
   ]),
-  ...faults('src/cluster/observe.ts', [
+  ...faults('src/cluster/observe-members.ts', [
     [
       'a PVC that is being deleted, and counts as there',
       "undefined ? 'present' : 'terminating'",
       "'' ? 'present' : 'present'",
     ],
+  ]),
+  ...faults('src/cluster/observe.ts', [
     ['a refusal of another kind that restarts members', 'refusal?.kind === UNHEALTHY_CLUSTER', 'refusal'],
   ]),
 ];
