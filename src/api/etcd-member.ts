@@ -120,8 +120,10 @@ export const EVIDENCE = {
   /** etcd ends, because the cluster has removed this member. */
   removed: 'MemberRemoved',
 } as const;
-/** A reason of Ready that is no evidence: etcd cannot access its data directory, which may be in order. */
+/** Reasons of Ready that are no evidence. etcd cannot access its data directory, which may be in order. */
 export const STORAGE_ERROR = 'StorageError';
+/** etcd found at its start that its data differs from a peer's: either can be the one that is corrupt. */
+export const DATA_INCONSISTENT = 'DataInconsistent';
 export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
 /** With these, the data is lost for good: there is no volume any more. */
 export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.volumeLost];

@@ -107,11 +107,6 @@ describe('a member will not come back', () => {
     ['its log is damaged', ended(3, fatal('walpb: crc mismatch')), 'DataInvalid'],
     ['its database is damaged', ended(3, fatal('failed to open database: invalid database')), 'DataInvalid'],
     [
-      'its data differs from the others',
-      ended(3, fatal('checkInitialHashKV failed: found data inconsistency with peers')),
-      'DataInvalid',
-    ],
-    [
       'its log is damaged, and it was started once more',
       ended(3, fatal('walpb: crc mismatch'), runningFor(5_000)),
       'DataInvalid',
@@ -170,6 +165,10 @@ describe('a member may still come back', () => {
       ended(6, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
     ],
     ['its volume does not let it in, again and again', ended(9, fatal('open /var/lib/etcd: permission denied'))],
+    [
+      'its data differs from that of a peer, which may be the one that is corrupt',
+      ended(9, fatal('checkInitialHashKV failed: found data inconsistency with peers')),
+    ],
     ['its disk fails, again and again', ended(9, fatal('read /var/lib/etcd/member/snap/db: input/output error'))],
     [
       'only a warning speaks of damage',

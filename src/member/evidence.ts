@@ -1,11 +1,19 @@
 /** Evidence that a member will not come back by itself, each class with its own time of grace. */
 
-import { EVIDENCE, type EvidenceReason, STORAGE_ERROR } from '../api/etcd-member.ts';
+import { DATA_INCONSISTENT, EVIDENCE, type EvidenceReason, STORAGE_ERROR } from '../api/etcd-member.ts';
 import { volumeClaimName } from '../api/names.ts';
 import { isPodOver } from '../api/pod.ts';
 import type { ContainerStatus } from '../gen/kube.ts';
 import { hasJoined, inMemory, names, type Observed } from './observed.ts';
-import { etcdContainer, failedStartsOf, findingIn, LOOP_WINDOW_MS, lastLine, lastTermination } from './terminations.ts';
+import {
+  etcdContainer,
+  type Finding,
+  failedStartsOf,
+  findingIn,
+  LOOP_WINDOW_MS,
+  lastLine,
+  lastTermination,
+} from './terminations.ts';
 
 export interface Evidence {
   readonly reason: EvidenceReason;
@@ -83,25 +91,43 @@ function lostNode(o: Observed): Evidence | undefined {
 const judgedForMs = (o: Observed, { state }: ContainerStatus): number | undefined =>
   state?.running && Date.parse(state.running.startedAt ?? '') + GOES_ON_AFTER_MS - o.now;
 
-/** What etcd said when it ended, three times in a row. Before a member has joined, it is mere advice on joining. */
-function invalidData(o: Observed): Evidence | undefined {
+/** etcd runs, and has for so long that its last end says nothing about this run. */
+export const goesOn = (o: Observed, container: ContainerStatus): boolean => (judgedForMs(o, container) ?? 1) <= 0;
+
+/** What the last end of etcd says about its data, as long as the present run is judged by it. */
+function lastFinding(o: Observed): (Finding & { readonly standsForMs?: number }) | undefined {
   const container = etcdContainer(o);
   const end = container && lastTermination(container);
   const finding = end && findingIn(end);
-  if (!finding || finding.reason === STORAGE_ERROR || !hasJoined(o)) return undefined;
-  if ((failedStartsOf(o)?.count ?? 0) < ENDS_THAT_PROVE) return undefined;
+  if (!finding || container.ready || o.etcd.is === 'answers') return undefined;
   const standsForMs = judgedForMs(o, container);
-  if (standsForMs !== undefined && !(standsForMs > 0)) return undefined;
-  return { ...now(finding.reason, finding.message), ...(standsForMs !== undefined && { standsForMs }) };
+  if (standsForMs === undefined) return finding;
+  return standsForMs > 0 ? { ...finding, standsForMs } : undefined;
 }
 
-/** etcd cannot access its data directory: the data may be in order, so nothing is replaced and nothing is deleted. */
-export function storageError(o: Observed): string | undefined {
-  const container = etcdContainer(o);
-  const end = container && lastTermination(container);
-  const finding = end && findingIn(end);
-  if (finding?.reason !== STORAGE_ERROR || container?.ready || o.etcd.is === 'answers') return undefined;
-  return `${finding.message}. Nothing is deleted: check the volume, its permissions and its node`;
+const NO_EVIDENCE: readonly string[] = [STORAGE_ERROR, DATA_INCONSISTENT];
+
+/** What etcd said when it ended, three times in a row. Before a member has joined, it is mere advice on joining. */
+function invalidData(o: Observed): Evidence | undefined {
+  const finding = lastFinding(o);
+  if (!finding || !isEvidence(finding.reason) || !hasJoined(o)) return undefined;
+  if ((failedStartsOf(o)?.count ?? 0) < ENDS_THAT_PROVE) return undefined;
+  return { ...finding, reason: finding.reason, leftMs: 0 };
+}
+const isEvidence = (reason: Finding['reason']): reason is Finding['reason'] & EvidenceReason =>
+  !NO_EVIDENCE.includes(reason);
+
+/** The data may be in order: nothing is replaced for this, and nothing is deleted. What a person can do. */
+export function dataTrouble(
+  o: Observed,
+): { readonly reason: string; readonly message: string; readonly standsForMs?: number } | undefined {
+  const finding = lastFinding(o);
+  if (!finding || isEvidence(finding.reason)) return undefined;
+  const remedy =
+    finding.reason === STORAGE_ERROR
+      ? 'check the volume, its permissions and its node'
+      : `it is replaced when all other voters are healthy and have the same data; compare them with etcdctl endpoint hashkv`;
+  return { ...finding, message: `${finding.message}. Nothing is deleted: ${remedy}` };
 }
 
 /**
@@ -114,7 +140,7 @@ function crashLoop(o: Observed): Evidence | undefined {
   if (!end || container.state?.waiting?.reason !== 'CrashLoopBackOff') return undefined;
   const recent = end.finishedAt !== undefined && o.now - Date.parse(end.finishedAt) < LOOP_WINDOW_MS;
   const ends = failedStartsOf(o)?.total ?? 0;
-  if (ends < ENDS_OF_A_LOOP || !recent || storageError(o) !== undefined) return undefined;
+  if (ends < ENDS_OF_A_LOOP || !recent || dataTrouble(o) !== undefined) return undefined;
   return now(
     EVIDENCE.crashLooping,
     `etcd has ended ${ends} times in a row, last with exit code ${end.exitCode}: ${lastLine(end)}`,

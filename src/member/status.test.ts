@@ -147,6 +147,24 @@ describe('the status', () => {
     expect(said({ ...o, pod })?.[0]).toBe('Ready=True/PodReady');
   });
 
+  test('an end of long ago is not named again', () => {
+    const old = { finishedAt: iso(NOW - 3_600_000) };
+    const state = { running: { startedAt: iso(NOW - 3_599_000) } };
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    for (const end of [
+      { exitCode: 1, message, ...old },
+      { exitCode: 137, reason: 'OOMKilled', ...old },
+    ]) {
+      const o = withEnd(end);
+      if (o.pod.is !== 'ours') throw new Error('there is no Pod');
+      const pod = ours({
+        ...o.pod.object,
+        status: { phase: 'Running', containerStatuses: [{ ...restarting(end), restartCount: 4, state }] },
+      });
+      expect(findCondition(decide({ ...o, pod }).status.conditions, 'Ready')?.message).toBe('pod phase: Running');
+    }
+  });
+
   test('an end of etcd is recorded at once, and forgotten when it serves', () => {
     const o = withEnd({ exitCode: 1, message: 'x' });
     const { status } = decide(o);

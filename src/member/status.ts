@@ -8,14 +8,14 @@ import {
   type Verdict,
   withVerdicts,
 } from '../api/conditions.ts';
-import { type EtcdMemberStatus, STORAGE_ERROR } from '../api/etcd-member.ts';
+import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import { memberSelector } from '../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../api/not-yet-supported.ts';
 import { isPodReady, troubleOf } from '../api/pod.ts';
 import type { Pod } from '../gen/kube.ts';
 import { iso } from '../lib/time.ts';
 import type { Notice } from '../runtime/plan.ts';
-import { provenLoss, storageError } from './evidence.ts';
+import { dataTrouble, goesOn, provenLoss } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -84,8 +84,8 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
   if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
-  const inaccessible = storageError(o);
-  if (inaccessible !== undefined) return no(STORAGE_ERROR, inaccessible);
+  const trouble = dataTrouble(o);
+  if (trouble) return no(trouble.reason, trouble.message);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
     return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
@@ -113,7 +113,7 @@ const podTrouble = (o: Observed, pod: Pod): string =>
 /** Kubernetes itself names neither the limit nor the way out. */
 function lacksMemory(o: Observed, pod: Pod): string | undefined {
   const container = etcdContainer(o);
-  if (!container || lastTermination(container)?.reason !== 'OOMKilled') return undefined;
+  if (!container || lastTermination(container)?.reason !== 'OOMKilled' || goesOn(o, container)) return undefined;
   const limit = pod.spec?.containers.find(({ name }) => name === 'etcd')?.resources?.limits?.['memory'];
   return `etcd was OOM-killed${limit === undefined ? '' : ` at its memory limit of ${limit}`}: its data is kept; raise spec.resources.limits.memory`;
 }

@@ -45,12 +45,23 @@ describe('what the end of etcd says about its data', () => {
     ],
     ['a panic in the database', kept('panic: index out of range', ...frames), 'DataInvalid'],
     ['the end of a panic in the database', cutPanic, 'DataInvalid'],
-    ['a fault, whose stack is that of every goroutine', fault, undefined],
-    ['a fault, with its first line', kept('fatal error: fault', ...frames), undefined],
+    ['a fault, whose stack is that of every goroutine', fault, 'StorageError'],
+    ['a fault, with its first line', kept('fatal error: fault', ...frames), 'StorageError'],
+    [
+      'an error of a file system that nobody listed',
+      kept(log('fatal', 'failed to read WAL', 'read /x/0.wal: bad message')),
+      'StorageError',
+    ],
+    [
+      'a peer that has other data',
+      kept(log('fatal', 'checkInitialHashKV failed', 'found data inconsistency with peers')),
+      'DataInconsistent',
+    ],
     ['memory that ran out', kept('fatal error: runtime: cannot allocate memory', ...frames), 'StorageError'],
     ['a peer that was killed', kept(lostPeer, fatal('listen tcp: address already in use')), undefined],
     ['a peer that was killed, and nothing else', kept(lostPeer), undefined],
     ['a line of every start', kept(opening, fatal('unknown flag')), undefined],
+    ['a stack in the middle of ordinary lines', kept(opening, ...frames), undefined],
     ['a warning about damage', kept(log('warn', 'x', 'walpb: crc mismatch')), undefined],
     ['a database that another process has open', kept(log('panic', 'failed to open database', 'timeout')), undefined],
     [
@@ -70,6 +81,7 @@ describe('what the end of etcd says about its data', () => {
     [137, 'OOMKilled'],
     [137, 'Error'],
     [143, 'Error'],
+    [0, 'Completed'],
     [255, 'Unknown'],
     [128, 'StartError'],
     [1, 'OOMKilled'],
@@ -132,7 +144,7 @@ describe('ends in a row', () => {
     [
       'one that was not seen did not serve, when the Pod was not ready all the time',
       [first, { restartCount: 4, at: 5, notReady: 1 }],
-      { count: 2, total: 2 },
+      { count: 1, total: 2 },
     ],
     [
       'one that was seen did serve, when the Pod was ready in between',
@@ -145,6 +157,17 @@ describe('ends in a row', () => {
       { reason: 'Unknown', count: 1, total: 2 },
     ],
     ['a signal breaks the row', [first, { ...second, exitCode: 137 }], undefined],
+    ['so does a SIGTERM, which ends etcd without a word', [first, { ...second, exitCode: 2, message: 'x' }], undefined],
+    [
+      'a panic does not',
+      [first, { ...second, exitCode: 2, message: 'panic: wal: crc mismatch' }],
+      { count: 2, total: 2 },
+    ],
+    [
+      'a disk that fails breaks the row',
+      [first, { ...second, message: fatal('read db: input/output error') }],
+      undefined,
+    ],
     ['a run that serves breaks the row', [first, { ...second, more: { ready: true } }], undefined],
     [
       'so does one that answers',

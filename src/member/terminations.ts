@@ -2,7 +2,7 @@
  * How etcd ended, and what that proves. Only the line that ended the process counts: a healthy etcd logs "unexpected EOF"
  * whenever a peer is killed and `FreelistType` at every start, and data was judged by such lines.
  */
-import { type EtcdMemberStatus, EVIDENCE, STORAGE_ERROR } from '../api/etcd-member.ts';
+import { DATA_INCONSISTENT, type EtcdMemberStatus, EVIDENCE, STORAGE_ERROR } from '../api/etcd-member.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../gen/kube.ts';
 import type { Observed } from './observed.ts';
 
@@ -13,6 +13,7 @@ export interface Finding {
     | typeof EVIDENCE.dataInvalid
     | typeof EVIDENCE.volumeFull
     | typeof EVIDENCE.removed
+    | typeof DATA_INCONSISTENT
     | typeof STORAGE_ERROR;
   readonly message: string;
 }
@@ -23,22 +24,30 @@ export const LOOP_WINDOW_MS = 10 * 60_000;
 const MAX_MESSAGE = 4096;
 const MAX_QUOTE = 300;
 
-/** What the line that ended etcd says. The first match counts: data that cannot be accessed may be in order. */
+/**
+ * What the line that ended etcd says; the first match counts. Data that cannot be accessed may be in order: an error of the
+ * operating system about a file (`read /path: …`), and a fault in memory that is mapped to one, prove nothing.
+ */
 const FINDINGS: readonly (readonly [RegExp, Finding['reason'], string])[] = [
+  [/no space left on device|disk quota exceeded/, EVIDENCE.volumeFull, 'the volume is full, and etcd cannot start'],
   [
-    /permission denied|operation not permitted|read-only file system|input\/output error|stale file handle|transport endpoint is not connected|already locked|cannot allocate memory|too many open files/i,
+    /\b\w+ \/[^\n:]*: \S|permission denied|operation not permitted|read-only file system|input\/output error|already locked|cannot allocate memory|out of memory|too many open files|^fatal error: fault|SIGBUS/i,
     STORAGE_ERROR,
     'etcd cannot access its data directory',
   ],
+  [
+    /found data inconsistency/,
+    DATA_INCONSISTENT,
+    'the data differs from that of a peer, and etcd does not say which of them is right',
+  ],
   [/permanently removed from the cluster/, EVIDENCE.removed, 'etcd says that the cluster has removed this member'],
-  [/no space left on device|disk quota exceeded/, EVIDENCE.volumeFull, 'the volume is full, and etcd cannot start'],
   [
     /cannot fetch cluster info from peer urls|error validating peerURLs|has already been bootstrapped|tocommit\(\d+\) is out of range/,
     EVIDENCE.dataInvalid,
     'the data directory has been emptied',
   ],
   [
-    /crc mismatch|wal: [^\n]*(corrupt|not found)|failed to (recover|restore|read|find)[^\n]*(wal|snapshot|backend|database)|invalid database|checksum error|found data inconsistency|file size too small|page \d+ already freed|freepages|assertion failed|page expected to be|go\.etcd\.io\/bbolt|data-dir used by this member must be removed/i,
+    /crc mismatch|wal: [^\n]*(corrupt|not found)|failed to (recover|restore|read|find)[^\n]*(wal|snapshot|backend|database)|invalid database|checksum error|file size too small|page \d+ already freed|freepages|assertion failed|page expected to be|go\.etcd\.io\/bbolt|data-dir used by this member must be removed/i,
     EVIDENCE.dataInvalid,
     'etcd cannot use its data directory',
   ],
@@ -49,13 +58,6 @@ export const etcdContainer = (o: Observed): ContainerStatus | undefined =>
 
 export const lastTermination = (container: ContainerStatus): ContainerStateTerminated | undefined =>
   container.state?.terminated ?? container.lastState?.terminated;
-
-/**
- * etcd ended by its own decision. Above 128 it was a signal: an OOM kill, the kubelet, a node that went down; 126 to 128: it was
- * never started (StartError).
- */
-export const endedItself = ({ exitCode, reason }: ContainerStateTerminated): boolean =>
-  exitCode < 126 && reason !== 'OOMKilled';
 
 /** The log line of level fatal or panic: as its message and error in JSON, as it is in the console format. */
 function fatalLine(line: string): string | undefined {
@@ -69,22 +71,30 @@ function fatalLine(line: string): string | undefined {
   }
 }
 
-/**
- * Only the end of a long stack is left of a panic. The frames of a runtime error (`fp=0x…`, a SIGBUS on a bad disk, memory that
- * ran out) are those of all goroutines, and say nothing about what failed.
- */
-const isCutTraceback = (lines: readonly string[]): boolean =>
-  lines.some((line) => /^\t\S+\.go:\d+ /.test(line)) && !lines.some((line) => /^\{|\b[fg]p=0x/.test(line));
+const isFrame = (line: string): boolean => /^\t\S+\.(go|s):\d+ /.test(line);
+/** The runtime lists every goroutine, with their registers, only for an error of its own: a fault, or no memory. */
+const isOfRuntime = (line: string): boolean => /\b[fg]p=0x/.test(line);
 
-/** What ended the process, line by line; empty when the message does not say. */
+/** What ended the process, line by line; empty when the message does not say. Of a long stack only the end is left. */
 export function endingLines(message: string): readonly string[] {
   const lines = message.slice(-MAX_MESSAGE).split('\n');
   const logged = lines.flatMap((line) => fatalLine(line) ?? []).slice(-1);
   const header = lines.findIndex((line) => /^(panic|fatal error): /.test(line));
-  if (header >= 0)
-    return [...logged, ...lines.slice(header, lines[header]?.startsWith('panic') ? undefined : header + 1)];
-  return logged.length === 0 && isCutTraceback(lines) ? lines : logged;
+  if (lines[header]?.startsWith('panic')) return [...logged, ...lines.slice(header)];
+  if (header >= 0) return [...logged, lines[header] ?? ''];
+  if (logged.length > 0 || !lines.some(isFrame) || lines.some((line) => line.startsWith('{'))) return logged;
+  return lines.some(isOfRuntime) ? ['fatal error: fault (only the end of the stacks is left)'] : lines;
 }
+
+/**
+ * etcd ended by its own decision: it logs why and exits with 1, or panics and exits with 2. It runs as the first process of its
+ * container, so a SIGTERM (a liveness probe) ends it with 0 or with 2 and without a word; above 128 it was a signal, an OOM kill
+ * or a node that went down; 126 to 128: it was never started.
+ */
+export const endedItself = ({ exitCode, reason, message }: ContainerStateTerminated): boolean => {
+  if (reason === 'OOMKilled' || exitCode < 1 || exitCode >= 126) return false;
+  return exitCode === 1 || endingLines(message ?? '').length > 0;
+};
 
 const quote = (line: string): string => (line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line).trim();
 
@@ -136,13 +146,14 @@ export function failedStartsOf(o: Observed): FailedStarts | undefined {
   if (!container || !end?.finishedAt) return recorded;
   const restarts = ordinalOf(container);
   if (end.finishedAt === recorded?.finishedAt && restarts === recorded.restarts) return recorded;
-  if (!endedItself(end)) return undefined;
   const reason = findingIn(end)?.reason ?? 'Unknown';
+  if (!endedItself(end) || reason === STORAGE_ERROR) return undefined;
   const started = Date.parse(end.startedAt ?? end.finishedAt);
   const before = recorded && follows(o, recorded, restarts, started) ? recorded : undefined;
   return {
     reason,
-    count: before?.reason === reason ? before.count + 1 : 1,
+    // What an end that the operator missed would have said is not known.
+    count: before?.reason === reason && before.restarts === restarts - 1 ? before.count + 1 : 1,
     total: (before?.total ?? 0) + 1,
     restarts,
     finishedAt: end.finishedAt,

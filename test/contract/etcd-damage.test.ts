@@ -31,8 +31,7 @@ const noise = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i)
 interface Damage {
   readonly what: string;
   readonly how: (node: Node) => void;
-  /** `undefined`: etcd ends, and says nothing that proves it. */
-  readonly reason: string | undefined;
+  readonly reason: string;
 }
 const DAMAGE: readonly Damage[] = [
   {
@@ -54,7 +53,7 @@ const DAMAGE: readonly Damage[] = [
   {
     what: 'a database that is cut off, as on a disk that fails',
     how: (node) => truncateSync(database(node), 5 * PAGE),
-    reason: undefined,
+    reason: 'StorageError',
   },
   { what: 'noise in the log', how: (node) => overwrite(log(node), 5 * PAGE, noise(4 * PAGE)), reason: 'DataInvalid' },
   {

@@ -171,7 +171,7 @@ export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
 };
 
 /** Evidence errs: no member is replaced for what its etcd said about its data, while a start on that data would succeed. */
-const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull];
+const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping];
 export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resource, ref }) => {
   if (verb !== 'delete' || resource.kind !== 'EtcdMember' || usurpedUntil > world.ground.timeline.now) return undefined;
   const member = membersOf(world).find(({ metadata }) => metadata.name === ref.name);

@@ -56,6 +56,7 @@ export const MUST_HAPPEN: readonly string[] = [
   ...SCOPE.actions.filter((kind) => kind !== 'crash'),
   'crash: killed',
   'crash: oom',
+  'crash: probed',
   'operator killed',
   'operators overlapped',
   'watch: merged',

@@ -30,7 +30,11 @@ const ACTIONS = {
   deletePod: { n: fc.nat(20) },
   deleteAllPods: {},
   evictPod: { n: fc.nat(20) },
-  crash: { n: fc.nat(20), how: fc.constantFrom('killed', 'oom'), times: fc.integer({ min: 1, max: 8 }) },
+  crash: {
+    n: fc.nat(20),
+    how: fc.constantFrom('killed' as const, 'oom' as const, 'probed' as const),
+    times: fc.integer({ min: 1, max: 8 }),
+  },
   endPod: { n: fc.nat(20), phase: fc.constantFrom('Failed', 'Succeeded') },
   wipe: { n: fc.nat(20) },
   damage: { n: fc.nat(20) },

@@ -39,42 +39,58 @@ const evidence = faults('src/member/evidence.ts', [
   ],
   [
     'a member that is cut off for a moment and is replaced for what went wrong when it joined',
-    'if (standsForMs !== undefined && !(standsForMs > 0)) return undefined;',
-    '',
+    'return standsForMs > 0 ? { ...finding, standsForMs } : undefined;',
+    'return { ...finding, standsForMs };',
   ],
-  ['a damaged member that is started again and again', ' && !(standsForMs > 0)) return', ') return'],
-  ['a withdrawal that nobody reconciles for', '...(standsForMs !== undefined && { standsForMs })', ''],
+  [
+    'a damaged member that is started again and again',
+    'return standsForMs > 0 ? { ...finding, standsForMs } : undefined;',
+    'return undefined;',
+  ],
+  ['a withdrawal that nobody reconciles for', '{ ...finding, standsForMs } : undefined', 'finding : undefined'],
   [
     'a member that never joined and is judged by advice on joining',
     ' || !hasJoined(o)) return undefined;',
     ') return undefined;',
   ],
-  ['data that is deleted, because a disk refused access', ' || finding.reason === STORAGE_ERROR ||', ' ||'],
+  [
+    'data that is deleted, because a disk refused access',
+    '[STORAGE_ERROR, DATA_INCONSISTENT];',
+    '[DATA_INCONSISTENT];',
+  ],
+  ['the good copy that is deleted for a corrupt one', '[STORAGE_ERROR, DATA_INCONSISTENT];', '[STORAGE_ERROR];'],
   ['a few restarts that count as a loop', 'ends < ENDS_OF_A_LOOP || ', ''],
   ['restarts of months that count as a loop', ' || !recent ||', ' ||'],
-  [
-    'a volume that is deleted, because its disk refuses access',
-    ' || storageError(o) !== undefined) return',
-    ') return',
-  ],
+  ['a volume that is deleted, because its disk refuses access', ' || dataTrouble(o) !== undefined) return', ') return'],
   [
     'a member that runs again and is replaced for its loop',
     " || container.state?.waiting?.reason !== 'CrashLoopBackOff'",
     '',
   ],
-  ['a member that serves and is told to lack access', ' || container?.ready ||', ' ||'],
+  ['a member that serves and is told to lack access', '!finding || container.ready ||', '!finding ||'],
 ]);
 
 const terminations = faults('src/member/terminations.ts', [
-  ['an OOM kill that counts as damage', "exitCode < 126 && reason !== 'OOMKilled'", 'exitCode < 126'],
-  ['a signal that counts as damage', "exitCode < 126 && reason !== 'OOMKilled'", "reason !== 'OOMKilled'"],
+  ['an OOM kill that counts as damage', "reason === 'OOMKilled' || ", ''],
+  ['a signal that counts as damage', ' || exitCode >= 126) return', ') return'],
+  ['a liveness probe that counts as a crash', ' || exitCode < 1 ||', ' ||'],
+  [
+    'a SIGTERM during a start that counts as a crash',
+    'return exitCode === 1 || endingLines',
+    'return exitCode > 0 || endingLines',
+  ],
   [
     'a warning that counts as damage',
     '"(fatal|panic|dpanic)"/.test(line)) return undefined',
     '"/.test(line)) return undefined',
   ],
-  ['ordinary lines that count as damage', 'logged.length === 0 && isCutTraceback(lines) ? lines : logged', 'lines'],
-  ['a disk error that counts as damage, by the stack of all goroutines', '|\\b[fg]p=0x', ''],
+  [
+    'ordinary lines that count as damage',
+    " || lines.some((line) => line.startsWith('{'))) return logged",
+    ') return logged',
+  ],
+  ['a disk error that counts as damage, by the stack of all goroutines', 'lines.some(isOfRuntime) ?', 'false ?'],
+  ['disk errors that add up to a crash loop', ' || reason === STORAGE_ERROR) return', ') return'],
   ['a run that served, and counts as failed', "container?.ready || o.etcd.is === 'answers'", "o.etcd.is === 'answers'"],
   ['a run that answered, and counts as failed', "container?.ready || o.etcd.is === 'answers'", 'container?.ready'],
   [
@@ -92,7 +108,12 @@ const terminations = faults('src/member/terminations.ts', [
   ],
   ['ends of two Pods in a row', 'restarts > recorded.restarts &&', ''],
   ['ends of months in a row', 'startedAt - ended < LOOP_WINDOW_MS &&', ''],
-  ['ends of different causes in a row', 'before?.reason === reason ? before.count + 1 : 1', '(before?.count ?? 0) + 1'],
+  [
+    'ends that were not seen between those of one cause',
+    ' && before.restarts === restarts - 1 ? before.count',
+    ' ? before.count',
+  ],
+  ['ends of different causes in a row', 'before?.reason === reason && before', 'before && before'],
 ]);
 
 export const evidenceFaults: readonly Mutant[] = [...evidence, ...terminations];

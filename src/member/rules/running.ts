@@ -16,7 +16,7 @@ import { wantsAuth } from '../../api/tls.ts';
 import { probeMs } from '../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';
-import { evidenceOf, provenLoss } from '../evidence.ts';
+import { dataTrouble, evidenceOf, provenLoss } from '../evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -188,6 +188,8 @@ export const steady = (o: Observed): Answer<EtcdMemberStatus> => {
     const next = evidence.leftMs > 0 ? evidence.leftMs : (evidence.standsForMs ?? ASK_AGAIN_MS);
     return { why: evidence.message, wakeAfter: Math.min(next, ASK_AGAIN_MS) };
   }
+  const trouble = dataTrouble(o);
+  if (trouble) return { why: trouble.message, wakeAfter: Math.min(trouble.standsForMs ?? ASK_AGAIN_MS, ASK_AGAIN_MS) };
   if (o.etcd.is !== 'silent') return { why: 'volume and Pod are as they should be', wakeAfter: ASK_AGAIN_MS };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);

@@ -12,6 +12,9 @@ import { chosen, type Deeds, running, type Stage } from './stage.ts';
 
 const KILLED: Ending = { exitCode: 137, reason: 'Error', message: ORDINARY_LINES };
 const OOM: Ending = { ...KILLED, reason: 'OOMKilled' };
+/** A liveness probe: as the first process of its container, etcd ends with 0, or with 2 before it serves. */
+const PROBED: Ending = { exitCode: 2, reason: 'Error', message: ORDINARY_LINES };
+const CRASHES: Readonly<Record<'killed' | 'oom' | 'probed', Ending>> = { killed: KILLED, oom: OOM, probed: PROBED };
 
 export function recover({ nodes, kubelet }: World, node: NodeState): void {
   if (node.state === 'up' || node.state === 'gone') return;
@@ -167,7 +170,7 @@ type Kinds =
 export const machineDeeds: Deeds<Kinds> = {
   crash: ({ world, crashes }, { n, how, times }) => {
     const run = chosen(running(world), n);
-    if (run) crashes.set(run.uid, { how: how === 'oom' ? OOM : KILLED, left: times });
+    if (run) crashes.set(run.uid, { how: CRASHES[how], left: times });
     return run !== undefined;
   },
   endPod: ({ world }, { n, phase }) => {
