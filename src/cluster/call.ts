@@ -45,7 +45,10 @@ export async function carryOut(
   if (answer.ok || DONE[call.name].includes(answer.error.kind)) return;
   // A voter that did not answer might have accepted it: then nothing is known about the views of all.
   const byAll = failures.length > 0 && failures.every((kind) => kind === UNHEALTHY_CLUSTER);
-  throw new NotNow(`etcd refuses: ${answer.error.message}`, byAll ? UNHEALTHY_CLUSTER : undefined);
+  throw new NotNow(
+    `etcd refuses: ${answer.error.message}`,
+    byAll ? `${UNHEALTHY_CLUSTER}: ${call.name} ${call.target}` : undefined,
+  );
 }
 
 function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Answer<unknown>> {

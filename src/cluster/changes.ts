@@ -67,8 +67,11 @@ function leading(o: Observed): readonly string[] {
   return m ? endpointsOf(m) : [];
 }
 
-/** etcd refuses changes for some seconds after others: it is asked again so often. */
+/** etcd refuses changes for some seconds after others: it is asked again so often. What it refuses for longer than a minute, less often. */
 const RETRY_MS = 500;
+const REFUSED_RETRY_MS = 10_000;
+const retryMs = (o: Observed): number =>
+  o.refusedSince !== undefined && o.now - o.refusedSince > 60_000 ? REFUSED_RETRY_MS : RETRY_MS;
 
 /** Nobody else is told anything. */
 const meant = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
@@ -76,7 +79,7 @@ const meant = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
   hosts: hostsOf(o.members),
 });
 
-export function change(o: Observed, what: Change, target: string, retryMs = RETRY_MS): Step {
+export function change(o: Observed, what: Change, target: string, retryAfterMs = retryMs(o)): Step {
   const { namespace, name } = identity(o.cluster);
   const call: EtcdCall = {
     ...what,
@@ -85,7 +88,7 @@ export function change(o: Observed, what: Change, target: string, retryMs = RETR
     endpoints: what.name === 'moveLeader' ? leading(o) : speakers(o),
     ...meant(o),
   };
-  return { do: 'call', call, retryMs };
+  return { do: 'call', call, retryMs: retryAfterMs };
 }
 
 export function rootStep(o: Observed, name: RootChange, target: string): Step {

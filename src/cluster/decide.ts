@@ -16,7 +16,15 @@ import {
   waitForJoining,
 } from './rules/grow.ts';
 import { correctRequests, requestCertificates } from './rules/issuance.ts';
-import { adoptMembers, adoptTarget, beingDeleted, heldBack, nameTaken, tellPolicy } from './rules/lifecycle.ts';
+import {
+  adoptMembers,
+  adoptRefused,
+  adoptTarget,
+  beingDeleted,
+  heldBack,
+  nameTaken,
+  tellPolicy,
+} from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { neverBegun, park, wake } from './rules/park.ts';
 import { restartRefusing } from './rules/refused.ts';
@@ -69,6 +77,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd takes nobody for a while
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
+  { name: 'adoptRefused', rule: adoptRefused },
   { name: 'correctServices', rule: correctServices }, // these were refused a moment ago: after all that is urgent
   { name: 'correctBudget', rule: correctBudget },
   { name: 'writeCertificates', rule: writeCertificates }, // refused a moment ago: after all that is urgent

@@ -4,6 +4,7 @@ import {
   entriesOf,
   entryOf,
   evidence,
+  isInconsistent,
   isStaying,
   type MemberView,
   memberOf,
@@ -31,16 +32,21 @@ const selfOf = (o: Observed, m: MemberView): SelfReport | undefined => {
 
 /**
  * Its data differs from what a quorum agrees on. An alarm alone does not say who is right, and of two halves nobody can
- * tell; whoever does not answer is on neither side. Hashes are asked for only where corruption is reported.
+ * tell; whoever does not answer is on neither side. Hashes are asked for only where corruption is reported. One whose etcd
+ * ends because a peer has other data has none: it is the odd one only if all other voters have the same data.
  */
 export function isCorrupt(o: Observed, m: MemberView): boolean {
+  const own = entryOf(o, m)?.id;
   const hashes = votersOf(o).map((entry) => {
     const voter = memberOf(o, entry);
-    return voter && selfOf(o, voter)?.hash;
+    return { id: entry.id, hash: voter && selfOf(o, voter)?.hash };
   });
-  const agreed = hashes.find((hash) => hashes.filter((other) => other === hash).length >= quorumOf(hashes.length));
+  const votes = (hash: string | undefined): number => hashes.filter((other) => other.hash === hash).length;
+  const agreed = hashes.find(({ hash }) => votes(hash) >= quorumOf(hashes.length))?.hash;
+  if (agreed === undefined) return false;
   const hash = selfOf(o, m)?.hash;
-  return agreed !== undefined && hash !== undefined && hash !== agreed;
+  if (hash !== undefined) return hash !== agreed;
+  return isInconsistent(m) && hashes.every((other) => other.id === own || other.hash === agreed);
 }
 
 /** Answers, follows a leader, has the data and nothing against it. A full database serves on. */
@@ -100,6 +106,5 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry, comesBack = false
   return comesBack || others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
 }
 
-/** The same for one that comes back with its data at once. A member that is alone is missed for that moment, whatever is done. */
-export const mayNotPause = (o: Observed, victim: EtcdMemberEntry): string | undefined =>
-  votersOf(o).length === 1 && leaderOf(o) === victim.id ? undefined : mayNotGo(o, victim, true);
+/** The same for one that comes back with its data at once. A single voter may be restarted: its downtime is unavoidable. */
+export const mayNotPause = (o: Observed, victim: EtcdMemberEntry): string | undefined => mayNotGo(o, victim, true);

@@ -53,6 +53,12 @@ const keeping = (kept: {
   ],
 });
 
+/** At the address of this member, this id answers. */
+const answeringAs = (o: Observed, n: number, answersAs: string): Observed => ({
+  ...o,
+  members: o.members.map((m, i) => (i === n - 1 ? { ...m, answersAs } : m)),
+});
+
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     ['all is well', world([up, up, up]), 'steady', []],
@@ -262,6 +268,16 @@ describe('the rule that answers', () => {
       world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
       'forget',
       [`delete ${name(3)}`],
+    ],
+    [
+      'a person has removed a member and added it again: it answers under another id than the one that is recorded',
+      answeringAs(
+        world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
+        3,
+        id(9),
+      ),
+      'forget',
+      [],
     ],
     // parking
     [

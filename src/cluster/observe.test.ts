@@ -126,12 +126,18 @@ test('a PersistentVolumeClaim that is being deleted is seen', async () => {
 });
 
 test.each([
-  ['unhealthyCluster', 5],
-  [undefined, undefined],
-])('a refusal of kind %s is the refusal of all voters since %s', async (kind, since) => {
+  ['unhealthyCluster: addLearner x', 1_000, 5],
+  ['unhealthyCluster: addLearner x', 31_000, undefined],
+  [undefined, 1_000, undefined],
+])('a refusal of kind %s, %i ms ago, is one of all voters since %s', async (kind, ago, since) => {
   const world = modelWorld();
   await runningCluster(world, 1);
-  const o = await observe(world, 'ns/db', signal, { message: 'etcd refuses', kind, since: 5 });
+  const o = await observe(world, 'ns/db', signal, {
+    message: 'etcd refuses',
+    kind,
+    since: 5,
+    at: world.now() - ago,
+  });
   expect([o?.refusal, o?.refusedSince]).toEqual(['etcd refuses', since]);
 });
 

@@ -22,6 +22,7 @@ import type { Client } from '../kube/client.ts';
 import { refKey } from '../kube/object.ts';
 import type { AnyStore, Store } from '../kube/store.ts';
 import type { Chance } from '../pki/issue.ts';
+import { REFUSED_AGAIN_MS } from '../runtime/controller.ts';
 import type { Refusal } from '../runtime/plan.ts';
 import type { ChangePorts } from './call.ts';
 import { endpointsOf, hostsOf, UNHEALTHY_CLUSTER } from './changes.ts';
@@ -34,6 +35,7 @@ import { unheardOf } from './observe-unheard.ts';
 import {
   type EtcdView,
   identity,
+  isInconsistent,
   type MemberView,
   type Observed,
   type SelfReport,
@@ -107,12 +109,12 @@ export async function observe(
   return {
     now: ports.now(),
     refusal: refusal?.message,
-    ...(refusal?.kind === UNHEALTHY_CLUSTER && { refusedSince: refusal.since }),
+    ...refusedSince(refusal, ports.now()),
     cluster,
     services: { headless, client },
     budget,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
-    members: members.map(({ object, pod, pvc, self }) => ({ object, pod, ...(pvc && { pvc }), self })),
+    members: members.map(({ told: _told, ...m }) => m),
     etcd,
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
@@ -127,6 +129,12 @@ export async function observe(
     },
   };
 }
+
+/** Since when etcd refuses the same change; a refusal of long ago says nothing about now. */
+const refusedSince = (refusal: Refusal | undefined, now: number): Pick<Observed, 'refusedSince'> =>
+  refusal?.kind?.startsWith(UNHEALTHY_CLUSTER) && now - refusal.at < REFUSED_AGAIN_MS
+    ? { refusedSince: refusal.since }
+    : {};
 
 /** How members are asked in this pass. */
 interface Ways {
@@ -145,7 +153,8 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
   if (!cached) return undefined;
   const { name, namespace, uid } = identity(cached);
   const members = ports.members.labelled(namespace, CLUSTER_LABEL, name);
-  const unowned = members.some((m) => controllerOf(m) === undefined);
+  const mayBeOurs = (m: EtcdMember): boolean => !cached.status || isMemberOf(m, cached);
+  const unowned = members.some((m) => controllerOf(m) === undefined && mayBeOurs(m));
   if (!cached.status && !unowned) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
   const lacks = (store: AnyStore, object: string): boolean =>
     store.get(refKey({ namespace, name: object })) === undefined;
@@ -184,7 +193,8 @@ function askEach(
     const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
     if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
     const recorded = m.object.status?.memberID;
-    if (recorded !== undefined && recorded !== hexId(answer.value.memberId)) return m;
+    const id = hexId(answer.value.memberId);
+    if (recorded !== undefined && recorded !== id) return { ...m, answersAs: id };
     return { ...m, self: selfReport(answer.value), told: answer.value };
   };
   return Promise.all(members.map(ask));
@@ -222,7 +232,8 @@ export const alarmsOf = (
 /** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */
 async function withHashes({ etcd, access, signal }: Ways, members: readonly Told[]): Promise<readonly Told[]> {
   const told = members.flatMap((m) => m.told ?? []);
-  if (!told.some((s) => alarmsIn(s).some(({ alarm }) => alarm === 'CORRUPT'))) return members;
+  const alarmed = told.some((s) => alarmsIn(s).some(({ alarm }) => alarm === 'CORRUPT'));
+  if (!alarmed && !members.some(isInconsistent)) return members;
   const revision = told.reduce((least, s) => (s.revision < least ? s.revision : least), told[0]?.revision ?? 0n);
   return Promise.all(
     members.map(async (m) => {

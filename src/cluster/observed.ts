@@ -4,7 +4,7 @@ import { findCondition } from '../api/conditions.ts';
 import { targetOf } from '../api/defaults.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Target } from '../api/etcd-cluster-status.ts';
-import { type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../api/etcd-member.ts';
+import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { addedPeerURL } from '../api/member-address.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../api/names.ts';
@@ -62,6 +62,8 @@ export interface MemberView {
   readonly pvc?: 'present' | 'terminating';
   /** `undefined`: not asked, or it did not answer. */
   readonly self?: SelfReport | undefined;
+  /** At its address another member of this cluster answers, or this one under an id that is not recorded. */
+  readonly answersAs?: string;
 }
 
 export interface EtcdMemberEntry {
@@ -177,6 +179,9 @@ export const hasJoined = (m: MemberView): boolean => m.object.status?.memberID !
 
 /** Made by the earlier operator before etcd was told of it. */
 export const isPending = (m: MemberView): boolean => m.object.spec.initialCluster === '';
+
+/** Its etcd ends at every start, because its data differs from that of a peer. */
+export const isInconsistent = (m: MemberView): boolean => readyCondition(m.object)?.reason === DATA_INCONSISTENT;
 
 /** Why the member will not come back by itself; what it says about itself is not older than its Pod. */
 export function evidence(m: MemberView): { readonly reason: string; readonly message: string } | undefined {

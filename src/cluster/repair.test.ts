@@ -217,6 +217,30 @@ describe('the rule that answers', () => {
       [],
     ],
     [
+      'one that ends because a peer has other data, and all others have the same',
+      world([{ hash: 'a' }, { hash: 'a' }, { down: true, evidence: 'DataInconsistent' }]),
+      'replaceLost',
+      [`delete ${name(3)}`],
+    ],
+    [
+      'one that ends because a peer has other data, and that one is the odd one',
+      world([{ down: true, evidence: 'DataInconsistent' }, { hash: 'a' }, { hash: 'a' }, { hash: 'a' }, { hash: 'b' }]),
+      'replaceLost',
+      [`delete ${name(5)}`],
+    ],
+    [
+      'one that is down, and all others have the same data',
+      world([{ hash: 'a' }, { hash: 'a' }, down]),
+      'waitForMembers',
+      [],
+    ],
+    [
+      'one that ends because a peer has other data, and nobody knows which is right',
+      world([{ hash: 'a' }, { hash: 'b' }, { down: true, evidence: 'DataInconsistent' }]),
+      'waitForMembers',
+      [],
+    ],
+    [
       'an alarm about space is not cleared without making any',
       world([up, up, up], { alarms: [{ id: id(7), alarm: 'NOSPACE' }] }),
       'steady',
@@ -247,6 +271,18 @@ test('a replacement whose deletion was refused is not counted again, nor is the 
   expect(count(world([up, up, old], { status: repair(3, 5) }))).toBe(3);
   expect(count(world([up, up, old], { status: repair(3, 61) }))).toBe(1);
   expect(count(world([up, { ...up, ageMs: 4_000 }, old], { status: repair(3, 5) }))).toBe(1);
+});
+
+test('an adoption that a policy refuses does not keep a lost member from being replaced, and is tried again last', () => {
+  const strip = (o: Observed): Observed => ({
+    ...o,
+    refusal: 'the API server refuses: no owner references here',
+    members: o.members.map((m, i) =>
+      i === 0 ? { ...m, object: { ...m.object, metadata: { ...m.object.metadata, ownerReferences: [] } } } : m,
+    ),
+  });
+  expect(decide(strip(world([up, up, lost]))).rule).toBe('replaceLost');
+  expect(decide(strip(world([up, up, up]))).rule).toBe('adoptRefused');
 });
 
 test('a member is replaced as it was judged: one that has changed meanwhile is not', () => {

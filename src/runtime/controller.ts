@@ -21,6 +21,9 @@ import type { Metrics } from './metrics.ts';
 import { type Call, type Plan, type Refusal, SERVER_REFUSES } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
 
+/** Two refusals that are further apart may have had different causes. */
+export const REFUSED_AGAIN_MS = 30_000;
+
 /** What a controller is, apart from the loop. */
 export interface Brain<Observed, Status extends object> {
   readonly name: string;
@@ -177,15 +180,18 @@ export class Controller<Observed, Status extends object> {
   }
 
   #refused(key: string, message: string, kind?: string): void {
+    const at = this.#options.clock.now();
     const before = this.#refusals.get(key);
-    const since = before?.kind === kind ? before?.since : undefined;
-    this.#refusals.set(key, { message, kind, since: since ?? this.#options.clock.now() });
+    const goesOn = before !== undefined && before.kind === kind && at - before.at < REFUSED_AGAIN_MS;
+    this.#refusals.set(key, { message, kind, since: goesOn ? before.since : at, at });
   }
 
   /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
   #pauseAfter(key: string, plan: Plan<Status>): number {
     // A whole Pod may be in there, for each member, with megabytes of labels.
-    const steps = createHash('sha256').update(JSON.stringify(plan.steps)).digest('base64');
+    // The version is another one whenever somebody undoes the step.
+    const text = JSON.stringify(plan.steps, (name, value: unknown) => (name === 'resourceVersion' ? undefined : value));
+    const steps = createHash('sha256').update(text).digest('base64');
     const before = this.#repeats.get(key);
     const times = before?.steps === steps ? before.times + 1 : 1;
     this.#repeats.set(key, { steps, times });

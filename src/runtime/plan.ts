@@ -49,8 +49,10 @@ export class NotNow extends Error {
 export interface Refusal {
   readonly message: string;
   readonly kind?: string | undefined;
-  /** Milliseconds since 1970: since then every reconcile was refused with this kind. */
+  /** Milliseconds since 1970: since then every reconcile was refused with this kind, without a long pause. */
   readonly since: number;
+  /** When it was refused last. Reconciles that fail before their steps do not ask again. */
+  readonly at: number;
 }
 
 /** How a refusal by the API server begins, as a fact for the next pass. */

@@ -80,7 +80,7 @@ const asking = faults('src/cluster/observe.ts', [
   ['a member of another cluster that is believed about itself', ' || hexId(answer.value.clusterId) !== ours', ''],
   [
     'a member that is down and counts as healthy, because another has its address',
-    'recorded !== undefined && recorded !== hexId(answer.value.memberId)',
+    'recorded !== undefined && recorded !== id',
     'recorded === ""',
   ],
   ['one silent member that makes all of them silent', '      continue;\n', '      return view;\n'],

@@ -36,26 +36,22 @@ const gate = faults('src/cluster/gate.ts', [
     'evidence(m) !== undefined || isCorrupt(o, m)',
   ],
   ['a corrupt member that stays while another is down', ' || isCorrupt(o, m) || !isStaying(m)', ' || !isStaying(m)'],
+  ['the one that is right, replaced by two that were not asked', '  if (agreed === undefined) return false;\n', ''],
+  ['a member that is not asked and counts as corrupt', 'isInconsistent(m) && ', ''],
   [
-    'the one that is right, replaced by two that were not asked',
-    'agreed !== undefined && hash !== undefined && hash',
-    'hash !== undefined && hash',
+    'a good copy that is replaced, because a corrupt peer keeps it from starting',
+    '.every((other) => other.id === own ||',
+    '.some((other) => other.id === own ||',
   ],
-  ['a member that is not asked and counts as corrupt', ' && hash !== undefined', ''],
   [
     'a voter that counts twice, because it responds at the address of another',
     'id === undefined || id === m.self?.id ? m.self : undefined',
     'm.self',
   ],
   [
-    'the hash of one member that counts as those of two',
-    'return voter && selfOf(o, voter)?.hash;',
-    'return voter?.self?.hash;',
-  ],
-  [
     'one of two that is replaced, and nobody knows which is right',
-    'filter((other) => other === hash).length >= quorumOf(hashes.length)',
-    'filter((other) => other === hash).length >= quorumOf(hashes.length) - 1',
+    'votes(hash) >= quorumOf(hashes.length)',
+    'votes(hash) >= quorumOf(hashes.length) - 1',
   ],
   [
     'a learner that is believed about the data',

@@ -81,6 +81,7 @@ export const refused: readonly Mutant[] = [
     ],
   ]),
   ...faults('src/cluster/observe.ts', [
-    ['a refusal of another kind that restarts members', 'refusal?.kind === UNHEALTHY_CLUSTER', 'refusal'],
+    ['a refusal of another kind that restarts members', 'refusal?.kind?.startsWith(UNHEALTHY_CLUSTER)', 'refusal'],
+    ['a refusal of long ago that restarts members', ' && now - refusal.at < REFUSED_AGAIN_MS', ''],
   ]),
 ];

@@ -180,13 +180,7 @@ const tls = faults('src/member/tls.ts', [
 const observe = faults('src/member/observe.ts', [
   ['a Pod with trust of before, because the cache is late', ' || member.spec.tls !== undefined', ''],
 ]);
-const gate = faults('src/cluster/gate.ts', [
-  [
-    'a single member that is never started again',
-    'votersOf(o).length === 1 && leaderOf(o) === victim.id ? undefined : ',
-    '',
-  ],
-]);
+const gate = faults('src/cluster/gate.ts', []);
 
 export const rotation: readonly Mutant[] = [
   ...machine,

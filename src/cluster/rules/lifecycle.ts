@@ -5,7 +5,7 @@ import { sameJson } from '../../lib/merge-patch.ts';
 import { type Answer, type Step, seen } from '../../runtime/plan.ts';
 import { blocked } from '../asked.ts';
 import { ownedBy } from '../build.ts';
-import { conflicts, isFormed, isStaying, nameOf, type Observed, wanted } from '../observed.ts';
+import { conflicts, isFormed, isRefused, isStaying, nameOf, type Observed, wanted } from '../observed.ts';
 import { progressDeadline } from '../status.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
@@ -22,7 +22,10 @@ export const beingDeleted = (o: Observed): Answered =>
  * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
  * would leave the member when its cluster is deleted. The resourceVersion makes the patch fail if another controller came first.
  */
-export const adoptMembers = (o: Observed): Answered => {
+export const adoptMembers = (o: Observed): Answered => (isRefused(o) ? undefined : adoptRefused(o));
+
+/** The same, after all that is urgent: a patch that a policy refuses must not keep a member from being repaired. */
+export const adoptRefused = (o: Observed): Answered => {
   const unowned = o.members.filter((m) => isStaying(m) && controllerOf(m.object) === undefined);
   if (unowned.length === 0) return undefined;
   const references = ownedBy(o.cluster);

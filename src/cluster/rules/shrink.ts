@@ -58,6 +58,8 @@ export function removeStranger(o: Observed): Answered {
   const domain = `.${headlessServiceName(name)}.${namespace}.svc`;
   for (const entry of entries) {
     if (memberOf(o, entry)) continue;
+    // A person has removed a member and added it again: it runs under another id than the one that is recorded.
+    if (o.members.some(({ answersAs }) => answersAs === entry.id)) continue;
     if (isAwaited(o, entry) && entries.length <= mostMembers(o)) continue;
     // A voter under an address that we never gave out is somebody's, and may be alive.
     if (!entry.isLearner && !entry.peerURLs.some((url) => url.includes(domain))) continue;
@@ -77,7 +79,8 @@ export function forget(o: Observed): Answered {
   if (!entries || !gone) return undefined;
   const voted = o.members.filter((m) => m.object.status?.isVoter === true);
   const left = voted.filter((m) => entryOf(o, m));
-  if (hasJoined(gone) && (gone.self !== undefined || left.length < quorumOf(voted.length)))
+  const answers = gone.self !== undefined || gone.answersAs !== undefined;
+  if (hasJoined(gone) && (answers || left.length < quorumOf(voted.length)))
     return {
       why: `etcd does not list ${nameOf(gone)}, which was a member: nothing is deleted, because that could be a mistake. If it was removed on purpose, delete the EtcdMember`,
       wakeAfter: 10 * RETRY_MS,
