@@ -279,6 +279,18 @@ describe('the rule that answers', () => {
       'forget',
       [],
     ],
+    [
+      'the same, and its EtcdMember is being deleted: the voter is not taken for an unknown one',
+      answeringAs(
+        world([up, up, { ...down, as: 'unlisted', leaving: true }], {
+          strangers: [{ ...entry(3, up), id: id(9) }],
+        }),
+        3,
+        id(9),
+      ),
+      'waitForMembers',
+      [],
+    ],
     // parking
     [
       'parked: all at once',

@@ -36,6 +36,7 @@ function aController(
   admit?: () => never,
   call?: (call: Call) => Promise<void>,
   isMinor?: (before: { told?: string }) => boolean,
+  now = (): number => systemClock.now(),
 ) {
   const server = new ModelApiServer(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
@@ -82,7 +83,7 @@ function aController(
       ['Thing', things],
       ['Part', parts],
     ]),
-    clock: { ...systemClock, random: () => 0 },
+    clock: { ...systemClock, random: () => 0, now },
     log: createLogger('silent'),
     metrics: createMetrics(),
     stores: Object.values(stores),
@@ -221,6 +222,24 @@ test('a refusal has its kind, and stands since the first of that kind in a row',
   const since = observed.map((o) => o.refusedSince);
   expect(since.slice(0, 4)).toEqual([undefined, since[1], since[1], undefined]);
   expect(since[4]).toBeGreaterThan(since[1] ?? Number.POSITIVE_INFINITY);
+  stop();
+});
+
+test('refusals that are far apart are not one', async () => {
+  let [calls, time] = [0, 1_000];
+  const { server, observed, stop } = aController(
+    () => plan(calls < 3 ? { steps: [{ do: 'call', call: { name: 'add', target: 'a' }, retryMs: 5 }] } : {}),
+    undefined,
+    () => {
+      time += calls++ === 1 ? 31_000 : 1_000;
+      return Promise.reject(new NotNow('refused', 'x'));
+    },
+    undefined,
+    () => time,
+  );
+  await server.create(things, aThing());
+  await until('a reconcile after the last call', () => observed.length > 3);
+  expect(observed.map((o) => o.refusedSince).slice(0, 4)).toEqual([undefined, 2_000, 33_000, 33_000]);
   stop();
 });
 

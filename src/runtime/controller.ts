@@ -189,9 +189,7 @@ export class Controller<Observed, Status extends object> {
   /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
   #pauseAfter(key: string, plan: Plan<Status>): number {
     // A whole Pod may be in there, for each member, with megabytes of labels.
-    // The version is another one whenever somebody undoes the step.
-    const text = JSON.stringify(plan.steps, (name, value: unknown) => (name === 'resourceVersion' ? undefined : value));
-    const steps = createHash('sha256').update(text).digest('base64');
+    const steps = createHash('sha256').update(JSON.stringify(plan.steps)).digest('base64');
     const before = this.#repeats.get(key);
     const times = before?.steps === steps ? before.times + 1 : 1;
     this.#repeats.set(key, { steps, times });

@@ -144,7 +144,7 @@ export class TenantStore {
 
   async start(): Promise<void> {
     await this.#tenant.kubectl('scale', `deployment/${NAME}`, '--replicas=1');
-    await this.#tenant.kubectl('rollout', 'status', `deployment/${NAME}`, '--timeout=120s');
+    await this.#tenant.kubectl('rollout', 'status', `deployment/${NAME}`, '--timeout=240s');
   }
 }
 
@@ -154,7 +154,7 @@ export async function aStore(tenant: Tenant, { tls = false }: { readonly tls?: b
   if (tls) await certificate(tenant);
   await claim(tenant, NAME, '1Gi');
   await tenant.cluster.apply(server(tenant.namespace, tls));
-  await tenant.kubectl('rollout', 'status', `deployment/${NAME}`, '--timeout=120s');
+  await tenant.kubectl('rollout', 'status', `deployment/${NAME}`, '--timeout=240s');
   const files = new Files(join(await volumeFolder(tenant.cluster, tenant.namespace, NAME), BUCKET));
   await folderForAll(files.root);
   const store = new TenantStore(tenant, tls, files);

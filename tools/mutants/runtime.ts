@@ -90,7 +90,6 @@ export const runtime: readonly Mutant[] = [
       'before !== undefined &&',
     ],
     ['a refusal that goes on over a long pause', ' && at - before.at < REFUSED_AGAIN_MS', ''],
-    ['a step that is undone for ever at full speed', "name === 'resourceVersion' ? undefined : value", 'value'],
     ['waiting for a write that the cache never shows', ' || (write.object && !store.shows(write.object))', ''],
     ['words that are written while others wait for their turn', 'depth > 0 ||', 'depth > 9 ||'],
     ['words that are written while many passes run', ' || running > CONCURRENCY / 2 ?', ' ?'],
