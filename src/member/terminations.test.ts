@@ -144,7 +144,7 @@ describe('ends in a row', () => {
     [
       'one that was not seen did not serve, when the Pod was not ready all the time',
       [first, { restartCount: 4, at: 5, notReady: 1 }],
-      { count: 1, total: 2 },
+      { count: 2, total: 2 },
     ],
     [
       'one that was seen did serve, when the Pod was ready in between',

@@ -152,8 +152,7 @@ export function failedStartsOf(o: Observed): FailedStarts | undefined {
   const before = recorded && follows(o, recorded, restarts, started) ? recorded : undefined;
   return {
     reason,
-    // What an end that the operator missed would have said is not known.
-    count: before?.reason === reason && before.restarts === restarts - 1 ? before.count + 1 : 1,
+    count: before?.reason === reason ? before.count + 1 : 1,
     total: (before?.total ?? 0) + 1,
     restarts,
     finishedAt: end.finishedAt,
