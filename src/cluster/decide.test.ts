@@ -395,3 +395,14 @@ test('a seed is asked often at first and patiently later', () => {
       .wakeAfter;
   expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
 });
+
+test('an edit is recorded together with its deadline', () => {
+  const { replicas, ...template } = TARGET;
+  const o = formed({
+    cluster: aCluster({ spec: { replicas: replicas + 2 }, status: { ...FORMED, observed: TARGET } }),
+  });
+  const { rule, latch } = decide(o);
+  expect(rule).toBe('adoptTarget');
+  expect(latch?.observed).toEqual({ ...template, replicas: replicas + 2 });
+  expect(Date.parse(latch?.progressDeadline ?? '')).toBeGreaterThan(NOW);
+});

@@ -1,6 +1,6 @@
 /** Growth, as a table: what is so, which rule answers, what it does. */
 import { describe, expect, test } from 'vitest';
-import { CLUSTER_ID } from '../../test/support/builders.ts';
+import { CLUSTER_ID, NOW } from '../../test/support/builders.ts';
 import {
   awaited,
   down,
@@ -217,4 +217,27 @@ describe('while a cluster grows, the rule that answers', () => {
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
+});
+
+const starting = { is: 'present', ready: false, startedAt: NOW - 1_000, maxLearners: 8 } as const;
+
+test.each<[string, Is, boolean]>([
+  ['its etcd runs', joining, true],
+  ['its Pod has started, and not its etcd', { ...joining, pod: { ...starting, ip: '10.0.0.2' } }, true],
+  ['its Pod has no address', { ...joining, pod: starting }, false],
+  [
+    'its Pod has an address and has not started',
+    { ...joining, pod: { is: 'present', ready: false, ip: 'x', maxLearners: 8 } },
+    false,
+  ],
+  ['there is no Pod', { ...joining, pod: { is: 'absent' } }, false],
+])('a joining member is asked often only when it can answer soon: %s', (_what, is, often) => {
+  const { rule, wakeAfter = 0 } = decide(world([up, is], { replicas: 3 }));
+  expect([rule, wakeAfter < 5_000]).toEqual(['waitForJoining', often]);
+});
+
+test('only the deletion of all voters is an Event when a member is added', () => {
+  const reasons = (o: Observed): readonly string[] => decide(o).notices.map(({ reason }) => reason);
+  expect(reasons(world([{ leaving: true }]))).toContain('AllMembersDeleted');
+  expect(reasons(world([up], { replicas: 3 }))).not.toContain('AllMembersDeleted');
 });

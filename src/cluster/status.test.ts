@@ -19,6 +19,7 @@ import { NO_CERTIFICATES } from '../credentials/view.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
+import { wakeAt } from './status.ts';
 
 const services: Observed['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
@@ -325,4 +326,29 @@ test('each new reason is told once, bad ones as warnings', () => {
 test('a cluster that is being deleted is said nothing new about', () => {
   const o = world(served, true);
   expect(decide({ ...o, cluster: aCluster({ status: served, deleting: true }) }).status).toEqual(served);
+});
+
+describe('the deadline', () => {
+  const deadlineAfter = (o: Observed): string | undefined => decide(o).status.progressDeadline;
+
+  test.each<[string, EtcdClusterStatus, boolean, string | undefined]>([
+    ['stands while a member is not ready', { ...FORMED, progressDeadline: SOON }, false, SOON],
+    ['is over when all is as the spec asks', { ...FORMED, progressDeadline: SOON }, true, undefined],
+    ['is not invented', FORMED, false, undefined],
+  ])('%s', (_what, status, ready, expected) => {
+    expect(deadlineAfter(world(status, ready))).toBe(expected);
+  });
+
+  test.each<[string, string | undefined, number | undefined, number | undefined]>([
+    ['no deadline and no wish', undefined, undefined, undefined],
+    ['a deadline to come', SOON, undefined, 600_000],
+    ['an earlier wish of the rule', SOON, 5_000, 5_000],
+    ['a later wish of the rule', SOON, 700_000, 600_000],
+    ['a deadline in this very moment', new Date(NOW).toISOString(), undefined, undefined],
+    ['a deadline that has passed', LATE, undefined, undefined],
+    ['a wish without a deadline', undefined, 5_000, 5_000],
+  ])('requeues for %s', (_what, progressDeadline, wakeAfter, expected) => {
+    const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
+    expect(wakeAt(o, { why: '', ...(wakeAfter !== undefined && { wakeAfter }) })).toBe(expected);
+  });
 });

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { aCluster, aMember, aPod, aVolume, FORMED, MEMBER_ID, NOW, POD_UID } from '../../test/support/builders.ts';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  aVolume,
+  condition,
+  FORMED,
+  MEMBER_ID,
+  NOW,
+  POD_UID,
+} from '../../test/support/builders.ts';
 import {
   absent,
   answers,
@@ -11,13 +21,13 @@ import {
   readyPod,
   world,
 } from '../../test/support/member-world.ts';
-import { findCondition } from '../api/conditions.ts';
+import { type Condition, findCondition } from '../api/conditions.ts';
 import type { EtcdMemberStatus } from '../api/etcd-member.ts';
 import type { ContainerStateTerminated } from '../gen/kube.ts';
 import { iso } from '../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
-import { isMinor } from './status.ts';
+import { isMinor, noticesOf } from './status.ts';
 
 describe('the status', () => {
   const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
@@ -204,4 +214,39 @@ describe('a change of the status that may wait', () => {
   ])('%s', (_name, before, after, waits) => {
     expect(isMinor(before, after)).toBe(waits);
   });
+});
+
+const ready = (reason: string, message?: string) =>
+  condition('Ready', reason === 'PodReady' ? 'True' : 'False', reason, message);
+const drifted = (reason: string) => condition('VersionDrifted', 'False', reason);
+
+test.each<[string, readonly Condition[] | undefined, readonly Condition[], readonly string[]]>([
+  ['a new member that is not ready yet', undefined, [ready('PodNotReady')], []],
+  ['a new member whose id is awaited', [], [ready('DiscoveringMemberID')], []],
+  ['a new member that has lost its data', undefined, [ready('DataLost')], ['Warning DataLost']],
+  ['a member that becomes ready', [ready('PodNotReady')], [ready('PodReady')], ['Normal PodReady']],
+  ['a member that is not ready any more', [ready('PodReady')], [ready('PodNotReady')], ['Normal PodNotReady']],
+  ['a version that is as specified', undefined, [drifted('VersionMatched')], []],
+  [
+    'a version that is not',
+    [ready('PodReady')],
+    [ready('PodReady'), drifted('VersionMismatch')],
+    ['Warning VersionMismatch'],
+  ],
+])('Events for %s', (_what, before, after, expected) => {
+  const member = aMember({ status: { ...(before && { conditions: [...before] }) } });
+  const events = noticesOf({ member } as Observed, { conditions: [...after] });
+  expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
+});
+
+test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
+  ['the first condition of a new member', {}, { conditions: [ready('PodNotReady')] }, true],
+  ['a new member that has lost its data', {}, { conditions: [ready('DataLost')] }, false],
+  ['a member that was ready', { conditions: [ready('PodReady')] }, { conditions: [ready('PodNotReady')] }, false],
+  ['another message', { conditions: [ready('PodReady')] }, { conditions: [ready('PodReady', 'x')] }, true],
+  ['a Pod that is deleted', { podUID: 'a' }, {}, false],
+  ['a Pod that is created', {}, { podUID: 'a' }, true],
+  ['another Pod', { podUID: 'a' }, { podUID: 'b' }, true],
+])('whether a status write may wait: %s', (_what, before, after, expected) => {
+  expect(isMinor(before, after)).toBe(expected);
 });
