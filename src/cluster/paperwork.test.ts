@@ -224,6 +224,25 @@ describe('whom members trust', () => {
     expect([await certOf('theirs', 'ca.crt'), await certOf('db-peer-mounted')]).toEqual(['x', expect.any(String)]);
   });
 
+  test('is not deleted when its Secret was deleted meanwhile, and created again', async () => {
+    await write('found', 'db-peer-ca');
+    const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
+    await write('bundle', name);
+    const { resourceVersion: _r, uid = '', ...metadata } = (await read(name)).metadata;
+    const remove: ModelWorld['client']['delete'] = async (...args) => {
+      await world.client.delete(secrets, { namespace: 'ns', name }, { uid });
+      await world.client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata });
+      return world.client.delete(...args);
+    };
+    const client = new Proxy(world.client, {
+      get: (target, key) => (key === 'delete' ? remove : (Reflect.get(target, key) as () => unknown).bind(target)),
+    });
+    const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
+    const call = { name: 'discard', target: name, cluster: of } as const;
+    expect(await said(doPaperwork({ ...world, client }, call, signal))).not.toBe('done');
+    expect((await read(name)).metadata.uid).not.toBe(uid);
+  });
+
   test('an authority gets a successor next to it, which takes its place when all trust it', async () => {
     await write('found', 'db-peer-ca');
     await write('issue', 'db-peer-mounted');

@@ -168,6 +168,16 @@ test('a change of what is gone by now is stale, and that of a status too', async
   expect(await refusal(carryOut({ status: { told: 'x' } }))).toBeInstanceOf(Vanished);
 });
 
+test('a status is not written to another object of the same name', async () => {
+  const { carryOut, server, thing } = await aWorld();
+  await server.delete(things, ref('a'), { uid: thing.metadata.uid ?? '' });
+  await server.create(things, { metadata: { name: 'a', namespace: 'n' } });
+  const { resourceVersion: _, ...metadata } = thing.metadata; // the uid alone tells the two apart
+  const outcome = carryOut({ status: { told: 'x' } }, undefined, { ...thing, metadata });
+  expect(await refusal(outcome)).toSatisfy(isConflict);
+  expect((await server.get(things, ref('a')))?.status).toBeUndefined();
+});
+
 test('every write says which version the cache has to reach', async () => {
   const { carryOut, writes, server } = await aWorld();
   await carryOut({ latch: { token: 't' }, status: {}, steps: [create('part')] });
