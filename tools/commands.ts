@@ -25,8 +25,8 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'mutants',
-    takes: '[--sim] [text]',
-    does: 'Make deliberate faults, one at a time, and fail when the tests do not notice one of them.',
+    takes: '[--sim|--record] [text]',
+    does: 'Make deliberate faults, one at a time, and fail when the tests notice fewer than they must.',
     load: async () => (await import('./commands/mutants.ts')).mutants,
   },
   {

@@ -20,7 +20,7 @@ test.each([
   [['nonsense'], './dev: there is no command "nonsense"; ./dev alone lists them.\n'],
   [['test', 'unti'], './dev: "unti" is no level of tests; did you mean ./dev test unit?\n'],
   [['gen', '--chek'], './dev: ./dev gen takes --check or nothing.\n'],
-  [['mutants', 'nonsense'], './dev: no fault has "nonsense" in its file or its sentence.\n'],
+  [['mutants', 'nonsense'], './dev: no fault has "nonsense" in its file or its description.\n'],
   [['bench', 'startpu'], './dev: there is no benchmark "startpu"; did you mean startup?\n'],
   [['down', 'production'], './dev: "production" names no local cluster; there are demo, test and scratch.\n'],
 ])('./dev %j is refused in one sentence, with exit code 2', async (args, sentence) => {

@@ -6,7 +6,10 @@ import { viewOf } from './observe-members.ts';
 import type { PodView } from './observed.ts';
 
 const viewed = (pod: Pod | undefined): PodView =>
-  viewOf({ pods: { get: () => pod } } as unknown as Parameters<typeof viewOf>[0], aMember()).pod;
+  viewOf(
+    { pods: { get: () => pod }, volumes: { get: () => undefined } } as unknown as Parameters<typeof viewOf>[0],
+    aMember(),
+  ).pod;
 const FRESH = {
   is: 'present',
   uid: POD_UID,

@@ -1,68 +1,136 @@
 /**
- * `./dev mutants [--sim] [text]`: makes deliberate faults, one at a time, and fails when the tests do not notice one of them;
- * with --sim the most dangerous ones, and the simulation has to notice them alone.
+ * `./dev mutants [--sim|--record] [text]`: makes deliberate faults, one at a time. Fails when the tests miss a structural one, or
+ * a larger share of the others than recorded; with --sim the dangerous ones, and the simulation has to notice them alone.
  */
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { refuseWhenInterrupted } from '../interrupt.ts';
-import { dangerous } from '../mutants/dangerous.ts';
-import { mutants as all } from '../mutants/list.ts';
-import type { Mutant } from '../mutants/mutant.ts';
-import { type Copy, simulated, tryNothing, tryOut, withCopy } from '../mutants/trial.ts';
-import { type Progress, say, seconds, step, UsageFailure } from '../terminal.ts';
+import { type Copy, withCopy } from '../mutants/copy.ts';
+import { type Fault, isStrict, lineOf } from '../mutants/fault.ts';
+import { allFaults, faultOf, sourceOf } from '../mutants/list.ts';
+import { DANGEROUS } from '../mutants/sentences.ts';
+import { noticedShares, type Shares, tooLow } from '../mutants/share.ts';
+import { installSwitches, type Reached, record, trySwitched } from '../mutants/switched.ts';
+import { Trial } from '../mutants/trial.ts';
+import { root } from '../paths.ts';
+import { type Progress, say, step, UsageFailure } from '../terminal.ts';
 
-interface Tried {
-  readonly mutant: Mutant;
-  /** `undefined`: it survived. */
-  readonly noticedBy: string | undefined;
-  readonly ms: number;
-}
+const SHARES = join(root, 'tools/mutants/share.json');
+/** They measure time, and switches cost time. */
+const TIMED = ['**/hostile.test.ts'];
+const WORKERS = availableParallelism();
 
 export async function mutants(args: readonly string[]): Promise<number> {
-  const alone = args.includes('--sim');
-  const chosen = select(
-    alone ? dangerous : all,
-    args.filter((arg) => arg !== '--sim'),
-  );
-  const files = chosen.map(({ file }) => file);
-  await step('without a fault', () => withCopy((copy) => tryNothing(copy, alone ? undefined : files)));
-  const how = alone ? simulated : tryOut;
-  const tried = await step(`${chosen.length} faults`, (progress) => tryAll(chosen, how, progress));
-  for (const one of tried) process.stdout.write(`${line(one)}\n`);
-  const survivors = tried.filter(({ noticedBy }) => noticedBy === undefined);
-  process.stdout.write(`${tried.length - survivors.length} noticed, ${survivors.length} survived\n`);
-  return survivors.length > 0 ? 1 : 0;
-}
-
-function select(from: readonly Mutant[], args: readonly string[]): readonly Mutant[] {
-  const [text = '', ...rest] = args;
+  const isAlone = args.includes('--sim');
+  const [text = '', ...rest] = args.filter((arg) => arg !== '--sim' && arg !== '--record');
   if (rest.length > 0) throw new UsageFailure('./dev mutants takes one text at most.');
-  const chosen = from.filter(({ file, lets }) => `${file}: ${lets}`.includes(text));
-  if (chosen.length === 0) throw new UsageFailure(`no fault has "${text}" in its file or its sentence.`);
-  return chosen;
+  const chosen = (isAlone ? DANGEROUS.map(faultOf) : allFaults()).filter(({ file, what }) =>
+    `${file}: ${what}`.includes(text),
+  );
+  if (chosen.length === 0) throw new UsageFailure(`no fault has "${text}" in its file or its description.`);
+  const noticed = isAlone ? await simulateAll(chosen) : await tryAll(chosen);
+  const survivors = chosen.filter((fault) => !noticed.has(fault));
+  for (const fault of chosen) if (isStrict(fault) || !noticed.has(fault)) print(fault, noticed.get(fault));
+  process.stdout.write(`${chosen.length} faults: ${noticed.size} noticed, ${survivors.length} survived\n`);
+  const missed = survivors.filter(isStrict);
+  if (missed.length > 0) say(`the tests must notice all structural faults, and miss ${missed.length}.`);
+  const isBelow = !isAlone && text === '' && isShareBelow(chosen, noticed, args.includes('--record'));
+  return missed.length > 0 || isBelow ? 1 : 0;
 }
 
-const line = ({ mutant: { file, lets }, noticedBy, ms }: Tried): string =>
-  noticedBy === undefined
-    ? `✗ ${file}: ${lets}\n      SURVIVED (${seconds(ms)})`
-    : `✓ ${file}: ${lets}\n      ${noticedBy} (${seconds(ms)})`;
+const print = (fault: Fault, by: string | undefined): void => {
+  const where = `${fault.file}:${lineOf(sourceOf(fault.file), fault.start)}`;
+  process.stdout.write(`${by === undefined ? '✗' : '✓'} ${where}: ${fault.what}\n      ${by ?? 'SURVIVED'}\n`);
+};
+
+/** Whether a smaller share is noticed than recorded. With `isRecording`, the shares of today are recorded. */
+function isShareBelow(chosen: readonly Fault[], noticed: ReadonlyMap<Fault, string>, isRecording: boolean): boolean {
+  const shares = noticedShares(chosen, (fault) => noticed.has(fault));
+  for (const [folder, share] of Object.entries(shares)) process.stdout.write(`${folder}: ${share} % noticed\n`);
+  if (isRecording) writeFileSync(SHARES, `${JSON.stringify(shares, undefined, 2)}\n`);
+  const low = tooLow(shares, JSON.parse(readFileSync(SHARES, 'utf8')) as Shares);
+  for (const sentence of low) say(sentence);
+  return low.length > 0;
+}
+
+type Noticed = Map<Fault, string>;
+
+async function simulateAll(chosen: readonly Fault[]): Promise<Noticed> {
+  await step('without a fault', () => withCopy((copy) => new Trial(copy).tryNothing(true)));
+  return step(`${chosen.length} faults`, (progress) =>
+    inTurns(chosen, (trial, fault) => trial.simulate(fault), progress),
+  );
+}
+
+async function tryAll(chosen: readonly Fault[]): Promise<Noticed> {
+  const reached = await step('without a fault', () => recordAll(chosen));
+  const noticed = await step(`${chosen.length} faults`, (progress) => switchAll(chosen, reached, progress));
+  const atLoad = new Set(reached.flatMap(({ test, reached: ids }) => (test === '' ? ids : [])));
+  const left = chosen.filter(
+    (fault, id) => !noticed.has(fault) && (isStrict(fault) || (atLoad.has(id) && !fault.inList)),
+  );
+  if (left.length === 0) return noticed;
+  if (left.some(isStrict))
+    await step('the simulation without a fault', () => withCopy((copy) => new Trial(copy).tryNothing(false)));
+  const more = await step(`${left.length} faults in the source`, (progress) =>
+    inTurns(left, (trial, fault) => trial.tryOut(fault), progress),
+  );
+  return new Map([...noticed, ...more]);
+}
+
+/** Each worker has a copy with all switches, and its part of the work. */
+const onCopies = <T, R>(
+  chosen: readonly Fault[],
+  work: readonly T[],
+  how: (copy: Copy, part: T[]) => Promise<R>,
+): Promise<R[]> =>
+  Promise.all(
+    Array.from({ length: WORKERS }, (_, worker) =>
+      withCopy(async (copy) => {
+        await installSwitches(copy, chosen);
+        return how(
+          copy,
+          work.filter((__, i) => i % WORKERS === worker),
+        );
+      }),
+    ),
+  );
+
+async function recordAll(chosen: readonly Fault[]): Promise<readonly Reached[]> {
+  const files = globSync('src/**/*.test.ts', { cwd: root, exclude: TIMED }).toSorted();
+  return (await onCopies(chosen, files, record)).flat();
+}
+
+async function switchAll(chosen: readonly Fault[], reached: readonly Reached[], progress: Progress): Promise<Noticed> {
+  let sum = 0;
+  const parts = await onCopies(chosen, [...chosen.keys()], (copy, ids) =>
+    trySwitched(copy, ids, reached, (more) => {
+      sum += more;
+      progress(`${sum} noticed`);
+    }),
+  );
+  return new Map(parts.flatMap((part) => [...part].map(([id, by]) => [chosen[id] as Fault, by] as const)));
+}
 
 /** As many at once as there are cores, each in a copy of its own. */
-async function tryAll(chosen: readonly Mutant[], how: typeof tryOut, progress: Progress): Promise<readonly Tried[]> {
-  const tried: Tried[] = [];
+async function inTurns(
+  chosen: readonly Fault[],
+  how: (trial: Trial, fault: Fault) => Promise<string | undefined>,
+  progress: Progress,
+): Promise<Noticed> {
+  const noticed: Noticed = new Map();
   const left = [...chosen];
   const worker = async (copy: Copy): Promise<void> => {
-    for (let mutant = left.shift(); mutant; mutant = left.shift()) {
+    const trial = new Trial(copy);
+    for (let fault = left.shift(); fault; fault = left.shift()) {
       refuseWhenInterrupted();
-      const started = performance.now();
-      const noticedBy = await how(copy, mutant);
-      const one = { mutant, noticedBy, ms: performance.now() - started };
-      tried.push(one);
-      if (noticedBy === undefined) say(line(one));
-      const survived = tried.filter((t) => t.noticedBy === undefined).length;
-      progress(`${tried.length} tried, ${survived} survived`);
+      const by = await how(trial, fault);
+      if (by !== undefined) noticed.set(fault, by);
+      else if (isStrict(fault)) say(`✗ ${fault.file}: ${fault.what}`);
+      progress(`${chosen.length - left.length} tried, ${noticed.size} noticed`);
     }
   };
-  const workers = Math.min(availableParallelism(), chosen.length);
-  await Promise.all(Array.from({ length: workers }, () => withCopy(worker)));
-  return tried.toSorted((a, b) => chosen.indexOf(a.mutant) - chosen.indexOf(b.mutant));
+  await Promise.all(Array.from({ length: Math.min(WORKERS, chosen.length) }, () => withCopy(worker)));
+  return noticed;
 }

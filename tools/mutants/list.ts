@@ -1,47 +1,42 @@
-/** Every fault. */
-import { adoption } from './adoption.ts';
-import { auth } from './auth.ts';
-import { certificates } from './certificates.ts';
-import { cluster } from './cluster.ts';
-import { clusterRules } from './cluster-rules.ts';
-import { evidenceFaults } from './evidence.ts';
-import { gateFaults } from './gate.ts';
-import { hostile } from './hostile.ts';
-import { issuance } from './issuance.ts';
-import { member } from './member.ts';
-import { memberRunning } from './member-running.ts';
-import type { Mutant } from './mutant.ts';
-import { quotas } from './quota.ts';
-import { refused } from './refused.ts';
-import { repair } from './repair.ts';
-import { restore } from './restore.ts';
-import { storedSnapshots } from './retention.ts';
-import { rotation } from './rotation.ts';
-import { runtime } from './runtime.ts';
-import { schedule } from './schedule.ts';
-import { snapshot } from './snapshot.ts';
-import { unread } from './unread.ts';
+/** Every fault: what follows from the sources, and what has a sentence. */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../paths.ts';
+import { Failure } from '../terminal.ts';
+import type { Fault } from './fault.ts';
+import { faultsOf } from './generate.ts';
+import { resolve, SENTENCES, type Sentence } from './sentences.ts';
+import { nodesOf } from './tree.ts';
 
-export const mutants: readonly Mutant[] = [
-  ...adoption,
-  ...auth,
-  ...certificates,
-  ...cluster,
-  ...clusterRules,
-  ...evidenceFaults,
-  ...gateFaults,
-  ...hostile,
-  ...issuance,
-  ...member,
-  ...memberRunning,
-  ...repair,
-  ...quotas,
-  ...restore,
-  ...rotation,
-  ...refused,
-  ...runtime,
-  ...schedule,
-  ...snapshot,
-  ...storedSnapshots,
-  ...unread,
-];
+/** What decides. Whoever talks to the API server, etcd or a store has integration tests. */
+const SOURCES = 'src/{api,cluster,credentials,lib,member,pki,snapshot,snapshot-schedule}/**/*.ts';
+/** Plans of all controllers are made and carried out here. */
+const PLANS = ['src/runtime/plan.ts', 'src/runtime/execute.ts'];
+
+export const sourceOf = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+/** Expressions are changed only in files that wait for nothing: a fault there ends a test at once, or makes no difference. */
+const isSynchronous = (source: string): boolean => !nodesOf(source).some(({ node }) => node['async'] === true);
+
+const generated = (): readonly Fault[] =>
+  [...globSync(SOURCES, { cwd: root, exclude: ['**/*.test.ts'] }), ...PLANS].toSorted().flatMap((file) => {
+    const source = sourceOf(file);
+    const isPure = isSynchronous(source);
+    return faultsOf(file, source).filter(({ kind }) => isPure || kind !== 'expression');
+  });
+
+export function faultOf(sentence: Sentence): Fault {
+  const fault = resolve(sentence, sourceOf(sentence.file));
+  if (fault) return fault;
+  const { file, operator, ordinal, lets } = sentence;
+  throw new Failure(
+    `${file}: ${sentence.in} has no ${operator} number ${ordinal} any more, so "${lets}" cannot be tried.`,
+  );
+}
+
+export function allFaults(): readonly Fault[] {
+  const key = ({ file, start, end, to }: Fault): string => `${file} ${start} ${end} ${to}`;
+  const told = SENTENCES.map(faultOf);
+  const known = new Set(told.map(key));
+  return [...told, ...generated().filter((fault) => !known.has(key(fault)))];
+}

@@ -1,0 +1,50 @@
+/** A deliberate fault: one expression of one file is replaced, and the tests must notice. */
+export interface Fault {
+  readonly file: string;
+  /** Which failure it causes, or what was done to the source. */
+  readonly what: string;
+  /** `structural` faults and those with a sentence must all be noticed; of the others, a share. */
+  readonly kind: 'structural' | 'sentence' | 'order' | 'expression';
+  readonly start: number;
+  readonly end: number;
+  readonly to: string;
+  /** It is in a list that is built when its file is loaded, and has to change with the switches all the same. */
+  readonly inList?: true;
+}
+
+/** The source with this fault. */
+export const withFault = (source: string, { start, end, to }: Fault): string =>
+  `${source.slice(0, start)}(${to})${source.slice(end)}`;
+
+export const isStrict = ({ kind }: Fault): boolean => kind === 'structural' || kind === 'sentence';
+
+export const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
+
+/** What stands before every file with switches. Programs that a test starts have no runner, and none of the faults. */
+const SWITCH = 'const { $fault = () => false, $list = (make) => make() } = globalThis; ';
+
+/**
+ * The source with all its faults, each behind a switch: a test process loads it once and tries every fault. `ids` says
+ * which number turns a fault on.
+ */
+export function withSwitches(source: string, faults: readonly Fault[], ids: ReadonlyMap<Fault, number>): string {
+  const sites = Map.groupBy(faults, ({ start, end }) => `${start}-${end}`);
+  // Outer sites first: a site that begins with another one contains it.
+  const ordered = [...sites.values()].toSorted(
+    ([a], [b]) => (a?.start ?? 0) - (b?.start ?? 0) || (b?.end ?? 0) - (a?.end ?? 0),
+  );
+  let next = 0;
+  const render = (start: number, end: number): string => {
+    let text = '';
+    let at = start;
+    for (let site = ordered[next]; site?.[0] && site[0].start < end; site = ordered[next]) {
+      next += 1;
+      const { start: from, end: until, inList } = site[0];
+      const choices = site.map((fault) => `$fault(${ids.get(fault)}) ? (${fault.to}) : `).join('');
+      text += `${source.slice(at, from)}${inList ? '$list(() => ' : '('}${choices}(${render(from, until)}))`;
+      at = until;
+    }
+    return text + source.slice(at, end);
+  };
+  return SWITCH + render(0, source.length);
+}

@@ -1,0 +1,151 @@
+/**
+ * Faults with a sentence: those that lose data or a quorum or bootstrap a second cluster, and that no generator makes. Each is
+ * addressed by the declaration that it is in, an operator and the ordinal of that operator there, in the order of the source:
+ * a local that is renamed, or a line that is formatted, changes none of them.
+ */
+import type { Fault } from './fault.ts';
+import { child, type Located, type Node, nameOf, nodesOf } from './tree.ts';
+
+export interface Sentence {
+  readonly file: string;
+  /** A top-level function or constant, or `Class.method`. */
+  readonly in: string;
+  /** `&&`, `+`, …; `if` and `?:` for a condition, `call()` for a call of that name, `key:` for the value of a property. */
+  readonly operator: string;
+  /** 1 is the first. */
+  readonly ordinal: number;
+  /** `left` or `right` operand, or the source of a constant. */
+  readonly becomes: string;
+  /** Which failure it causes. */
+  readonly lets: string;
+}
+
+type Row = readonly [declared: string, operator: string, ordinal: number, becomes: string, lets: string];
+
+const of = (file: string, rows: readonly Row[]): readonly Sentence[] =>
+  rows.map(([declared, operator, ordinal, becomes, lets]) => ({
+    file,
+    in: declared,
+    operator,
+    ordinal,
+    becomes,
+    lets,
+  }));
+
+/** The simulation alone must notice each of these, without any table. */
+export const DANGEROUS: readonly Sentence[] = [
+  ...of('src/api/ownership.ts', [
+    ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],
+  ]),
+  ...of('src/cluster/gate.ts', [
+    ['quorumOf', '+', 1, 'left', 'half of an even number counts as a quorum'],
+    ['mayNotGo', 'filter()', 2, '[]', 'a voter is removed that the quorum needs'],
+  ]),
+  ...of('src/cluster/observe.ts', [
+    ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
+    ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
+  ]),
+  ...of('src/cluster/rules/repair.ts', [
+    ['heldUp', '??', 1, 'right', 'a member is replaced against the disruption check'],
+  ]),
+  ...of('src/cluster/rules/shrink.ts', [
+    ['takeOut', 'if', 1, 'false', 'a member is removed against the disruption check'],
+    ['forget', '||', 2, 'left', 'members are deleted, because an emptied member does not list them'],
+  ]),
+  ...of('src/member/observe.ts', [
+    ['look', '??', 1, 'left', 'a Pod or a PVC counts as deleted, because the cache is late'],
+  ]),
+  ...of('src/member/rules/leaving.ts', [
+    ['release', 'if', 3, 'true', 'a finalizer is released although etcd still counts the vote'],
+  ]),
+  ...of('src/member/rules/running.ts', [
+    ['beginning', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
+  ]),
+  ...of('src/runtime/controller.ts', [
+    ['Controller.#pass', '#barrier()', 1, 'undefined', 'a reconcile does not see what the previous one has created'],
+  ]),
+  ...of('src/runtime/execute.ts', [['execute', 'if', 3, 'false', 'a step is taken whose latch was never written']]),
+];
+
+/** The tests, or else some worlds of the simulation, must notice each of these. */
+export const SENTENCES: readonly Sentence[] = [
+  ...DANGEROUS,
+  ...of('src/cluster/gate.ts', [
+    ['isHealthy', '<=', 1, 'true', 'a member that is far behind counts as healthy'],
+    ['votersOf', '!', 1, 'true', 'learners count as voters'],
+    ['mayNotGo', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
+    ['isCorrupt', '&&', 2, 'right', 'a member is replaced although no quorum agrees on the data'],
+    ['selfOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
+  ]),
+  ...of('src/cluster/call.ts', [
+    ['carryOut', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
+    ['once', 'learner:', 1, 'false', 'an empty member is added as a voter'],
+  ]),
+  ...of('src/cluster/rules/bootstrap.ts', [
+    ['bootstrap', '??', 3, 'right', 'a crash changes the token, and bootstraps another etcd cluster'],
+    ['bootstrap', 'max()', 1, '0', 'a name is given to a second member'],
+  ]),
+  ...of('src/cluster/rules/running.ts', [
+    ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
+  ]),
+  ...of('src/member/observe.ts', [
+    ['askPeers', 'linearizable:', 1, 'false', 'a finalizer is released on the word of a member without a quorum'],
+    ['askPeers', 'if', 4, 'false', 'a finalizer is released on the word of another cluster'],
+    ['askPeers', 'if', 5, 'true', 'a finalizer is released on the word of a member that was made the whole cluster'],
+  ]),
+  ...of('src/member/rules/leaving.ts', [
+    ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
+    ['letGo', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
+  ]),
+  ...of('src/runtime/execute.ts', [
+    ['takeAll', 'if', 2, 'false', 'a failed step counts as refused, and the status is written'],
+    ['execute', 'isOld()', 1, 'false', 'a status overwrites a newer one'],
+  ]),
+  ...of('src/runtime/controller.ts', [
+    ['Controller.#barrier', 'gone()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],
+  ]),
+  ...of('src/etcd/guarded.ts', [['guarded', '?:', 1, 'true', 'a process that has lost the Lease changes members']]),
+  ...of('src/etcd/failover.ts', [
+    ['atAny', '&&', 1, 'false', 'a change whose answer was lost is made at a second member'],
+  ]),
+  ...of('src/api/names.ts', [['memberName', 'shortName()', 1, "'x'", 'all members have one name']]),
+];
+
+/** How a node is addressed, and the expression that a fault replaces there. */
+function siteOf(node: Node): { readonly operator: string; readonly at: number; readonly replaced: Node } | undefined {
+  switch (node.type) {
+    case 'LogicalExpression':
+    case 'BinaryExpression':
+      return { operator: String(node['operator']), at: child(node, 'left').end, replaced: node };
+    case 'UnaryExpression':
+      return { operator: String(node['operator']), at: node.start, replaced: node };
+    case 'IfStatement':
+      return { operator: 'if', at: node.start, replaced: child(node, 'test') };
+    case 'ConditionalExpression':
+      return { operator: '?:', at: node.start, replaced: child(node, 'test') };
+    case 'CallExpression': {
+      const callee = child(node, 'callee');
+      return { operator: `${nameOf(callee['property'] ?? callee)}()`, at: callee.end, replaced: node };
+    }
+    case 'Property':
+      return { operator: `${nameOf(node['key'])}:`, at: node.start, replaced: child(node, 'value') };
+    default:
+      return undefined;
+  }
+}
+
+/** The fault that a sentence is about; `undefined` when nothing is at its address any more. */
+export function resolve(sentence: Sentence, source: string): Fault | undefined {
+  const sites = nodesOf(source)
+    .filter(({ within }: Located) => within === sentence.in)
+    .flatMap(({ node }) => siteOf(node) ?? [])
+    .filter(({ operator }) => operator === sentence.operator)
+    .toSorted((a, b) => a.at - b.at);
+  const replaced = sites[sentence.ordinal - 1]?.replaced;
+  if (!replaced) return undefined;
+  const { start, end } = replaced;
+  const isOperand = sentence.becomes === 'left' || sentence.becomes === 'right';
+  const operand = isOperand ? child(replaced, sentence.becomes) : undefined;
+  const to = operand ? source.slice(operand.start, operand.end) : sentence.becomes;
+  return { file: sentence.file, what: sentence.lets, kind: 'sentence', start, end, to };
+}

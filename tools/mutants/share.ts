@@ -1,0 +1,25 @@
+/** Which share of swapped rules, and of expression faults by folder and in total, is noticed, in percent. It must not fall. */
+import type { Fault } from './fault.ts';
+
+export type Shares = Readonly<Record<string, number>>;
+
+/** A property test finds a fault in one run and misses it in the next. */
+const ROUNDING = 0.5;
+
+export function noticedShares(faults: readonly Fault[], isNoticed: (fault: Fault) => boolean): Shares {
+  const expressions = faults.filter(({ kind }) => kind === 'expression');
+  const groups = [
+    ['order', faults.filter(({ kind }) => kind === 'order')] as const,
+    ['src', expressions] as const,
+    ...Map.groupBy(expressions, ({ file }) => file.split('/').slice(0, 2).join('/')),
+  ];
+  const share = (some: readonly Fault[]): number =>
+    Math.round((1000 * some.filter(isNoticed).length) / Math.max(1, some.length)) / 10;
+  return Object.fromEntries(groups.map(([name, some]) => [name, share(some)]));
+}
+
+/** Where less is noticed than was recorded, as sentences. */
+export const tooLow = (now: Shares, recorded: Shares): readonly string[] =>
+  Object.entries(recorded).flatMap(([name, least]) =>
+    (now[name] ?? 100) < least - ROUNDING ? [`${name}: ${now[name]} % are noticed, and ${least} % were.`] : [],
+  );
