@@ -39,7 +39,7 @@ export default defineConfig({
           include: [testFiles.e2e],
           exclude: [e2eAlone],
           setupFiles: 'test/e2e/operator-dies.ts',
-          maxWorkers: 3,
+          maxWorkers: 5,
           ...e2e,
         },
       },

@@ -18,7 +18,7 @@ test('a cluster grows from one to three to five and shrinks to three and to one 
 const comesUp = async (replicas: number): Promise<void> => {
   const tenant = await aTenant();
   await tenant.create('fresh', { replicas, ...IN_MEMORY });
-  await atRest(tenant, 'fresh', { voters: replicas });
+  await atRest(tenant, 'fresh', replicas);
   expect(await tenant.etcdctl('fresh', 'put', 'a', '1')).toBe('OK');
 };
 test('a cluster of three comes up, and all of them vote', () => comesUp(3));
@@ -30,6 +30,6 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     const tenant = await aTenant();
     const name = 'n'.repeat(56);
     await tenant.create(name, { replicas: 3, storage: { size: '256Mi' } });
-    await atRest(tenant, name, { voters: 3 });
+    await atRest(tenant, name, 3);
   },
 );

@@ -73,7 +73,7 @@ async function midway(store: TenantStore): Promise<void> {
 }
 
 const agents = async (tenant: Tenant): Promise<readonly string[]> =>
-  (await tenant.list('pods', '-l', 'app.kubernetes.io/component=agent')).map(({ metadata }) => metadata.name);
+  (await tenant.list('pods', 'app.kubernetes.io/component=agent')).map(({ metadata }) => metadata.name);
 
 describe('in the middle of the stream', () => {
   const begin = async (): Promise<Scene> => {

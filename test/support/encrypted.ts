@@ -98,7 +98,7 @@ export async function clientOf(tenant: Tenant, name: string): Promise<TlsMateria
 }
 
 export async function secretText(tenant: Tenant, secret: string): Promise<Text> {
-  const { data = {} } = JSON.parse(await tenant.kubectl('get', 'secret', secret, '-o', 'json')) as { data?: Text };
+  const { data = {} } = (await tenant.get('secret', secret)) as { data?: Text };
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
 }
 
@@ -129,7 +129,7 @@ export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMate
 
 /** Of its members: a Pod outlives the member that was taken out by a moment. */
 async function podsOf(tenant: Tenant, name: string): Promise<readonly AnObject[]> {
-  const selection = ['-l', `etcd-operator.cozystack.io/cluster=${name}`];
+  const selection = [`etcd-operator.cozystack.io/cluster=${name}`];
   const members = (await tenant.list(MEMBER_KIND, ...selection)).map(({ metadata }) => metadata.name);
   return (await tenant.list('pods', ...selection)).filter(
     ({ metadata }) => members.includes(metadata.name) && metadata.deletionTimestamp === undefined,

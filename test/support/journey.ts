@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { type LocalCluster, running } from '../../local/cluster.ts';
 import { ETCD_VERSIONS } from '../../local/images.ts';
+import { readerOf } from './kube-reader.ts';
 import { eventually } from './processes.ts';
 
 export const KIND = 'etcdclusters.etcd-operator.cozystack.io';
@@ -67,12 +68,13 @@ export class Tenant {
     return this.cluster.kubectl(['-n', this.namespace, ...args]);
   }
 
-  async list(kind: string, ...selection: readonly string[]): Promise<readonly AnObject[]> {
-    return (JSON.parse(await this.kubectl('get', kind, ...selection, '-o', 'json')) as { items: AnObject[] }).items;
+  /** With every label that is given. */
+  async list(kind: string, ...labels: readonly string[]): Promise<readonly AnObject[]> {
+    return (await readerOf(this.cluster).list(kind, this.namespace, labels)) as readonly AnObject[];
   }
 
   async get(kind: string, name: string): Promise<AnObject> {
-    return JSON.parse(await this.kubectl('get', kind, name, '-o', 'json')) as AnObject;
+    return (await readerOf(this.cluster).get(kind, this.namespace, name)) as AnObject;
   }
 
   /** Creates an EtcdCluster as a user would with `kubectl create`; what admission refuses comes back as the rejection. */
@@ -98,7 +100,7 @@ export class Tenant {
 
   /** Speaks to the cluster through its client Service, from inside Kubernetes. */
   async etcdctl(name: string, ...args: readonly string[]): Promise<string> {
-    const pods = await this.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+    const pods = await this.list('pods', `etcd-operator.cozystack.io/cluster=${name}`);
     const pod = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (!pod) throw new Error(`${name} has no Pod`);
     const files = clientFiles(pod);

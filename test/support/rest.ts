@@ -6,25 +6,14 @@ import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } f
 
 const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb', 'secrets'];
 
-/** The figures beside the conditions may follow two seconds after them; ten, when the operator has much else to do. */
-export const FIGURES_MS = 12_000;
+/** The numbers beside the conditions may be written two seconds after them; ten, when the operator has much else to do. */
+const QUIET_MS = 15_000;
 
-export interface RestOptions {
-  /** How many members vote in the end. */
-  readonly voters: number;
-  readonly quietMs?: number;
-}
-
-/** Waits until the cluster is as it should be, and shows that it stays so without a write. */
-export async function atRest(
-  tenant: Tenant,
-  name: string,
-  { voters, quietMs = 15_000 }: RestOptions,
-): Promise<AnObject> {
+/** Waits until the cluster is as it should be, and shows that then nothing is written. */
+export async function atRest(tenant: Tenant, name: string, voters: number): Promise<AnObject> {
   await settled(tenant, name);
   await agreed(tenant, name, voters);
-  await becomes('the last figures in the status', () => quiet(tenant, FIGURES_MS));
-  await quiet(tenant, quietMs);
+  await becomes('fifteen seconds without a write', () => quiet(tenant, QUIET_MS));
   return tenant.get(KIND, name);
 }
 
@@ -45,7 +34,7 @@ interface EtcdMembers {
 
 /** One cluster, whose members are those that Kubernetes has, and all of them vote and are reached by clients. */
 export async function agreed(tenant: Tenant, name: string, voters: number): Promise<void> {
-  const selection = ['-l', `etcd-operator.cozystack.io/cluster=${name}`];
+  const selection = [`etcd-operator.cozystack.io/cluster=${name}`];
   await becomes('nothing to be on its way out', async () => {
     const objects = (await Promise.all(OURS.map((kind) => tenant.list(kind, ...selection)))).flat();
     const going = objects.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
@@ -59,7 +48,7 @@ export async function agreed(tenant: Tenant, name: string, voters: number): Prom
     const { members } = JSON.parse(await tenant.etcdctl(name, 'member', 'list', '-w', 'json')) as EtcdMembers;
     expect(members.map((member) => member.name).sort()).toEqual(names);
     expect(members.filter((member) => member.isLearner)).toEqual([]);
-    const served = await tenant.list('pods', ...selection, '-l', 'etcd-operator.cozystack.io/role=voter');
+    const served = await tenant.list('pods', ...selection, 'etcd-operator.cozystack.io/role=voter');
     expect(served.map((pod) => pod.metadata.name).sort()).toEqual(names);
     const answers = await tenant.etcdctl(name, 'endpoint', 'status', '--cluster', '-w', 'json');
     const ids = [...answers.matchAll(/"cluster_id":(\d+)/g)].map(([, id]) => hexId(BigInt(id ?? 0))); // too long for JSON.parse
@@ -70,7 +59,7 @@ export async function agreed(tenant: Tenant, name: string, voters: number): Prom
 /** The operator has written none of the tenant's objects, and none has come or gone. What kubelets report is not its doing. */
 export async function quiet(tenant: Tenant, ms: number): Promise<void> {
   const written = async (): Promise<readonly string[]> =>
-    (await Promise.all(OURS.map((kind) => tenant.list(kind, '--show-managed-fields')))).flat().map(({ metadata }) => {
+    (await Promise.all(OURS.map((kind) => tenant.list(kind)))).flat().map(({ metadata }) => {
       const ours = metadata.managedFields?.filter(({ manager }) => manager === MANAGER) ?? [];
       return `${metadata.name} ${metadata.uid} ${ours.map(({ subresource, time }) => `${subresource ?? ''} ${time}`).join()}`;
     });

@@ -16,7 +16,7 @@ const LOOK_MS = 200;
 const CLIENT_LOOKS_MS = 5_000;
 
 const podsOf = (tenant: Tenant, name: string): Promise<readonly AnObject[]> =>
-  tenant.list('pods', '-l', `etcd-operator.cozystack.io/cluster=${name}`);
+  tenant.list('pods', `etcd-operator.cozystack.io/cluster=${name}`);
 const isReady = ({ metadata, status }: AnObject): boolean =>
   metadata.deletionTimestamp === undefined &&
   (status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');

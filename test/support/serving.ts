@@ -15,7 +15,7 @@ export interface Serving {
   readonly cluster: AnObject;
   readonly writer: Writer;
   /** All is well again: nothing that was acknowledged is lost, it is the same cluster, and it is at rest. */
-  readonly endsWell: (voters: number, quietMs?: number) => Promise<AnObject>;
+  readonly endsWell: (voters: number) => Promise<AnObject>;
 }
 
 export async function aServingCluster(
@@ -32,12 +32,12 @@ export async function aServingCluster(
 export async function serving(tenant: Tenant, name: string, access?: Access): Promise<Serving> {
   const cluster = await tenant.get(KIND, name);
   const writer = await aWriter(tenant, name, access);
-  const endsWell = async (voters: number, quietMs?: number): Promise<AnObject> => {
+  const endsWell = async (voters: number): Promise<AnObject> => {
     await settled(tenant, name);
     const { lost, acknowledged, longestGapMs } = await writer.end();
     process.stdout.write(`${name}: ${acknowledged} writes, at most ${longestGapMs} ms apart\n`);
     expect(lost, ABOUT_DATA).toEqual([]);
-    const after = await atRest(tenant, name, { voters, ...(quietMs !== undefined && { quietMs }) });
+    const after = await atRest(tenant, name, voters);
     expect(after.status?.clusterID, ABOUT_DATA).toBe(cluster.status?.clusterID);
     return after;
   };

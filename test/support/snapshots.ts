@@ -142,8 +142,9 @@ export class Clusters {
   /** Nothing that anybody may read says what only few may know. */
   async tellNobody(): Promise<void> {
     const { tenant } = this;
-    const ours = ['-l', 'app.kubernetes.io/managed-by=etcd-operator'];
-    const pods = (await tenant.list('pods', ...ours)).map(({ metadata }) => metadata.name);
+    const pods = (await tenant.list('pods', 'app.kubernetes.io/managed-by=etcd-operator')).map(
+      ({ metadata }) => metadata.name,
+    );
     const kinds = `${KIND},etcdmembers,${SNAPSHOT_KIND},${SCHEDULE_KIND},jobs,pods,events,pvc,configmaps`;
     const told = [
       ...(await Promise.all(pods.map((pod) => tenant.kubectl('logs', pod, '--all-containers')))),

@@ -133,7 +133,7 @@ export class TenantStore {
   }
 
   async processes(): Promise<readonly number[]> {
-    const [pod] = await this.#tenant.list('pods', '-l', `app=${NAME}`);
+    const [pod] = await this.#tenant.list('pods', `app=${NAME}`);
     return podProcesses(this.#tenant.cluster, this.#tenant.namespace, pod?.metadata.name ?? '');
   }
 

@@ -67,7 +67,7 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
   const after = await tenant.get('deployment', DEPLOYMENT);
   expect(after.metadata.uid).toBe(before.metadata.uid);
   const [pod, ...others] = await becomes('one Pod of the operator', async () => {
-    const pods = await tenant.list('pods', '-l', `app.kubernetes.io/instance=${RELEASE}`);
+    const pods = await tenant.list('pods', `app.kubernetes.io/instance=${RELEASE}`);
     expect(pods).toHaveLength(1);
     return pods;
   });
