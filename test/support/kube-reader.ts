@@ -33,14 +33,18 @@ const BUILT_IN: Readonly<Record<string, Resource>> = {
   events,
   deployment: { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment' },
 };
-const OURS = 'etcd-operator.cozystack.io';
+const VERSIONS: Readonly<Record<string, string>> = {
+  'etcd-operator.cozystack.io': 'v1alpha2',
+  'cert-manager.io': 'v1',
+};
 
 /** The resource behind a name that kubectl would take. */
 function resourceOf(name: string): Resource {
   const builtIn = BUILT_IN[name];
   if (builtIn) return builtIn;
   const [plural = '', ...group] = name.split('.');
-  if (group.join('.') === OURS) return { group: OURS, version: 'v1alpha2', plural, kind: plural };
+  const version = VERSIONS[group.join('.')];
+  if (version !== undefined) return { group: group.join('.'), version, plural, kind: plural };
   throw new Error(`kube-reader.ts does not know the kind ${name}: add a row`);
 }
 

@@ -43,14 +43,14 @@ test('an error outside any test is a failure', () => {
 });
 
 test('a failed test is known by its file and name, a failed hook by its file', () => {
-  const failed = { status: 'failed', fullName: 'a suite a test', failureMessages: ['why'] };
+  const failed = { status: 'failed', ancestorTitles: ['a suite'], title: 'a test', failureMessages: ['why'] };
   const files = [
     { name: '/a.test.ts', status: 'failed', assertionResults: [failed, { status: 'passed' }] },
     { name: '/b.test.ts', status: 'failed', message: 'Hook timed out', assertionResults: [{ status: 'skipped' }] },
     { name: '/c.test.ts', status: 'passed', assertionResults: [{ status: 'passed' }] },
   ];
   expect(failuresIn({ testResults: files })).toEqual([
-    { file: '/a.test.ts', name: 'a suite a test', messages: ['why'] },
+    { file: '/a.test.ts', name: 'a suite > a test', messages: ['why'] },
     { file: '/b.test.ts', messages: ['Hook timed out'] },
   ]);
 });

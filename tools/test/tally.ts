@@ -21,6 +21,9 @@ export const add = (a: Tally, b: Tally): Tally => ({
 export const tallyLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 
+/** Between the names of suites and tests, as vitest matches --testNamePattern; its report joins them with blanks. */
+const SEPARATOR = ' > ';
+
 /** The part of vitest's JSON report that counts. */
 export interface VitestReport {
   readonly testResults: readonly {
@@ -29,7 +32,8 @@ export interface VitestReport {
     readonly message?: string;
     readonly assertionResults: readonly {
       readonly status: string;
-      readonly fullName?: string;
+      readonly ancestorTitles?: readonly string[];
+      readonly title?: string;
       readonly failureMessages?: readonly string[];
     }[];
   }[];
@@ -56,9 +60,9 @@ export function failuresIn(report: VitestReport): readonly FailedTest[] {
   return report.testResults.flatMap(({ name: file, status, message = '', assertionResults }): readonly FailedTest[] => {
     const failed = assertionResults.filter((test) => test.status === 'failed');
     if (status === 'failed' && failed.length === 0) return [{ file, messages: [message] }];
-    return failed.map(({ fullName = '', failureMessages = [] }) => ({
+    return failed.map(({ ancestorTitles = [], title = '', failureMessages = [] }) => ({
       file,
-      name: fullName,
+      name: [...ancestorTitles, title].join(SEPARATOR),
       messages: failureMessages,
     }));
   });

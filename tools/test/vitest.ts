@@ -88,7 +88,7 @@ async function rerunEach(request: VitestRequest, first: Run): Promise<Outcome> {
   return { tally, log, flaky };
 }
 
-const onlyThis = ({ file, name }: FailedTest): readonly string[] =>
+export const onlyThis = ({ file, name }: FailedTest): readonly string[] =>
   name === undefined ? [file] : [file, '--testNamePattern', `^${RegExp.escape(name)}$`];
 
 async function runInTemporaryFolder(request: VitestRequest, selection: readonly string[]): Promise<Run> {
