@@ -2,7 +2,7 @@
  * Whether anything is kept that should have been let go: an operator's client, cache and queue under churn, with a connection
  * that breaks every second. Goal: the heap grows by less than 5 %. Ten minutes when asked for by name, else one.
  */
-import { startFaultProxy } from '../test/support/fault-proxy.ts';
+import { startFaultProxy } from '../test/support/faults/proxy.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
 import { measured, startKubeLab } from './support/kube-lab.ts';
 

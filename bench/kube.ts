@@ -5,7 +5,7 @@
  */
 import type { Pod } from '../src/gen/kube.ts';
 import { pods } from '../src/kube/resources.ts';
-import { startWire } from '../test/support/fault-wire.ts';
+import { startWire } from '../test/support/faults/wire.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
 import { inParallel, type KubeLab, measured, startKubeLab } from './support/kube-lab.ts';
 

@@ -4,7 +4,7 @@
  * `CLUSTERS=5000` goes on to so many (and needs `ulimit -n 20000`), `MINUTES=6` looks that long at a processor that should idle.
  */
 import { pods } from '../src/kube/resources.ts';
-import { eventually, pause } from '../test/support/processes.ts';
+import { eventually, pause } from '../test/support/servers/processes.ts';
 import { type Figure, type Goal, summarise } from '../tools/figures.ts';
 import { isolation, oneMember } from './support/isolation.ts';
 import { NAMESPACE, ScaleRig } from './support/scale-rig.ts';

@@ -8,7 +8,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from '../local/binaries.ts';
-import { ask, type EtcdLab, initialCluster, type Node, startLab } from '../test/support/etcd.ts';
+import { ask, type EtcdLab, initialCluster, type Node, startLab } from '../test/support/servers/etcd.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
 import { root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';

@@ -11,7 +11,7 @@ import { identityFromKubeconfig } from '../src/kube/kubeconfig.ts';
 import type { Resource } from '../src/kube/object.ts';
 import { pods } from '../src/kube/resources.ts';
 import { Transport } from '../src/kube/transport.ts';
-import { eventually, pause } from '../test/support/processes.ts';
+import { eventually, pause } from '../test/support/servers/processes.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
 
 export const about = 'clusters on three real nodes';

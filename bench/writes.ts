@@ -3,9 +3,9 @@
  * nothing happens, and while clients write; and how soon it answers a change. `MINUTES=11` also waits that long beside an
  * operator that runs as a process: without it, the hours at rest are those of a clock that is put forward.
  */
-import type { Passed } from '../test/support/fault-proxy.ts';
-import { eventually, pause } from '../test/support/processes.ts';
-import { startWorld, type World } from '../test/support/world.ts';
+import type { Passed } from '../test/support/faults/proxy.ts';
+import { eventually, pause } from '../test/support/servers/processes.ts';
+import { startWorld, type World } from '../test/support/servers/world.ts';
 import { Client } from '../test/sweep/client.ts';
 import { Ledger } from '../test/sweep/ledger.ts';
 import { Rig } from '../test/sweep/rig.ts';

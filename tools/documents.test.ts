@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EVIDENCE } from '../src/api/etcd-member.ts';
-import { FAILED_REASONS } from '../src/snapshot/status.ts';
+import { FAILED_REASONS } from '../src/controllers/snapshot/status.ts';
 import { commands } from './commands.ts';
 import { root } from './paths.ts';
 

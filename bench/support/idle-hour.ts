@@ -8,8 +8,8 @@ import { Transport } from '../../src/kube/transport.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { whenSynced } from '../../src/runtime/manager.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { Pulse } from '../../src/runtime/pulse.ts';
-import { eventually, pause } from '../../test/support/processes.ts';
+import { Pulse } from '../../src/runtime/heartbeat.ts';
+import { eventually, pause } from '../../test/support/servers/processes.ts';
 import { SkippingClock } from './skipping-clock.ts';
 
 const HOUR_MS = 60 * 60_000;

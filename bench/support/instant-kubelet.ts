@@ -5,8 +5,8 @@ import type { HttpClient } from '../../src/kube/http-client.ts';
 import { keyOf } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { podStatus } from '../../test/support/pod-process.ts';
-import { pause } from '../../test/support/processes.ts';
+import { podStatus } from '../../test/support/kubelet/pod-process.ts';
+import { pause } from '../../test/support/servers/processes.ts';
 import type { ScriptedEtcd } from './scripted-etcd.ts';
 
 export type PodEvent = (key: string, is: 'made' | 'gone') => void;

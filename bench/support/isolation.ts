@@ -3,7 +3,7 @@ import { CLUSTER_LABEL, etcdClusters } from '../../src/api/names.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
-import { pause } from '../../test/support/processes.ts';
+import { pause } from '../../test/support/servers/processes.ts';
 import { type Figure, summarise } from '../../tools/figures.ts';
 import { keyOfCluster, NAMESPACE, nameOf, type ScaleRig } from './scale-rig.ts';
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HttpClient } from '../../src/kube/http-client.ts';
-import { startControlPlane, writeKubeconfig } from '../../test/support/control-plane.ts';
-import { Processes } from '../../test/support/processes.ts';
+import { startControlPlane, writeKubeconfig } from '../../test/support/servers/control-plane.ts';
+import { Processes } from '../../test/support/servers/processes.ts';
 import { root } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
 

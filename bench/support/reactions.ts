@@ -2,9 +2,9 @@
 import type { Service } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { services } from '../../src/kube/resources.ts';
-import type { Passed } from '../../test/support/fault-proxy.ts';
-import { eventually, pause } from '../../test/support/processes.ts';
-import { type World } from '../../test/support/world.ts';
+import type { Passed } from '../../test/support/faults/proxy.ts';
+import { eventually, pause } from '../../test/support/servers/processes.ts';
+import { type World } from '../../test/support/servers/world.ts';
 import type { Ledger } from '../../test/sweep/ledger.ts';
 import { Rig } from '../../test/sweep/rig.ts';
 import { type Figure, summarise } from '../../tools/figures.ts';

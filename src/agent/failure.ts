@@ -1,5 +1,5 @@
 /** How a task of an agent fails: a reason of a closed list, and a sentence that says what is wrong and what to do. */
-import type { FailureReason } from '../api/agent-result.ts';
+import type { FailureReason } from '../domain/agent-result.ts';
 
 export class AgentFailure extends Error {
   readonly reason: FailureReason;

@@ -1,6 +1,6 @@
 /** Our definitions beside those of the Go operator: nothing that it has is missing, means something else or is asked for anew. */
 import { describe, expect, test } from 'vitest';
-import { baselineCrds } from '../../test/support/baseline-crds.ts';
+import { baselineCrds } from '../../test/support/builders/baseline-crds.ts';
 import type { CustomResourceDefinition } from './crd.ts';
 import { crds } from './crds.ts';
 

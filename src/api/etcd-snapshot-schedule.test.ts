@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aSchedule } from '../../test/support/schedules.ts';
+import { aSchedule } from '../../test/support/builders/schedules.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from './etcd-snapshot-schedule.ts';
 
 type Stored = NonNullable<NonNullable<EtcdSnapshotSchedule['status']>['lastSuccessful']>;

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { AgentFailure } from '../agent/failure.ts';
 import { withoutSecrets } from '../agent/secrets.ts';
-import { runTask } from '../agent/tasks.ts';
-import { exitCodeOf, type Result, resultText } from '../api/agent-result.ts';
-import { RESULT_FILE, TASK_VARIABLE } from '../api/agent-task.ts';
+import { runTask } from '../agent/tasks/tasks.ts';
+import { exitCodeOf, type Result, resultText } from '../domain/agent-result.ts';
+import { RESULT_FILE, TASK_VARIABLE } from '../domain/agent-task.ts';
 
 const INTERRUPTED = new AgentFailure(
   'TimedOut',

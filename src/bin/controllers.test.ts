@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { condition } from '../../test/support/builders.ts';
-import { hear } from '../../test/support/ports.ts';
-import { aSnapshot } from '../../test/support/snapshot-world.ts';
+import { condition } from '../../test/support/builders/builders.ts';
+import { hear } from '../../test/support/builders/ports.ts';
+import { aSnapshot } from '../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../api/names.ts';
 import { Store } from '../kube/store.ts';

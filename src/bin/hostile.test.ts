@@ -13,7 +13,7 @@ import {
   READY,
   SEED_NAME,
   SELF,
-} from '../../test/support/builders.ts';
+} from '../../test/support/builders/builders.ts';
 import {
   blockMs,
   HOSTILE_TEXT,
@@ -22,10 +22,10 @@ import {
   type Path,
   textPaths,
   withText,
-} from '../../test/support/hostile.ts';
-import * as memberWorld from '../../test/support/member-world.ts';
-import { aSchedule, aWork, scheduleWorld } from '../../test/support/schedules.ts';
-import * as snapshotWorld from '../../test/support/snapshot-world.ts';
+} from '../../test/support/builders/hostile.ts';
+import * as memberWorld from '../../test/support/builders/member.ts';
+import { aSchedule, aWork, scheduleWorld } from '../../test/support/builders/schedules.ts';
+import * as snapshotWorld from '../../test/support/builders/snapshot.ts';
 import type { Schema } from '../../tools/gen/api-reference.ts';
 import type { Condition } from '../api/conditions.ts';
 import type { Kind } from '../api/crd.ts';
@@ -36,17 +36,17 @@ import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
-import { decide as decideCluster } from '../cluster/decide.ts';
-import { alarmsOf } from '../cluster/observe.ts';
-import type { Observed as ClusterObserved } from '../cluster/observed.ts';
-import { NO_CERTIFICATES } from '../credentials/view.ts';
-import { decide as decideDefrag } from '../defrag/decide.ts';
-import { decide as decidePolicy } from '../defrag-policy/decide.ts';
+import { decide as decideCluster } from '../controllers/cluster/decide.ts';
+import { alarmsOf } from '../controllers/cluster/observe.ts';
+import type { Observed as ClusterObserved } from '../controllers/cluster/observed.ts';
+import { NO_CERTIFICATES } from '../access/evaluate/view.ts';
+import { decide as decideDefrag } from '../controllers/defrag/decide.ts';
+import { decide as decidePolicy } from '../controllers/defrag-policy/decide.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { decide as decideMember } from '../member/decide.ts';
+import { decide as decideMember } from '../controllers/member/decide.ts';
 import type { Plan } from '../runtime/plan.ts';
-import { decide as decideSnapshot } from '../snapshot/decide.ts';
-import { decide as decideSchedule } from '../snapshot-schedule/decide.ts';
+import { decide as decideSnapshot } from '../controllers/snapshot/decide.ts';
+import { decide as decideSchedule } from '../controllers/snapshot-schedule/decide.ts';
 
 type Part = 'spec' | 'status';
 type Parts = Readonly<Record<Part, object>>;

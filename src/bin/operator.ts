@@ -14,7 +14,7 @@ import { alive, ready } from '../runtime/health.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { definitionOf, serve, whenSynced } from '../runtime/manager.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
-import { Pulse } from '../runtime/pulse.ts';
+import { Pulse } from '../runtime/heartbeat.ts';
 import { beThrifty, processMemory } from '../runtime/thrift.ts';
 import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';

@@ -1,12 +1,12 @@
 /** The rights of the operator, put together from what each part says that it calls. The chart's roles are made from this. */
-import { clusterRbac } from '../cluster/rbac.ts';
-import { defragRbac } from '../defrag/rbac.ts';
-import { defragPolicyRbac } from '../defrag-policy/rbac.ts';
+import { clusterRbac } from '../controllers/cluster/rbac.ts';
+import { defragRbac } from '../controllers/defrag/rbac.ts';
+import { defragPolicyRbac } from '../controllers/defrag-policy/rbac.ts';
 import type { PolicyRule } from '../gen/kube.ts';
 import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
-import { memberRbac } from '../member/rbac.ts';
-import { snapshotRbac } from '../snapshot/rbac.ts';
-import { snapshotScheduleRbac } from '../snapshot-schedule/rbac.ts';
+import { memberRbac } from '../controllers/member/rbac.ts';
+import { snapshotRbac } from '../controllers/snapshot/rbac.ts';
+import { snapshotScheduleRbac } from '../controllers/snapshot-schedule/rbac.ts';
 
 /** One rule per resource, its verbs joined and sorted. */
 function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { acceptPort, message } from '../../test/support/websocket.ts';
+import { acceptPort, message } from '../../test/support/servers/websocket.ts';
 import { podLog } from './logs.ts';
 import { listenForPod, openPodPort } from './port-forward.ts';
 import { Transport } from './transport.ts';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { generateKeyPairSync, type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { systemChance } from './chance.ts';
+import { systemChance } from './key-source.ts';
 import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
 import { type Chance, createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';

@@ -3,7 +3,7 @@ import type { X509Certificate } from 'node:crypto';
 import { iso } from '../lib/time.ts';
 import type { Finding, Role, Usage } from './findings.ts';
 import { blocksIn, certificatesIn, leadsTo, MAX_CERTIFICATE, MAX_KEY, privateKeyIn } from './pem.ts';
-import { costly } from './pieces.ts';
+import { costly } from './yielding.ts';
 
 /** What is read of a Secret. */
 export interface Paper {

@@ -1,9 +1,9 @@
 /** Certificates and keys out of texts that somebody else has written. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/hostile.ts';
-import { certificates, keys } from '../../test/support/hostile-certificates.ts';
-import { systemChance } from './chance.ts';
+import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/builders/hostile.ts';
+import { certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
+import { systemChance } from './key-source.ts';
 import { createAuthority, issue } from './issue.ts';
 import { blocksIn, certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
 

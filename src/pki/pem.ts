@@ -1,7 +1,7 @@
 /** Certificates and keys out of their text form. Pure: no file, no clock. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { algorithmOf, oid } from './der.ts';
-import { costly } from './pieces.ts';
+import { costly } from './yielding.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
-import { eventually } from '../../test/support/processes.ts';
+import { eventually } from '../../test/support/servers/processes.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
-import { Claims, claimOf } from './claims.ts';
+import { Claims, claimOf } from './status-write-lock.ts';
 import { systemClock } from './clock.ts';
 import { type Brain, Controller } from './controller.ts';
 import { createLogger } from './log.ts';

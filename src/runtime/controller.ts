@@ -5,7 +5,7 @@ import { isAtLeast, type KubeObject, type Resource, refKey } from '../kube/objec
 import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { claimOf } from './claims.ts';
+import { claimOf } from './status-write-lock.ts';
 import { type Clock, deadline } from './clock.ts';
 import {
   type ExecuteOptions,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
 import { alive, ready, SILENT_MS, STUCK_MS } from './health.ts';
-import { Pulse, QUIET_MS } from './pulse.ts';
+import { Pulse, QUIET_MS } from './heartbeat.ts';
 
 test.each([
   ['all is well', { deadWatches: [], oldestPassMs: 100 }, 200, 'ok'],

@@ -9,7 +9,7 @@ import { type Clock, sleep } from './clock.ts';
 import { missingDefinition } from './health.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { Pulse } from './pulse.ts';
+import type { Pulse } from './heartbeat.ts';
 
 export interface CacheOptions {
   readonly client: Client;

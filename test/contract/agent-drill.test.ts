@@ -2,11 +2,11 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Manifest } from '../../src/agent/manifest.ts';
-import { HOPELESS_EXIT } from '../../src/api/agent-result.ts';
-import { type DrillTask, MOUNTS } from '../../src/api/agent-task.ts';
-import { Agent, type Run } from '../support/agent.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/etcd.ts';
+import type { Manifest } from '../../src/agent/format/manifest.ts';
+import { HOPELESS_EXIT } from '../../src/domain/agent-result.ts';
+import { type DrillTask, MOUNTS } from '../../src/domain/agent-task.ts';
+import { Agent, type Run } from '../support/servers/agent.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, startLab } from '../support/servers/etcd.ts';
 import {
   KEY,
   store,
@@ -15,7 +15,7 @@ import {
   takeAll,
   toolsOf,
   withDamagedPage,
-} from '../support/snapshot-files.ts';
+} from '../support/servers/snapshot-files.ts';
 import { kindOf } from './etcd-world.ts';
 
 vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side

@@ -3,12 +3,12 @@
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { STATE_VARIABLE } from '../../src/api/agent-task.ts';
+import { STATE_VARIABLE } from '../../src/domain/agent-task.ts';
 import { run as runTool } from '../../tools/process.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { ask } from '../support/etcd.ts';
-import { eventually } from '../support/processes.ts';
-import { store, type Taken, take } from '../support/snapshot-files.ts';
+import { ask } from '../support/servers/etcd.ts';
+import { eventually } from '../support/servers/processes.ts';
+import { store, type Taken, take } from '../support/servers/snapshot-files.ts';
 import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
 import { must } from './etcd-world.ts';
 

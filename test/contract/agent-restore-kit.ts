@@ -3,13 +3,13 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
-import { exitCodeOf } from '../../src/api/agent-result.ts';
-import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
+import { exitCodeOf } from '../../src/domain/agent-result.ts';
+import { MOUNTS, type RestoreTask } from '../../src/domain/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { Agent, type Run } from '../support/agent.ts';
-import { ask, type EtcdLab, type EtcdVersion, initialCluster, type Node, startLab } from '../support/etcd.ts';
-import { type Taken, toolsOf } from '../support/snapshot-files.ts';
+import { Agent, type Run } from '../support/servers/agent.ts';
+import { ask, type EtcdLab, type EtcdVersion, initialCluster, type Node, startLab } from '../support/servers/etcd.ts';
+import { type Taken, toolsOf } from '../support/servers/snapshot-files.ts';
 import { must } from './etcd-world.ts';
 
 export const BUMP = 1_000_000;

@@ -3,13 +3,13 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStore } from '../../src/agent/store.ts';
-import type { Place, RestoreTask } from '../../src/api/agent-task.ts';
+import { openStore } from '../../src/agent/stores/store.ts';
+import type { Place, RestoreTask } from '../../src/domain/agent-task.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { Agent, type Run } from '../support/agent.ts';
-import { ask, type EtcdLab, initialCluster, startLab } from '../support/etcd.ts';
-import { filesOf, type Taken, take, toolsOf } from '../support/snapshot-files.ts';
-import { reader, type Secrets, startS3, type TestPlace } from '../support/stores.ts';
+import { Agent, type Run } from '../support/servers/agent.ts';
+import { ask, type EtcdLab, initialCluster, startLab } from '../support/servers/etcd.ts';
+import { filesOf, type Taken, take, toolsOf } from '../support/servers/snapshot-files.ts';
+import { reader, type Secrets, startS3, type TestPlace } from '../support/servers/stores.ts';
 import { must } from './etcd-world.ts';
 
 const VERSION = '3.7.3';

@@ -1,7 +1,7 @@
 /** The agent restores a real snapshot however it is stored, and refuses what is not the snapshot that was meant. */
 import { describe, expect, test } from 'vitest';
-import { MOUNTS, type RestoreTask } from '../../src/api/agent-task.ts';
-import { KEY, store, type Taken, take } from '../support/snapshot-files.ts';
+import { MOUNTS, type RestoreTask } from '../../src/domain/agent-task.ts';
+import { KEY, store, type Taken, take } from '../support/servers/snapshot-files.ts';
 import { failure, inside, kitWith, type Scene, start, succeeded } from './agent-restore-kit.ts';
 
 const version = '3.6.16';

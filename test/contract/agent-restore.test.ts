@@ -1,10 +1,10 @@
 /** The agent restores real snapshots of each version with the tool of each version, and what it restored serves as before. */
 import { describe, expect, test } from 'vitest';
-import { readFacts } from '../../src/agent/bolt.ts';
-import { MOUNTS } from '../../src/api/agent-task.ts';
-import { ask, ETCD_VERSIONS, type EtcdVersion, initialCluster } from '../support/etcd.ts';
-import { eventually } from '../support/processes.ts';
-import { asRoot, KEY, PASSWORD, store, takeAll } from '../support/snapshot-files.ts';
+import { readFacts } from '../../src/agent/format/bolt.ts';
+import { MOUNTS } from '../../src/domain/agent-task.ts';
+import { ask, ETCD_VERSIONS, type EtcdVersion, initialCluster } from '../support/servers/etcd.ts';
+import { eventually } from '../support/servers/processes.ts';
+import { asRoot, KEY, PASSWORD, store, takeAll } from '../support/servers/snapshot-files.ts';
 import { BUMP, failure, inside, kitWith, start, succeeded } from './agent-restore-kit.ts';
 import { kindOf, must } from './etcd-world.ts';
 

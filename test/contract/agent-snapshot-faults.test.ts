@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { MOUNTS } from '../../src/api/agent-task.ts';
-import { sha256 } from '../support/snapshot-files.ts';
+import { MOUNTS } from '../../src/domain/agent-task.ts';
+import { sha256 } from '../support/servers/snapshot-files.ts';
 import {
   artifactOf,
   filesIn,

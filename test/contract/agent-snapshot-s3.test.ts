@@ -1,8 +1,8 @@
 /** The agent stores snapshots of real members in an S3 server: once each, and nothing of what broke off. */
 import { describe, expect } from 'vitest';
-import { openStore } from '../../src/agent/store.ts';
-import { sha256 } from '../support/snapshot-files.ts';
-import { reader, startS3 } from '../support/stores.ts';
+import { openStore } from '../../src/agent/stores/store.ts';
+import { sha256 } from '../support/servers/snapshot-files.ts';
+import { reader, startS3 } from '../support/servers/stores.ts';
 import { artifactOf, held, it, judged, MIB, PATIENCE_MS, reasonOf, VERSION } from './agent-snapshot-kit.ts';
 
 describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {

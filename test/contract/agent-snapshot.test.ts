@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { createAuthority } from '../../local/pki.ts';
-import { decompress } from '../../src/agent/compress.ts';
-import { sealKey, unseal } from '../../src/agent/seal.ts';
-import { MOUNTS, type SnapshotTask } from '../../src/api/agent-task.ts';
-import type { Run } from '../support/agent.ts';
-import { ask, ETCD_VERSIONS, initialCluster } from '../support/etcd.ts';
-import { eventually } from '../support/processes.ts';
-import { sha256, versionSettled } from '../support/snapshot-files.ts';
+import { decompress } from '../../src/agent/format/compress.ts';
+import { sealKey, unseal } from '../../src/agent/format/seal.ts';
+import { MOUNTS, type SnapshotTask } from '../../src/domain/agent-task.ts';
+import type { Run } from '../support/servers/agent.ts';
+import { ask, ETCD_VERSIONS, initialCluster } from '../support/servers/etcd.ts';
+import { eventually } from '../support/servers/processes.ts';
+import { sha256, versionSettled } from '../support/servers/snapshot-files.ts';
 import {
   artifactOf,
   filesIn,

@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import type { Access, Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
-import { initialCluster } from '../support/etcd.ts';
+import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type WorldNode } from './etcd-world.ts';
 
 const as = (user: string, password: string): Access => ({

@@ -2,8 +2,8 @@
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findingIn } from '../../src/member/terminations.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, initialCluster, type Node, startLab } from '../support/etcd.ts';
+import { findingIn } from '../../src/controllers/member/terminations.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, initialCluster, type Node, startLab } from '../support/servers/etcd.ts';
 import { must } from './etcd-world.ts';
 
 const PAGE = 4096;

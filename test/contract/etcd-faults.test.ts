@@ -4,9 +4,9 @@ import { EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import { atAny } from '../../src/etcd/failover.ts';
 import { openSession } from '../../src/etcd/transport.ts';
-import { ask, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
-import { type GrpcProxy, startGrpcProxy } from '../support/grpc-proxy.ts';
-import { eventually } from '../support/processes.ts';
+import { ask, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
+import { type GrpcProxy, startGrpcProxy } from '../support/faults/grpc-proxy.ts';
+import { eventually } from '../support/servers/processes.ts';
 
 function must<T>(answer: Answer<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);

@@ -2,7 +2,7 @@
 import { test } from 'vitest';
 import type { MemberEntry } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
-import { initialCluster } from '../support/etcd.ts';
+import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, must, type WorldNode } from './etcd-world.ts';
 
 export interface Kit extends EtcdWorld {

@@ -1,6 +1,6 @@
 /** How members begin, end and begin again, on each real version and on the model: which data is let in, and which is lost. */
 import { describe, expect } from 'vitest';
-import { initialCluster } from '../support/etcd.ts';
+import { initialCluster } from '../support/servers/etcd.ts';
 import { inKit, type Kit } from './etcd-kit.ts';
 import { ask, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
 

@@ -1,7 +1,7 @@
 /** How etcd's membership behaves, on each real version and on the model: what the operator's rules lean on. */
 import { describe, expect } from 'vitest';
 import { atLeader } from '../../src/etcd/failover.ts';
-import { initialCluster } from '../support/etcd.ts';
+import { initialCluster } from '../support/servers/etcd.ts';
 import { inKit } from './etcd-kit.ts';
 import { ask, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
 

@@ -7,8 +7,8 @@ import { describe, test } from 'vitest';
 import type { Etcd } from '../../src/etcd/client.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
-import { ETCD_VERSIONS, type EtcdVersion, startLab } from '../support/etcd.ts';
-import { eventually, pause } from '../support/processes.ts';
+import { ETCD_VERSIONS, type EtcdVersion, startLab } from '../support/servers/etcd.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
 import { ask, kindOf, must } from './etcd-world.ts';
 
 interface Pair {

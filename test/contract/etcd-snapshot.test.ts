@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import { build } from '../../local/binaries.ts';
 import { run } from '../../tools/process.ts';
-import { ask, ETCD_PARTS, ETCD_VERSIONS, startLab } from '../support/etcd.ts';
+import { ask, ETCD_PARTS, ETCD_VERSIONS, startLab } from '../support/servers/etcd.ts';
 import { must } from './etcd-world.ts';
 
 test.concurrent.for(ETCD_VERSIONS)(

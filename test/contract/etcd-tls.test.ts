@@ -6,7 +6,7 @@ import { type Authority, createAuthority, type KeyPair } from '../../local/pki.t
 import type { Access } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 
 function must<T>(answer: Answer<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);

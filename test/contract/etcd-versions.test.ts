@@ -1,6 +1,6 @@
 /** One version after the other on the same data, on real processes and on the model: what goes up, and what comes down again. */
 import { describe, expect } from 'vitest';
-import { initialCluster } from '../support/etcd.ts';
+import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, must, type WorldNode } from './etcd-world.ts';
 
 const NEXT = {

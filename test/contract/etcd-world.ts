@@ -7,8 +7,8 @@ import type { Ask, Etcd } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
-import { ETCD_VERSIONS, type EtcdVersion, initialCluster, type Join, startLab } from '../support/etcd.ts';
-import { eventually, pause } from '../support/processes.ts';
+import { ETCD_VERSIONS, type EtcdVersion, initialCluster, type Join, startLab } from '../support/servers/etcd.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
 
 export interface WorldNode {
   readonly name: string;

@@ -4,7 +4,7 @@ import { API_VERSION, etcdClusters } from '../../src/api/names.ts';
 import type { Pod, Service } from '../../src/gen/kube.ts';
 import type { KubeObject, Ref, Resource } from '../../src/kube/object.ts';
 import { podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
-import { eventually } from '../support/processes.ts';
+import { eventually } from '../support/servers/processes.ts';
 import { kitIn, uidOf } from './kube-kit.ts';
 import { modelWorld, realWorld, refusal } from './kube-world.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { StoreEvent, WireEvent } from '../../src/kube/watch-protocol.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { eventually } from '../support/processes.ts';
+import { eventually } from '../support/servers/processes.ts';
 import { type ConfigMap, configMaps, kitIn, uidOf, versionOf } from './kube-kit.ts';
 import { modelWorld, realWorld } from './kube-world.ts';
 

@@ -8,8 +8,8 @@ import type { HttpClient } from '../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { ModelApiServer } from '../sim/model/kube.ts';
-import { compact, startControlPlane } from '../support/control-plane.ts';
-import { eventually, Processes } from '../support/processes.ts';
+import { compact, startControlPlane } from '../support/servers/control-plane.ts';
+import { eventually, Processes } from '../support/servers/processes.ts';
 
 export interface KubeWorld {
   readonly client: Client;

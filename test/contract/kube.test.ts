@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { listAll } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { pods } from '../../src/kube/resources.ts';
-import { eventually } from '../support/processes.ts';
+import { eventually } from '../support/servers/processes.ts';
 import { type ConfigMap, configMaps, kitIn, members, uidOf, versionOf } from './kube-kit.ts';
 import { modelWorld, realWorld, refusal } from './kube-world.ts';
 

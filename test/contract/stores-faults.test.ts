@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openStore, type Store } from '../../src/agent/store.ts';
-import { AGENT_RUNTIME } from '../../src/api/agent-runtime.ts';
-import type { Place } from '../../src/api/agent-task.ts';
+import { openStore, type Store } from '../../src/agent/stores/store.ts';
+import { AGENT_RUNTIME } from '../../src/domain/agent-runtime.ts';
+import type { Place } from '../../src/domain/agent-task.ts';
 import { root } from '../../tools/paths.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { type Child, eventually, Processes, pause } from '../support/processes.ts';
-import type { Relay } from '../support/relay.ts';
-import { reader, type TestPlace } from '../support/stores.ts';
+import { type Child, eventually, Processes, pause } from '../support/servers/processes.ts';
+import type { Relay } from '../support/faults/relay.ts';
+import { reader, type TestPlace } from '../support/servers/stores.ts';
 import { bytes, failure, get, keys, leftovers, MIB, open, put, text, WORLDS } from './stores-world.ts';
 
 const elsewhere = (place: Place): Place =>

@@ -1,9 +1,9 @@
 /** A bucket behind TLS whose authority only the user knows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthority } from '../../local/pki.ts';
-import { openStore } from '../../src/agent/store.ts';
-import { MOUNTS } from '../../src/api/agent-task.ts';
-import { reader, startS3, type TestPlace } from '../support/stores.ts';
+import { openStore } from '../../src/agent/stores/store.ts';
+import { MOUNTS } from '../../src/domain/agent-task.ts';
+import { reader, startS3, type TestPlace } from '../support/servers/stores.ts';
 import { bytes, failure, get, MIB, open, put } from './stores-world.ts';
 
 let world: TestPlace & { readonly place: { readonly kind: 's3' } };

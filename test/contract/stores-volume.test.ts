@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openVolume } from '../../src/agent/pvc.ts';
-import type { Store } from '../../src/agent/store.ts';
+import { openVolume } from '../../src/agent/stores/pvc.ts';
+import type { Store } from '../../src/agent/stores/store.ts';
 import { bytes, failure, get, keys, leftovers, MIB, put, text } from './stores-world.ts';
 
 let folder: string;

@@ -3,10 +3,10 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListMultipartUploadsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { AgentFailure } from '../../src/agent/failure.ts';
-import { s3Config } from '../../src/agent/s3-client.ts';
-import { openStore, type PutOptions, type Store } from '../../src/agent/store.ts';
-import type { Place } from '../../src/api/agent-task.ts';
-import { reader, startAzure, startGcs, startS3, startVolume, type TestPlace } from '../support/stores.ts';
+import { s3Config } from '../../src/agent/stores/s3-client.ts';
+import { openStore, type PutOptions, type Store } from '../../src/agent/stores/store.ts';
+import type { Place } from '../../src/domain/agent-task.ts';
+import { reader, startAzure, startGcs, startS3, startVolume, type TestPlace } from '../support/servers/stores.ts';
 
 export const WORLDS: readonly (readonly [name: string, kind: Place['kind'], start: () => Promise<TestPlace>])[] = [
   ['S3', 's3', startS3],

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/agent/store.ts';
+import type { Store } from '../../src/agent/stores/store.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import type { TestPlace } from '../support/stores.ts';
+import type { TestPlace } from '../support/servers/stores.ts';
 import { bytes, failure, get, keys, leftovers, MIB, open, put, putByOthers, text, WORLDS } from './stores-world.ts';
 
 describe.each(WORLDS)('%s', (_, kind, start) => {

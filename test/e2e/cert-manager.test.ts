@@ -7,8 +7,8 @@ import {
   fromCertManager,
   renewOne,
   startCertManager,
-} from '../support/cert-manager.ts';
-import { certificatesAre, clientOf, mountedNow, nudgeKubelets, onlyLetsIn, secretText } from '../support/encrypted.ts';
+} from '../support/servers/cert-manager.ts';
+import { certificatesAre, clientOf, mountedNow, nudgeKubelets, onlyLetsIn, secretText } from '../support/journeys/tls.ts';
 import {
   areMounted,
   changes,
@@ -16,9 +16,9 @@ import {
   isRenewed,
   servesOneWay,
   threeServing,
-} from '../support/encrypted-journey.ts';
-import { aTenant, becomes, testCluster } from '../support/journey.ts';
-import { isIssuedBy, PATIENCE_MS, survives } from '../support/rotation-journey.ts';
+} from '../support/journeys/tls-journey.ts';
+import { aTenant, becomes, testCluster } from '../support/journeys/journey.ts';
+import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
 
 let certManager: CertManager | undefined;
 

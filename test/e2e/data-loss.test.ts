@@ -1,8 +1,8 @@
 /** Members that lose their data are replaced, one by one, and an empty volume never becomes a second cluster. */
 import { expect, test } from 'vitest';
 import { corruptDatabase, crash, emptyVolume, fillMemory } from '../../local/faults.ts';
-import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from '../support/journey.ts';
-import { aServingCluster, IN_MEMORY } from '../support/serving.ts';
+import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
+import { aServingCluster, IN_MEMORY } from '../support/journeys/serving.ts';
 
 const names = async (tenant: Tenant): Promise<readonly string[]> =>
   (await tenant.list(MEMBER_KIND)).map((member) => member.metadata.name);

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND } from '../support/journey.ts';
+import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND } from '../support/journeys/journey.ts';
 
 describe('a single-member cluster', () => {
   test('comes up, takes a key through its Service, and says so in its status', async () => {

@@ -4,10 +4,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { type AnObject, aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journey.ts';
-import { settled } from '../support/rest.ts';
-import { aServingCluster } from '../support/serving.ts';
-import { serviceIp } from '../support/writer.ts';
+import { type AnObject, aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
+import { settled } from '../support/journeys/at-rest.ts';
+import { aServingCluster } from '../support/journeys/serving.ts';
+import { serviceIp } from '../support/journeys/writer.ts';
 
 const uids = (objects: readonly AnObject[]): readonly string[] => objects.map((object) => object.metadata.uid).sort();
 

@@ -1,7 +1,7 @@
 /** With `--all`, the operator is killed at random moments of every journey that shares it with others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import { killOperator } from '../support/operator.ts';
+import { killOperator } from '../support/journeys/operator.ts';
 
 /** Its successor waits for the Lease of the dead, and is to come to something before it dies too. */
 const LIVES_MS = { least: 40_000, most: 120_000 };

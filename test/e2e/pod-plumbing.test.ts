@@ -7,7 +7,7 @@ import { podLog } from '../../src/kube/logs.ts';
 import { listenForPod } from '../../src/kube/port-forward.ts';
 import { Transport } from '../../src/kube/transport.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { aTenant } from '../support/journey.ts';
+import { aTenant } from '../support/journeys/journey.ts';
 
 test('a member is reached from outside through a forwarded port, and its log can be read', async () => {
   const tenant = await aTenant();

@@ -1,7 +1,7 @@
 /** Once per run: the operator of this checkout, installed by its chart where only restricted Pods are admitted. */
 import { etcdImageArchive } from '../../local/images.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../local/operator.ts';
-import { testCluster } from '../support/journey.ts';
+import { testCluster } from '../support/journeys/journey.ts';
 
 export async function setup(): Promise<void> {
   const cluster = await testCluster();

@@ -5,7 +5,7 @@ import { volumeFolder } from '../../local/faults.ts';
 import { ETCD_VERSIONS, type EtcdMinor, etcdImageArchive } from '../../local/images.ts';
 import type { Artifact } from '../../src/api/etcd-snapshot.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { aTenant, KIND, type Tenant } from '../support/journey.ts';
+import { aTenant, KIND, type Tenant } from '../support/journeys/journey.ts';
 import {
   ask,
   Clusters,
@@ -15,9 +15,9 @@ import {
   keyIn,
   restoredIs,
   type Security,
-} from '../support/snapshots.ts';
-import { aStore, claim, Files, opaque } from '../support/tenant-store.ts';
-import { aWriter, type Writer } from '../support/writer.ts';
+} from '../support/journeys/snapshots.ts';
+import { aStore, claim, Files, opaque } from '../support/journeys/tenant-store.ts';
+import { aWriter, type Writer } from '../support/journeys/writer.ts';
 
 const ENCRYPTED = { compression: 'Zstd', encryption: { keySecretRef: { name: KEY_SECRET } } };
 const CLAIM = 'backups';

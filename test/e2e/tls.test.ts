@@ -14,7 +14,7 @@ import {
   secretText,
   shownByMembers,
   type Text,
-} from '../support/encrypted.ts';
+} from '../support/journeys/tls.ts';
 import {
   areMounted,
   atOnce,
@@ -24,10 +24,10 @@ import {
   replaceOne,
   servesOneWay,
   threeServing,
-} from '../support/encrypted-journey.ts';
-import { aTenant, conditionOf, type Tenant } from '../support/journey.ts';
-import { settled } from '../support/rest.ts';
-import { IN_MEMORY, type Serving, serving } from '../support/serving.ts';
+} from '../support/journeys/tls-journey.ts';
+import { aTenant, conditionOf, type Tenant } from '../support/journeys/journey.ts';
+import { settled } from '../support/journeys/at-rest.ts';
+import { IN_MEMORY, type Serving, serving } from '../support/journeys/serving.ts';
 
 const DAY = 24 * 60 * 60_000;
 

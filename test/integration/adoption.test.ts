@@ -1,10 +1,10 @@
 /** EtcdMembers without an owner, as etcd-migrate of the Go operator creates them: with a real API server and real etcd. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { controllerOf } from '../../src/api/ownership.ts';
+import { controllerOf } from '../../src/domain/ownership.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { events, pods } from '../../src/kube/resources.ts';
-import { type Child, eventually } from '../support/processes.ts';
-import { members, startWorld, type World } from '../support/world.ts';
+import { type Child, eventually } from '../support/servers/processes.ts';
+import { members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child | undefined;

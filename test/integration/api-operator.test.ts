@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { etcdDefragPolicies, etcdDefrags } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
-import { type Written, written } from '../support/api-server.ts';
-import { type Child, eventually, pause, stands } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { type Written, written } from '../support/servers/api-server.ts';
+import { type Child, eventually, pause, stands } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child;

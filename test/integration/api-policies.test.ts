@@ -7,8 +7,8 @@ import { ALLOW_DELETION_ANNOTATION, etcdClusters, etcdMembers } from '../../src/
 import type { Resource } from '../../src/kube/object.ts';
 import { chartDir } from '../../tools/paths.ts';
 import { run } from '../../tools/process.ts';
-import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
-import { eventually } from '../support/processes.ts';
+import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
+import { eventually } from '../support/servers/processes.ts';
 
 const clusters: Resource<Written> = etcdClusters;
 const members: Resource<Written> = etcdMembers;

@@ -16,7 +16,7 @@ import {
 } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { root } from '../../tools/paths.ts';
-import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
+import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
 import * as backup from './api/backup-rows.ts';
 import { type Bound, boundsAt, brokenAt } from './api/bounds.ts';
 import * as cluster from './api/cluster-rows.ts';

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { crds } from '../../src/api/crds.ts';
 import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
-import { type Api, refusalOf, startApi, type Written, written } from '../support/api-server.ts';
-import { baselineCrds } from '../support/baseline-crds.ts';
-import { eventually } from '../support/processes.ts';
+import { type Api, refusalOf, startApi, type Written, written } from '../support/servers/api-server.ts';
+import { baselineCrds } from '../support/builders/baseline-crds.ts';
+import { eventually } from '../support/servers/processes.ts';
 import type { BaselineObject } from './api/baseline-clusters.ts';
 import { baselineObjects } from './api/baseline-objects.ts';
 

@@ -3,15 +3,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/credentials/papers.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
 import { permutations } from '../support/permutations.ts';
 import { foundIn, keyLines } from '../support/planted.ts';
-import { type Child, eventually, freePort } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { type Child, eventually, freePort } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child | undefined;

@@ -1,10 +1,10 @@
 /** Clusters whose certificates come from cert-manager: its real controllers, a real API server, real etcd processes. */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Certificate } from '../../src/api/cert-manager.ts';
+import type { Certificate } from '../../src/domain/cert-manager.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { certificates } from '../../src/cluster/issuing.ts';
-import { textOf } from '../../src/credentials/papers.ts';
+import { certificates } from '../../src/controllers/cluster/credentials/observe-cert-manager.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import { shownBy } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
@@ -15,10 +15,10 @@ import {
   certManagerDefinitions,
   ISSUE_ANEW,
   startCertManager,
-} from '../support/cert-manager.ts';
-import { installCrds } from '../support/control-plane.ts';
-import { type Child, eventually, freePort } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+} from '../support/servers/cert-manager.ts';
+import { installCrds } from '../support/servers/control-plane.ts';
+import { type Child, eventually, freePort } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child | undefined;

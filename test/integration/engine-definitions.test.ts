@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { crds } from '../../src/api/crds.ts';
 import { etcdSnapshots } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
-import { type Written, written } from '../support/api-server.ts';
-import { installCrds } from '../support/control-plane.ts';
-import { type Child, eventually, freePort } from '../support/processes.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type Written, written } from '../support/servers/api-server.ts';
+import { installCrds } from '../support/servers/control-plane.ts';
+import { type Child, eventually, freePort } from '../support/servers/processes.ts';
+import { startWorld, type World } from '../support/servers/world.ts';
 
 const snapshots: Resource<Written> = etcdSnapshots;
 const SNAPSHOTS = 'etcdsnapshots.etcd-operator.cozystack.io';

@@ -12,18 +12,18 @@ import { Store } from '../../src/kube/store.ts';
 import { Transport } from '../../src/kube/transport.ts';
 import type { StoreEvent } from '../../src/kube/watch-protocol.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { Claims } from '../../src/runtime/claims.ts';
+import { Claims } from '../../src/runtime/status-write-lock.ts';
 import { sleep, systemClock } from '../../src/runtime/clock.ts';
 import { Controller } from '../../src/runtime/controller.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { seen } from '../../src/runtime/plan.ts';
-import { type ControlPlane, compact, startControlPlane } from '../support/control-plane.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { type Change, recordHistory, stateAfter, untrue } from '../support/history.ts';
+import { type ControlPlane, compact, startControlPlane } from '../support/servers/control-plane.ts';
+import { type FaultProxy, startFaultProxy } from '../support/faults/proxy.ts';
+import { type Change, recordHistory, stateAfter, untrue } from '../support/servers/history.ts';
 import { permutations } from '../support/permutations.ts';
-import { removeFolder } from '../support/pod-run.ts';
-import { eventually, Processes, pause } from '../support/processes.ts';
+import { removeFolder } from '../support/kubelet/pod-run.ts';
+import { eventually, Processes, pause } from '../support/servers/processes.ts';
 
 let plane: ControlPlane;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 /** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compact } from '../support/control-plane.ts';
-import type { Fault, Match } from '../support/fault-proxy.ts';
+import { compact } from '../support/servers/control-plane.ts';
+import type { Fault, Match } from '../support/faults/proxy.ts';
 import { permutations } from '../support/permutations.ts';
-import { eventually, pause } from '../support/processes.ts';
-import { alive, named, scenery, writes } from '../support/scene.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
+import { alive, named, scenery, writes } from '../support/servers/scene.ts';
+import { startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 beforeAll(async () => {

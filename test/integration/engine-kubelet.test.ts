@@ -12,9 +12,9 @@ import { podLog } from '../../src/kube/logs.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { openPodPort } from '../../src/kube/port-forward.ts';
 import { pods } from '../../src/kube/resources.ts';
-import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
-import { Processes } from '../support/processes.ts';
-import { acceptPort } from '../support/websocket.ts';
+import { type ControlPlane, startControlPlane } from '../support/servers/control-plane.ts';
+import { Processes } from '../support/servers/processes.ts';
+import { acceptPort } from '../support/servers/websocket.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-kubelet-'));
 const processes = new Processes(folder);

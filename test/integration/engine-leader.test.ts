@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Identity } from '../../src/kube/identity.ts';
-import { eventually, freePort, pause } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { eventually, freePort, pause } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 beforeAll(async () => {

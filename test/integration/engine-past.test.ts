@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
-import { recordList } from '../support/fault-watch.ts';
-import { eventually, pause } from '../support/processes.ts';
-import { alive, named, type Scene, scenery, writes } from '../support/scene.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { recordList } from '../support/faults/watch.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
+import { alive, named, type Scene, scenery, writes } from '../support/servers/scene.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { memberName } from '../../src/api/names.ts';
 import type { EnvVar, Pod } from '../../src/gen/kube.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { argumentsOf, expand, readyFor } from '../support/pod-process.ts';
+import { argumentsOf, expand, readyFor } from '../support/kubelet/pod-process.ts';
 import { canonical, difference } from '../sweep/canonical.ts';
 
 test.each([

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { Transport } from '../../src/kube/transport.ts';
-import { type Fault, type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { eventually, pause } from '../support/processes.ts';
+import { type Fault, type FaultProxy, startFaultProxy } from '../support/faults/proxy.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
 
 const PODS = '/api/v1/namespaces/n/pods';
 const cleanups: (() => unknown)[] = [];

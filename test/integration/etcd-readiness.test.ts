@@ -1,9 +1,9 @@
 /** What the readiness probe of a member's Pod hears from real etcd: of every minor, and of the last one without /readyz. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { memberPod } from '../../src/member/build.ts';
-import { aMember } from '../support/builders.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/etcd.ts';
-import { eventually } from '../support/processes.ts';
+import { memberPod } from '../../src/controllers/member/build.ts';
+import { aMember } from '../support/builders/builders.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
+import { eventually } from '../support/servers/processes.ts';
 
 const versions = ['3.5.10', ...ETCD_VERSIONS] as const;
 

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HOPELESS_EXIT, parseResult } from '../../src/api/agent-result.ts';
+import { HOPELESS_EXIT, parseResult } from '../../src/domain/agent-result.ts';
 import { TRIPLET } from '../../tools/image/debian.ts';
 import { type Architecture, readElf } from '../../tools/image/elf.ts';
 import { buildOperatorImage, type OperatorImage } from '../../tools/image/operator.ts';

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { eventually, pause, stands } from '../support/processes.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { eventually, pause, stands } from '../support/servers/processes.ts';
+import { startWorld, type World } from '../support/servers/world.ts';
 import { Client } from '../sweep/client.ts';
 import { Ledger } from '../sweep/ledger.ts';
 import { Rig } from '../sweep/rig.ts';

@@ -4,17 +4,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../src/api/etcd-snapshot.ts';
 import { API_VERSION, etcdSnapshots, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
-import { isPodReady } from '../../src/api/pod.ts';
+import { isPodReady } from '../../src/domain/pod.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/credentials/papers.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { events, persistentVolumeClaims, pods, secrets } from '../../src/kube/resources.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { permutations } from '../support/permutations.ts';
-import { type Child, eventually } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { type Child, eventually } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 const snapshots: Resource<EtcdSnapshot> = etcdSnapshots;
 const PATIENCE_MS = 180_000;

@@ -1,10 +1,10 @@
 /** A real API server that does not give out one Secret of a cluster, as when its KMS provider is away. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isPodReady } from '../../src/api/pod.ts';
+import { isPodReady } from '../../src/domain/pod.ts';
 import { pods } from '../../src/kube/resources.ts';
-import { eventually } from '../support/processes.ts';
-import { scenery } from '../support/scene.ts';
-import { clusters, startWorld, type World } from '../support/world.ts';
+import { eventually } from '../support/servers/processes.ts';
+import { scenery } from '../support/servers/scene.ts';
+import { clusters, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -4,8 +4,8 @@ import { ROLE_LABEL } from '../../src/api/names.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { events, persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { type Child, eventually, pause, stands } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { type Child, eventually, pause, stands } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child | undefined;

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
 import { permutations } from '../support/permutations.ts';
-import { eventually } from '../support/processes.ts';
+import { eventually } from '../support/servers/processes.ts';
 import { killPlans } from '../sweep/plans.ts';
 import { Sweep } from '../sweep/sweep.ts';
 import { WORKLOADS, type Workload, workloadCalled } from '../sweep/workloads.ts';

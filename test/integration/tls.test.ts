@@ -2,15 +2,15 @@
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/credentials/papers.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
-import { systemChance } from '../../src/pki/chance.ts';
+import { systemChance } from '../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
-import { type Child, eventually } from '../support/processes.ts';
-import { clusters, members, startWorld, type World } from '../support/world.ts';
+import { type Child, eventually } from '../support/servers/processes.ts';
+import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;
 let operator: Child | undefined;

@@ -1,6 +1,6 @@
 /** A user of the cluster: writes all the time, remembers what was acknowledged, and looks for it at the end. */
-import type { Running } from '../support/pod-run.ts';
-import { eventually, pause } from '../support/processes.ts';
+import type { Running } from '../support/kubelet/pod-run.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
 import type { Rig } from './rig.ts';
 
 const EVERY_MS = 100;

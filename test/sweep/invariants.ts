@@ -6,9 +6,9 @@ import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { hexId, volumeClaimName } from '../../src/api/names.ts';
 import type { Membership } from '../../src/etcd/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { SeenCall } from '../support/grpc-proxy.ts';
-import type { Running } from '../support/pod-run.ts';
-import { pause } from '../support/processes.ts';
+import type { SeenCall } from '../support/faults/grpc-proxy.ts';
+import type { Running } from '../support/kubelet/pod-run.ts';
+import { pause } from '../support/servers/processes.ts';
 import { MEMBERSHIP, type Rig } from './rig.ts';
 
 const SAMPLE_MS = 333;

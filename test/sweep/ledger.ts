@@ -5,7 +5,7 @@ import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../src/kube/store.ts';
 import { watch } from '../../src/kube/watcher.ts';
-import { eventually, pause } from '../support/processes.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
 
 /** Everything that a cluster is made of. */
 export const KINDS: readonly Resource[] = [

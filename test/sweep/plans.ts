@@ -1,6 +1,6 @@
 /** A plan is a workload and one thing that goes wrong. Its name says all of it, so that a failure can be replayed from its name alone. */
-import type { Match } from '../support/fault-proxy.ts';
-import { eventually } from '../support/processes.ts';
+import type { Match } from '../support/faults/proxy.ts';
+import { eventually } from '../support/servers/processes.ts';
 import { KINDS } from './ledger.ts';
 import { MEMBERSHIP, type Rig } from './rig.ts';
 import { type Workload, workloadCalled } from './workloads.ts';

@@ -1,8 +1,8 @@
 /** Runs workloads: undisturbed, to learn what they do and where they end; and with one fault, to see that they end there all the same. */
 import { ABOUT_DATA } from '../support/about-data.ts';
-import type { Passed } from '../support/fault-proxy.ts';
-import { eventually, pause } from '../support/processes.ts';
-import type { World } from '../support/world.ts';
+import type { Passed } from '../support/faults/proxy.ts';
+import { eventually, pause } from '../support/servers/processes.ts';
+import type { World } from '../support/servers/world.ts';
 import { difference, isSame } from './canonical.ts';
 import { Client } from './client.ts';
 import { Invariants } from './invariants.ts';

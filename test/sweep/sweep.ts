@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import { logsDir } from '../../tools/paths.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { startWorld, type World } from '../support/servers/world.ts';
 import { Ledger } from './ledger.ts';
 import { planCalled } from './plans.ts';
 import { Rig } from './rig.ts';

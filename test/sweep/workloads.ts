@@ -1,8 +1,8 @@
 /** What a user does to a cluster. Each is prepared in peace, and only then the trouble begins. */
 import { findCondition } from '../../src/api/conditions.ts';
 import { pods } from '../../src/kube/resources.ts';
-import { eventually } from '../support/processes.ts';
-import { clusters } from '../support/world.ts';
+import { eventually } from '../support/servers/processes.ts';
+import { clusters } from '../support/servers/world.ts';
 import { CLUSTER, type Rig } from './rig.ts';
 
 export interface Workload {

@@ -34,31 +34,31 @@ const of = (file: string, rows: readonly Row[]): readonly Sentence[] =>
 
 /** The simulation alone must notice each of these, without any table. */
 export const DANGEROUS: readonly Sentence[] = [
-  ...of('src/api/ownership.ts', [
+  ...of('src/domain/ownership.ts', [
     ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],
   ]),
-  ...of('src/cluster/gate.ts', [
+  ...of('src/controllers/cluster/disruption.ts', [
     ['quorumOf', '+', 1, 'left', 'half of an even number counts as a quorum'],
     ['mayNotGo', 'filter()', 2, '[]', 'a voter is removed that the quorum needs'],
   ]),
-  ...of('src/cluster/observe.ts', [
+  ...of('src/controllers/cluster/observe.ts', [
     ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
     ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
   ]),
-  ...of('src/cluster/rules/repair.ts', [
+  ...of('src/controllers/cluster/rules/repair.ts', [
     ['heldUp', '??', 1, 'right', 'a member is replaced against the disruption check'],
   ]),
-  ...of('src/cluster/rules/shrink.ts', [
+  ...of('src/controllers/cluster/rules/shrink.ts', [
     ['takeOut', 'if', 1, 'false', 'a member is removed against the disruption check'],
     ['forget', '||', 2, 'left', 'members are deleted, because an emptied member does not list them'],
   ]),
-  ...of('src/member/observe.ts', [
+  ...of('src/controllers/member/observe.ts', [
     ['look', '??', 1, 'left', 'a Pod or a PVC counts as deleted, because the cache is late'],
   ]),
-  ...of('src/member/rules/leaving.ts', [
+  ...of('src/controllers/member/rules/leaving.ts', [
     ['release', 'if', 3, 'true', 'a finalizer is released although etcd still counts the vote'],
   ]),
-  ...of('src/member/rules/running.ts', [
+  ...of('src/controllers/member/rules/running.ts', [
     ['beginning', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
   ]),
   ...of('src/runtime/controller.ts', [
@@ -70,30 +70,30 @@ export const DANGEROUS: readonly Sentence[] = [
 /** The tests, or else some worlds of the simulation, must notice each of these. */
 export const SENTENCES: readonly Sentence[] = [
   ...DANGEROUS,
-  ...of('src/cluster/gate.ts', [
+  ...of('src/controllers/cluster/disruption.ts', [
     ['isHealthy', '<=', 1, 'true', 'a member that is far behind counts as healthy'],
     ['votersOf', '!', 1, 'true', 'learners count as voters'],
     ['mayNotGo', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
     ['isCorrupt', '&&', 2, 'right', 'a member is replaced although no quorum agrees on the data'],
     ['selfOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
   ]),
-  ...of('src/cluster/call.ts', [
+  ...of('src/controllers/cluster/execute-etcd-call.ts', [
     ['carryOut', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
     ['once', 'learner:', 1, 'false', 'an empty member is added as a voter'],
   ]),
-  ...of('src/cluster/rules/bootstrap.ts', [
+  ...of('src/controllers/cluster/rules/bootstrap.ts', [
     ['bootstrap', '??', 3, 'right', 'a crash changes the token, and bootstraps another etcd cluster'],
     ['bootstrap', 'max()', 1, '0', 'a name is given to a second member'],
   ]),
-  ...of('src/cluster/rules/running.ts', [
+  ...of('src/controllers/cluster/rules/running.ts', [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
   ]),
-  ...of('src/member/observe.ts', [
+  ...of('src/controllers/member/observe.ts', [
     ['askPeers', 'linearizable:', 1, 'false', 'a finalizer is released on the word of a member without a quorum'],
     ['askPeers', 'if', 4, 'false', 'a finalizer is released on the word of another cluster'],
     ['askPeers', 'if', 5, 'true', 'a finalizer is released on the word of a member that was made the whole cluster'],
   ]),
-  ...of('src/member/rules/leaving.ts', [
+  ...of('src/controllers/member/rules/leaving.ts', [
     ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
     ['letGo', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
   ]),

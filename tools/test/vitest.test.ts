@@ -7,7 +7,7 @@ import { packageProgram, root } from '../paths.ts';
 import { failuresIn, type VitestReport } from './tally.ts';
 import { filterArguments, onlyThis } from './vitest.ts';
 
-const files = ['src/lib/quantity.test.ts', 'src/cluster/decide.test.ts'];
+const files = ['src/lib/quantity.test.ts', 'src/controllers/cluster/decide.test.ts'];
 
 test('a filter that is part of a path picks files', () => {
   expect(filterArguments('quantity', files)).toEqual(['quantity']);

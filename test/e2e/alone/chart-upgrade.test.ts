@@ -6,7 +6,7 @@ import { PAUSE_IMAGE } from '../../../local/images.ts';
 import { operatorImage, operatorValues } from '../../../local/operator.ts';
 import { LEASE_NAME } from '../../../src/api/names.ts';
 import { chartDir, root } from '../../../tools/paths.ts';
-import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../../support/journey.ts';
+import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../../support/journeys/journey.ts';
 
 const RELEASE = 'old';
 const DEPLOYMENT = 'old-etcd-operator';

@@ -17,7 +17,7 @@ import {
   uncordon,
 } from '../../../local/faults.ts';
 import { BUSYBOX_IMAGE } from '../../../local/images.ts';
-import { becomes, testCluster } from '../../support/journey.ts';
+import { becomes, testCluster } from '../../support/journeys/journey.ts';
 
 let cluster: LocalCluster;
 beforeAll(async () => {

@@ -10,9 +10,9 @@ import {
   uncordon,
 } from '../../../local/faults.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
-import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../../support/journey.ts';
-import { settled } from '../../support/rest.ts';
-import { aServingCluster, IN_MEMORY } from '../../support/serving.ts';
+import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../../support/journeys/journey.ts';
+import { settled } from '../../support/journeys/at-rest.ts';
+import { aServingCluster, IN_MEMORY } from '../../support/journeys/serving.ts';
 
 const nodeOf = (pod: AnObject | undefined): string => String(pod?.spec['nodeName']);
 const names = async (tenant: Tenant): Promise<readonly string[]> =>

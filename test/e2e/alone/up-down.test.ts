@@ -10,7 +10,7 @@ import { isAlive } from '../../../local/daemon.ts';
 import { clusterCgroup, clusterDir, clusterId, hostLink, readState, writeState } from '../../../local/state.ts';
 import { root } from '../../../tools/paths.ts';
 import { run } from '../../../tools/process.ts';
-import { becomes, testCluster } from '../../support/journey.ts';
+import { becomes, testCluster } from '../../support/journeys/journey.ts';
 
 afterAll(() => down('scratch'));
 

@@ -1,7 +1,7 @@
 /** EtcdClusters as they stand under the Go operator: ordinary ones, and ones that our rules would not let in. */
 import { etcdClusters } from '../../../src/api/names.ts';
 import type { Resource } from '../../../src/kube/object.ts';
-import type { Written } from '../../support/api-server.ts';
+import type { Written } from '../../support/servers/api-server.ts';
 import { ref } from './row.ts';
 
 export interface BaselineObject {

@@ -11,7 +11,7 @@ import {
   QUARANTINE_LABEL,
   volumeClaimName,
 } from '../../../src/api/names.ts';
-import { controllerOf, isMemberOf } from '../../../src/api/ownership.ts';
+import { controllerOf, isMemberOf } from '../../../src/domain/ownership.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
 import { isDeleting, membersOf } from '../world/facts.ts';

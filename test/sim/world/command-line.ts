@@ -1,5 +1,5 @@
 /** What a kubelet makes of a container: the command with its variables, and what etcd makes of the flags. */
-import { STATE_VARIABLE } from '../../../src/api/agent-task.ts';
+import { STATE_VARIABLE } from '../../../src/domain/agent-task.ts';
 import type { Container, Pod } from '../../../src/gen/kube.ts';
 
 export interface EtcdFlags {

@@ -1,7 +1,7 @@
 /** What is really so, as nobody in the world can know it. */
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
-import { isPodReady } from '../../../src/api/pod.ts';
+import { isPodReady } from '../../../src/domain/pod.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
 import { type Group, quorum, voters } from '../model/etcd-group.ts';

@@ -9,7 +9,7 @@ import { sleep } from '../../../src/runtime/clock.ts';
 import { createLogger, type Logger } from '../../../src/runtime/log.ts';
 import { whenSynced } from '../../../src/runtime/manager.ts';
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts';
-import { Pulse } from '../../../src/runtime/pulse.ts';
+import { Pulse } from '../../../src/runtime/heartbeat.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 

@@ -1,0 +1,173 @@
+/** What is made of the Secrets of an authority that the operator has: what is wrong, what is signed, and what is not replaced. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
+import {
+  base64,
+  ca,
+  cluster,
+  DAY,
+  type Held,
+  judged,
+  leaf,
+  makeAuthorities,
+  next,
+  recorded,
+  secret,
+  shown,
+} from '../../../test/support/builders/credentials.ts';
+import type { Tls } from '../../api/tls.ts';
+import type { Secret } from '../../gen/kube.ts';
+import { systemChance } from '../../pki/key-source.ts';
+import { AUTHORITY_MS, createAuthority } from '../../pki/issue.ts';
+
+const managed: Tls = {
+  client: { managed: { duration: '720h' } },
+  peer: { managed: { duration: '720h', renewBefore: '5m' } },
+};
+
+beforeAll(makeAuthorities);
+
+describe('an authority of the operator', () => {
+  async function all(now = NOW): Promise<Held> {
+    const made = async (): Promise<Secret> => secret(await leaf({}, ca, now), ca.cert, true);
+    return {
+      'db-client-ca': secret(ca, undefined, true),
+      'db-peer-ca': secret(ca, undefined, true),
+      'db-server-mounted': await made(),
+      'db-operator-client-tls': await made(),
+      'db-client-tls': await made(),
+      'db-peer-mounted': await made(),
+    };
+  }
+  const rest = ['db-client-ca: -', 'db-peer-ca: -'];
+
+  test('from nothing: everything is made', () => {
+    expect(shown(judged(cluster(managed), {}))).toEqual([
+      'db-client-ca: found',
+      'db-peer-ca: found',
+      'server: issue',
+      'operator: issue',
+      'application: issue',
+      'peer: issue',
+    ]);
+  });
+
+  test('without certificates of clients there is none for applications', () => {
+    const tls: Tls = { client: { managed: { clientCertificates: 'None' } } };
+    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: found', 'server: issue']);
+  });
+
+  test('all is there', async () => {
+    const { view, material } = judged(cluster(managed, true), await all());
+    expect(shown({ view })).toEqual([...rest, 'server: -', 'operator: -', 'application: -', 'peer: -']);
+    expect(material).toMatchObject({ ca: ca.cert, cert: expect.stringContaining('BEGIN CERTIFICATE') });
+  });
+
+  test('certificates are renewed after two thirds of their life, and not before', async () => {
+    const held = await all(NOW);
+    const at = (days: number): readonly string[] =>
+      shown(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
+    expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issue']]);
+  });
+
+  test('that a certificate ends soon is not said of one that is renewed in time', async () => {
+    expect(shown(judged(cluster(managed, true), await all(), NOW + 29 * DAY))[5]).toBe('peer: -');
+  });
+
+  test('what was damaged or deleted is made again, a name that came later included', async () => {
+    const held = await all();
+    const { 'db-client-tls': _, ...without } = held;
+    const damaged = { ...without, 'db-server-mounted': secret({ ...ca, cert: 'x' }, ca.cert, true) };
+    expect(shown(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
+      'server: issue',
+      'operator: -',
+      'application: issue',
+    ]);
+  });
+
+  test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
+    const { 'db-client-ca': _, ...without } = await all();
+    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - authorityLost');
+    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
+    expect(shown(judged(cluster(managed, true), {}))).toEqual([
+      'db-client-ca: - authorityLost', // all Secrets are gone at once, and members run
+      'db-peer-ca: - authorityLost',
+      'server: -',
+      'operator: -',
+      'application: -',
+      'peer: -',
+    ]);
+    const late = shown(judged(cluster(managed, true), without, NOW + 25 * DAY));
+    expect(late[2]).toBe('server: - expiresSoon');
+  });
+
+  test('at its end it signs nothing more, which would end with it, and that is said', async () => {
+    const old = await createAuthority('old', NOW - AUTHORITY_MS + 10 * DAY, systemChance);
+    const last = secret(await leaf({}, old), old.cert, true);
+    const held = { ...(await all()), 'db-peer-ca': secret(old, undefined, true), 'db-peer-mounted': last };
+    const at = (days: number): readonly string[] => {
+      const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
+      return lines.filter((line) => line.includes('peer'));
+    };
+    expect(at(0)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon']);
+    expect(at(9)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon expiresSoon']);
+    expect(at(11)).toEqual(['db-peer-ca: prepare expired', 'peer: - expired expired']);
+  });
+
+  test('whose key is that of another counts as lost', async () => {
+    const held = { ...(await all()), 'db-peer-ca': secret({ cert: ca.cert, key: next.key }, undefined, true) };
+    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
+  });
+
+  test('one that somebody has put there and nothing can be signed with counts as lost: members are not to trust it', async () => {
+    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
+    const held = { ...(await all()), 'db-peer-ca': secret(await leaf(), undefined, true) };
+    const { view } = judged(of, held);
+    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - authorityLost', 'peer: -']);
+    expect(view.trusts.find(({ part }) => part === 'peer')?.target).toBeUndefined();
+    const expired = judged(of, held, NOW + 40 * DAY).view;
+    expect(shown({ view: expired }).at(-1)).toBe('peer: - expired');
+  });
+
+  test('one that somebody exchanged signs nothing before members trust it', async () => {
+    const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
+    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');
+    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
+  });
+
+  test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
+    const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
+    const held = { 'db-client-ca': secret(ca, undefined, true), 'db-peer-ca': secret(next, undefined, true) };
+    const { view } = judged(of, held);
+    expect(shown({ view })).toEqual([
+      'db-client-ca: -',
+      'db-peer-ca: -',
+      'server: issue',
+      'operator: issue',
+      'application: issue',
+      'peer: -',
+    ]);
+    expect(view.certificates[3]?.usable).toBe(false);
+    expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['trustLost']);
+    const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
+    expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
+    const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };
+    expect(shown(judged(of, server))[2]).toBe('server: issue');
+  });
+
+  test('a Secret of somebody else is never used and never changed', async () => {
+    const held: Held = {
+      ...(await all()),
+      'db-client-ca': secret(ca),
+      'db-operator-client-tls': secret(await leaf(), ca.cert),
+    };
+    const { view, material } = judged(cluster(managed, true), held);
+    expect(shown({ view }).slice(0, 4)).toEqual([
+      'db-client-ca: - secretForeign',
+      'db-peer-ca: -',
+      'server: -',
+      'operator: - secretForeign',
+    ]);
+    expect(base64(material?.cert ?? '')).toBe(held['db-server-mounted']?.data?.['tls.crt']);
+  });
+});

@@ -1,0 +1,85 @@
+/** The Secrets of a cluster as they were read, and what is found in them. Pure. */
+import type { X509Certificate } from 'node:crypto';
+import { type CertificateNeed, isMutual, namesOf, writtenFor } from '../../domain/certificate-requirements.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import { WRITTEN_AT_ANNOTATION } from '../../api/names.ts';
+import { holding } from '../../domain/ownership.ts';
+import type { Secret } from '../../gen/kube.ts';
+import { CA, CERT, type Demands, KEY, type Paper } from '../../pki/examine.ts';
+import type { Finding, Role } from '../../pki/findings.ts';
+import { certificatesIn, privateKeyIn } from '../../pki/pem.ts';
+import { costly } from '../../pki/yielding.ts';
+import type { Mounted } from '../mounted.ts';
+
+/** By name; what is absent is `undefined`. */
+export type Secrets = ReadonlyMap<string, Secret | undefined>;
+
+export interface Surroundings {
+  readonly now: number;
+  /** The DNS domain of the Kubernetes cluster. */
+  readonly domain: string;
+  /** What the Pods of the cluster have mounted. */
+  readonly mounted: Mounted;
+  /** How long a Secret takes to reach those who mount it. */
+  readonly graceMs: number;
+}
+
+export interface World {
+  readonly cluster: EtcdCluster;
+  readonly secrets: Secrets;
+  readonly around: Surroundings;
+}
+
+/** Somebody has started on certificates: from now on they are exchanged in order. */
+export const isBegun = ({ cluster, around }: World): boolean =>
+  cluster.status?.clusterID !== undefined || around.mounted.running;
+
+export function textOf(secret: Secret | undefined, key: string): string {
+  const encoded = secret?.data?.[key] ?? '';
+  return secret && encoded !== '' ? costly(secret, `text ${key}`, () => Buffer.from(encoded, 'base64').toString()) : '';
+}
+
+export const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>
+  secret && {
+    secret: name,
+    data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
+  };
+
+/** Only what this cluster controls counts as its own. */
+export function ours(
+  { cluster, secrets }: World,
+  name: string,
+): { readonly secret?: Secret; readonly findings: readonly Finding[] } {
+  const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
+  if (held.is === 'foreign') return { findings: [{ is: 'secretForeign', secret: name, owner: held.owner }] };
+  return held.is === 'ours' ? { secret: held.object, findings: [] } : { findings: [] };
+}
+
+/** Where that is which is shown for it: a copy of ours, or what applications take from where it is. */
+export function shownIn(world: World, need: CertificateNeed): Secret | undefined {
+  const own = writtenFor(need);
+  return own === undefined ? world.secrets.get(need.secret) : ours(world, own).secret;
+}
+
+/** The certificate, and those that came with it. */
+export const chainIn = (secret: Secret | undefined): readonly X509Certificate[] => certificatesIn(textOf(secret, CERT));
+export const leafIn = (secret: Secret | undefined): X509Certificate | undefined => chainIn(secret)[0];
+export const endOf = (certificate: X509Certificate | undefined): number | undefined =>
+  certificate?.validToDate.getTime();
+
+/** A certificate with the key that belongs to it. */
+export function pairIn(secret: Secret | undefined, certName = CERT, keyName = KEY): X509Certificate | undefined {
+  const [certificate] = certificatesIn(textOf(secret, certName));
+  const key = privateKeyIn(textOf(secret, keyName));
+  return certificate && key && certificate.checkPrivateKey(key) ? certificate : undefined;
+}
+
+/** Of one that was written before this was noted: long ago. */
+export const writtenAt = (secret: Secret | undefined): number =>
+  Date.parse(secret?.metadata.annotations?.[WRITTEN_AT_ANNOTATION] ?? '') || 0;
+
+export function demandsOf({ cluster, around }: World, role: Role, trust?: Paper): Demands {
+  const { members, clients } = namesOf(cluster, role, around.domain);
+  const mutual = isMutual(cluster.spec.tls ?? {});
+  return { role, memberNames: members, clientNames: clients, mutual, trust };
+}

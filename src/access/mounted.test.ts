@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { aCluster, aMember, aPod, FORMED } from '../../test/support/builders/builders.ts';
+import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import { trustName } from '../api/names.ts';
+import type { Pod } from '../gen/kube.ts';
+import { type Mounted, mountedBy, mountIn, NOTHING_MOUNTED } from './mounted.ts';
+
+const projected = (bundle?: string) => ({
+  name: 'tls-peer',
+  projected: {
+    sources: [
+      { secret: { name: 'leaf', items: [{ key: 'tls.crt', path: 'tls.crt' }] } },
+      ...(bundle === undefined ? [] : [{ secret: { name: bundle, items: [{ key: 'ca.crt', path: 'ca.crt' }] } }]),
+    ],
+  },
+});
+const podWith = (...volumes: object[]): Pod => ({ ...aPod(), spec: { containers: [], volumes } as never });
+
+test.each([
+  ['no volume', podWith(), undefined],
+  ['the volume of another port', podWith({ ...projected('b'), name: 'tls-client' }), undefined],
+  ['a certificate with its CA bundle', podWith({ name: 'data' }, projected('b')), { leaf: 'leaf', bundle: 'b' }],
+  ['a certificate without a CA bundle', podWith(projected()), { leaf: 'leaf' }],
+  ['a whole Secret', podWith({ name: 'tls-peer', secret: { secretName: 's' } }), { leaf: 's' }],
+])('a Pod mounts %s', (_what, pod, expected) => {
+  expect(mountIn(pod, 'peer')).toStrictEqual(expected);
+});
+
+function mounted(members: readonly EtcdMember[], pod: Pod | undefined, trust?: EtcdClusterStatus['trust']): Mounted {
+  const stores = { members: { labelled: () => members }, pods: { get: () => pod } };
+  const cluster = aCluster({ status: { ...FORMED, ...(trust && { trust }) } });
+  return mountedBy(stores as unknown as Parameters<typeof mountedBy>[0], cluster);
+}
+const member = aMember();
+const unowned = { ...member, metadata: { ...member.metadata, ownerReferences: [] } };
+const foreign = { ...podWith(projected('b')), metadata: { ...aPod().metadata, ownerReferences: [] } };
+const running = { running: true, complete: true };
+const nothing = { client: [], peer: [] };
+
+test.each<[string, () => Mounted, Mounted]>([
+  ['no member', () => mounted([], undefined), NOTHING_MOUNTED],
+  ['members of another cluster', () => mounted([unowned], podWith(projected('b'))), NOTHING_MOUNTED],
+  [
+    'a member without its Pod',
+    () => mounted([member], undefined),
+    { running: false, complete: false, bundles: nothing },
+  ],
+  ['a foreign Pod', () => mounted([member], foreign), { running: false, complete: false, bundles: nothing }],
+  ['a paused member', () => mounted([aMember({ spec: { dormant: true } })], undefined), NOTHING_MOUNTED],
+  ['a Pod without TLS', () => mounted([member], podWith()), { ...running, bundles: nothing }],
+  [
+    'one bundle, twice',
+    () => mounted([member, member], podWith(projected('b'))),
+    { ...running, bundles: { ...nothing, peer: ['b'] } },
+  ],
+  ['a Pod that names no bundle', () => mounted([member], podWith(projected())), { ...running, bundles: nothing }],
+  [
+    'a Pod that names no bundle, and what it is taken to trust',
+    () => mounted([member], podWith(projected()), { assumed: { peer: 'abc' } }),
+    { ...running, bundles: { ...nothing, peer: [trustName('db', 'peer', 'abc')] } },
+  ],
+  [
+    'a named bundle, whatever others are taken to trust',
+    () => mounted([member], podWith(projected('b')), { assumed: { peer: 'abc' } }),
+    { ...running, bundles: { ...nothing, peer: ['b'] } },
+  ],
+])('a cluster mounts: %s', (_what, found, expected) => {
+  expect(found()).toStrictEqual(expected);
+});

@@ -1,0 +1,52 @@
+/** Secrets read by name and judged; one that cannot be read is a value, not an exception. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { Client } from '../kube/client.ts';
+import { secrets } from '../kube/resources.ts';
+import { tryGet } from '../kube/try-get.ts';
+import { type Judged, judge } from './evaluate/evaluate.ts';
+import type { Secrets, Surroundings } from './evaluate/secret-set.ts';
+import { Pieces } from './yielding.ts';
+
+export interface Unreadable {
+  readonly secret: string;
+  readonly why: string;
+}
+
+/** All of these Secrets, or those that could not be read. */
+export async function readSecrets(
+  client: Pick<Client, 'get'>,
+  namespace: string,
+  names: readonly string[],
+  signal?: AbortSignal,
+): Promise<Secrets | { readonly unread: readonly Unreadable[] }> {
+  const read = await Promise.all(
+    names.map(async (name) => ({ name, result: await tryGet(client, secrets, { namespace, name }, signal) })),
+  );
+  const unread = read.flatMap(({ name, result }) => (result.ok ? [] : [{ secret: name, why: result.why }]));
+  if (unread.length > 0) return { unread };
+  return new Map(read.map(({ name, result }) => [name, result.ok ? result.object : undefined]));
+}
+
+/** Which Secrets say whom to trust follows from what others say: those are read after them. */
+export async function readAndJudge(
+  client: Pick<Client, 'get'>,
+  cluster: EtcdCluster,
+  names: readonly string[],
+  around: Surroundings,
+  signal?: AbortSignal,
+): Promise<
+  | { readonly secrets: Secrets; readonly judged: Judged; readonly pieces: Pieces }
+  | { readonly unread: readonly Unreadable[] }
+> {
+  const { namespace = '' } = cluster.metadata;
+  const pieces = new Pieces();
+  const first = await readSecrets(client, namespace, names, signal);
+  if ('unread' in first) return first;
+  const judged = await pieces.run(() => judge(cluster, first, around));
+  const more = [...judged.bundles.keys()].filter((name) => !first.has(name));
+  if (more.length === 0) return { secrets: first, judged, pieces };
+  const others = await readSecrets(client, namespace, more, signal);
+  if ('unread' in others) return others;
+  const all: Secrets = new Map([...first, ...others]);
+  return { secrets: all, judged: await pieces.run(() => judge(cluster, all, around)), pieces };
+}

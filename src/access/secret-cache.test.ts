@@ -1,0 +1,300 @@
+/** How often Secrets are read, and how members are reached with what is in them. */
+import { describe, expect, test } from 'vitest';
+import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders/builders.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import { trustName } from '../api/names.ts';
+import type { TlsMaterial } from '../etcd/transport.ts';
+import type { Secret } from '../gen/kube.ts';
+import { ApiError } from '../kube/errors.ts';
+import type { KubeObject, Ref, Resource } from '../kube/object.ts';
+import { systemChance } from '../pki/key-source.ts';
+import { createAuthority, issue } from '../pki/issue.ts';
+import { Credentials } from './secret-cache.ts';
+import { NOTHING_MOUNTED } from './mounted.ts';
+import { digestOf } from './evaluate/ca-bundle.ts';
+
+/** Secrets by name, and a record of who was asked for. */
+function vault(held: Map<string, Secret>) {
+  const asked: string[] = [];
+  /** By name, how a read of this Secret fails. */
+  const faults = new Map<string, () => Promise<never>>();
+  let now = NOW;
+  const get = <T extends KubeObject>(_resource: Resource<T>, { name }: Ref): Promise<T | undefined> => {
+    asked.push(name);
+    const fault = faults.get(name);
+    if (fault) return fault();
+    return Promise.resolve(held.get(name) as unknown as T | undefined);
+  };
+  const looked: string[] = [];
+  const look = (endpoint: string, { serverName = '' }: TlsMaterial): Promise<string> => {
+    looked.push(`${endpoint} as ${serverName}`);
+    return Promise.resolve('another');
+  };
+  const credentials = new Credentials({
+    client: { get },
+    now: () => now,
+    domain: 'cluster.local',
+    look,
+    mounted: () => NOTHING_MOUNTED,
+    graceMs: 120_000,
+  });
+  return { credentials, looked, asked, faults, pass: (ms: number) => (now += ms), held };
+}
+
+const cluster = (uid = CLUSTER_UID): EtcdCluster => {
+  const made = aCluster({ spec: { tls: { client: { serverSecretRef: { name: 'mine' } } } } });
+  return { ...made, metadata: { ...made.metadata, uid } };
+};
+
+function secret(text: Readonly<Record<string, string>>, ofCluster = false): Secret {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  const owner = { apiVersion: 'x', kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { ...(ofCluster && { ownerReferences: [owner] }) }, data };
+}
+
+async function good(): Promise<Map<string, Secret>> {
+  const ca = await createAuthority('ca', NOW, systemChance);
+  const hosts = ['*.db.ns.svc', 'db-client.ns.svc'];
+  const leaf = { name: 'x', hosts, usages: ['server auth'], durationMs: 1e10 } as const;
+  const { cert, key } = await issue(ca, leaf, NOW, systemChance);
+  const text = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
+  return new Map([
+    ['mine', secret(text)],
+    ['db-server-mounted', secret(text, true)],
+  ]);
+}
+
+test('good ones are read every five minutes, by name, however many ask', async () => {
+  const { credentials, asked, pass } = vault(await good());
+  await Promise.all([
+    credentials.view(cluster()),
+    credentials.access(cluster(), () => 'h'),
+    credentials.view(cluster()),
+  ]);
+  expect(asked).toEqual(['mine', 'db-server-mounted']);
+  pass(299_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(2);
+  pass(1_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(4);
+});
+
+test('missing and wrong ones are read every ten seconds, and at once after a write', async () => {
+  const { credentials, asked, pass } = vault(new Map());
+  await credentials.view(cluster());
+  pass(9_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(2);
+  pass(1_000);
+  await credentials.view(cluster());
+  expect(asked.length).toBe(4);
+  credentials.forget('ns/db');
+  await credentials.view(cluster());
+  expect(asked.length).toBe(6);
+});
+
+test('an edit of the spec has them read again at once', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  const edited = cluster();
+  await credentials.view({ ...edited, metadata: { ...edited.metadata, generation: 7 } });
+  expect(asked.length).toBe(4);
+});
+
+test('they are read again when one of them is to be renewed', async () => {
+  const ca = await createAuthority('ca', NOW, systemChance);
+  const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
+  const leaf = await issue(ca, { name: 'x', hosts, usages: [], durationMs: 60 * 60_000 }, NOW, systemChance);
+  const held = new Map([
+    ['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)],
+    ['db-peer-mounted', secret({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert }, true)],
+    [trustName('db', 'peer', digestOf(ca.cert) ?? ''), secret({ 'ca.crt': ca.cert }, true)],
+  ]);
+  const { credentials, asked, pass } = vault(held);
+  const managed = aCluster({ spec: { tls: { peer: { managed: { duration: '1h', renewBefore: '58m' } } } } });
+  const todo = async () => (await credentials.view(managed)).certificates.map((c) => c.todo);
+  expect(await todo()).toEqual([undefined]);
+  pass(119_000);
+  expect([await todo(), asked.length]).toEqual([[undefined], 3]);
+  pass(1_000);
+  expect([await todo(), asked.length]).toEqual([['issue'], 6]);
+});
+
+test('a cluster that was made anew shares nothing with its predecessor', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  await credentials.view(cluster('another'));
+  expect(asked.length).toBe(4);
+});
+
+test('a plain cluster is reached plainly, and nothing is read for it', async () => {
+  const { credentials, asked } = vault(new Map());
+  expect(await credentials.access(aCluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
+  expect(asked).toEqual([]);
+});
+
+test('it is told when what was read last expires, and no longer when the cluster is gone', async () => {
+  const { credentials } = vault(await good());
+  expect([...credentials.expiries()]).toEqual([]);
+  await credentials.view(cluster());
+  const labels = { namespace: 'ns', cluster: 'db', role: 'server', secret: 'mine' };
+  expect([...credentials.expiries()]).toEqual([{ ...labels, notAfter: NOW + 1e10 }]);
+  credentials.drop('ns/db');
+  expect([...credentials.expiries()]).toEqual([]);
+});
+
+test('members are looked at by name until they show what they have mounted; a plain cluster is not', async () => {
+  const { credentials, looked } = vault(await good());
+  const at = (port: number) => ({ [`https://10.0.0.1:${port}`]: 'a.db.ns.svc' });
+  expect(await credentials.shown(cluster(), 'client', at(2379))).toEqual({ behind: ['a.db.ns.svc'], unseen: [] });
+  expect(looked).toEqual(['https://10.0.0.1:2379 as a.db.ns.svc']);
+  const nobody = { behind: [], unseen: [] };
+  expect(await credentials.shown(cluster(), 'peer', at(2380))).toEqual(nobody);
+  expect(await credentials.shown(aCluster(), 'client', at(2379))).toEqual(nobody);
+  expect(looked.length).toBe(1);
+});
+
+test('they are judged anew when something else was recorded or asked for, or other Pods run', async () => {
+  const { credentials, asked } = vault(await good());
+  await credentials.view(cluster());
+  const { length } = asked;
+  const made = cluster();
+  const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
+  await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
+  expect(asked.length).toBeGreaterThan(length);
+});
+
+describe('a Secret that cannot be read', () => {
+  const answers = (code: number, message: string) => () =>
+    Promise.reject(new ApiError('GET /api/v1/namespaces/ns/secrets/mine', code, { reason: 'X', message }));
+  const kms = answers(500, 'Internal error occurred: unable to transform key');
+
+  test.each([
+    ['500', kms, '500 Internal error occurred: unable to transform key'],
+    ['403', answers(403, 'secrets "mine" is forbidden'), '403 secrets "mine" is forbidden'],
+  ])('%s: the last judgement stands, and says which Secret and why', async (_what, fault, why) => {
+    const { credentials, faults, pass } = vault(await good());
+    const before = await credentials.view(cluster());
+    const way = await credentials.access(cluster(), () => 'h');
+    const sources = await credentials.sources(cluster());
+    faults.set('mine', fault);
+    pass(300_000);
+    const { unread, ...view } = await credentials.view(cluster());
+    expect(view).toEqual(before);
+    expect(unread).toEqual({ secrets: ['mine'], why, password: false, judged: true, retryAt: NOW + 301_000 });
+    expect((await credentials.access(cluster(), () => 'h')).tls?.('e')).toEqual(way.tls?.('e'));
+    expect(await credentials.sources(cluster())).toEqual(sources);
+  });
+
+  test('without an earlier judgement there is no access, and never a plain one', async () => {
+    const { credentials, asked, faults } = vault(await good());
+    faults.set('mine', kms);
+    const view = await credentials.view(cluster());
+    expect(view).toMatchObject({ certificates: [], unread: { secrets: ['mine'], judged: false } });
+    expect(await credentials.access(cluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
+    expect(await credentials.sources(cluster())).toEqual({});
+    const { length } = asked;
+    const another = await credentials.view(cluster('another'));
+    expect(another.unread?.judged).toBe(false);
+    expect(asked.length, 'a cluster of the same name does not wait for the retry of its predecessor').toBe(length + 2);
+  });
+
+  test('one that follows from what others say is no more missing than those', async () => {
+    const ca = await createAuthority('ca', NOW, systemChance);
+    const bundle = trustName('db', 'peer', digestOf(ca.cert) ?? '');
+    const { credentials, faults } = vault(
+      new Map([['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)]]),
+    );
+    faults.set(bundle, kms);
+    const managed = aCluster({ spec: { tls: { peer: { managed: {} } } } });
+    expect(await credentials.view(managed)).toMatchObject({ bundles: [], unread: { secrets: [bundle] } });
+  });
+
+  test('is unread until it was read, also when all else is as it was at the last good read', async () => {
+    const { credentials, faults, pass } = vault(await good());
+    await credentials.view(cluster());
+    faults.set('mine', kms);
+    const made = cluster();
+    const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
+    await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
+    expect((await credentials.view(made)).unread).toBeDefined();
+    pass(1_000);
+    expect((await credentials.view(made)).unread).toMatchObject({ retryAt: NOW + 3_000 });
+  });
+
+  test('the judgement of a deleted cluster does not stand for its successor', async () => {
+    const { credentials, faults } = vault(await good());
+    await credentials.view(cluster());
+    faults.set('mine', kms);
+    expect(await credentials.view(cluster('another'))).toMatchObject({ certificates: [], unread: { judged: false } });
+    expect(await credentials.access(cluster('another'), () => 'h')).toEqual({ cluster: 'ns/db' });
+  });
+
+  test('reads back off from 1 s to 5 min, also when the cache is told to read again, and start over after a success', async () => {
+    const { credentials, asked, faults, pass } = vault(await good());
+    faults.set('mine', kms);
+    const retries: number[] = [];
+    let now = NOW;
+    for (let i = 0; i < 11; i++) {
+      const { unread } = await credentials.view(cluster());
+      const { length } = asked;
+      credentials.forget('ns/db');
+      pass((unread?.retryAt ?? 0) - now - 1);
+      await credentials.view(cluster());
+      expect(asked.length).toBe(length);
+      pass(1);
+      retries.push((unread?.retryAt ?? 0) - now);
+      now = unread?.retryAt ?? 0;
+    }
+    expect(retries).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((s) => s * 1_000));
+    faults.clear();
+    expect((await credentials.view(cluster())).unread).toBeUndefined();
+    faults.set('mine', kms);
+    pass(300_000);
+    const { unread } = await credentials.view(cluster());
+    expect((unread?.retryAt ?? 0) - now).toBe(301_000);
+  });
+
+  test('however many ask at once, one failed read counts once', async () => {
+    const { credentials, asked, faults } = vault(await good());
+    faults.set('mine', kms);
+    const views = await Promise.all([credentials.view(cluster()), credentials.view(cluster())]);
+    expect(views.map(({ unread }) => unread?.retryAt)).toEqual([NOW + 1_000, NOW + 1_000]);
+    expect(asked.length).toBe(2);
+  });
+
+  test('an edit of the spec has it read again at once', async () => {
+    const { credentials, asked, faults } = vault(await good());
+    faults.set('mine', kms);
+    await credentials.view(cluster());
+    const edited = cluster();
+    await credentials.view({ ...edited, metadata: { ...edited.metadata, generation: 7 } });
+    expect(asked.length).toBe(4);
+  });
+
+  test('a read after a write that fails does not take away what was known', async () => {
+    const { credentials, faults } = vault(await good());
+    const before = await credentials.view(cluster());
+    credentials.forget('ns/db');
+    faults.set('db-server-mounted', kms);
+    expect(await credentials.view(cluster())).toMatchObject({ ...before, unread: { judged: true } });
+    expect([...credentials.expiries()].length).toBe(1);
+  });
+
+  test('it is said when the root password is among those', async () => {
+    const held = await good();
+    const { credentials, faults } = vault(held);
+    const spec = { tls: cluster().spec.tls ?? {}, auth: { enabled: true, rootCredentialsSecretRef: { name: 'root' } } };
+    const guarded = aCluster({ spec });
+    held.set('root', secret({ password: 'x' }));
+    expect(await credentials.password(guarded)).toMatchObject({ kept: 'nothing' });
+    credentials.forget('ns/db');
+    for (const name of ['root', 'db-root-applied']) faults.set(name, kms);
+    expect((await credentials.view(guarded)).unread).toMatchObject({
+      secrets: ['root', 'db-root-applied'],
+      password: true,
+    });
+    expect(await credentials.password(guarded)).toMatchObject({ kept: 'nothing' });
+  });
+});

@@ -1,0 +1,229 @@
+/**
+ * What a restore has to know before etcd's tool sees the file: which version wrote it, and whether it asks for a log-in. A
+ * reader of bbolt's file format that looks up single keys. The file may be anything: every place that it names is checked, the
+ * way down a tree is bounded, and no more is read than one key at a time.
+ */
+import { AgentFailure } from '../failure.ts';
+
+export interface DatabaseFacts {
+  /** The minor version that the data was written for, such as `3.6`; from 3.6 on. */
+  readonly storageVersion: string | undefined;
+  /** The minor version that the members had agreed on; `undefined` in a cluster that was younger than that. */
+  readonly clusterVersion: string | undefined;
+  readonly authEnabled: boolean;
+  /** Where in the file that is said: one byte, which is 1. */
+  readonly authFlagAt?: number;
+}
+
+/** Fills the buffer from this place of the file; tells how many bytes there were. */
+export type ReadAt = (into: Uint8Array, position: number) => Promise<number>;
+
+const MAGIC = 0xed0cdaed;
+const FORMAT = 2;
+const PAGE_HEADER = 16;
+const META_BYTES = 64;
+const ELEMENT = 16;
+const BUCKET_HEADER = 16;
+const BRANCH = 0x01;
+const LEAF = 0x02;
+const IS_BUCKET = 0x01;
+/** bbolt's own limit of a key. */
+const MOST_KEY = 32_768;
+/** Of what is looked up here: versions, flags, and small buckets that are kept inside their parent. */
+const MOST_VALUE = 1024 * 1024;
+/** A tree of pages with two entries each would be this deep with more pages than a disk has. */
+const MOST_DEPTH = 48;
+const PAGE_SIZES = Array.from({ length: 8 }, (_, i) => 1024 << i);
+
+const damaged = (what: string): AgentFailure =>
+  new AgentFailure(
+    'SnapshotDamaged',
+    `the snapshot is not a database of etcd: ${what}. Restore another snapshot, or make a new one`,
+  );
+
+/** The file, or a small bucket inside its parent: places outside of it do not exist. */
+interface Space {
+  at(position: number, length: number): Promise<Buffer>;
+}
+
+interface Meta {
+  readonly pageSize: number;
+  readonly root: bigint;
+  /** The first page that was never used. */
+  readonly end: bigint;
+  readonly transaction: bigint;
+}
+
+interface Database {
+  readonly space: Space;
+  readonly meta: Meta;
+}
+
+/** A bucket: a tree of pages of its own, or one page inside the value of its parent. */
+type Bucket = { readonly root: bigint } | { readonly inline: Buffer; readonly position: number };
+
+function fnv64a(bytes: Uint8Array): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
+}
+
+const spaceOf = (read: ReadAt, size: number): Space => ({
+  at: async (position, length) => {
+    if (position + length > size) throw damaged('it points to a place behind its end');
+    const bytes = Buffer.alloc(length);
+    if ((await read(bytes, position)) !== length) throw damaged('it became shorter while it was read');
+    return bytes;
+  },
+});
+
+const inlineSpace = (page: Buffer): Space => ({
+  at: (position, length) => {
+    if (position + length > page.length) return Promise.reject(damaged('a bucket points to a place behind its end'));
+    return Promise.resolve(page.subarray(position, position + length));
+  },
+});
+
+/** One of the two pages that say where everything is; `undefined` when it was not written to its end, or is none. */
+function metaOf(page: Buffer): Meta | undefined {
+  const bytes = page.subarray(PAGE_HEADER, PAGE_HEADER + META_BYTES);
+  const pageSize = bytes.readUInt32LE(8);
+  const isMeta = bytes.readUInt32LE(0) === MAGIC && bytes.readUInt32LE(4) === FORMAT && PAGE_SIZES.includes(pageSize);
+  if (!isMeta || fnv64a(bytes.subarray(0, 56)) !== bytes.readBigUInt64LE(56)) return undefined;
+  return {
+    pageSize,
+    root: bytes.readBigUInt64LE(16),
+    end: bytes.readBigUInt64LE(40),
+    transaction: bytes.readBigUInt64LE(48),
+  };
+}
+
+/** The newer of those that are whole. The second stands at the first page's end, so its place tells the size of pages too. */
+async function newestMeta(space: Space, size: number): Promise<Meta> {
+  const metaAt = async (position: number): Promise<readonly Meta[]> => {
+    if (position + PAGE_HEADER + META_BYTES > size) return [];
+    const meta = metaOf(await space.at(position, PAGE_HEADER + META_BYTES));
+    return meta && (position === 0 || position === meta.pageSize) ? [meta] : [];
+  };
+  const found: Meta[] = [];
+  for (const position of [0, ...PAGE_SIZES]) found.push(...(await metaAt(position)));
+  const [newest] = found.toSorted((a, b) => (a.transaction < b.transaction ? 1 : -1));
+  if (!newest) throw damaged('neither of its two first pages is whole');
+  return newest;
+}
+
+interface Page {
+  readonly flags: number;
+  readonly count: number;
+  /** Where the page begins in its space. */
+  readonly position: number;
+}
+
+const pageOf = (header: Buffer, position: number): Page => ({
+  flags: header.readUInt16LE(8),
+  count: header.readUInt16LE(10),
+  position,
+});
+
+async function pageAt({ space, meta }: Database, id: bigint): Promise<Page> {
+  if (id < 2n || id >= meta.end) throw damaged(`it points to page ${id}, which is none of its pages`);
+  const position = Number(id) * meta.pageSize;
+  const header = await space.at(position, PAGE_HEADER);
+  if (header.readBigUInt64LE(0) !== id) throw damaged(`where page ${id} should be is another one`);
+  return pageOf(header, position);
+}
+
+interface Element {
+  readonly key: Buffer;
+  /** Of a leaf: what kind of value, and where; of a branch: the page below. */
+  readonly flags: number;
+  readonly value: { readonly position: number; readonly length: number };
+  readonly child: bigint;
+}
+
+async function elementAt(space: Space, page: Page, index: number): Promise<Element> {
+  const place = page.position + PAGE_HEADER + index * ELEMENT;
+  const bytes = await space.at(place, ELEMENT);
+  const leaf = page.flags === LEAF;
+  const offset = bytes.readUInt32LE(leaf ? 4 : 0);
+  const length = bytes.readUInt32LE(leaf ? 8 : 4);
+  if (length > MOST_KEY) throw damaged('a key is longer than keys can be');
+  return {
+    key: await space.at(place + offset, length),
+    flags: leaf ? bytes.readUInt32LE(0) : 0,
+    value: { position: place + offset + length, length: leaf ? bytes.readUInt32LE(12) : 0 },
+    child: leaf ? 0n : bytes.readBigUInt64LE(8),
+  };
+}
+
+/** The last element whose key is not above this one. */
+async function lastUpTo(space: Space, page: Page, key: Buffer): Promise<Element | undefined> {
+  let found: Element | undefined;
+  for (let low = 0, high = page.count - 1; low <= high; ) {
+    const middle = (low + high) >> 1;
+    const element = await elementAt(space, page, middle);
+    if (element.key.compare(key) <= 0) {
+      found = element;
+      low = middle + 1;
+    } else high = middle - 1;
+  }
+  return found;
+}
+
+interface Found {
+  readonly isBucket: boolean;
+  readonly value: Buffer;
+  /** Where in the file the value is. */
+  readonly position: number;
+}
+
+async function lookUp(database: Database, bucket: Bucket, name: string): Promise<Found | undefined> {
+  const key = Buffer.from(name);
+  const space = 'inline' in bucket ? inlineSpace(bucket.inline) : database.space;
+  let page = 'inline' in bucket ? pageOf(await space.at(0, PAGE_HEADER), 0) : await pageAt(database, bucket.root);
+  for (let depth = 0; page.flags !== LEAF; depth++) {
+    if (page.flags !== BRANCH || 'inline' in bucket) throw damaged('a page is neither a branch nor a leaf');
+    if (depth === MOST_DEPTH) throw damaged('its pages lead in a circle');
+    const below = await lastUpTo(space, page, key);
+    if (!below) return undefined;
+    page = await pageAt(database, below.child);
+  }
+  const element = await lastUpTo(space, page, key);
+  if (!element?.key.equals(key)) return undefined;
+  if (element.value.length > MOST_VALUE) throw damaged(`what it has for ${name} is too long`);
+  const value = await space.at(element.value.position, element.value.length);
+  const position = element.value.position + ('inline' in bucket ? bucket.position : 0);
+  return { isBucket: (element.flags & IS_BUCKET) !== 0, value, position };
+}
+
+/** All databases of etcd have these buckets, from the first start on. */
+async function valueOf(database: Database, bucketName: string, name: string): Promise<Found | undefined> {
+  const parent = await lookUp(database, { root: database.meta.root }, bucketName);
+  if (!parent?.isBucket || parent.value.length < BUCKET_HEADER) throw damaged(`it has no bucket called ${bucketName}`);
+  const root = parent.value.readBigUInt64LE(0);
+  const inline = { inline: parent.value.subarray(BUCKET_HEADER), position: parent.position + BUCKET_HEADER };
+  const found = await lookUp(database, root === 0n ? inline : { root }, name);
+  if (found?.isBucket) throw damaged(`${name} of ${bucketName} is no value`);
+  return found;
+}
+
+function minorOf(found: Found | undefined, what: string): string | undefined {
+  if (!found) return undefined;
+  const minor = /^(\d{1,3}\.\d{1,3})\.\d{1,3}/.exec(found.value.toString('latin1', 0, 16))?.[1];
+  if (minor === undefined) throw damaged(`its ${what} is not a version`);
+  return minor;
+}
+
+/** `size` is that of the database, without the digest behind it. */
+export async function readFacts(read: ReadAt, size: number): Promise<DatabaseFacts> {
+  const space = spaceOf(read, size);
+  const database = { space, meta: await newestMeta(space, size) };
+  const auth = await valueOf(database, 'auth', 'authEnabled');
+  const authEnabled = auth?.value.length === 1 && auth.value[0] === 1;
+  return {
+    storageVersion: minorOf(await valueOf(database, 'meta', 'storageVersion'), 'storageVersion'),
+    clusterVersion: minorOf(await valueOf(database, 'cluster', 'clusterVersion'), 'clusterVersion'),
+    authEnabled,
+    ...(authEnabled && { authFlagAt: auth.position }),
+  };
+}

@@ -1,0 +1,99 @@
+/**
+ * What stands next to a stored snapshot: everything that a restore wants to know before it reads the object, and what it
+ * compares it with. It is written last, so a snapshot that has one is whole. Whoever can write to the store can write one:
+ * it is read as untrusted text.
+ */
+import Type, { type Static } from 'typebox';
+import { Check, Clean, Errors } from 'typebox/value';
+import { manifestKey } from '../../domain/agent-task.ts';
+import type { DeepReadonly } from '../../api/meta.ts';
+import { AgentFailure } from '../failure.ts';
+import type { Store } from '../stores/store.ts';
+
+const MAX_BYTES = 64 * 1024;
+
+const whole = () => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const text = (maxLength = 253) => Type.String({ minLength: 1, maxLength });
+const sha256 = () => Type.String({ pattern: '^[0-9a-f]{64}$' });
+const hexId = () => Type.String({ pattern: '^[0-9a-f]{16}$' });
+const version = () => Type.String({ pattern: String.raw`^\d{1,4}\.\d{1,4}\.\d{1,4}(-[0-9A-Za-z.-]{1,64})?$` });
+const named = () => Type.Object({ name: text(), uid: text() });
+
+const ManifestSchema = Type.Object({
+  version: Type.Literal(1),
+  /** As it is stored. The key's last part only: whoever copies a folder elsewhere need not change what is in it. */
+  object: Type.Object({ key: Type.String({ pattern: '^[^/]{1,512}$' }), sizeBytes: whole(), sha256: sha256() }),
+  /** As `etcdctl snapshot save` would have written it: the database, then the 32 bytes of its digest. */
+  database: Type.Object({ sizeBytes: whole(), sha256: sha256() }),
+  snapshot: Type.Object({ namespace: text(), name: text(), uid: text() }),
+  cluster: Type.Object({ name: text(), uid: text(), id: hexId() }),
+  schedule: Type.Optional(named()),
+  /** Read just before the stream: everything up to it is in the snapshot, and perhaps more. */
+  revision: whole(),
+  /** Keys that exist at that revision. */
+  totalKeys: whole(),
+  /** Of the keys up to that revision, as the member computed it; comparable where the compact revision, -1 when there is none, is the same. */
+  hash: Type.Optional(
+    Type.Object({
+      revision: whole(),
+      hash: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }),
+      compactRevision: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+    }),
+  ),
+  etcdVersion: version(),
+  /** From 3.6 on. */
+  storageVersion: Type.Optional(version()),
+  authEnabled: Type.Boolean(),
+  member: text(),
+  compression: Type.Enum(['none', 'zstd']),
+  encryption: Type.Optional(Type.Object({ algorithm: Type.Literal('AES-256-GCM'), keyId: hexId() })),
+  takenAt: Type.String({ pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$` }),
+  durationMs: whole(),
+});
+
+export type Manifest = DeepReadonly<Static<typeof ManifestSchema>>;
+
+export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, undefined, 2)}\n`;
+
+/** The manifest of this object; throws ManifestDamaged. What a later version may have added is left out. */
+export function parseManifest(content: Uint8Array, objectKey: string): Manifest {
+  const wrong = (how: string): AgentFailure =>
+    new AgentFailure('ManifestDamaged', `the manifest of ${objectKey} ${how}: restore from another snapshot`);
+  if (content.length > MAX_BYTES) throw wrong(`has ${content.length} bytes, and none of ours is as long`);
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(content));
+  } catch {
+    throw wrong('is not JSON');
+  }
+  if (!Check(ManifestSchema, json)) {
+    const [first] = Errors(ManifestSchema, json);
+    throw wrong(`is not one that this version writes: ${first?.instancePath.slice(0, 100) || '/'} is wrong`);
+  }
+  const manifest = Clean(ManifestSchema, json) as Manifest;
+  const { object, database, compression, encryption } = manifest;
+  if (object.key !== baseName(objectKey)) throw wrong('is that of another object');
+  const asItIs = compression === 'none' && !encryption;
+  if (asItIs && (object.sizeBytes !== database.sizeBytes || object.sha256 !== database.sha256))
+    throw wrong('contradicts itself: the object is the database as it is, and they are to differ');
+  return manifest;
+}
+
+/** The manifest that stands next to this object. No more of it is read than one of ours has. */
+export async function readManifest(
+  store: Pick<Store, 'get'>,
+  objectKey: string,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { body } = await store.get(manifestKey(objectKey), signal);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > MAX_BYTES) break; // and is refused for it
+  }
+  return parseManifest(Buffer.concat(pieces), objectKey);
+}
+
+export const baseName = (key: string): string => key.slice(key.lastIndexOf('/') + 1);

@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AgentFailure } from '../failure.ts';
+import { HEADER_BYTES, SEGMENT_BYTES, type SealKey, seal, sealKey, unseal } from './seal.ts';
+
+const KEY = sealKey(Buffer.alloc(32, 7));
+const OTHER = sealKey(Buffer.alloc(32, 8));
+const SEALED_SEGMENT = SEGMENT_BYTES + 16;
+const ID_BEGINS = 9;
+const ID_ENDS = 17;
+
+async function* inPieces(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = 0;
+  for (const size of sizes) {
+    yield bytes.subarray(at, at + size);
+    at = Math.min(bytes.length, at + size);
+  }
+  yield bytes.subarray(at);
+}
+
+const all = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer.concat(await Array.fromAsync(stream));
+const sealed = (bytes: Uint8Array, sizes: readonly number[] = []): Promise<Buffer> =>
+  all(seal(KEY, inPieces(bytes, sizes)));
+const opened = (bytes: Uint8Array, key: SealKey = KEY, sizes: readonly number[] = []): Promise<Buffer> =>
+  all(unseal(key, inPieces(bytes, sizes)));
+
+/** Why it does not open, or that it does. */
+async function verdict(bytes: Uint8Array, key: SealKey = KEY): Promise<string> {
+  try {
+    await opened(bytes, key);
+    return 'opened';
+  } catch (error) {
+    if (error instanceof AgentFailure) return error.reason;
+    throw error;
+  }
+}
+
+const content = (length: number): Buffer => {
+  const bytes = Buffer.alloc(length);
+  for (let i = 0; i < length; i += 32) createHash('sha256').update(`${i}`).digest().copy(bytes, i);
+  return bytes;
+};
+
+/** Nothing, around one segment, around several. */
+const LENGTHS = [0, 1, 15, 16, 17, 100, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES];
+const lengths = fc.oneof(fc.constantFrom(...LENGTHS), fc.nat(3 * SEGMENT_BYTES));
+const pieces = fc.array(fc.oneof(fc.nat(100), fc.nat(2 * SEGMENT_BYTES)), { maxLength: 20 });
+
+test('what was sealed opens again, however either stream is cut', async () => {
+  const check = async (length: number, into: readonly number[], outOf: readonly number[]): Promise<void> => {
+    const bytes = content(length);
+    const stored = await sealed(bytes, into);
+    expect((await opened(stored, KEY, outOf)).equals(bytes)).toBe(true);
+  };
+  await fc.assert(fc.asyncProperty(lengths, pieces, pieces, check), { numRuns: 60 });
+});
+
+test('the same bytes are sealed differently each time, and nothing of them is seen', async () => {
+  const bytes = content(1000);
+  const [one, two] = [await sealed(bytes), await sealed(bytes)];
+  expect(one.subarray(HEADER_BYTES).equals(two.subarray(HEADER_BYTES))).toBe(false);
+  expect(one.includes(bytes.subarray(0, 16))).toBe(false);
+  expect(one.includes(KEY.bytes)).toBe(false);
+});
+
+test('one flipped bit anywhere is noticed, in the name of the key as another key and else as damage', async () => {
+  const stored = await sealed(content(2 * SEGMENT_BYTES + 100));
+  const check = async (at: number, bit: number): Promise<void> => {
+    const flipped = Buffer.from(stored);
+    flipped[at] = (flipped[at] ?? 0) ^ (1 << bit);
+    expect(await verdict(flipped)).toBe(at >= ID_BEGINS && at < ID_ENDS ? 'WrongKey' : 'SnapshotDamaged');
+  };
+  for (let at = 0; at < HEADER_BYTES; at++) await check(at, at % 8);
+  await fc.assert(fc.asyncProperty(fc.nat(stored.length - 1), fc.nat(7), check), { numRuns: 60 });
+});
+
+test('one that was cut off is noticed at every segment border, in the header, and anywhere else', async () => {
+  const stored = await sealed(content(3 * SEGMENT_BYTES));
+  const borders = [0, 1, 2, 3].map((n) => HEADER_BYTES + n * SEALED_SEGMENT).filter((at) => at < stored.length);
+  expect(borders).toHaveLength(3);
+  for (const at of borders) expect(await verdict(stored.subarray(0, at))).toBe('SnapshotDamaged');
+  for (let at = 0; at <= HEADER_BYTES; at++) expect(await verdict(stored.subarray(0, at))).toBe('SnapshotDamaged');
+  const check = async (at: number): Promise<void> => {
+    expect(await verdict(stored.subarray(0, at))).toBe('SnapshotDamaged');
+  };
+  await fc.assert(fc.asyncProperty(fc.nat(stored.length - 1), check), { numRuns: 40 });
+});
+
+test('segments in another order, twice, left out, of another object or behind the end are noticed', async () => {
+  const stored = await sealed(content(3 * SEGMENT_BYTES));
+  const other = await sealed(content(3 * SEGMENT_BYTES));
+  const header = stored.subarray(0, HEADER_BYTES);
+  const segment = (n: number, of = stored): Buffer =>
+    of.subarray(HEADER_BYTES + n * SEALED_SEGMENT, HEADER_BYTES + (n + 1) * SEALED_SEGMENT);
+  const made = {
+    swapped: [header, segment(1), segment(0), segment(2)],
+    repeated: [header, segment(0), segment(0), segment(1), segment(2)],
+    'without its first': [header, segment(1), segment(2)],
+    'without one': [header, segment(0), segment(2)],
+    'the last first': [header, segment(2), segment(0), segment(1)],
+    extended: [stored, segment(2)],
+    'extended by a byte': [stored, Buffer.of(0)],
+    'extended by an empty segment': [stored, randomBytes(16)],
+    'mixed with another': [header, segment(0), segment(1, other), segment(2)],
+    'under the header of another': [other.subarray(0, HEADER_BYTES), segment(0), segment(1), segment(2)],
+  };
+  for (const [what, parts] of Object.entries(made))
+    expect([what, await verdict(Buffer.concat(parts))]).toEqual([what, 'SnapshotDamaged']);
+});
+
+test('no byte of a damaged segment is handed on', async () => {
+  const bytes = content(2 * SEGMENT_BYTES);
+  const stored = await sealed(bytes);
+  stored[stored.length - 20] = (stored[stored.length - 20] ?? 0) ^ 1;
+  const seen: Uint8Array[] = [];
+  const read = async (): Promise<void> => {
+    for await (const piece of unseal(KEY, inPieces(stored, []))) seen.push(piece);
+  };
+  await expect(read()).rejects.toThrow('segment 2, its last, does not open');
+  expect(Buffer.concat(seen).equals(bytes.subarray(0, SEGMENT_BYTES))).toBe(true);
+});
+
+test('another key is said to be another, before anything else, and the source is let go', async () => {
+  let open = true;
+  async function* source(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield await sealed(content(100));
+      throw new Error('read on');
+    } finally {
+      open = false;
+    }
+  }
+  const message = `encrypted with the key ${KEY.id}, and the one that was given is ${OTHER.id}`;
+  await expect(all(unseal(OTHER, source()))).rejects.toThrow(message);
+  expect(open).toBe(false);
+  expect(await verdict(await sealed(content(100)), OTHER)).toBe('WrongKey');
+});
+
+test('what is not sealed at all is damaged, not of another key', async () => {
+  expect(await verdict(content(1000))).toBe('SnapshotDamaged');
+  expect(await verdict(Buffer.alloc(0))).toBe('SnapshotDamaged');
+});
+
+test('a failing source fails the reader with its own error, on both ways', async () => {
+  async function* broken(): AsyncGenerator<Uint8Array, void, undefined> {
+    yield content(SEGMENT_BYTES * 2);
+    throw new AgentFailure('StreamBroken', 'gone');
+  }
+  await expect(all(seal(KEY, broken()))).rejects.toMatchObject({ reason: 'StreamBroken' });
+});
+
+const RAW = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+test.each([
+  ['32 raw bytes', RAW],
+  ['base64', Buffer.from(RAW.toString('base64'))],
+  ['base64 with a newline', Buffer.from(`${RAW.toString('base64')}\n`)],
+  ['base64 without padding, for URLs', Buffer.from(RAW.toString('base64url'))],
+  ['hexadecimal', Buffer.from(RAW.toString('hex'))],
+  ['hexadecimal in capitals with spaces around', Buffer.from(` ${RAW.toString('hex').toUpperCase()}\r\n`)],
+])('a key may be written as %s', (_how, secret) => {
+  expect(sealKey(secret)).toEqual({ bytes: RAW, id: 'fc144f9ecdb1b9de' });
+});
+
+test.each([
+  ['nothing', ''],
+  ['a password', 'correct horse'],
+  ['31 bytes', 'a'.repeat(31)],
+  ['33 bytes', 'a'.repeat(33)],
+  ['hexadecimal of 16 bytes', 'a1'.repeat(16).slice(0, 30)],
+  ['base64 of 33 bytes', Buffer.alloc(33).toString('base64')],
+])('%s is no key, and the message does not repeat it', (_what, secret) => {
+  const attempt = (): unknown => sealKey(Buffer.from(secret));
+  expect(attempt).toThrow(/openssl rand -base64 32/);
+  if (secret !== '') expect(attempt).not.toThrow(secret);
+});

@@ -1,0 +1,22 @@
+/**
+ * Which snapshots a version of etcd can serve, as trying them all has shown: older ones, however old, and none that is newer.
+ * But for 3.5, which does not look and goes on with what 3.6 wrote. What 3.7 wrote it would serve as well, and then be stuck:
+ * neither 3.6 nor 3.7 starts with what that leaves.
+ */
+import type { DatabaseFacts } from './bolt.ts';
+import { AgentFailure } from '../failure.ts';
+
+const ordinal = (version: string): number => {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major * 1000 + minor;
+};
+
+export function checkReadable({ storageVersion }: Pick<DatabaseFacts, 'storageVersion'>, version: string): void {
+  if (storageVersion === undefined) return; // of 3.5 or earlier
+  const newest = ordinal(version) === ordinal('3.5') ? ordinal('3.6') : ordinal(version);
+  if (ordinal(storageVersion) <= newest) return;
+  throw new AgentFailure(
+    'SnapshotTooNew',
+    `the snapshot was written by etcd ${storageVersion}, and etcd ${version} cannot read it: set spec.version to ${storageVersion} or later`,
+  );
+}

@@ -1,0 +1,84 @@
+/** How a container of Azure Blob Storage is reached. */
+import {
+  BlobServiceClient,
+  ContainerClient,
+  type StoragePipelineOptions,
+  StorageSharedKeyCredential,
+} from '@azure/storage-blob';
+import { MOUNTS, type Place } from '../../domain/agent-task.ts';
+import { AgentFailure } from '../failure.ts';
+import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
+import { requireOwn } from './own-endpoint.ts';
+import type { ReadSecret } from './store.ts';
+
+export type AzurePlace = Extract<Place, { readonly kind: 'azure' }>;
+
+/** See patience.ts. Redirects to other hosts are not followed by the library. */
+const OPTIONS: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
+
+const OWN = [
+  '.blob.core.windows.net',
+  '.blob.storage.azure.net',
+  '.blob.core.usgovcloudapi.net',
+  '.blob.core.chinacloudapi.cn',
+];
+/** Anything else would be another host, or a path. */
+const ACCOUNT = /^[a-z0-9]{3,24}$/;
+
+const wrong = (message: string) => new AgentFailure('Misconfigured', message);
+
+export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Promise<ContainerClient> {
+  try {
+    const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
+    return guarded(service.getContainerClient(place.container));
+  } catch (error) {
+    // The library quotes what it could not parse, which is a secret.
+    throw error instanceof AgentFailure
+      ? error
+      : wrong(`the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`);
+  }
+}
+
+/** Where it is may be said by a connection string. */
+function guarded({ url, credential }: ContainerClient): ContainerClient {
+  const at = new URL(url);
+  checkEndpoint(at);
+  const options = { ...OPTIONS, agent: at.protocol === 'https:' ? httpsAgent() : httpAgent() };
+  return new ContainerClient(url, credential, options);
+}
+
+async function fromSecret(place: AzurePlace, secrets: ReadSecret): Promise<BlobServiceClient> {
+  const read = async (key: string): Promise<string> =>
+    (await secrets(MOUNTS.credentials, key))?.toString('utf8').trim() ?? '';
+  const whole = await read('AZURE_STORAGE_CONNECTION_STRING');
+  if (whole !== '') return BlobServiceClient.fromConnectionString(whole, OPTIONS);
+  const account = place.account ?? (await read('AZURE_STORAGE_ACCOUNT'));
+  const [key, token] = [await read('AZURE_STORAGE_KEY'), await read('AZURE_STORAGE_SAS_TOKEN')];
+  if (token !== '')
+    return new BlobServiceClient(`${endpoint(place, account)}?${token.replace(/^\?/, '')}`, undefined, OPTIONS);
+  if (key === '' || account === '')
+    throw wrong(
+      'the Secret with the credentials of the container needs AZURE_STORAGE_ACCOUNT and one of AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
+    );
+  return new BlobServiceClient(endpoint(place, account), new StorageSharedKeyCredential(account, key), OPTIONS);
+}
+
+async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
+  const url = endpoint(place, place.account ?? '');
+  requireOwn(new URL(url), OWN);
+  const { ambientCredential } = await import('./azure-identity.ts');
+  return new BlobServiceClient(url, ambientCredential(), OPTIONS);
+}
+
+function endpoint(place: AzurePlace, account: string): string {
+  if (place.endpoint === undefined && account === '')
+    throw wrong(
+      `which account the container "${place.container}" is in, is not said: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
+    );
+  if (place.endpoint === undefined && !ACCOUNT.test(account))
+    throw wrong(`the account of the container "${place.container}" cannot be one: 3 to 24 of a-z and 0-9`);
+  const url = URL.parse(place.endpoint ?? `https://${account}.blob.core.windows.net`);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '')
+    throw wrong('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');
+  return url.href.replace(/\/$/, '');
+}

@@ -1,0 +1,124 @@
+/**
+ * The few calls to Google Cloud Storage that a store needs. Google's own library for it follows redirects to wherever they
+ * point and cannot be stopped in most of its calls; from Google is what makes the tokens.
+ */
+import { GoogleAuth, JWT } from 'google-auth-library';
+import { Agent, type Dispatcher, request } from 'undici';
+import { MOUNTS, type Place } from '../../domain/agent-task.ts';
+import { AgentFailure } from '../failure.ts';
+import { checkEndpoint, guardedLookup } from '../transfer/ssrf-guard.ts';
+import { requireOwn } from './own-endpoint.ts';
+import type { ReadSecret } from './store.ts';
+import { Refusal } from '../transfer/error-info.ts';
+
+export type GcsPlace = Extract<Place, { readonly kind: 'gcs' }>;
+
+export interface Call {
+  readonly method?: 'GET' | 'PUT' | 'POST' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer | string;
+  readonly signal: AbortSignal;
+  /** Statuses of an answer that is wanted; all others are thrown. */
+  readonly wanted: readonly number[];
+}
+
+type Authorization = () => Promise<Headers>;
+
+const GOOGLE = 'https://storage.googleapis.com';
+const OWN = ['.googleapis.com'];
+const SCOPES = ['https://www.googleapis.com/auth/devstorage.read_write'];
+const CONNECT_AND_ANSWER_MS = 300_000;
+const SILENCE_MS = 60_000;
+
+export class GcsClient {
+  readonly base: URL;
+  readonly #authorization: Authorization;
+  readonly #dispatcher = new Agent({ connect: { lookup: guardedLookup } });
+
+  constructor(base: URL, authorization: Authorization) {
+    this.base = base;
+    this.#authorization = authorization;
+  }
+
+  /** One attempt. Redirects are answers like others. */
+  async call(url: URL, { method = 'GET', headers, body, signal, wanted }: Call): Promise<Dispatcher.ResponseData> {
+    const answer = await request(url, {
+      method,
+      headers: { ...Object.fromEntries(await this.#authorization()), ...headers },
+      body: body ?? null,
+      signal,
+      dispatcher: this.#dispatcher,
+      headersTimeout: CONNECT_AND_ANSWER_MS,
+      bodyTimeout: SILENCE_MS,
+    });
+    if (wanted.includes(answer.statusCode)) return answer;
+    throw new Refusal(answer.statusCode, await reasonOf(answer));
+  }
+
+  /** `path` with the query's values encoded. */
+  url(path: string, query: Readonly<Record<string, string | undefined>> = {}): URL {
+    const url = new URL(`${this.base.pathname.replace(/\/$/, '')}${path}`, this.base);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    return url;
+  }
+}
+
+/** Google's word for it, or nothing: the text is not for people's status. */
+async function reasonOf({ body }: Dispatcher.ResponseData): Promise<string> {
+  const { error } = (await body.json().catch(() => ({}))) as { error?: { errors?: { reason?: string }[] } };
+  return error?.errors?.[0]?.reason ?? '';
+}
+
+export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<GcsClient> {
+  const base = URL.parse(place.endpoint ?? GOOGLE);
+  if (!base || !/^https?:$/.test(base.protocol))
+    throw new AgentFailure(
+      'Misconfigured',
+      'the endpoint of the bucket is not a URL such as https://storage.example.org',
+    );
+  checkEndpoint(base);
+  if (place.credentials === 'ambient') requireOwn(base, OWN);
+  return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
+}
+
+/** The key signs the tokens itself: nothing but the endpoint is ever asked, and the file cannot name other servers. */
+async function keyFile(secrets: ReadSecret): Promise<Authorization> {
+  const wrong = (what: string) =>
+    new AgentFailure(
+      'Misconfigured',
+      `"credentials.json" of the Secret for the bucket ${what}: put the JSON key file of a service account there`,
+    );
+  const text = (await secrets(MOUNTS.credentials, 'credentials.json'))?.toString('utf8');
+  if (text === undefined) throw wrong('is missing');
+  let key: { type?: unknown; client_email?: unknown; private_key?: unknown; private_key_id?: unknown };
+  try {
+    key = JSON.parse(text) as typeof key;
+  } catch {
+    throw wrong('is not JSON');
+  }
+  const { client_email: email, private_key: secret, private_key_id: id } = key ?? {};
+  if (key?.type !== 'service_account' || typeof email !== 'string' || typeof secret !== 'string')
+    throw wrong('is not the key of a service account');
+  const jwt = new JWT({ email, key: secret, ...(typeof id === 'string' && { keyId: id }), scopes: SCOPES });
+  jwt.useJWTAccessWithScope = true;
+  try {
+    await jwt.getRequestHeaders();
+  } catch {
+    throw wrong('has a private key that cannot sign');
+  }
+  return () => jwt.getRequestHeaders();
+}
+
+function ambient(): Authorization {
+  const auth = new GoogleAuth({ scopes: SCOPES });
+  return async () => {
+    const client = await auth.getClient().catch((error: unknown) => {
+      throw new AgentFailure(
+        'Misconfigured',
+        'the Pod is given no credentials by its cloud: name a Secret with them, or a service account that has them',
+        { cause: error },
+      );
+    });
+    return client.getRequestHeaders();
+  };
+}

@@ -1,0 +1,121 @@
+/** Files of a volume in one folder: how they are written so that they are whole or not there, and whose they are. */
+import { createHash, randomUUID } from 'node:crypto';
+import { constants, type FileHandle, link, open, readdir, rename, rm } from 'node:fs/promises';
+import { NEVER } from '../transfer/retry.ts';
+import { cut } from '../transfer/multipart.ts';
+import { type Folder, refused } from './pvc-path.ts';
+import type { StoredObject } from './store.ts';
+
+export const SIDECAR = '.uid';
+const LONGEST_UID = 256;
+const PARTIAL = '.partial-';
+export const PAGE = 2 ** 20;
+/** A snapshot has everything in it that etcd has: for us and our group only. */
+const MODE = 0o640;
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** Of file systems without hard links. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/** Names of files that belong to others here: not objects. */
+export const ours = (name: string): boolean => name.endsWith(SIDECAR) || name.startsWith(PARTIAL);
+
+export function nameOf(key: string, parts: readonly string[]): string {
+  const name = parts.at(-1) ?? '';
+  if (ours(name)) throw refused(key, `has a name that is kept for other files of ours (${SIDECAR}, ${PARTIAL})`);
+  return name;
+}
+
+/** The same beginning for all files of one key, however long its name is. */
+const partials = (name: string): string => `${PARTIAL}${createHash('sha256').update(name).digest('hex').slice(0, 16)}-`;
+export const partial = (name: string): string => `${partials(name)}${randomUUID()}`;
+
+export async function removeLeftovers(folder: Folder, name: string): Promise<void> {
+  for (const each of await readdir(folder.path('')))
+    if (each.startsWith(partials(name))) await rm(folder.path(each), { force: true });
+}
+
+/** Opens it if it is a file: not a link, a pipe or a folder. */
+export async function regular(folder: Folder, name: string, key: string): Promise<FileHandle | undefined> {
+  const handle = await folder.file(name).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error.code === 'ENXIO' ? refused(key, 'is not a file') : error;
+  });
+  if (!handle || (await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw refused(key, 'is not a file');
+}
+
+export async function describe(folder: Folder, name: string, key: string): Promise<StoredObject | undefined> {
+  const handle = await regular(folder, name, key);
+  if (!handle) return undefined;
+  const { size } = await handle.stat();
+  await handle.close();
+  const uid = await sidecarOf(folder, name);
+  return { key, size, ...(uid !== undefined && { uid }) };
+}
+
+/** Whatever is wrong with it, it is not ours then. */
+async function sidecarOf(folder: Folder, name: string): Promise<string | undefined> {
+  const handle = await regular(folder, `${name}${SIDECAR}`, name).catch(() => undefined);
+  if (!handle) return undefined;
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(LONGEST_UID), 0, LONGEST_UID, 0);
+    return buffer.toString('utf8', 0, bytesRead).trim();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** On the disk when it returns, not only on its way there. */
+export async function write(
+  folder: Folder,
+  name: string,
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const handle = await open(folder.path(name), CREATE, MODE);
+  try {
+    const buffer = Buffer.allocUnsafe(PAGE);
+    for await (const { bytes } of cut(body, PAGE, signal, () => buffer))
+      for (let written = 0; written < bytes.length; )
+        written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A link is refused where something came meanwhile; a rename would replace it. */
+export async function publish(folder: Folder, from: string, to: string, replace: boolean): Promise<void> {
+  if (!replace) {
+    try {
+      await link(folder.path(from), folder.path(to));
+      await rm(folder.path(from));
+      return;
+    } catch (error) {
+      if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  await rename(folder.path(from), folder.path(to));
+}
+
+async function* one(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield Buffer.from(text);
+}
+
+/**
+ * The sidecar comes before the file: after a crash in between, a file without one would be foreign to its own writer for ever.
+ * Whoever has it is the only one to publish the file. False: it was there already, from an attempt of ours that was killed.
+ */
+export async function claim(folder: Folder, name: string, uid: string): Promise<boolean> {
+  const sidecar = partial(name);
+  await write(folder, sidecar, one(uid), NEVER);
+  try {
+    await publish(folder, sidecar, `${name}${SIDECAR}`, false);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await sidecarOf(folder, name)) !== uid) throw error;
+    await rm(folder.path(sidecar), { force: true });
+    return false;
+  }
+}

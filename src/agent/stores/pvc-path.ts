@@ -1,0 +1,88 @@
+/** Files below a folder and never outside it, also when somebody else puts symbolic links there while we look. */
+import { constants, type FileHandle, mkdir, open } from 'node:fs/promises';
+import { AgentFailure } from '../failure.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const LONGEST_NAME = 255;
+
+export const refused = (key: string, why: string): AgentFailure =>
+  new AgentFailure('PathRefused', `the path ${JSON.stringify(key.slice(0, 200))} ${why}: use another`);
+
+/** The parts of a key: folders, and then the name of the file. */
+export function segments(key: string): readonly string[] {
+  if (key === '' || key.startsWith('/')) throw refused(key, 'is empty or begins with a slash');
+  if (/[\p{Cc}\\]/u.test(key)) throw refused(key, 'has a backslash or a character that cannot be seen in it');
+  const parts = key.split('/');
+  for (const part of parts) {
+    if (part === '' || part === '.' || part === '..') throw refused(key, 'has an empty part, "." or ".." in it');
+    if (Buffer.byteLength(part) > LONGEST_NAME)
+      throw refused(key, `has a part longer than ${LONGEST_NAME} bytes in it`);
+  }
+  return parts;
+}
+
+/**
+ * An open folder, and files in it by their name alone. The kernel finds the folder by its descriptor: a link that is put
+ * in its place meanwhile is not followed.
+ */
+export class Folder {
+  readonly #handle: FileHandle;
+
+  private constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  /** The root may be a link: it is the mount, and ours. */
+  static async root(path: string): Promise<Folder> {
+    return new Folder(await open(path, O_RDONLY | O_DIRECTORY));
+  }
+
+  path(name: string): string {
+    return `/proc/self/fd/${this.#handle.fd}/${name}`;
+  }
+
+  async enter(name: string): Promise<Folder> {
+    return new Folder(await open(this.path(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  }
+
+  async make(name: string): Promise<void> {
+    await mkdir(this.path(name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+
+  /** To read. A pipe that somebody put there would block for ever without O_NONBLOCK. */
+  file(name: string): Promise<FileHandle> {
+    return open(this.path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.sync();
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+/** Opens the folder of a key, works there and closes it. `make`: also those folders that are not there yet. */
+export async function inFolder<T>(
+  root: string,
+  folders: readonly string[],
+  { make }: { readonly make: boolean },
+  work: (folder: Folder) => Promise<T>,
+): Promise<T> {
+  let folder = await Folder.root(root);
+  try {
+    for (const name of folders) {
+      if (make) await folder.make(name);
+      const next = await folder.enter(name);
+      if (make) await folder.sync(); // a folder that was just made must be there after a power cut, like what is in it
+      await folder.close();
+      folder = next;
+    }
+    return await work(folder);
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,176 @@
+/** A store that is a service: what is the same for all of them. How each is spoken to is a Service. */
+import { randomUUID } from 'node:crypto';
+import { explain, type Vocabulary } from '../transfer/error-message.ts';
+import { AgentFailure } from '../failure.ts';
+import { NEVER, patiently } from '../transfer/retry.ts';
+import { atOnce, type Piece, pieceBytes, sendPieces } from '../transfer/multipart.ts';
+import { wholeBody } from '../transfer/resumable-download.ts';
+import type { PutOptions, Store, StoredObject } from './store.ts';
+
+/** Of a listing. */
+export const PAGE_SIZE = 200;
+
+export interface Found extends StoredObject {
+  /** What changes whenever the object does: an etag, or a generation. */
+  readonly version: string;
+  /** Which call of put wrote it. */
+  readonly upload?: string;
+}
+
+export interface Begun {
+  readonly key: string;
+  readonly uid: string;
+  readonly upload: string;
+  readonly contentType: string;
+  /** The version that is to be replaced; absent: nothing may be there. */
+  readonly over?: string;
+  readonly signal: AbortSignal;
+}
+
+/** One upload. Nothing is visible before `commit`, or before the last piece where that is the same. */
+export interface Upload {
+  send(piece: Piece, signal: AbortSignal): Promise<void>;
+  commit(signal: AbortSignal): Promise<void>;
+  cancel(signal: AbortSignal): Promise<void>;
+}
+
+/** Calls are made patiently, and what they throw is explained by the caller with these words. */
+export interface Service {
+  readonly words: Vocabulary;
+  /** At most so many pieces at once. */
+  readonly width: number;
+  find(key: string, signal: AbortSignal): Promise<Found | undefined>;
+  /** Removes what a killed agent left of the same key, as far as the service shows it. */
+  begin(begun: Begun): Promise<Upload>;
+  /** From this byte on, of exactly this version. One attempt. */
+  read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  list(prefix: string): AsyncIterable<StoredObject>;
+  remove(key: string, signal: AbortSignal): Promise<void>;
+  uri(key: string): string;
+}
+
+/** Shorter than the grace period of a Pod, in which this has to be done. */
+const CLEAN_UP_MS = 20_000;
+
+export class RemoteStore implements Store {
+  readonly #service: Service;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  async #explained<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw explain(error, this.#service.words, key);
+    }
+  }
+
+  head(key: string): Promise<StoredObject | undefined> {
+    return this.#explained(key, async () => {
+      const found = await this.#service.find(key, NEVER);
+      return found && shown(found);
+    });
+  }
+
+  put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
+    return this.#explained(key, () => this.#put(key, body, options));
+  }
+
+  async #put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void> {
+    const { uid, signal, contentType = 'application/octet-stream' } = options;
+    const there = await this.#service.find(key, signal);
+    if (there && !(options.replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
+    const begun = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
+    const upload = await this.#service.begin(begun);
+    let sent = 0;
+    try {
+      const size = pieceBytes(options.expectedBytes);
+      await sendPieces(body, { size, width: Math.min(this.#service.width, atOnce(size)), signal }, (piece, stop) => {
+        sent += piece.bytes.length;
+        return upload.send(piece, stop);
+      });
+      await upload.commit(signal);
+    } catch (error) {
+      if (!(await this.#isThereNevertheless(begun, upload))) throw error;
+    }
+    await this.#requireWhole(begun, sent);
+  }
+
+  /** A service that lost a piece, or took one twice, has an object that nobody should find. */
+  async #requireWhole({ key, upload, signal }: Begun, size: number): Promise<void> {
+    const found = await this.#service.find(key, signal);
+    if (found?.size === size) return;
+    if (found?.upload === upload) await this.#service.remove(key, signal);
+    throw new AgentFailure(
+      'StoreUnreachable',
+      `${this.uri(key)} has ${found?.size ?? 'no'} bytes after ${size} were sent: try again`,
+    );
+  }
+
+  /**
+   * The answer to the last call may have been lost, and its repetition refused because the object is there: ours.
+   * If not, or if it is no longer wanted, nothing stays behind.
+   */
+  async #isThereNevertheless({ key, upload: id, signal }: Begun, upload: Upload): Promise<boolean> {
+    const limited = AbortSignal.timeout(CLEAN_UP_MS);
+    await upload.cancel(limited).catch(() => undefined);
+    const found = await this.#service.find(key, limited).catch(() => undefined);
+    if (found?.upload !== id) return false;
+    if (!signal.aborted) return true;
+    await this.#service.remove(key, limited).catch(() => undefined);
+    return false;
+  }
+
+  get(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }> {
+    return this.#explained(key, async () => {
+      const found = await this.#service.find(key, signal);
+      if (!found)
+        throw new AgentFailure(
+          'ObjectNotFound',
+          `there is no ${this.uri(key)}: check the key; it is the whole name of the object, with all that it ends with`,
+        );
+      // The first bytes are asked for here: a refusal is told now and not to whoever reads.
+      const first = await patiently({ signal }, () => this.#service.read(found, 0, signal));
+      const read = (from: number) => this.#service.read(found, from, signal);
+      const body = wholeBody(first, found.size, read, signal);
+      return { size: found.size, body: this.#explainedBody(key, body) };
+    });
+  }
+
+  async *#explainedBody(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* body;
+    } catch (error) {
+      throw explain(error, this.#service.words, key);
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
+    try {
+      yield* this.#service.list(prefix);
+    } catch (error) {
+      throw explain(error, this.#service.words, prefix);
+    }
+  }
+
+  delete(key: string): Promise<void> {
+    return this.#explained(key, () => this.#service.remove(key, NEVER));
+  }
+
+  uri(key: string): string {
+    return this.#service.uri(key);
+  }
+}
+
+const shown = ({ key, size, uid }: Found): StoredObject => ({ key, size, ...(uid !== undefined && { uid }) });
+
+export function exists(uri: string, own: boolean): AgentFailure {
+  return new AgentFailure(
+    'ObjectExists',
+    own
+      ? `${uri} was written for this snapshot before and is not to be replaced`
+      : `${uri} is there and was not written for this snapshot, so it is left alone: use another key or bucket, or another name for the snapshot`,
+  );
+}

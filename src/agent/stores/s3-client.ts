@@ -1,0 +1,70 @@
+/** How the bucket is reached: everything about S3 and its look-alikes that is configuration. */
+import { getCACertificates } from 'node:tls';
+import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { MOUNTS, type Place } from '../../domain/agent-task.ts';
+import { AgentFailure } from '../failure.ts';
+import { checkEndpoint, httpAgent, httpsAgent } from '../transfer/ssrf-guard.ts';
+import type { ReadSecret } from './store.ts';
+
+export type S3Place = Extract<Place, { readonly kind: 's3' }>;
+
+const CONNECT_MS = 10_000;
+/** No byte in either direction. */
+const SILENCE_MS = 60_000;
+
+export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3ClientConfig> {
+  const checksums = place.checksums === 'whenSupported' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED';
+  return {
+    endpoint: endpointUrl(place.endpoint),
+    region: place.region,
+    forcePathStyle: place.forcePathStyle,
+    // Ceph and others refuse the checksums that the SDK would add as trailers.
+    requestChecksumCalculation: checksums,
+    responseChecksumValidation: checksums,
+    maxAttempts: 1, // see patience.ts
+    followRegionRedirects: false, // whoever runs one endpoint must not send us to another
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      socketTimeout: SILENCE_MS,
+      httpAgent: httpAgent(),
+      httpsAgent: httpsAgent(place.ca ? { ca: await authorities(secrets) } : {}),
+    },
+    ...(place.credentials === 'secret' && { credentials: await credentials(secrets) }),
+  };
+}
+
+function endpointUrl(endpoint: string): string {
+  const url = URL.parse(endpoint.includes('://') ? endpoint : `https://${endpoint}`);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+    throw new AgentFailure('Misconfigured', 'the endpoint of the bucket is not a URL such as https://s3.example.org');
+  checkEndpoint(url);
+  return url.href;
+}
+
+async function credentials(secrets: ReadSecret): Promise<NonNullable<S3ClientConfig['credentials']>> {
+  const read = async (key: string): Promise<string> =>
+    (await secrets(MOUNTS.credentials, key))?.toString('utf8').trim() ?? '';
+  const needed = async (key: string): Promise<string> => {
+    const value = await read(key);
+    if (value === '')
+      throw new AgentFailure('Misconfigured', `the Secret with the credentials of the bucket has no "${key}": add it`);
+    return value;
+  };
+  const sessionToken = await read('AWS_SESSION_TOKEN');
+  return {
+    accessKeyId: await needed('AWS_ACCESS_KEY_ID'),
+    secretAccessKey: await needed('AWS_SECRET_ACCESS_KEY'),
+    ...(sessionToken !== '' && { sessionToken }),
+  };
+}
+
+/** The given authority, and those that every program here trusts: a bucket may move from one to the other. */
+async function authorities(secrets: ReadSecret): Promise<string[]> {
+  const given = (await secrets(MOUNTS.storeCa, 'ca.crt'))?.toString('utf8') ?? '';
+  if (!given.includes('-----BEGIN CERTIFICATE-----'))
+    throw new AgentFailure(
+      'Misconfigured',
+      'the Secret with the authority of the bucket has no certificate in "ca.crt"',
+    );
+  return [given, ...getCACertificates('default')];
+}

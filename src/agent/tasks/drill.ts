@@ -1,0 +1,200 @@
+/**
+ * Whether a stored snapshot is worth something: it is restored into an etcd that nobody else can reach, and what that serves
+ * is compared with what the manifest says. Revisions stay as they are, so that they can be compared.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Success } from '../../domain/agent-result.ts';
+import { type DrillTask, MOUNTS } from '../../domain/agent-task.ts';
+import { EtcdClient } from '../../etcd/client.ts';
+import type { Answer } from '../../etcd/errors.ts';
+import { readFacts } from '../format/bolt.ts';
+import { lastWords } from './etcdutl.ts';
+import { AgentFailure } from '../failure.ts';
+import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
+import type { Manifest } from '../format/manifest.ts';
+import { restoreInto } from './restore.ts';
+import { mounted } from '../secrets.ts';
+
+/** For tests, which have no etcd image. */
+const PATH_VARIABLE = 'ETCD_PATH';
+const USUAL = '/usr/local/bin/etcd';
+const NAME = 'drill';
+const POLL_MS = 200;
+const ASK_MS = 5_000;
+/** Reads the whole database. */
+const READ_MS = 10 * 60_000;
+/** A database of some gigabytes is read before it is served. */
+const START_MS = 10 * 60_000;
+const MOST_OUTPUT = 64 * 1024;
+
+/** Of this machine alone. Tests, which run side by side, say another one. */
+const ADDRESS_VARIABLE = 'DRILL_ADDRESS';
+
+interface Room {
+  /** Empty, or what an earlier try left; all of it is removed. */
+  readonly folder: string;
+  readonly version: string;
+}
+
+interface Drilled {
+  readonly revision: number;
+  readonly totalKeys: number;
+  /** Not where the snapshot has forgotten more of the past than the member had when it was asked. */
+  readonly hashCompared: boolean;
+}
+
+const failed = (message: string): AgentFailure =>
+  new AgentFailure('DrillFailed', `${message}. Do not rely on this snapshot: make a new one, and find out why`);
+
+export async function drill(task: DrillTask, signal: AbortSignal): Promise<Success> {
+  const began = performance.now();
+  const room = { folder: mounted(MOUNTS.scratch), version: task.version };
+  const drilled = await drillIn(await wantedBy(task, signal), room);
+  return { ok: true, task: 'drill', ...drilled, durationMilliseconds: Math.round(performance.now() - began) };
+}
+
+async function drillIn(wanted: Wanted, room: Room): Promise<Drilled> {
+  const { version } = room;
+  const address = process.env[ADDRESS_VARIABLE] ?? '127.0.0.1';
+  const dataDir = join(room.folder, 'data');
+  await rm(dataDir, { recursive: true, force: true });
+  const manifest = await fetchManifest(wanted);
+  if (!manifest) throw failed(`${wanted.key} has no manifest, so there is nothing to compare it with`);
+  const peerURL = `http://${address}:2380`;
+  const target = { dataDir, member: NAME, initialCluster: `${NAME}=${peerURL}`, token: NAME, peerURL };
+  await restoreInto(wanted, { ...target, bumpRevision: 0, version, auth: true });
+  await letIn(join(dataDir, 'member/snap/db'));
+  const endpoint = `http://${address}:2379`;
+  const etcd = startEtcd({ ...target, endpoint });
+  const client = new EtcdClient(() => performance.now());
+  try {
+    await serves(client, endpoint, etcd, wanted.signal);
+    return await compare(client, endpoint, manifest, wanted.signal);
+  } finally {
+    client.close();
+    await etcd.stop();
+  }
+}
+
+/**
+ * Nobody has a password here, and a database that asks for one tells nothing. In this copy, which is thrown away and which
+ * only this process reaches, the flag is taken out. Pages have no checksum.
+ */
+async function letIn(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    const read = async (into: Uint8Array, position: number) =>
+      (await file.read(into, 0, into.length, position)).bytesRead;
+    const { authFlagAt } = await readFacts(read, (await file.stat()).size);
+    if (authFlagAt !== undefined) await file.write(Buffer.of(0), 0, 1, authFlagAt);
+  } finally {
+    await file.close();
+  }
+}
+
+interface Etcd {
+  readonly ended: () => string | undefined;
+  stop(): Promise<void>;
+}
+
+function startEtcd(of: {
+  readonly dataDir: string;
+  readonly initialCluster: string;
+  readonly peerURL: string;
+  readonly endpoint: string;
+}): Etcd {
+  const program = process.env[PATH_VARIABLE] ?? USUAL;
+  const child: ChildProcess = spawn(
+    program,
+    [
+      `--name=${NAME}`,
+      `--data-dir=${of.dataDir}`,
+      `--listen-client-urls=${of.endpoint}`,
+      `--advertise-client-urls=${of.endpoint}`,
+      `--listen-peer-urls=${of.peerURL}`,
+      `--initial-advertise-peer-urls=${of.peerURL}`,
+      `--initial-cluster=${of.initialCluster}`,
+      `--initial-cluster-token=${NAME}`,
+      '--unsafe-no-fsync', // thrown away
+      '--log-level=warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let output = '';
+  let ended: string | undefined;
+  child.stderr?.on('data', (piece: Buffer) => {
+    output = (output + piece.toString()).slice(-MOST_OUTPUT);
+  });
+  const end = once(child, 'close').then(
+    ([code]) => {
+      ended = `etcd ended with ${code}: ${lastWords(output)}`;
+    },
+    (error: Error) => {
+      ended = `${program} cannot be started: ${error.message}`;
+    },
+  );
+  return {
+    ended: () => ended,
+    stop: async () => {
+      child.kill('SIGKILL');
+      await end;
+    },
+  };
+}
+
+async function serves(client: EtcdClient, endpoint: string, etcd: Etcd, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + START_MS;
+  for (;;) {
+    const answer = await client.memberList({ endpoint, timeoutMs: ASK_MS, linearizable: true, signal });
+    if (answer.ok) return;
+    const ended = etcd.ended();
+    if (ended !== undefined) throw failed(`what was restored cannot be served: ${ended}`);
+    if (performance.now() > until) throw failed(`what was restored is not served: ${answer.error.message}`);
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+function must<T>(answer: Answer<T>, what: string): T {
+  if (answer.ok) return answer.value;
+  throw failed(`the restored etcd does not tell ${what}: ${answer.error.message}`);
+}
+
+const isCompacted = (answer: Answer<unknown>): boolean => !answer.ok && answer.error.kind === 'compacted';
+
+/** Compactions go on while a snapshot is taken: it may have forgotten the revision that was read just before. */
+async function compare(
+  client: EtcdClient,
+  endpoint: string,
+  manifest: Manifest,
+  signal: AbortSignal,
+): Promise<Drilled> {
+  const ask = { endpoint, timeoutMs: READ_MS, signal };
+  const { revision } = must(await client.status(ask), 'its revision');
+  if (revision < manifest.revision)
+    throw failed(`it has revision ${revision}, and revision ${manifest.revision} was acknowledged before it was taken`);
+  const everything = { key: '', prefix: true, countOnly: true };
+  const then = await client.kv.range(ask, { ...everything, revision: BigInt(manifest.revision) });
+  const { count } = must(isCompacted(then) ? await client.kv.range(ask, everything) : then, 'how many keys it has');
+  if (then.ok && count !== BigInt(manifest.totalKeys))
+    throw failed(`it has ${count} keys at revision ${manifest.revision}, and there were ${manifest.totalKeys}`);
+  const hashCompared = manifest.hash !== undefined && (await compareHash(client, ask, manifest.hash));
+  return { revision: Number(revision), totalKeys: Number(count), hashCompared };
+}
+
+async function compareHash(
+  client: EtcdClient,
+  ask: Parameters<EtcdClient['status']>[0],
+  taken: NonNullable<Manifest['hash']>,
+): Promise<boolean> {
+  const answer = await client.maintenance.hashKV(ask, BigInt(taken.revision));
+  if (isCompacted(answer)) return false;
+  const { hash, compactRevision } = must(answer, 'the hash of its keys');
+  if (compactRevision !== BigInt(taken.compactRevision)) return false;
+  if (hash !== taken.hash)
+    throw failed(`the hash of its keys at revision ${taken.revision} is ${hash}, and it was ${taken.hash}`);
+  return true;
+}

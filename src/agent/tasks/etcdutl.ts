@@ -1,0 +1,107 @@
+/** etcd's own tool for files, from the image of the version that is to serve them. */
+import { spawn } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { AgentFailure } from '../failure.ts';
+
+/** For tests, which have no etcd image. */
+const PATH_VARIABLE = 'ETCDUTL_PATH';
+const USUAL = '/usr/local/bin/etcdutl';
+const MOST_OUTPUT = 64 * 1024;
+
+export interface Ended {
+  readonly code: number | undefined;
+  /** The end of what it said, on both ways. */
+  readonly output: string;
+}
+
+export function run(program: string, args: readonly string[], signal: AbortSignal): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
+    let output = '';
+    const hear = (piece: Buffer): void => {
+      output = (output + piece.toString()).slice(-MOST_OUTPUT);
+    };
+    child.stdout.on('data', hear);
+    child.stderr.on('data', hear);
+    child.on('error', (error) => {
+      const why = `${program} cannot be started: ${error.message}`;
+      reject(signal.aborted ? signal.reason : new AgentFailure('RestoreToolFailed', why));
+    });
+    child.on('close', (code) => resolve({ code: code ?? undefined, output }));
+  });
+}
+
+/** Found before anything is fetched. */
+export async function findEtcdutl(): Promise<string> {
+  const path = process.env[PATH_VARIABLE] ?? USUAL;
+  try {
+    await access(path, constants.X_OK);
+  } catch {
+    throw new AgentFailure(
+      'RestoreToolFailed',
+      `the etcd image has no etcdutl at ${path}: official images have it from 3.5 on. Use such an image`,
+    );
+  }
+  return path;
+}
+
+/** What the tool says last is why it failed. It writes JSON lines, or a line that begins with Error. */
+export function lastWords(output: string): string {
+  const lines = output.trim().split('\n');
+  const said = lines.findLast((line) => /^Error|panic:|"error"|fatal/i.test(line)) ?? lines.at(-1) ?? '';
+  return said.length > 400 ? `${said.slice(0, 400)}…` : said;
+}
+
+export interface Rebirth {
+  readonly file: string;
+  /** Must not be there. */
+  readonly folder: string;
+  readonly name: string;
+  readonly initialCluster: string;
+  readonly token: string;
+  readonly peerURL: string;
+  readonly bumpRevision: number;
+}
+
+/**
+ * bbolt walks every page when etcdutl opens the file, and panics or faults on one that is damaged. A member streams such a
+ * database with a digest that is right, so nothing before this notices. Without memory the file cannot be opened either.
+ */
+const isDamaged = (output: string): boolean =>
+  /^panic: |^fatal error: fault|invalid database|checksum error|file size too small/m.test(output) &&
+  !/cannot allocate memory|out of memory/.test(output);
+
+/** Makes a data directory of a new cluster with one member. The digest is checked by the tool, too. */
+export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: AbortSignal): Promise<void> {
+  const args = [
+    'snapshot',
+    'restore',
+    to.file,
+    `--data-dir=${to.folder}`,
+    `--name=${to.name}`,
+    `--initial-cluster=${to.initialCluster}`,
+    `--initial-cluster-token=${to.token}`,
+    `--initial-advertise-peer-urls=${to.peerURL}`,
+    ...(to.bumpRevision > 0 ? [`--bump-revision=${to.bumpRevision}`, '--mark-compacted'] : []),
+  ];
+  const { code, output } = await run(etcdutl, args, signal);
+  if (code === 0) return;
+  if (/no space left on device|disk quota exceeded/i.test(output))
+    throw new AgentFailure(
+      'NoSpace',
+      'the volume became full while the data directory was made. Set a larger storage.size, or storageSize of the drill',
+    );
+  if (/unknown flag: --(bump-revision|mark-compacted)/.test(output))
+    throw new AgentFailure(
+      'RestoreToolFailed',
+      'this version of etcd cannot raise revisions: restore into 3.5.10 or later, or set bumpRevision to 0',
+    );
+  if (isDamaged(output))
+    throw new AgentFailure(
+      'SnapshotDamaged',
+      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastWords(output)}". Restore another snapshot, and look at the disk of the member that this one was taken from`,
+    );
+  const how = code === undefined ? 'was killed, perhaps for want of memory' : `ended with ${code}`;
+  throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastWords(output)}`);
+}

@@ -1,0 +1,125 @@
+/**
+ * Makes a member's data directory from a stored snapshot, before its etcd starts for the first time. Whoever is killed at any
+ * point and run again finds either a whole directory or none: what is half-done has names that nobody else reads, and the
+ * directory gets its own name last.
+ */
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Success } from '../../domain/agent-result.ts';
+import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
+import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
+import { AgentFailure } from '../failure.ts';
+import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
+import { checkReadable } from '../format/version-compat.ts';
+
+/** What etcd calls its data. */
+const MEMBER = 'member';
+/** Half-done; also by the earlier operator, whose Pod may have begun on the same volume. */
+const FILE = '.restore.db';
+const FOLDER = '.restore';
+const LEFTOVER = /^(\.restore(\.db)?|etcd-restore-.*\.db)$/;
+
+export interface Restored {
+  /** The data was there already. */
+  readonly already: boolean;
+  /** The snapshot's, where its manifest tells it. */
+  readonly revision?: number;
+}
+
+/** For who reads the log of the container. */
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+
+async function removeLeftovers(dataDir: string): Promise<void> {
+  for (const name of await readdir(dataDir))
+    if (LEFTOVER.test(name)) await rm(join(dataDir, name), { recursive: true, force: true });
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Everything in it and its names: a machine that loses power must not keep the name of what is not written. */
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
+    await syncPath(join(entry.parentPath, entry.name));
+  await syncPath(folder);
+}
+
+export type Target = Pick<
+  RestoreTask,
+  'dataDir' | 'member' | 'initialCluster' | 'token' | 'peerURL' | 'bumpRevision' | 'version'
+> & {
+  /** Whether a database that asks for a log-in can be served. */
+  readonly auth: boolean;
+};
+
+/**
+ * A node that starts again runs this again, in a member that has long served. Whatever became of its data, the snapshot is no
+ * substitute: a voter would come back without what it had agreed to, and a cluster of one without what it had acknowledged.
+ */
+export async function restore(task: RestoreTask, signal: AbortSignal): Promise<Success> {
+  if (process.env[STATE_VARIABLE] === 'existing') {
+    log('the cluster was begun already: nothing is restored');
+    return { ok: true, task: 'restore', already: true };
+  }
+  const { already, revision } = await restoreInto(await wantedBy(task, signal), task);
+  return { ok: true, task: 'restore', ...(already && { already }), ...(revision !== undefined && { revision }) };
+}
+
+export async function restoreInto(wanted: Wanted, target: Target): Promise<Restored> {
+  const { dataDir } = target;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const there = await isThere(join(dataDir, MEMBER));
+  await removeLeftovers(dataDir);
+  if (there) {
+    log(`${dataDir} has its data already: nothing to restore`);
+    return { already: true };
+  }
+  try {
+    return await restoreAnew(wanted, target);
+  } catch (error) {
+    await removeLeftovers(dataDir);
+    throw error;
+  }
+}
+
+async function restoreAnew(wanted: Wanted, target: Target): Promise<Restored> {
+  const { dataDir } = target;
+  const etcdutl = await findEtcdutl();
+  const manifest = await fetchManifest(wanted);
+  const file = join(dataDir, FILE);
+  log(`fetching ${wanted.store.uri(wanted.key)}`);
+  const { facts, sizeBytes } = await fetchSnapshot(wanted, manifest, dataDir, file);
+  log(
+    `fetched and verified: a database of ${sizeBytes} bytes, of etcd ${facts.storageVersion ?? facts.clusterVersion ?? '3.5 or earlier'}`,
+  );
+  checkReadable(facts, target.version);
+  if (facts.authEnabled && !target.auth)
+    throw new AgentFailure(
+      'AuthRequired',
+      'the snapshot asks for log-ins, and spec.auth says nothing of them: the operator could not look after the cluster. Create it with spec.auth and the password that root had',
+    );
+  const folder = join(dataDir, FOLDER);
+  const { member: name, initialCluster, token, peerURL, bumpRevision } = target;
+  await makeDataDirectory(etcdutl, { file, folder, name, initialCluster, token, peerURL, bumpRevision }, wanted.signal);
+  await syncTree(folder);
+  await rename(join(folder, MEMBER), join(dataDir, MEMBER));
+  await syncPath(dataDir);
+  await removeLeftovers(dataDir);
+  log(`restored into ${dataDir}`);
+  return { already: false, ...(manifest && { revision: manifest.revision + bumpRevision }) };
+}

@@ -1,0 +1,192 @@
+/**
+ * One snapshot: etcd → verified → zstd → encrypted → store, in one stream and little memory, and then the manifest, which
+ * says that it is whole. A task that is run again, because its Pod died, finds what it left: a snapshot with its manifest
+ * is the result, one without is written anew, and what somebody else has put there is not touched.
+ */
+import { createHash } from 'node:crypto';
+import type { SnapshotResult } from '../../domain/agent-result.ts';
+import { manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
+import { DIGEST_BYTES, type SnapshotStream } from '../../etcd/snapshot.ts';
+import { compress } from '../format/compress.ts';
+import { AgentFailure } from '../failure.ts';
+import { baseName, type Manifest, manifestText, parseManifest, readManifest } from '../format/manifest.ts';
+import { mountedSealKey, type SealKey, seal } from '../format/seal.ts';
+import { type Facts, openSource, piecesOf } from './source.ts';
+import { openStore, type PutOptions, type Store } from '../stores/store.ts';
+
+export async function snapshot(task: SnapshotTask, ended: AbortSignal): Promise<SnapshotResult> {
+  const late = AbortSignal.timeout(task.deadlineSeconds * 1000);
+  const signal = AbortSignal.any([ended, late]);
+  try {
+    return await take(task, signal);
+  } catch (error) {
+    if (ended.aborted) throw ended.reason;
+    if (late.aborted) throw tooLate(task);
+    throw error;
+  }
+}
+
+const tooLate = ({ deadlineSeconds }: SnapshotTask): AgentFailure =>
+  new AgentFailure(
+    'TimedOut',
+    `the snapshot was not stored within ${deadlineSeconds} s, and nothing of it was left: see whether the store or the member is slow`,
+  );
+
+async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotResult> {
+  const key = objectKey(task.prefix, task.snapshot.name, task);
+  const sealing = task.encrypted ? await mountedSealKey() : undefined;
+  const store = await openStore(task.to);
+  const there = await lookAround(store, key, task.snapshot.uid, signal);
+  if (there.done) return resultOf(store.uri(key), there.done);
+  const source = await openSource(task.from, signal);
+  try {
+    const facts = await source.facts();
+    const begun = { takenAt: new Date().toISOString(), at: performance.now() };
+    const stream = source.stream();
+    const stored = await put(store, key, stream, {
+      task,
+      sealing,
+      replace: there.object,
+      signal,
+      expectedBytes: facts.databaseBytes,
+    });
+    const durationMs = Math.round(performance.now() - begun.at);
+    const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: begun.takenAt, durationMs };
+    const manifest = manifestOf(task, facts, stream, about);
+    await store.put(manifestKey(key), manifestBody(manifest, key), {
+      uid: task.snapshot.uid,
+      replace: there.manifest,
+      signal,
+      contentType: 'application/json',
+    });
+    return resultOf(store.uri(key), manifest);
+  } finally {
+    source.close();
+  }
+}
+
+interface There {
+  /** An earlier run of this very task was done. */
+  readonly done?: Manifest;
+  /** What it left, and may be replaced. */
+  readonly object: boolean;
+  readonly manifest: boolean;
+}
+
+async function lookAround(store: Store, key: string, uid: string, signal: AbortSignal): Promise<There> {
+  const isOurs = async (at: string): Promise<number | undefined> => {
+    const found = await store.head(at);
+    if (found && found.uid !== uid)
+      throw new AgentFailure(
+        'ObjectExists',
+        `${store.uri(at)} exists and is not of this snapshot: nothing was changed. Use another name, or move it away`,
+      );
+    return found?.size;
+  };
+  const size = await isOurs(key);
+  const manifestSize = await isOurs(manifestKey(key));
+  const there = { object: size !== undefined, manifest: manifestSize !== undefined };
+  if (size === undefined || manifestSize === undefined) return there;
+  // Ours and not readable: it is written anew.
+  const done = await readManifest(store, key, signal).catch((error: unknown) => {
+    if (!(error instanceof AgentFailure) || error.reason !== 'ManifestDamaged') throw error;
+  });
+  return done?.snapshot.uid === uid && done.object.sizeBytes === size ? { ...there, done } : there;
+}
+
+interface Stored {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+/** Streams the database into the store. */
+async function put(
+  store: Store,
+  key: string,
+  stream: SnapshotStream,
+  how: Pick<PutOptions, 'replace' | 'signal' | 'expectedBytes'> & {
+    readonly task: SnapshotTask;
+    readonly sealing: SealKey | undefined;
+  },
+): Promise<Stored> {
+  const { task, sealing, ...options } = how;
+  const asItIs = task.compression === 'none' && !sealing;
+  const hash = createHash('sha256');
+  let sizeBytes = 0;
+  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
+    const database = piecesOf(task.from, stream);
+    const small = task.compression === 'zstd' ? compress(database) : database;
+    for await (const piece of sealing ? seal(sealing, small) : small) {
+      sizeBytes += piece.length;
+      if (!asItIs) hash.update(piece); // else the digest of the stream's bytes is known
+      yield piece;
+    }
+  }
+  await store.put(key, body(), { ...options, uid: task.snapshot.uid });
+  return { sizeBytes, sha256: asItIs ? fileDigestOf(stream) : hash.digest('hex') };
+}
+
+/** A store that says it is done although the stream was not read to its end has stored something else. */
+function fileDigestOf({ fileDigest }: SnapshotStream): string {
+  if (fileDigest === undefined) throw new AgentFailure('Internal', 'the store was done before the stream was');
+  return fileDigest;
+}
+
+function manifestOf(
+  { snapshot: { namespace, name, uid }, cluster, schedule, from, compression }: SnapshotTask,
+  { clusterId, told }: Facts,
+  stream: SnapshotStream,
+  stored: Stored & {
+    readonly hash?: Manifest['hash'];
+    readonly key: string;
+    readonly sealing: SealKey | undefined;
+    readonly takenAt: string;
+    readonly durationMs: number;
+  },
+): Manifest {
+  const { hash, sealing, takenAt, durationMs } = stored;
+  const storageVersion = told.storageVersion ?? stream.storageVersion;
+  return {
+    version: 1,
+    object: { key: baseName(stored.key), sizeBytes: stored.sizeBytes, sha256: stored.sha256 },
+    database: { sizeBytes: stream.receivedBytes + DIGEST_BYTES, sha256: fileDigestOf(stream) },
+    snapshot: { namespace, name, uid },
+    cluster: { name: cluster.name, uid: cluster.uid, id: clusterId },
+    ...(schedule && { schedule: { name: schedule.name, uid: schedule.uid } }),
+    ...told,
+    ...(hash && { hash }),
+    ...(storageVersion !== undefined && { storageVersion }),
+    member: from.member,
+    compression,
+    ...(sealing && { encryption: { algorithm: 'AES-256-GCM', keyId: sealing.id } }),
+    takenAt,
+    durationMs,
+  };
+}
+
+/** One that nobody could read would make the next run take the snapshot again, and no restore could use it. */
+async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array, void, undefined> {
+  const content = Buffer.from(manifestText(manifest));
+  parseManifest(content, key);
+  yield content;
+}
+
+const resultOf = (uri: string, manifest: Manifest): SnapshotResult => ({
+  ok: true,
+  task: 'snapshot',
+  artifact: {
+    uri,
+    sizeBytes: manifest.object.sizeBytes,
+    checksum: `sha256:${manifest.object.sha256}`,
+    databaseBytes: manifest.database.sizeBytes,
+    revision: manifest.revision,
+    totalKeys: manifest.totalKeys,
+    etcdVersion: manifest.etcdVersion,
+    clusterID: manifest.cluster.id,
+    member: manifest.member,
+    compression: manifest.compression === 'zstd' ? 'Zstd' : 'None',
+    encrypted: manifest.encryption !== undefined,
+    takenAt: manifest.takenAt,
+    durationMilliseconds: manifest.durationMs,
+  },
+});

@@ -1,0 +1,162 @@
+/** The member that a snapshot is taken from: what it says about itself, its database as a stream, and how either can fail. */
+import type { FailureReason } from '../../domain/agent-result.ts';
+import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
+import { hexId } from '../../api/names.ts';
+import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
+import { type Answer, type EtcdError, type EtcdErrorKind, EtcdFailure } from '../../etcd/errors.ts';
+import type { SnapshotStream } from '../../etcd/snapshot.ts';
+import { AgentFailure } from '../failure.ts';
+import type { Manifest } from '../format/manifest.ts';
+import { neededSecretFile } from '../secrets.ts';
+
+/** For a question that a member answers at once, if it does. */
+const QUESTION_MS = 10_000;
+/** For one that makes it read all keys. */
+const COUNT_MS = 60_000;
+/** The member writes nothing while it computes this hash, for a second or two each gigabyte, and a drill can do without. */
+const HASHED_BYTES = 1024 ** 3;
+/** The revision may be compacted between two questions. */
+const ATTEMPTS = 5;
+
+export interface Facts {
+  readonly clusterId: string;
+  /** About as many as will come. */
+  readonly databaseBytes: number;
+  readonly told: Pick<Manifest, 'revision' | 'totalKeys' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
+  /** Computed by the member while it streams: of what it had at the revision, so it is the same whenever it is done. */
+  readonly hash: Promise<Pick<Manifest, 'hash'>>;
+}
+
+export interface Source {
+  facts(): Promise<Facts>;
+  stream(): SnapshotStream;
+  close(): void;
+}
+
+type From = SnapshotTask['from'];
+
+export async function openSource(from: From, signal: AbortSignal): Promise<Source> {
+  const client = new EtcdClient(() => performance.now());
+  const access = await accessTo(from);
+  const ask = (timeoutMs: number): Ask => ({ endpoint: from.endpoint, timeoutMs, signal, access });
+  const must = <T>(answer: Answer<T>): T => {
+    if (answer.ok) return answer.value;
+    throw sourceFailure(from, answer.error, 'asked');
+  };
+
+  const revisionAndKeys = async (): Promise<{ readonly status: MemberStatus; readonly totalKeys: bigint }> => {
+    for (let attempt = 1; ; attempt++) {
+      const status = must(await client.status(ask(QUESTION_MS)));
+      if (status.isLearner) throw sourceFailure(from, { kind: 'learnerRefused', message: '' }, 'asked');
+      const { revision } = status;
+      const all = { key: '', prefix: true, countOnly: true, serializable: true, revision };
+      const counted = await client.kv.range(ask(COUNT_MS), all);
+      const compacted = !counted.ok && counted.error.kind === 'compacted';
+      if (!compacted || attempt === ATTEMPTS) return { status, totalKeys: must(counted).count };
+    }
+  };
+
+  const hashAt = async ({ revision, dbSize }: MemberStatus): Promise<Pick<Manifest, 'hash'>> => {
+    if (dbSize > HASHED_BYTES) return {};
+    const answer = await client.maintenance.hashKV(ask(COUNT_MS), revision);
+    if (!answer.ok) return {};
+    const { hash, compactRevision } = answer.value;
+    return { hash: { revision: Number(revision), hash, compactRevision: Number(compactRevision) } };
+  };
+
+  /** All members have to agree on it. When they cannot, because a quorum is lost, the operator knows it too. */
+  const authEnabled = async (): Promise<boolean> => {
+    const answer = await client.auth.status(ask(QUESTION_MS));
+    if (!answer.ok && NO_QUORUM.includes(answer.error.kind)) return from.login;
+    return must(answer).enabled;
+  };
+
+  return {
+    facts: async () => {
+      const { status, totalKeys } = await revisionAndKeys();
+      const told = {
+        revision: Number(status.revision),
+        totalKeys: Number(totalKeys),
+        etcdVersion: status.version,
+        ...(status.storageVersion !== undefined && { storageVersion: status.storageVersion }),
+        authEnabled: await authEnabled(),
+      };
+      return { told, hash: hashAt(status), clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
+    },
+    stream: () => client.maintenance.snapshot(ask(0)),
+    close: () => client.close(),
+  };
+}
+
+async function accessTo({ endpoint, tls, login }: From): Promise<Access> {
+  const text = async (...file: Parameters<typeof neededSecretFile>): Promise<string> =>
+    (await neededSecretFile(...file)).toString();
+  const own = 'the Secret with the operator’s client certificate';
+  const material = tls && {
+    ca: await text(MOUNTS.etcdCa, 'ca.crt', 'the Secret with what is trusted at members'),
+    serverName: tls.serverName,
+    ...(tls.client && {
+      cert: await text(MOUNTS.etcdClient, 'tls.crt', own),
+      key: await text(MOUNTS.etcdClient, 'tls.key', own),
+    }),
+  };
+  const password = login ? await text(MOUNTS.etcdRoot, 'password', 'the Secret of root') : undefined;
+  return {
+    cluster: endpoint,
+    ...(material && { tls: () => material }),
+    ...(password !== undefined && { logins: () => [{ user: 'root', password }] }),
+  };
+}
+
+/** Each piece as it comes; what breaks the stream is told in our words. */
+export async function* piecesOf(
+  from: From,
+  stream: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw error instanceof EtcdFailure ? sourceFailure(from, error.error, 'streaming') : error;
+  }
+}
+
+type Doing = 'asked' | 'streaming';
+
+/** A member that answers other questions, and this one not. */
+const NO_QUORUM: readonly EtcdErrorKind[] = ['noLeader', 'timeout'];
+
+const LOGIN: readonly EtcdErrorKind[] = [
+  'authRequired',
+  'authFailed',
+  'invalidToken',
+  'permissionDenied',
+  'userUnknown',
+];
+
+export function sourceFailure({ member, endpoint, login }: From, { kind, message }: EtcdError, doing: Doing) {
+  const who = `member ${member} at ${endpoint}`;
+  const said = (reason: FailureReason, text: string): AgentFailure => new AgentFailure(reason, text);
+  if (kind === 'learnerRefused')
+    return said('NoMemberReachable', `${who} is a learner, which may lack data: wait until it is promoted`);
+  if (kind === 'tls')
+    return said(
+      'NoMemberReachable',
+      `${who} and the agent do not trust each other: ${message}. Check the certificates`,
+    );
+  if (LOGIN.includes(kind)) {
+    const what = login
+      ? 'does not let root in with the password of the Secret'
+      : 'wants a log-in, and the agent has none';
+    return said('LoginRefused', `${who} ${what}: ${message}. Check spec.auth of the cluster and its Secret`);
+  }
+  if (kind === 'badDigest')
+    return said('DigestMismatch', `the stream of ${who} is not what etcd read: ${message}. It is tried again`);
+  if (kind === 'corrupt')
+    return said('NoMemberReachable', `${who} says that its data is corrupt: ${message}. Replace it`);
+  if (doing === 'streaming')
+    return said(
+      'StreamBroken',
+      `the stream of ${who} broke: ${message}. It is tried again; see why the member stopped`,
+    );
+  return said('NoMemberReachable', `${who} does not answer: ${message}. See that it runs and can be reached`);
+}

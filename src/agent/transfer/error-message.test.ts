@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { explain, type Vocabulary } from './error-message.ts';
+import { AgentFailure } from '../failure.ts';
+import { BodyFailure } from './multipart.ts';
+import { isPassing, Refusal, symptom } from './error-info.ts';
+
+const words: Vocabulary = {
+  place: 'the bucket "b"',
+  rights: 'they need ListBucket',
+  codes: { NoSuchBucket: ['BucketNotFound', 'there is no such bucket'] },
+};
+const system = (code: string): Error => Object.assign(new Error('secret in a message'), { code });
+const aws = (status: number, name: string): Error =>
+  Object.assign(new Error('secret in a message'), { name, $metadata: { httpStatusCode: status } });
+const azure = (statusCode: number, code: string): Error =>
+  Object.assign(new Error('secret in a message'), { name: 'RestError', statusCode, code });
+
+const table: readonly (readonly [string, unknown, reason: string, passing: boolean])[] = [
+  ['a missing bucket', aws(404, 'NoSuchBucket'), 'BucketNotFound', false],
+  ['a forbidden HEAD, which has no text', aws(403, 'Unknown'), 'AccessDenied', false],
+  [
+    'a missing bucket, said in the head of an answer without text',
+    { name: 'RestError', statusCode: 404, details: { errorCode: 'NoSuchBucket' } },
+    'BucketNotFound',
+    false,
+  ],
+  ['no log-in', new Refusal(401, 'authError'), 'AccessDenied', false],
+  ['something that came meanwhile', azure(409, 'BlobAlreadyExists'), 'ObjectExists', false],
+  ['a condition that does not hold', azure(412, 'ConditionNotMet'), 'ObjectExists', false],
+  ['a full service', aws(507, 'InsufficientStorage'), 'NoSpace', false],
+  ['a redirect', aws(301, 'PermanentRedirect'), 'Misconfigured', false],
+  ['a bad request', aws(400, 'InvalidArgument'), 'Misconfigured', false],
+  ['an overloaded service', aws(503, 'SlowDown'), 'StoreUnreachable', true],
+  ['a request that was sent too slowly', aws(400, 'RequestTimeout'), 'StoreUnreachable', true],
+  ['too many requests', new Refusal(429, 'rateLimitExceeded'), 'StoreUnreachable', true],
+  ['nobody who listens', system('ECONNREFUSED'), 'StoreUnreachable', true],
+  [
+    'a lost connection inside another error',
+    new Error('x', { cause: system('UND_ERR_SOCKET') }),
+    'StoreUnreachable',
+    true,
+  ],
+  ['all addresses failing', new AggregateError([system('ETIMEDOUT')]), 'StoreUnreachable', true],
+  ['a name that nobody knows', azure(undefined as unknown as number, 'ENOTFOUND'), 'StoreUnreachable', true],
+  ['a certificate of a stranger', system('SELF_SIGNED_CERT_IN_CHAIN'), 'Misconfigured', false],
+  ['a certificate for another name', system('ERR_TLS_CERT_ALTNAME_INVALID'), 'Misconfigured', false],
+  ['a bug', new TypeError('secret in a message'), 'Internal', false],
+  ['not even an error', 'secret', 'Internal', false],
+];
+
+test.each(table)('%s', (_, error, reason, passing) => {
+  const explained = explain(error, words, 'a/b.db');
+  expect(explained).toBeInstanceOf(AgentFailure);
+  expect(explained).toMatchObject({ reason });
+  expect((explained as Error).message).toMatch(/^the bucket "b", key "a\/b.db": /);
+  expect((explained as Error).message).not.toContain('secret');
+  expect(isPassing(symptom(error))).toBe(passing);
+});
+
+test('a failure of ours, and one of the body, are passed on as they are', () => {
+  const ours = new AgentFailure('WrongKey', 'x');
+  const theirs = new Error('the member went away');
+  expect(explain(ours, words, 'a')).toBe(ours);
+  expect(explain(new BodyFailure(theirs), words, 'a')).toBe(theirs);
+});
+
+test('access denied says what is needed', () => {
+  expect(explain(aws(403, 'Forbidden'), words, 'a')).toMatchObject({ message: expect.stringContaining('ListBucket') });
+});
+
+test('a word that is no word is not shown', () => {
+  expect(symptom(Object.assign(new Error('x'), { code: 'a code with a secret in it', statusCode: 400 }))).toEqual({
+    status: 400,
+  });
+});

@@ -1,0 +1,111 @@
+/** A stream in pieces of equal size that are sent several at a time, each of which can be sent again: memory is bounded by their buffers. */
+import { stopped } from './retry.ts';
+
+export interface Piece {
+  readonly bytes: Buffer;
+  /** From 1. */
+  readonly number: number;
+  /** Where it begins in the whole. */
+  readonly offset: number;
+  readonly last: boolean;
+}
+
+/** The body's own failure, told from those of the store that takes it. */
+export class BodyFailure extends Error {
+  constructor(cause: unknown) {
+    super('the body failed', { cause });
+  }
+}
+
+const MIB = 2 ** 20;
+const SMALLEST = 8 * MIB;
+/** With what is on its way and the piece that is being filled, and what sockets hold, an agent stays below 200 MiB. */
+const IN_FLIGHT = 16 * MIB;
+/** S3 allows 10,000 parts; some look-alikes want them all of one size, so it cannot grow along the way. */
+const PARTS = 9_000;
+
+export function pieceBytes(expectedBytes = 0): number {
+  return Math.max(SMALLEST, Math.ceil(expectedBytes / PARTS / MIB) * MIB);
+}
+
+export const atOnce = (size: number): number => Math.max(1, Math.floor(IN_FLIGHT / size));
+
+/** The next of the body, or a failure as soon as the signal aborts, also when the body never answers. */
+function nextOf(body: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<IteratorResult<Uint8Array>> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(stopped(signal));
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    body
+      .next()
+      .then(resolve, (error: unknown) => reject(new BodyFailure(error)))
+      .finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** An empty body is one empty piece. Buffers come from `take`, and whoever gets a piece says when its buffer is free. */
+export async function* cut(
+  body: AsyncIterable<Uint8Array>,
+  size: number,
+  signal: AbortSignal,
+  take: () => Buffer = () => Buffer.allocUnsafe(size),
+): AsyncGenerator<Piece, void, undefined> {
+  const source = body[Symbol.asyncIterator]();
+  let [buffer, used, number, offset] = [take(), 0, 1, 0];
+  let ended = false;
+  try {
+    for (;;) {
+      const next = await nextOf(source, signal);
+      if (next.done) break;
+      for (let rest = next.value; rest.length > 0; ) {
+        if (used === size) {
+          yield { bytes: buffer, number: number++, offset, last: false };
+          offset += size;
+          [buffer, used] = [take(), 0];
+        }
+        const fits = rest.subarray(0, size - used);
+        buffer.set(fits, used);
+        used += fits.length;
+        rest = rest.subarray(fits.length);
+      }
+    }
+    ended = true;
+    yield { bytes: buffer.subarray(0, used), number, offset, last: true };
+  } finally {
+    // Not awaited: a body that hangs would hang this too.
+    if (!ended) source.return?.().catch(() => undefined);
+  }
+}
+
+/** Sends all pieces, `width` at a time; at the first failure no more are begun, and it returns when none is on its way. */
+export async function sendPieces(
+  body: AsyncIterable<Uint8Array>,
+  { size, width, signal }: { readonly size: number; readonly width: number; readonly signal: AbortSignal },
+  send: (piece: Piece, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController();
+  const outer = (): void => stop.abort(signal.reason);
+  if (signal.aborted) outer();
+  signal.addEventListener('abort', outer, { once: true });
+  const free: Buffer[] = [];
+  const sending = new Set<Promise<void>>();
+  let failed: { readonly error: unknown } | undefined;
+  const fail = (error: unknown): void => {
+    failed ??= { error };
+    stop.abort();
+  };
+  try {
+    for await (const piece of cut(body, size, stop.signal, () => free.pop() ?? Buffer.allocUnsafe(size))) {
+      const one = send(piece, stop.signal)
+        .then(() => void free.push(piece.bytes), fail)
+        .finally(() => sending.delete(one));
+      sending.add(one);
+      if (sending.size >= width) await Promise.race(sending);
+    }
+  } catch (error) {
+    fail(error);
+  }
+  await Promise.all(sending);
+  signal.removeEventListener('abort', outer);
+  if (failed) throw signal.aborted ? stopped(signal) : failed.error;
+}

@@ -1,0 +1,62 @@
+/** A download that goes on where it broke: a server that is back after a moment costs nothing but that moment. */
+import { patiently, stopped } from './retry.ts';
+import { symptom } from './error-info.ts';
+
+/** No byte for so long: the connection is dead, whatever it says. */
+const STALL_MS = 60_000;
+/** A service that always breaks off is not read for ever. */
+const MAX_BREAKS = 20;
+
+const broken = (message: string, cause?: unknown): Error =>
+  Object.assign(new Error(message, { cause }), { code: 'ECONNRESET' });
+
+export async function* wholeBody(
+  first: AsyncIterable<Uint8Array>,
+  size: number,
+  read: (from: number) => Promise<AsyncIterable<Uint8Array>>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let part = first;
+  let received = 0;
+  for (let breaks = 1; ; breaks++) {
+    try {
+      for await (const bytes of unstalled(part)) {
+        received += bytes.length;
+        yield bytes;
+      }
+      if (received >= size) return;
+      throw broken('the answer ended early');
+    } catch (error) {
+      if (received >= size) return;
+      if (signal.aborted) throw stopped(signal);
+      // Libraries have many words for a body that breaks off. It is the same for us, and what was answered has a status.
+      if (symptom(error).status !== undefined) throw error;
+      if (breaks >= MAX_BREAKS) throw broken('the answer breaks off again and again', error);
+    }
+    part = await patiently({ signal }, () => read(received));
+  }
+}
+
+async function* unstalled(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const source = body[Symbol.asyncIterator]();
+  let ended = false;
+  try {
+    for (;;) {
+      const next = await new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+        const timer = setTimeout(() => reject(broken('no byte for a long time')), STALL_MS);
+        source
+          .next()
+          .then(resolve, reject)
+          .finally(() => clearTimeout(timer));
+      });
+      if (next.done) {
+        ended = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: it waits for the byte that does not come. The signal of the reader ends the request for good.
+    if (!ended) source.return?.().catch(() => undefined);
+  }
+}

@@ -1,0 +1,63 @@
+/** Calls that outlive a server's restart: the same policy for every service, instead of one per library. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgentFailure } from '../failure.ts';
+import { isPassing, symptom } from './error-info.ts';
+
+/** A server that was killed is mostly back within half a minute; after this, a person should hear of it. */
+const GIVE_UP_MS = 60_000;
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 5_000;
+export const SHORT_CALL_MS = 30_000;
+/** 8 MiB in five minutes: slower is broken. */
+export const LONG_CALL_MS = 300_000;
+
+export const NEVER = new AbortController().signal;
+
+export function stopped(signal: AbortSignal): AgentFailure {
+  return signal.reason instanceof AgentFailure
+    ? signal.reason
+    : new AgentFailure('TimedOut', 'the work was stopped before it was done: its time was up, or its Pod was ended');
+}
+
+/** Repeats what fails in passing. The attempt's own signal also ends it after `timeoutMs`. */
+export async function patiently<T>(
+  { signal = NEVER, timeoutMs = SHORT_CALL_MS }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+  attempt: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  let giveUp: number | undefined;
+  for (let delay = FIRST_DELAY_MS; ; delay = Math.min(2 * delay, MAX_DELAY_MS)) {
+    try {
+      return await within(signal, timeoutMs, attempt);
+    } catch (error) {
+      if (signal.aborted) throw stopped(signal);
+      giveUp ??= performance.now() + GIVE_UP_MS;
+      if (!isPassing(symptom(error)) || performance.now() > giveUp) throw error;
+    }
+    await sleep(delay, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Ends the attempt when the signal aborts or the time is up; the latter looks like any other silent server. */
+async function within<T>(
+  signal: AbortSignal,
+  timeoutMs: number,
+  attempt: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (signal.aborted) throw stopped(signal);
+  const end = new AbortController();
+  const stop = (): void => end.abort(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    end.abort();
+  }, timeoutMs);
+  try {
+    return await attempt(end.signal);
+  } catch (error) {
+    throw late ? Object.assign(new Error('no answer in time', { cause: error }), { code: 'ETIMEDOUT' }) : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}

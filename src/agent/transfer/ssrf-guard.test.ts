@@ -1,0 +1,103 @@
+import { generateKeyPairSync } from 'node:crypto';
+import dns from 'node:dns';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Place } from '../../domain/agent-task.ts';
+import { checkEndpoint } from './ssrf-guard.ts';
+import { openStore } from '../stores/store.ts';
+
+test.each([
+  ['http://169.254.169.254', true],
+  ['http://169.254.170.2/', true],
+  ['http://2852039166', true],
+  ['http://0xa9fea9fe/', true],
+  ['http://[fe80::1]', true],
+  ['http://[fd00:ec2::254]:80', true],
+  ['http://[::ffff:169.254.169.254]', true],
+  ['http://[64:ff9b::a9fe:a9fe]', true],
+  ['http://10.0.0.1', false],
+  ['http://127.0.0.1:9000', false],
+  ['http://[fd00::1]', false],
+  ['https://s3.example.org', false],
+])('%s is refused: %s', (endpoint, refused) => {
+  const check = (): void => checkEndpoint(new URL(endpoint));
+  if (refused) expect(check).toThrow('where clouds tell machines who they are');
+  else expect(check).not.toThrow();
+});
+
+const { privateKey } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+});
+const FILES: Readonly<Record<string, string>> = {
+  AWS_ACCESS_KEY_ID: 'id',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  'credentials.json': JSON.stringify({ type: 'service_account', client_email: 'a@b', private_key: privateKey }),
+  AZURE_STORAGE_ACCOUNT: 'account',
+  AZURE_STORAGE_KEY: Buffer.from('key').toString('base64'),
+};
+
+const places = (endpoint: string): readonly Place[] => [
+  {
+    kind: 's3',
+    endpoint,
+    bucket: 'b',
+    region: 'us-east-1',
+    forcePathStyle: false,
+    credentials: 'secret',
+    ca: false,
+    checksums: 'whenRequired',
+  },
+  { kind: 'gcs', bucket: 'b', endpoint, credentials: 'secret' },
+  { kind: 'azure', container: 'b', endpoint, credentials: 'secret' },
+];
+
+const look = async (place: Place): Promise<unknown> => {
+  const store = await openStore(place, async (_mount, key) => {
+    const text = FILES[key];
+    return text === undefined ? undefined : Buffer.from(text);
+  });
+  return store.head('key');
+};
+const refused = expect.objectContaining({ reason: 'Misconfigured', message: expect.stringContaining('clouds tell') });
+
+describe.each(['s3', 'gcs', 'azure'])('a store of %s', (kind) => {
+  const at = (endpoint: string): Place => places(endpoint).find((each) => each.kind === kind) as Place;
+  let server: Server;
+  let asked = 0;
+  beforeAll(async () => {
+    server = createServer((_request, response) => {
+      asked += 1;
+      response.writeHead(403).end();
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  });
+  afterAll(() => void server.close());
+  afterEach(() => void vi.restoreAllMocks());
+
+  /** Names lead to this address. */
+  const leadTo = (address: string): void => {
+    const answer = ((_host: string, _options: object, done: (...said: unknown[]) => void) =>
+      done(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as unknown as typeof dns.lookup;
+    vi.spyOn(dns, 'lookup').mockImplementation(answer);
+  };
+
+  test.each(['http', 'https'])('is not looked for at a metadata service (%s)', async (scheme) => {
+    await expect(look(at(`${scheme}://169.254.169.254`))).rejects.toEqual(refused);
+  });
+
+  test.each(['http', 'https'])('nor at a name that leads there (%s)', async (scheme) => {
+    leadTo('169.254.169.254');
+    await expect(look(at(`${scheme}://store.example.org`))).rejects.toEqual(refused);
+  });
+
+  test('is looked for where a name leads to otherwise', async () => {
+    leadTo('127.0.0.1');
+    asked = 0;
+    const { port } = server.address() as AddressInfo;
+    await expect(look(at(`http://store.example.org:${port}`))).rejects.toMatchObject({ reason: 'AccessDenied' });
+    expect(asked).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { up, world } from '../../../test/support/builders/members.ts';
+import { ARTIFACT, aSchedule } from '../../../test/support/builders/schedules.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+/** One of 1 March 2026 at midnight, whose last snapshot was taken and stored at these times. */
+function schedule(
+  name: string,
+  recoveryPoint: string | undefined,
+  stored?: { readonly takenAt?: string; readonly time: string; readonly clusterID?: string },
+): EtcdSnapshotSchedule {
+  const made = aSchedule({ ...(recoveryPoint !== undefined && { recoveryPoint }) });
+  const { time = '', ...told } = stored ?? {};
+  return {
+    ...made,
+    metadata: { ...made.metadata, name },
+    ...(stored && {
+      status: {
+        lastSuccessful: { name: 'x', time, artifact: { ...ARTIFACT, ...told } },
+      },
+    }),
+  };
+}
+
+const at = (time: string, ...schedules: readonly EtcdSnapshotSchedule[]): Observed => ({
+  ...world([up, up, up]),
+  now: Date.parse(`2026-03-01T${time}Z`),
+  schedules,
+});
+/** The cluster was made then. */
+const made = (time: string, o: Observed): Observed => ({
+  ...o,
+  cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, creationTimestamp: `2026-03-01T${time}Z` } },
+});
+const said = (o: Observed): string => {
+  const { status, reason, message } = findCondition(decide(o).status.conditions, 'BackupFresh') ?? {};
+  return status === undefined ? 'nothing' : `${status}/${reason}: ${message}`;
+};
+const eight = { time: '2026-03-01T08:00:00Z' };
+const POINT = 'the recovery point of 2h in EtcdSnapshotSchedule a';
+
+test.each<[string, Observed, string]>([
+  ['nothing without a schedule', at('09:00:00'), 'nothing'],
+  ['nothing without a recovery point', at('09:00:00', schedule('a', undefined, eight)), 'nothing'],
+  [
+    'nothing yet in the beginning',
+    at('01:59:59', schedule('a', '2h')),
+    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since it was made`,
+  ],
+  [
+    'too late for the first one',
+    at('02:00:00', schedule('a', '2h')),
+    `False/BackupTooOld: there is no backup, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  ['fresh', at('09:59:59', schedule('a', '2h', eight)), `True/Fresh: the newest backup is within ${POINT}`],
+  [
+    'too old',
+    at('10:00:00', schedule('a', '2h', eight)),
+    `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'too old, although the clock of a node was years ahead',
+    at('10:00:00', schedule('a', '2h', { ...eight, takenAt: '2031-01-01T00:00:00Z' })),
+    `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'no backup, when the last one is of a cluster that had this name before',
+    made('09:00:00', at('10:59:59', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
+    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since it was made`,
+  ],
+  [
+    'too late, when the new cluster of this name has none in time',
+    made('09:00:00', at('11:00:00', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
+    `False/BackupTooOld: there is no backup, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'what counts is when the data was read',
+    at('09:30:00', schedule('a', '2h', { ...eight, takenAt: '2026-03-01T07:00:00Z' })),
+    `False/BackupTooOld: the newest backup is of 2026-03-01T07:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+  ],
+  [
+    'the strictest demand',
+    at('09:30:00', schedule('b', '9h', eight), schedule('a', '2h', { time: '2026-03-01T05:00:00Z' })),
+    `True/Fresh: the newest backup is within ${POINT}`,
+  ],
+  [
+    'a backup of any schedule',
+    at('09:30:00', schedule('b', undefined, eight), schedule('a', '2h')),
+    `True/Fresh: the newest backup is within ${POINT}`,
+  ],
+])('%s', (_name, o, expected) => {
+  expect(said(o)).toBe(expected);
+});
+
+test('a schedule that goes demands nothing', () => {
+  const made = schedule('a', '2h');
+  const going = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-03-01T01:00:00Z' } };
+  expect(said(at('09:00:00', going))).toBe('nothing');
+});
+
+test('it is looked at in the moment in which it becomes too old, and no more after that', () => {
+  const wakes = (time: string): number => decide(at(time, schedule('a', '2h', eight))).wakeAfter ?? Infinity;
+  expect(wakes('09:59:59')).toBe(1000);
+  expect(wakes('10:00:00')).toBeGreaterThan(1000);
+});
+
+test('old backups are no fault of the cluster', () => {
+  const [fresh, old] = [
+    decide(at('09:00:00', schedule('a', '2h', eight))),
+    decide(at('12:00:00', schedule('a', '2h', eight))),
+  ];
+  for (const type of ['Available', 'Degraded', 'Progressing'])
+    expect(findCondition(old.status.conditions, type)?.status).toBe(
+      findCondition(fresh.status.conditions, type)?.status,
+    );
+  expect(old.notices.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning BackupTooOld');
+});
+
+test('the condition goes with the last demand', () => {
+  const o = at('09:00:00', schedule('a', '2h', eight));
+  const after = { ...o, cluster: { ...o.cluster, status: decide(o).status }, schedules: [] };
+  expect(said(after)).toBe('nothing');
+});

@@ -1,0 +1,255 @@
+/** The objects that a cluster is made of. */
+import { metadataWith } from '../../domain/additional-metadata.ts';
+import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
+import { defaultsOf } from '../../api/defaults.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { Target } from '../../api/etcd-cluster-status.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
+import {
+  API_VERSION,
+  budgetName,
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  clientServiceName,
+  clusterLabels,
+  headlessServiceName,
+  MEMBER_FINALIZER,
+  memberLabels,
+  PEER_PORT,
+  peerMountName,
+  peerURL,
+  ROLE_LABEL,
+  ROLE_VOTER,
+  serverMountName,
+} from '../../api/names.ts';
+import type { AdditionalMetadata } from '../../api/resources.ts';
+import type { Tls } from '../../api/tls.ts';
+import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../../gen/kube.ts';
+import { mergePatch, sameJson } from '../../lib/merge-patch.ts';
+import { type EtcdMemberEntry, identity } from './observed.ts';
+
+export const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
+  {
+    apiVersion: API_VERSION,
+    kind: 'EtcdCluster',
+    name: identity(cluster).name,
+    uid: identity(cluster).uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  },
+];
+
+const port = (name: string, number: number): ServicePort => ({
+  name,
+  port: number,
+  targetPort: number,
+  protocol: 'TCP',
+});
+
+function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service {
+  const { namespace, name: clusterName } = identity(cluster);
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
+      ownerReferences: ownedBy(cluster),
+    },
+    spec,
+  };
+}
+
+/** Gives every member a name in DNS, before it is ready: members find each other through it while they start. */
+export function headlessService(cluster: EtcdCluster): Service {
+  const { name } = identity(cluster);
+  return service(cluster, headlessServiceName(name), {
+    clusterIP: 'None',
+    publishNotReadyAddresses: true,
+    selector: { [CLUSTER_LABEL]: name },
+    ports: [port('client', CLIENT_PORT), port('peer', PEER_PORT)],
+  });
+}
+
+/** Where clients connect: voters only, because learners refuse most requests. */
+export function clientService(cluster: EtcdCluster): Service {
+  const { name } = identity(cluster);
+  return service(cluster, clientServiceName(name), {
+    selector: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER },
+    ports: [port('client', CLIENT_PORT)],
+  });
+}
+
+/** The fields of a Service that we hold on to; everything else is the user's. */
+export const heldFields = ({ spec }: Service): Readonly<Record<string, unknown>> => ({
+  spec: {
+    selector: spec?.selector,
+    ports: spec?.ports,
+    ...(spec?.publishNotReadyAddresses && { publishNotReadyAddresses: true }),
+  },
+});
+
+/** Whether a field that we hold on to was changed. Extra ports are the user's. */
+export function hasDrifted(actual: Service, built: Service): boolean {
+  const [is, want] = [actual.spec, built.spec];
+  const published = want?.publishNotReadyAddresses !== true || is?.publishNotReadyAddresses === true;
+  const carries = (p: ServicePort): boolean =>
+    (is?.ports ?? []).some(
+      (q) =>
+        q.name === p.name &&
+        q.port === p.port &&
+        (q.protocol ?? 'TCP') === p.protocol &&
+        (q.targetPort ?? q.port) === p.targetPort,
+    );
+  return !(published && sameJson(is?.selector, want?.selector) && (want?.ports ?? []).every(carries));
+}
+
+/** Keeps so many voters in place while nodes are drained. */
+export function budget(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
+  const { name, namespace } = identity(cluster);
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: {
+      name: budgetName(name),
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(name)),
+      ownerReferences: ownedBy(cluster),
+    },
+    spec: {
+      minAvailable,
+      selector: { matchLabels: { [CLUSTER_LABEL]: name, [ROLE_LABEL]: ROLE_VOTER } },
+      // A broken member may be evicted while the others keep the quorum. Without a quorum every member is unready, and with
+      // AlwaysAllow one drain after the other could then take all of them, and with them data that is only in memory.
+      unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+    },
+  };
+}
+
+/** What turns a budget into the one that was built; also takes away the maxUnavailable of an older one. */
+export const budgetPatch = (
+  actual: PodDisruptionBudget,
+  built: PodDisruptionBudget,
+): Readonly<Record<string, unknown>> | undefined => {
+  const spec = mergePatch(actual.spec, built.spec);
+  return spec && { spec };
+};
+
+type Entries = Readonly<Record<string, string | null>>;
+
+/** What makes the labels and annotations of an object those that are asked for; keys that were asked for before are taken away. */
+export function metadataPatch(
+  object: { readonly metadata: ObjectMeta },
+  before: AdditionalMetadata | undefined,
+  wanted: AdditionalMetadata | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  const [was, is] = [metadataWith(before, {}), metadataWith(wanted, {})];
+  const differing = (has: Entries = {}, old: Entries = {}, want: Entries = {}): Entries => ({
+    ...Object.fromEntries(Object.keys(old).flatMap((k) => (k in has && !(k in want) ? [[k, null]] : []))),
+    ...Object.fromEntries(Object.entries(want).filter(([k, v]) => has[k] !== v)),
+  });
+  const own = Object.keys(clusterLabels(''));
+  const keep = (labels: Entries): Entries =>
+    Object.fromEntries(Object.entries(labels).filter(([k]) => !own.includes(k)));
+  const labels = keep(differing(object.metadata.labels, was.labels, is.labels));
+  const annotations = differing(object.metadata.annotations, was.annotations, is.annotations);
+  if (Object.keys(labels).length + Object.keys(annotations).length === 0) return undefined;
+  return { metadata: { labels, annotations } };
+}
+
+/** What of the cluster's encryption a member has to know: what it mounts, and whom it asks for a certificate. */
+const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['tls']> => ({
+  ...(tls.client && {
+    clientServerSecretRef: { name: serverMountName(cluster) },
+    ...(isMutual(tls) && { clientMTLS: true }),
+  }),
+  ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) } }),
+});
+
+/** A Secret that only the operator writes. */
+export function secretOf<D>(
+  cluster: EtcdCluster,
+  name: string,
+  data: D,
+  type = 'kubernetes.io/tls',
+): Omit<Secret, 'data'> & { readonly data: D } {
+  const { namespace, name: clusterName } = identity(cluster);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace,
+      ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
+      ownerReferences: ownedBy(cluster),
+    },
+    type,
+    data,
+  };
+}
+
+/** How many learners may join at once: enough for a growth from one member to nine. The same for all members, for ever. */
+const MAX_LEARNERS = 8;
+
+/** What every member of a cluster is made of, but for how it comes to the cluster. */
+function member(cluster: EtcdCluster, name: string, target: Target, token: string, initialCluster: string): EtcdMember {
+  const { name: clusterName, namespace } = identity(cluster);
+  const { replicas: _, ...template } = target;
+  const { deletionPolicy } = cluster.spec;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'EtcdMember',
+    metadata: {
+      name,
+      namespace,
+      ...metadataWith(target.additionalMetadata, memberLabels(clusterName, name)),
+      finalizers: [MEMBER_FINALIZER],
+      ownerReferences: ownedBy(cluster),
+    },
+    spec: {
+      ...template,
+      clusterName,
+      initialCluster,
+      clusterToken: token,
+      ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls) }),
+      // Members of a cluster that an earlier operator made run without it, and all must agree.
+      ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
+      ...(deletionPolicy !== undefined && { deletionPolicy }),
+    },
+  };
+}
+
+/** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
+export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
+  const { name: clusterName, namespace } = identity(cluster);
+  const seed = member(
+    cluster,
+    name,
+    target,
+    token,
+    `${name}=${peerURL(name, clusterName, namespace, peerScheme(cluster))}`,
+  );
+  const restore = cluster.spec.bootstrap?.restore;
+  return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
+}
+
+/** A member that joins those on etcd's list; it is on the list itself. */
+export const joiningMember = (
+  cluster: EtcdCluster,
+  name: string,
+  target: Target,
+  entries: readonly EtcdMemberEntry[],
+): EtcdMember => member(cluster, name, target, cluster.status?.clusterToken ?? '', joinList(entries));
+
+/** A member that has not started has no name yet, but the URL that it was added with begins with it. */
+export const nameIn = (entry: EtcdMemberEntry): string =>
+  entry.name || (/^https?:\/\/([^.:/]+)/.exec(entry.peerURLs[0] ?? '')?.[1] ?? '');
+
+/** In the form of --initial-cluster. The URLs are etcd's own: members that were taken over may live under other names. */
+export const joinList = (entries: readonly EtcdMemberEntry[]): string =>
+  entries
+    .flatMap((entry) => entry.peerURLs.map((url) => `${nameIn(entry)}=${url}`))
+    .sort()
+    .join(',');

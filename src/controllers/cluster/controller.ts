@@ -1,0 +1,106 @@
+/** The cluster controller: which events concern which cluster, and the three parts of its loop. */
+import { asksCertManager } from '../../domain/cert-manager.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
+import { controllerOf } from '../../domain/ownership.ts';
+import type { Access } from '../../etcd/client.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
+import { podDisruptionBudgets, pods } from '../../kube/resources.ts';
+import type { AnyStore } from '../../kube/store.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import type { Brain } from '../../runtime/controller.ts';
+import type { Reason } from '../../runtime/queue.ts';
+import { carryOut } from './execute-etcd-call.ts';
+import type { EtcdCall } from './etcd-calls.ts';
+import { decide } from './decide.ts';
+import { type ClusterPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+import { doPaperwork, isPaperwork } from './credentials/execute-managed-secrets.ts';
+import { doRoot, isRootCall } from './credentials/execute-root-password.ts';
+import { isMinor } from './status.ts';
+
+export const clusterResource: Resource<EtcdCluster> = etcdClusters;
+
+export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterStatus> => ({
+  name: 'cluster',
+  resource: clusterResource,
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
+  subject: (observed) => observed.cluster,
+  decide,
+  call: async (call, signal) => {
+    if (isPaperwork(call)) return doPaperwork(ports, call, signal);
+    if (isRootCall(call)) return doRoot(ports, call, signal);
+    const change = call as EtcdCall;
+    return carryOut(ports.etcd, change, signal, await wayTo(ports, change));
+  },
+  isMinor,
+  forget: (key) => {
+    ports.etcd.forget(key);
+    ports.credentials.drop(key);
+  },
+});
+
+async function wayTo({ clusters, credentials }: ClusterPorts, { cluster: key, hosts }: EtcdCall): Promise<Access> {
+  const cluster = clusters.get(key);
+  return cluster ? credentials.access(cluster, (endpoint) => hosts[endpoint]) : { cluster: key };
+}
+
+/**
+ * Calls `enqueue` with the cluster's key whenever something that it is made of has changed. Those that were begun go first:
+ * of a thousand that are made at once, some are ready soon, and no fault elsewhere waits for all of them.
+ */
+export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Reason) => void): void {
+  ports.clusters.onChange((before, after) =>
+    enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
+  );
+  // cert-manager has come, or goes on: those that wait for it hear nothing of their own.
+  ports.certificates.onSynced(() => {
+    for (const cluster of ports.clusters.all()) if (asksCertManager(cluster)) enqueue(keyOf(cluster));
+  });
+  ports.schedules.onChange((before, after) => {
+    if (sameJson(promised(before), promised(after))) return;
+    for (const schedule of [before, after]) {
+      const { namespace = '' } = schedule?.metadata ?? {};
+      const name = schedule?.spec.clusterRef.name;
+      if (name !== undefined) enqueue(refKey({ namespace, name }));
+    }
+  });
+  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets, ports.certificates];
+  for (const store of owned)
+    store.onChange((before, after) => {
+      const { kind } = store.resource;
+      if (before && after && sameJson(news(kind, before), news(kind, after))) return;
+      for (const object of [before, after]) {
+        const cluster = object && clusterOf(object);
+        if (cluster === undefined) continue;
+        const key = refKey({ namespace: object?.metadata.namespace ?? '', name: cluster });
+        if (store === ports.certificates) ports.credentials.forget(key); // its Secret was written a moment ago
+        enqueue(key);
+      }
+    });
+}
+
+/** What decides whether a backup of the cluster is young enough. */
+const promised = (schedule: EtcdSnapshotSchedule | undefined) =>
+  schedule && {
+    uid: schedule.metadata.uid,
+    cluster: schedule.spec.clusterRef.name,
+    going: schedule.metadata.deletionTimestamp,
+    point: schedule.spec.recoveryPoint,
+    at: backedUpAt(schedule),
+  };
+
+/** What a cluster looks at. Kubernetes counts Pods in a budget's status, and a member labels its Pod: both are no news. */
+function news(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {
+  const metadata = { ...object.metadata, resourceVersion: undefined };
+  if (kind === podDisruptionBudgets.kind) return [metadata, object.spec];
+  if (kind === pods.kind) return [{ ...metadata, labels: undefined, annotations: undefined }, object.status];
+  return object;
+}
+
+const clusterOf = (object: KubeObject): string | undefined => {
+  const owner = controllerOf(object);
+  return owner?.kind === etcdClusters.kind ? owner.name : object.metadata.labels?.[CLUSTER_LABEL];
+};

@@ -1,0 +1,315 @@
+/** What cert-manager is asked for, and what is said while it does not deliver. */
+import { describe, expect, test } from 'vitest';
+import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../../../test/support/builders/builders.ts';
+import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import type { Certificate, CertificateRequest, TheirCondition } from '../../../domain/cert-manager.ts';
+import { findCondition } from '../../../api/conditions.ts';
+import { holding } from '../../../domain/ownership.ts';
+import type { Tls } from '../../../api/tls.ts';
+import { type CertificatesView, NO_CERTIFICATES } from '../../../access/evaluate/view.ts';
+import type { Finding } from '../../../pki/findings.ts';
+import { decide } from '../decide.ts';
+import { certificateFor, correctionOf, requestedNeeds } from './cert-manager-requests.ts';
+import type { CertificateHolding, Issuance, Observed } from '../observed.ts';
+
+const issuer = { name: 'i' };
+const tls: Tls = {
+  client: { certManager: { serverIssuerRef: issuer, operatorClientIssuerRef: { name: 'c', kind: 'ClusterIssuer' } } },
+  peer: { certManager: { issuerRef: issuer } },
+};
+const onlyPeer: Tls = { peer: { certManager: { issuerRef: issuer } } };
+const built = (of: Tls = tls, cluster = aCluster({ spec: { tls: of } })): readonly Certificate[] =>
+  requestedNeeds(cluster).map((need) => certificateFor(cluster, need, 'cluster.local'));
+const [peer] = built(onlyPeer) as [Certificate];
+
+const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
+const said = (type: string, status: 'True' | 'False', reason: string, message = ''): TheirCondition => ({
+  type,
+  status,
+  reason,
+  message,
+});
+/** The Certificate of the peers, as cert-manager has left it. */
+const issuing = (conditions: readonly TheirCondition[], ageS = 5): Certificate => ({
+  ...peer,
+  metadata: { ...peer.metadata, uid: 'u', generation: 1, creationTimestamp: at(ageS) },
+  status: { conditions },
+});
+const request = (conditions: readonly TheirCondition[], ageS = 5): CertificateRequest => ({
+  apiVersion: 'cert-manager.io/v1',
+  kind: 'CertificateRequest',
+  metadata: { name: 'db-peer-1', creationTimestamp: at(ageS) },
+  status: { conditions },
+});
+const there = (object: Certificate | undefined, more: Partial<CertificateHolding> = {}): Issuance => ({
+  is: 'there',
+  certificates: [{ wanted: peer, holding: holding(object, CLUSTER_UID), ...more }],
+});
+
+const need = requestedNeeds(aCluster({ spec: { tls: onlyPeer } }))[0];
+const view = (usable: boolean, ...findings: readonly Finding[]): CertificatesView => ({
+  ...NO_CERTIFICATES,
+  certificates: need ? [{ need, findings, usable, notAfter: NOW + 1 }] : [],
+});
+const missing: Finding = { is: 'secretMissing', secret: 'db-peer-tls' };
+const fresh = (issuance: Issuance, certificates = view(false, missing)): Observed => ({
+  ...world([]),
+  cluster: aCluster({ spec: { tls: onlyPeer } }),
+  etcd: { is: 'notAsked' },
+  certificates,
+  issuance,
+});
+const running = (issuance: Issuance, certificates = view(true), members = [up, up, up]): Observed => ({
+  ...world(members, { replicas: 3, spec: { tls: onlyPeer } }),
+  certificates,
+  issuance,
+});
+const verdict = (o: Observed, type = 'CertificatesValid') => {
+  const found = findCondition(decide(o).status.conditions, type);
+  return found && [found.status, found.reason, found.message];
+};
+const READY = said('Ready', 'True', 'Ready', 'Certificate is up to date and has not expired');
+const NOT_YET = said('Ready', 'False', 'DoesNotExist', 'Issuing certificate as Secret does not exist');
+
+describe('what is asked for', () => {
+  test('the Certificates that manifests of the earlier operator lead to, and one for applications', () => {
+    expect(built().map(({ metadata, spec }) => [metadata.name, spec.secretName, spec.usages, spec.issuerRef])).toEqual([
+      [
+        'db-server',
+        'db-server-tls',
+        ['server auth', 'client auth', 'digital signature', 'key encipherment'],
+        { group: 'cert-manager.io', kind: 'Issuer', name: 'i' },
+      ],
+      [
+        'db-operator-client',
+        'db-operator-client-tls',
+        ['client auth', 'digital signature', 'key encipherment'],
+        { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'c' },
+      ],
+      [
+        'db-client',
+        'db-client-tls',
+        ['client auth', 'digital signature', 'key encipherment'],
+        { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'c' },
+      ],
+      [
+        'db-peer',
+        'db-peer-tls',
+        ['server auth', 'client auth', 'digital signature', 'key encipherment'],
+        { group: 'cert-manager.io', kind: 'Issuer', name: 'i' },
+      ],
+    ]);
+    const [server, operator, , ofPeer] = built();
+    expect(server?.spec).toMatchObject({
+      commonName: 'db-server',
+      privateKey: { algorithm: 'RSA', size: 2048 },
+      dnsNames: [
+        '*.db.ns.svc',
+        '*.db.ns.svc.cluster.local',
+        'db.ns.svc',
+        'db.ns.svc.cluster.local',
+        'db-client.ns.svc',
+        'db-client.ns.svc.cluster.local',
+        'localhost',
+      ],
+      ipAddresses: ['127.0.0.1'],
+    });
+    expect(operator?.spec).not.toHaveProperty('dnsNames');
+    expect(ofPeer?.spec.dnsNames).toEqual(['*.db.ns.svc', '*.db.ns.svc.cluster.local']);
+    expect(server?.metadata).toMatchObject({
+      labels: { 'etcd-operator.cozystack.io/cluster': 'db', 'app.kubernetes.io/managed-by': 'etcd-operator' },
+      ownerReferences: [{ kind: 'EtcdCluster', uid: CLUSTER_UID, controller: true }],
+    });
+  });
+
+  test('none for clients where they need not show one, and none at all elsewhere', () => {
+    const names = (of: Tls) => built(of).map(({ metadata }) => metadata.name);
+    expect(names({ client: { certManager: { serverIssuerRef: issuer } } })).toEqual(['db-server']);
+    expect(names({ client: { managed: {} }, peer: { secretRef: { name: 'x' } } })).toEqual([]);
+  });
+
+  test('a name that X.509 has no room for is cut', () => {
+    const long = aCluster({ spec: { tls } });
+    const cluster = { ...long, metadata: { ...long.metadata, name: 'x'.repeat(56) } };
+    expect(built(tls, cluster).map(({ spec }) => spec.commonName?.length)).toEqual([63, 64, 63, 61]);
+  });
+
+  test.each<[string, Partial<Certificate['spec']>, object | undefined]>([
+    ['as it is', {}, undefined],
+    [
+      'names in another order, and more of them',
+      { dnsNames: ['me', ...(peer.spec.dnsNames ?? [])].reverse() },
+      undefined,
+    ],
+    ['a duration of the user', { duration: '24h' } as object, undefined],
+    [
+      'more about the key',
+      { privateKey: { algorithm: 'RSA', size: 2048, rotationPolicy: 'Never' } as object },
+      undefined,
+    ],
+    ['another issuer', { issuerRef: { ...peer.spec.issuerRef, name: 'z' } }, { issuerRef: peer.spec.issuerRef }],
+    ['a name that was taken away', { dnsNames: ['me'] }, { dnsNames: ['me', ...(peer.spec.dnsNames ?? [])] }],
+    ['another Secret', { secretName: 'z' }, { secretName: 'db-peer-tls' }],
+  ])('what is put right: %s', (_, change, spec) => {
+    const is = { ...peer, spec: { ...peer.spec, ...change } };
+    expect(correctionOf(is, peer)).toEqual(spec && { metadata: { labels: {} }, spec });
+  });
+
+  test('one of an earlier operator gets our labels, so that it is watched', () => {
+    const { labels, ...metadata } = peer.metadata;
+    expect(correctionOf({ ...peer, metadata }, peer)).toEqual({ metadata: { labels }, spec: {} });
+  });
+});
+
+describe('before there is a cluster', () => {
+  test('cert-manager is asked first', () => {
+    const o = fresh(there(undefined));
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['requestCertificates', ['create db-peer']]);
+    expect(verdict(o)).toEqual(['False', 'Issuing', expect.stringContaining('Secret db-peer-tls is awaited')]);
+  });
+
+  test.each<[string, Issuance, string, string]>([
+    ['it is not installed', { is: 'missing' }, 'CertManagerNotInstalled', 'Install cert-manager'],
+    ['nobody knows yet', { is: 'unknown' }, 'Issuing', 'has not been told yet which Certificates there are'],
+    ['it has not looked yet', there(issuing([])), 'Issuing', 'Certificate db-peer: cert-manager has not looked'],
+    [
+      'nobody looks',
+      there(issuing([], 31)),
+      'CertificateNotReady',
+      'Certificate db-peer is not ready: cert-manager has not looked at it yet: see whether its controller runs',
+    ],
+    [
+      'it is at it',
+      there(issuing([NOT_YET]), { request: request([]) }),
+      'Issuing',
+      'Certificate db-peer: Issuing certificate as Secret does not exist',
+    ],
+    [
+      'its issuer is missing',
+      there(issuing([NOT_YET]), {
+        request: request([said('Ready', 'False', 'Pending', 'Referenced "Issuer" not found')]),
+      }),
+      'CertificateNotReady',
+      'Certificate db-peer is not ready: CertificateRequest db-peer-1: Referenced "Issuer" not found',
+    ],
+    [
+      'nobody approves it',
+      there(issuing([NOT_YET]), { request: request([], 16) }),
+      'CertificateNotReady',
+      'CertificateRequest db-peer-1 waits for approval',
+    ],
+    [
+      'it is approved, and takes time',
+      there(issuing([NOT_YET]), { request: request([said('Approved', 'True', 'x')], 16) }),
+      'Issuing',
+      'Certificate db-peer: Issuing certificate as Secret does not exist',
+    ],
+    [
+      'a policy refuses it',
+      there(issuing([NOT_YET]), { request: request([said('Denied', 'True', 'policy', 'no wildcards here')]) }),
+      'CertificateNotReady',
+      'CertificateRequest db-peer-1 was refused: no wildcards here',
+    ],
+    [
+      'the issuer has failed',
+      there(issuing([NOT_YET, said('Issuing', 'False', 'Failed', 'the vault is sealed')])),
+      'CertificateNotReady',
+      'Certificate db-peer is not ready: the vault is sealed',
+    ],
+    [
+      'somebody else has the name',
+      there({ ...peer, metadata: { name: 'db-peer' } }),
+      'NameConflict',
+      'Certificate db-peer exists and belongs to nobody: it was not made by this operator: delete or rename it',
+    ],
+  ])('%s: it is said, nothing is begun, and it is looked at again', (_, issuance, reason, message) => {
+    const o = fresh(issuance);
+    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['waitForCertificates', [], 10_000]);
+    expect(verdict(o)).toEqual(['False', reason, expect.stringContaining(message)]);
+    expect(verdict(o)?.[2]).not.toContain('create it, or correct the reference');
+  });
+
+  test('that it is awaited is no fault; that somebody has to do something is', () => {
+    const awaited = fresh(there(issuing([NOT_YET])));
+    expect(verdict(awaited, 'Available')?.slice(0, 2)).toEqual(['False', 'WaitingForSeed']);
+    expect(decide(awaited).notices.map(({ type }) => type)).not.toContain('Warning');
+    expect(verdict(fresh({ is: 'missing' }), 'Available')?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
+    const foreign = fresh(there({ ...peer, metadata: { name: 'db-peer' } }));
+    expect(verdict(foreign, 'Available')?.slice(0, 2)).toEqual(['False', 'CertificatesInvalid']);
+  });
+
+  test("a Secret of somebody else's is not written over by a Certificate of ours", () => {
+    const taken: Finding = { is: 'secretForeign', secret: 'db-peer-tls', owner: 'nobody' };
+    const o = fresh(there(undefined), view(false, taken));
+    expect([decide(o).rule, decide(o).steps]).toEqual(['waitForCertificates', []]);
+    expect(verdict(o)?.slice(0, 2)).toEqual(['False', 'NameConflict']);
+  });
+
+  test('what an issuer says is cut: a condition that is too long is not taken', () => {
+    const endless = said('Issuing', 'False', 'Failed', 'x'.repeat(100_000));
+    expect(verdict(fresh(there(issuing([NOT_YET, endless]))))?.[2]?.length).toBeLessThan(1_000);
+  });
+
+  test('with all of it there, the cluster begins; not with what was issued for something else', () => {
+    expect(decide(fresh(there(issuing([READY])), view(true))).rule).toBe('bootstrap');
+    const edited = issuing([{ ...READY, observedGeneration: 1 }], 60);
+    const o = fresh(there({ ...edited, metadata: { ...edited.metadata, generation: 2 } }), view(true));
+    expect(decide(o).rule).toBe('waitForCertificates');
+    expect(verdict(o)).toEqual(['False', 'Issuing', expect.stringContaining('has not looked at it yet')]);
+  });
+
+  test('a member that was begun goes on to form the cluster', () => {
+    const { clusterID: _, ...latched } = FORMED;
+    const seed = world([up], { spec: { tls: onlyPeer } }).members;
+    const o = fresh(there(issuing([NOT_YET])));
+    const begun = { ...o, cluster: aCluster({ spec: { tls: onlyPeer }, status: latched }), members: seed };
+    expect(decide(begun).rule).not.toBe('waitForCertificates');
+  });
+});
+
+describe('a cluster that runs', () => {
+  test('is repaired before anything is asked of cert-manager, which may be away', () => {
+    const o = running(there(undefined), view(true), [up, up]);
+    expect(decide(o).rule).toBe('addLearner');
+    const well = running(there(undefined));
+    expect([decide(well).rule, stepsOf(well)]).toEqual(['correctRequests', ['create db-peer']]);
+  });
+
+  test('goes on without cert-manager, and says so', () => {
+    const o = running({ is: 'missing' });
+    expect([decide(o).rule, decide(o).steps]).toEqual(['steady', []]);
+    expect(verdict(o)?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
+    expect(verdict(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
+  });
+
+  test('claims nothing that nobody knows', () => {
+    expect(verdict(running({ is: 'unknown' }))?.slice(0, 2)).toEqual(['True', 'Valid']);
+  });
+
+  test('is told when a renewal does not come, while what it has is valid', () => {
+    const failing = [READY, said('Issuing', 'False', 'Failed', 'the vault is sealed')];
+    const o = running(there(issuing(failing)));
+    expect(verdict(o)).toEqual(['True', 'RenewalFailing', 'Certificate db-peer is not renewed: the vault is sealed']);
+    expect(decide(o).wakeAfter).toBe(10_000);
+    expect(verdict(running(there(issuing([READY]))))?.[1]).toBe('Valid');
+    const asked = issuing([READY, said('Issuing', 'True', 'Renewing')]);
+    const waiting = [said('Ready', 'False', 'Pending', 'the queue is long')];
+    const after = (seconds: number) => verdict(running(there(asked, { request: request(waiting, seconds) })))?.[1];
+    expect([after(59), after(61)]).toEqual(['Valid', 'RenewalFailing']);
+  });
+
+  test('has a Secret that was deleted issued again, and meanwhile what its members have', () => {
+    const o = running(there(issuing([NOT_YET])), view(true, missing));
+    expect(verdict(o)?.slice(0, 2)).toEqual(['True', 'Issuing']);
+    expect(decide(o).rule).toBe('steady');
+  });
+
+  test('has what somebody changed put right', () => {
+    const changed = { ...issuing([READY]), spec: { ...peer.spec, secretName: 'z' } };
+    const o = running(there(changed));
+    expect([decide(o).rule, stepsOf(o)]).toEqual([
+      'correctRequests',
+      [expect.stringMatching(/^patch db-peer .*"secretName":"db-peer-tls"/)],
+    ]);
+  });
+});

@@ -1,0 +1,155 @@
+/** What is asked of cert-manager on behalf of a cluster, and what is said about its answers. */
+import { type Certificate, certificateKind, type TheirCondition, theirCondition } from '../../../domain/cert-manager.ts';
+import { type CertificateNeed, certificatesOf, EXTENDED_USAGES, namesOf } from '../../../domain/certificate-requirements.ts';
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import { CERT_MANAGER_GROUP, clusterLabels } from '../../../api/names.ts';
+import type { Finding } from '../../../pki/findings.ts';
+import { ownedBy } from '../build.ts';
+import { type CertificateHolding, identity, isFormed, type Observed } from '../observed.ts';
+
+const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
+
+/** X.509 has no longer ones. */
+const MAX_COMMON_NAME = 64;
+const isAddress = (host: string): boolean => /^[\d.]+$/.test(host);
+
+type RequestedNeed = CertificateNeed & Required<Pick<Extract<CertificateNeed, { from: 'user' }>, 'requested'>>;
+const isRequested = (need: CertificateNeed): need is RequestedNeed =>
+  need.from === 'user' && need.requested !== undefined;
+
+/** Those that cert-manager is asked for. */
+export const requestedNeeds = (cluster: EtcdCluster): readonly RequestedNeed[] =>
+  certificatesOf(cluster).filter(isRequested);
+
+export function certificateFor(cluster: EtcdCluster, need: RequestedNeed, domain: string): Certificate {
+  const { certificate: name, issuer } = need.requested;
+  const hosts = namesOf(cluster, need.role, domain).all;
+  const [ipAddresses, dnsNames] = [hosts.filter(isAddress), hosts.filter((host) => !isAddress(host))];
+  return {
+    apiVersion: 'cert-manager.io/v1',
+    kind: certificateKind.kind,
+    metadata: {
+      name,
+      namespace: identity(cluster).namespace,
+      labels: clusterLabels(identity(cluster).name),
+      ownerReferences: ownedBy(cluster),
+    },
+    spec: {
+      secretName: need.secret,
+      commonName: name.slice(0, MAX_COMMON_NAME),
+      ...(dnsNames.length > 0 && { dnsNames }),
+      ...(ipAddresses.length > 0 && { ipAddresses }),
+      usages: [...EXTENDED_USAGES[need.role], ...KEY_USAGES],
+      privateKey: { algorithm: 'RSA', size: 2048 },
+      issuerRef: { group: CERT_MANAGER_GROUP, kind: issuer.kind ?? 'Issuer', name: issuer.name },
+    },
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Further names, and what is not asked for, such as a duration, are the user's. */
+function carries(is: unknown, want: unknown): boolean {
+  if (Array.isArray(want)) return Array.isArray(is) && want.every((each) => is.includes(each));
+  if (typeof want !== 'object' || want === null) return is === want;
+  return Object.entries(want).every(([key, value]) => carries((is as Fields | undefined)?.[key], value));
+}
+
+/** What was changed or taken away, as it is to be. */
+const lacking = (is: Fields = {}, want: Fields = {}): Fields =>
+  Object.fromEntries(
+    Object.entries(want)
+      .filter(([key, value]) => !carries(is[key], value))
+      .map(([key, value]) => [
+        key,
+        Array.isArray(value) && Array.isArray(is[key]) ? [...new Set([...(is[key] as unknown[]), ...value])] : value,
+      ]),
+  );
+
+/** A patch that makes it what is asked for again; those of an earlier operator lack our labels. */
+export function correctionOf(is: Certificate, wanted: Certificate): Fields | undefined {
+  const labels = lacking(is.metadata.labels, wanted.metadata.labels);
+  const spec = lacking({ ...is.spec }, { ...wanted.spec });
+  return Object.keys(labels).length + Object.keys(spec).length === 0 ? undefined : { metadata: { labels }, spec };
+}
+
+export const isPending = ({ is }: Finding): boolean => is === 'certificatePending';
+
+/** What is found about Secrets, and about the Certificates that they are to come from: each Secret that is awaited once. */
+export function withIssuance(o: Observed, findings: readonly Finding[]): readonly Finding[] {
+  const issued = issuanceFindings(o);
+  const awaited = new Map(requestedNeeds(o.cluster).map((need) => [need.secret, need.requested.certificate]));
+  const rest = findings.flatMap((finding): readonly Finding[] => {
+    const certificate = finding.is === 'secretMissing' ? awaited.get(finding.secret) : undefined;
+    if (certificate === undefined) return [finding];
+    if (issued.some(({ secret }) => secret === finding.secret)) return [];
+    return [
+      { is: 'certificatePending', secret: finding.secret, certificate, why: `Secret ${finding.secret} is awaited` },
+    ];
+  });
+  return [...issued, ...rest];
+}
+
+export function issuanceFindings(o: Observed): readonly Finding[] {
+  const { issuance } = o;
+  const needs = issuance ? requestedNeeds(o.cluster) : [];
+  if (issuance?.is === 'there') return issuance.certificates.flatMap((held) => findingsAbout(held, o));
+  if (issuance?.is === 'missing') return needs.map(({ secret }) => ({ is: 'certManagerMissing', secret }));
+  // Of a cluster that runs, nothing is claimed that nobody knows.
+  const why =
+    'the operator has not been told yet which Certificates there are; if this lasts, it lacks rights that its chart gives it';
+  return isFormed(o)
+    ? []
+    : needs.map(({ secret, requested: { certificate } }) => ({ is: 'certificatePending', secret, certificate, why }));
+}
+
+/** A request that nobody has approved after so long, or a Certificate that nobody has looked at, is not about to be issued. */
+const APPROVAL_MS = 15_000;
+const NOTICED_MS = 30_000;
+/** There is no hurry about a successor: many an issuer takes its time, and says so. */
+const RENEWAL_MS = 60_000;
+/** Issuers choose what they say, and a condition that is too long is not taken at all. */
+const MOST_TEXT = 400;
+
+function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[] {
+  const { now } = o;
+  const { wanted, holding } = held;
+  const about = { secret: wanted.spec.secretName, certificate: wanted.metadata.name ?? '' };
+  if (holding.is === 'foreign') return [{ is: 'certificateForeign', ...about, owner: holding.owner }];
+  if (holding.is === 'unknown' && !isFormed(o))
+    return [{ is: 'certificatePending', ...about, why: `it cannot be read: ${holding.why}` }];
+  if (holding.is !== 'ours') return [];
+  const { metadata } = holding.object;
+  const said = theirCondition(holding.object, 'Ready');
+  const ready = (said?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? said : undefined; // or of what was asked before
+  const trouble = troubleOf(held, now)?.slice(0, MOST_TEXT);
+  if (ready?.status === 'True') {
+    const underWay = held.request !== undefined && !isOlder(held.request.metadata, RENEWAL_MS, now);
+    return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, why: trouble }];
+  }
+  if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, why: trouble }];
+  const unnoticed = 'cert-manager has not looked at it yet';
+  if (!said && isOlder(metadata, NOTICED_MS, now))
+    return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: see whether its controller runs` }];
+  return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MOST_TEXT) ?? unnoticed }];
+}
+
+const isOlder = ({ creationTimestamp = '' }: Certificate['metadata'], ms: number, now: number): boolean =>
+  now - Date.parse(creationTimestamp) > ms;
+
+/** Why it is not issued, as the issuer says it, or the one who approves. */
+function troubleOf({ holding, request }: CertificateHolding, now: number): string | undefined {
+  const failed = holding.is === 'ours' ? theirCondition(holding.object, 'Issuing') : undefined;
+  if (failed?.status === 'False' && failed.reason === 'Failed') return failed.message;
+  if (!request) return undefined;
+  const name = `CertificateRequest ${request.metadata.name}`;
+  const said = ({ reason, message }: TheirCondition): string => message ?? reason ?? '';
+  for (const type of ['Denied', 'InvalidRequest']) {
+    const refused = theirCondition(request, type);
+    if (refused?.status === 'True') return `${name} was refused: ${said(refused)}`;
+  }
+  const ready = theirCondition(request, 'Ready');
+  if (ready?.status === 'False') return `${name}: ${said(ready)}`;
+  const approved = theirCondition(request, 'Approved')?.status === 'True';
+  return approved || !isOlder(request.metadata, APPROVAL_MS, now) ? undefined : `${name} waits for approval`;
+}

@@ -1,0 +1,207 @@
+/** What certificates that are missing or wrong mean for a cluster: before it exists, and while it runs. */
+import { describe, expect, test } from 'vitest';
+import { aCluster, FORMED } from '../../../../test/support/builders/builders.ts';
+import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import type { CertificateNeed } from '../../../domain/certificate-requirements.ts';
+import { findCondition } from '../../../api/conditions.ts';
+import { ROTATE_ANNOTATION } from '../../../api/names.ts';
+import type { Tls } from '../../../api/tls.ts';
+import { type CertificatesView, type CertificateView, NO_CERTIFICATES, type TrustView } from '../../../access/evaluate/view.ts';
+import type { Finding } from '../../../pki/findings.ts';
+import { decide } from '../decide.ts';
+import type { Observed } from '../observed.ts';
+
+const own: Tls = { peer: { secretRef: { name: 'mine' } } };
+const need: CertificateNeed = { role: 'peer', from: 'user', secret: 'mine', mount: 'db-peer-mounted' };
+const END = Date.parse('2026-03-01T00:00:00Z');
+
+const view = (change: Partial<CertificateView> = {}): CertificatesView => ({
+  ...NO_CERTIFICATES,
+  certificates: [{ need, findings: [], notAfter: END, usable: true, ...change }],
+});
+const wrong = (finding: Partial<Finding> = {}, usable = false): CertificatesView =>
+  view({ findings: [{ is: 'keyMissing', secret: 'mine', key: 'tls.key', ...finding } as Finding], usable });
+
+/** Nothing was made yet. */
+const fresh = (certificates: CertificatesView): Observed => ({
+  ...world([]),
+  cluster: aCluster({ spec: { tls: own } }),
+  etcd: { is: 'notAsked' },
+  certificates,
+});
+const running = (certificates: CertificatesView): Observed => {
+  const o = world([up, up, up], { spec: { tls: own } });
+  return { ...o, certificates };
+};
+const saidBy = (o: Observed, type: string) => {
+  const said = findCondition(decide(o).status.conditions, type);
+  return said && [said.status, said.reason, said.message];
+};
+
+describe('whom the first member trusts', () => {
+  const trust = (digest: string): TrustView => ({
+    part: 'peer',
+    atStart: true,
+    target: digest,
+    next: { step: 'begin', digest },
+    trusted: false,
+    unexchanged: [],
+  });
+
+  test('is recorded before it is made, and so is what was asked for before', () => {
+    const o = fresh({ ...view(), trusts: [trust('abc')] });
+    const annotations = { [ROTATE_ANNOTATION]: 'now' };
+    const asked = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
+    expect([decide(o).rule, decide(o).latch?.trust]).toEqual(['bootstrap', { peer: 'abc' }]);
+    expect(decide(asked).latch?.trust).toEqual({ peer: 'abc', commanded: { peer: 'now' } });
+    expect(decide(fresh(view())).latch).not.toHaveProperty('trust');
+  });
+
+  test('is recorded anew when its Secret was changed before there is a Pod', () => {
+    const seed = world([up], { spec: { tls: own } });
+    const { clusterID: _, ...latched } = FORMED;
+    const begun = (recorded: string): Observed => ({
+      ...fresh({ ...view(), trusts: [trust('abc')] }),
+      cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
+      members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),
+    });
+    expect([decide(begun('old')).rule, decide(begun('old')).latch?.trust]).toEqual(['renewTrust', { peer: 'abc' }]);
+    expect(decide(begun('abc')).rule).not.toBe('renewTrust');
+  });
+});
+
+describe('before there is a cluster', () => {
+  test('nothing is begun on a Secret that is wrong, and it is looked at again soon', () => {
+    const o = fresh(wrong());
+    const sentence = 'Secret mine has no tls.key: add it';
+    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['waitForCertificates', [], 10_000]);
+    expect(saidBy(o, 'CertificatesValid')).toEqual(['False', 'KeyMissing', sentence]);
+    expect(saidBy(o, 'Available')).toEqual(['False', 'CertificatesInvalid', sentence]);
+    expect(saidBy(o, 'Progressing')).toEqual(['False', 'CertificatesInvalid', sentence]);
+    const [notice] = decide(o).notices.filter(({ reason }) => reason === 'KeyMissing');
+    expect(notice).toEqual({ type: 'Warning', reason: 'KeyMissing', note: sentence });
+  });
+
+  test('what only bothers some, or later, is said and holds up nothing', () => {
+    const o = fresh(
+      view({ findings: [{ is: 'expiresSoon', secret: 'mine', key: 'tls.crt', at: '2026-01-09T00:00:00Z' }] }),
+    );
+    expect(decide(o).rule).toBe('bootstrap');
+    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'ExpiresSoon']);
+  });
+
+  test('a good one is copied first, and then the cluster begins, encrypted from the start', () => {
+    const before = fresh(view({ todo: 'copy' }));
+    expect([decide(before).rule, stepsOf(before)]).toEqual(['prepareCertificates', ['copy db-peer-mounted']]);
+    const after = fresh(view());
+    const seed = decide(after)
+      .steps.flatMap((s) => (s.do === 'create' ? [s.object] : []))
+      .at(-1);
+    expect(decide(after).rule).toBe('bootstrap');
+    expect(seed).toMatchObject({
+      kind: 'EtcdMember',
+      spec: {
+        tls: { peerSecretRef: { name: 'db-peer-mounted' } },
+        initialCluster: expect.stringContaining('=https://'),
+      },
+    });
+    expect(saidBy(after, 'CertificatesValid')).toEqual([
+      'True',
+      'Valid',
+      'the first to expire is that in Secret mine, on 2026-03-01T00:00:00Z',
+    ]);
+  });
+
+  test('an authority is made before what it signs, in one pass; no key is part of the plan', () => {
+    const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
+    const o = fresh({
+      ...NO_CERTIFICATES,
+      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' }],
+      certificates: [
+        { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issue', usable: false },
+      ],
+    });
+    expect(stepsOf(o)).toEqual(['found db-peer-ca', 'issue db-peer-mounted']);
+    expect(JSON.stringify(decide(o).steps)).not.toMatch(/tls\.key|PRIVATE/);
+    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Issuing']);
+  });
+
+  test('a member that was begun goes on to form the cluster', () => {
+    const seed = world([up], { spec: { tls: own } }).members;
+    const { clusterID: _, ...latched } = FORMED;
+    const o = { ...fresh(wrong()), cluster: aCluster({ spec: { tls: own }, status: latched }), members: seed };
+    expect(decide(o).rule).not.toBe('waitForCertificates');
+  });
+
+  test('nothing is made for a cluster that is to have no members', () => {
+    const o = fresh(view({ todo: 'copy' }));
+    expect(decide({ ...o, cluster: aCluster({ spec: { tls: own, replicas: 0 } }) }).rule).toBe('neverBegun');
+  });
+});
+
+describe('a cluster that runs', () => {
+  test('is never taken down by a bad Secret: it goes on, and says so', () => {
+    const o = running(wrong({ is: 'expired', key: 'tls.crt', at: '2026-01-01T00:00:00Z' }));
+    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['steady', [], 10_000]);
+    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Expired']);
+    expect(saidBy(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
+    expect(saidBy(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Reconciled']);
+  });
+
+  test('goes on to be repaired meanwhile with what was copied; nobody is added who could not start', () => {
+    const o = world([up, up], { replicas: 3, spec: { tls: own } });
+    const copied = wrong({}, true);
+    expect(stepsOf({ ...o, certificates: wrong() })).toEqual([]);
+    expect(stepsOf({ ...o, certificates: copied })[0]).toMatch(/^addLearner /);
+    const [call] = decide({ ...o, certificates: copied }).steps.flatMap((s) => (s.do === 'call' ? [s.call] : []));
+    expect(call).toMatchObject({ peerURL: expect.stringMatching(/^https:/) });
+  });
+
+  test('gets a renewed certificate, and is repaired first when that was refused', () => {
+    const due = view({ todo: 'copyLeaf' });
+    expect(stepsOf(running(due))).toEqual(['copyLeaf db-peer-mounted']);
+    expect(saidBy(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
+    const o = { ...world([up, up], { replicas: 3, spec: { tls: own } }), certificates: due };
+    expect(decide(o).rule).toBe('prepareCertificates');
+    const refused = { ...o, refusal: 'the API server refuses: quota' };
+    expect(decide(refused).rule).toBe('addLearner');
+    expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeCertificates');
+  });
+
+  test('is looked at when a certificate is to be renewed', () => {
+    const o = running(view());
+    expect(decide({ ...o, certificates: view({ renewAt: o.now + 60_000 }) }).wakeAfter).toBe(60_000);
+  });
+
+  test('says which members do not show a renewed certificate yet, and looks again soon', () => {
+    const o = running({ ...view(), behind: ['db-abcde.db.ns.svc'] });
+    expect([decide(o).rule, decide(o).wakeAfter]).toEqual(['steady', 10_000]);
+    expect(saidBy(o, 'CertificatesValid')).toMatchObject([
+      'True',
+      'Renewing',
+      expect.stringContaining('db-abcde.db.ns.svc'),
+    ]);
+    expect(saidBy(running({ ...view(), behind: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
+  });
+
+  test('says each thing once, the worst first, and nothing any more when all is well', () => {
+    const lost: Finding = { is: 'authorityLost', secret: 'db-peer-ca' };
+    const o = running({
+      ...NO_CERTIFICATES,
+      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [lost] }],
+      certificates: [
+        {
+          need,
+          findings: [{ is: 'expiresSoon', secret: 'db-peer-mounted', key: 'tls.crt', at: 'x' }, lost],
+          usable: true,
+        },
+      ],
+    });
+    const [status, reason, message = ''] = saidBy(o, 'CertificatesValid') ?? [];
+    expect([status, reason]).toEqual(['False', 'AuthorityLost']);
+    expect(message.split('; ').length).toBe(2);
+    const conditions = decide(o).status.conditions ?? [];
+    const well = { ...world([up], { status: { ...FORMED, conditions } }) };
+    expect(saidBy(well, 'CertificatesValid')).toBeUndefined();
+  });
+});

@@ -1,0 +1,265 @@
+/** Secrets are written as a plan says, from what is there at that moment, through a model of the API server. */
+import { X509Certificate } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { FORMED, NOW } from '../../../../test/support/builders/builders.ts';
+import { hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import { API_VERSION, etcdClusters, ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
+import type { Tls } from '../../../api/tls.ts';
+import { textOf } from '../../../access/evaluate/secret-set.ts';
+import { digestOf } from '../../../access/evaluate/ca-bundle.ts';
+import type { Todo } from '../../../access/evaluate/view.ts';
+import type { Secret } from '../../../gen/kube.ts';
+import type { Resource } from '../../../kube/object.ts';
+import { secrets } from '../../../kube/resources.ts';
+import { iso } from '../../../lib/time.ts';
+import { systemChance } from '../../../pki/key-source.ts';
+import { createAuthority, issue, type KeyPair } from '../../../pki/issue.ts';
+import { doPaperwork, isPaperwork } from './execute-managed-secrets.ts';
+
+const resource: Resource<EtcdCluster> = etcdClusters;
+const { signal } = new AbortController();
+const DAY = 24 * 60 * 60_000;
+
+let world: ModelWorld;
+let cluster: EtcdCluster;
+
+async function aWorld(tls: Tls): Promise<void> {
+  world = modelWorld();
+  const object: EtcdCluster = {
+    apiVersion: API_VERSION,
+    kind: 'EtcdCluster',
+    metadata: { name: 'db', namespace: 'ns' },
+    spec: { version: '3.6.16', tls, additionalMetadata: { labels: { team: 'x' } } },
+  };
+  cluster = await world.client.create(resource, object);
+  hear(world.clusters, cluster);
+}
+const write = (name: Todo, target: string, now = NOW): Promise<void> => {
+  const call = { name, target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } };
+  if (!isPaperwork(call)) throw new Error(`${name} is not known`);
+  return doPaperwork({ ...world, now: () => now }, call, signal);
+};
+const said = (promise: Promise<void>): Promise<string> => promise.then(() => 'done', String);
+const read = async (name: string): Promise<Secret> => {
+  const found = await world.client.get(secrets, { namespace: 'ns', name });
+  if (!found) throw new Error(`no Secret ${name}`);
+  return found;
+};
+const change = (name: string, text: Readonly<Record<string, string>>): Promise<Secret> => {
+  const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+  return world.client.patch(secrets, { namespace: 'ns', name }, { data });
+};
+const certificateIn = async (name: string, key = 'tls.crt') => new X509Certificate(textOf(await read(name), key));
+const give = (name: string, data: Readonly<Record<string, string>>): Promise<Secret> =>
+  world.client.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: 'ns' },
+    data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
+  });
+
+describe('an authority of the operator', () => {
+  beforeEach(() => aWorld({ client: { managed: { duration: '48h' } }, peer: { managed: {} } }));
+
+  test('signs what members, the operator and applications show', async () => {
+    await write('found', 'db-client-ca');
+    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) await write('issue', name);
+    const authority = await certificateIn('db-client-ca');
+    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) {
+      expect((await certificateIn(name)).verify(authority.publicKey)).toBe(true);
+      expect((await certificateIn(name, 'ca.crt')).fingerprint256).toBe(authority.fingerprint256);
+    }
+    const server = await certificateIn('db-server-mounted');
+    expect(server.subjectAltName?.split(', ')).toEqual([
+      'DNS:*.db.ns.svc',
+      'DNS:*.db.ns.svc.cluster.local',
+      'DNS:db.ns.svc',
+      'DNS:db.ns.svc.cluster.local',
+      'DNS:db-client.ns.svc',
+      'DNS:db-client.ns.svc.cluster.local',
+      'DNS:localhost',
+      'IP Address:127.0.0.1',
+    ]);
+    expect(server.validToDate.getTime()).toBe(NOW + 48 * 60 * 60_000);
+    expect((await certificateIn('db-client-tls')).keyUsage).toEqual(['1.3.6.1.5.5.7.3.2']);
+    expect(await read('db-client-tls')).toMatchObject({
+      type: 'kubernetes.io/tls',
+      metadata: { labels: { team: 'x' }, ownerReferences: [{ kind: 'EtcdCluster', uid: cluster.metadata.uid }] },
+    });
+  });
+
+  test('renews in place, and not before it is due', async () => {
+    await write('found', 'db-peer-ca');
+    await write('issue', 'db-peer-mounted');
+    const [before, object] = [await certificateIn('db-peer-mounted'), await read('db-peer-mounted')];
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('is not what it was');
+    await write('issue', 'db-peer-mounted', NOW + 61 * DAY);
+    expect((await certificateIn('db-peer-mounted')).serialNumber).not.toBe(before.serialNumber);
+    expect((await read('db-peer-mounted')).metadata.uid).toBe(object.metadata.uid);
+  });
+
+  test('that is not there, not ours or not readable signs nothing, and says nothing of a key', async () => {
+    expect(await said(write('issue', 'db-peer-mounted'))).toBe(
+      'NotNow: the authority in Secret db-peer-ca cannot be used',
+    );
+    await give('db-client-ca', { 'tls.crt': 'x', 'tls.key': 'planted-secret' });
+    expect(await said(write('issue', 'db-server-mounted'))).not.toContain('planted');
+    await write('found', 'db-peer-ca');
+    await change('db-peer-ca', { 'tls.key': 'planted-secret' });
+    expect(await said(write('issue', 'db-peer-mounted'))).not.toContain('planted');
+    for (const name of ['db-server-mounted', 'db-peer-mounted']) await expect(read(name)).rejects.toThrow('no Secret');
+  });
+
+  test('whose certificate is not its own signs nothing that would have to be signed again and again', async () => {
+    await write('found', 'db-peer-ca');
+    await write('found', 'db-client-ca');
+    await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('NotNow: ');
+    const { cert, key } = await createAuthority('written, in another way', NOW, systemChance);
+    await change('db-peer-ca', { 'tls.crt': cert, 'tls.key': key });
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('would be no better than before');
+    await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
+  });
+
+  test('a second authority is never put over the first', async () => {
+    await give('db-client-ca', { 'tls.crt': 'theirs' });
+    expect(await said(write('found', 'db-client-ca'))).toContain('is not what it was');
+    expect(textOf(await read('db-client-ca'), 'tls.crt')).toBe('theirs');
+  });
+});
+
+describe('a Secret of the user', () => {
+  let ca: KeyPair;
+  beforeEach(async () => {
+    await aWorld({ client: { serverSecretRef: { name: 'mine' } } });
+    ca = await createAuthority('ca', NOW, systemChance);
+  });
+  const good = async (by = ca): Promise<Readonly<Record<string, string>>> => {
+    const leaf = { name: 'x', hosts: ['*.db.ns.svc'], usages: [], durationMs: 30 * DAY };
+    const { cert, key } = await issue(by, leaf, NOW, systemChance);
+    return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': by.cert };
+  };
+  const dataOf = async (name: string) => {
+    const secret = await read(name);
+    return Object.fromEntries(Object.keys(secret.data ?? {}).map((key) => [key, textOf(secret, key)]));
+  };
+  /** Members run from now on. */
+  const form = (): void => hear(world.clusters, { ...cluster, status: FORMED });
+
+  test('is copied, with what members need and no more; a renewal leaves what they trust', async () => {
+    const [first, renewed] = [await good(), await good()];
+    await give('mine', { ...first, other: 'x' });
+    await write('copy', 'db-server-mounted');
+    expect(await dataOf('db-server-mounted')).toEqual(first);
+    form();
+    await change('mine', { ...renewed, 'ca.crt': `${ca.cert}\n${ca.cert}` });
+    await write('copyLeaf', 'db-server-mounted');
+    expect(await dataOf('db-server-mounted')).toEqual({ ...renewed, 'ca.crt': ca.cert });
+  });
+
+  test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
+    ['half of it was written', async () => ({ 'tls.crt': (await good())['tls.crt'] ?? '' })],
+    ['another authority has signed it', async () => good(await createAuthority('ca', NOW, systemChance))],
+    ['it was emptied', async () => ({ 'tls.key': '' })],
+  ])('that was good when it was decided and is not any more does not reach members: %s', async (_, bad) => {
+    const first = await good();
+    await give('mine', first);
+    await write('copy', 'db-server-mounted');
+    form();
+    await change('mine', await bad());
+    expect(await said(write('copyLeaf', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await dataOf('db-server-mounted')).toEqual(first);
+  });
+
+  test('that is not there, or whose copy belongs to somebody else, is left alone', async () => {
+    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
+    await give('mine', await good());
+    await give('db-server-mounted', { 'tls.crt': 'theirs' });
+    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'theirs' });
+  });
+
+  test('of a cluster that was made anew meanwhile is not touched', async () => {
+    await give('mine', await good());
+    const call = {
+      name: 'copy',
+      target: 'db-server-mounted',
+      cluster: { namespace: 'ns', name: 'db', uid: 'old' },
+    } as const;
+    expect(await said(doPaperwork(world, call, signal))).toBe('NotNow: the cluster is gone');
+  });
+});
+
+describe('whom members trust', () => {
+  beforeEach(() => aWorld({ peer: { managed: { duration: '48h' } } }));
+  const discard = (target: string): Promise<void> =>
+    doPaperwork(
+      world,
+      { name: 'discard', target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } },
+      signal,
+    );
+  const certOf = async (name: string, key = 'tls.crt'): Promise<string> => textOf(await read(name), key);
+  const become = (trust: NonNullable<EtcdCluster['status']>['trust']): void => {
+    const annotations = { [ROTATE_ANNOTATION]: '1' };
+    hear(world.clusters, {
+      ...cluster,
+      metadata: { ...cluster.metadata, annotations },
+      status: { ...FORMED, ...(trust && { trust }) },
+    });
+  };
+
+  test('is in a Secret of its own that cannot be changed, and says nothing else', async () => {
+    await write('found', 'db-peer-ca');
+    await write('issue', 'db-peer-mounted');
+    const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
+    await write('bundle', name);
+    expect(await read(name)).toMatchObject({ immutable: true, type: 'Opaque' });
+    expect(Object.keys((await read(name)).data ?? {})).toEqual(['ca.crt']);
+    expect((await read('db-peer-mounted')).metadata.annotations).toEqual({ [WRITTEN_AT_ANNOTATION]: iso(NOW) });
+    await give('theirs', { 'ca.crt': 'x' });
+    for (const kept of ['db-peer-mounted', 'theirs', 'nothing']) await discard(kept);
+    await discard(name);
+    await expect(read(name)).rejects.toThrow('no Secret');
+    expect([await certOf('theirs', 'ca.crt'), await certOf('db-peer-mounted')]).toEqual(['x', expect.any(String)]);
+  });
+
+  test('is not deleted when its Secret was deleted meanwhile, and created again', async () => {
+    await write('found', 'db-peer-ca');
+    const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
+    await write('bundle', name);
+    const { resourceVersion: _r, uid = '', ...metadata } = (await read(name)).metadata;
+    const remove: ModelWorld['client']['delete'] = async (...args) => {
+      await world.client.delete(secrets, { namespace: 'ns', name }, { uid });
+      await world.client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata });
+      return world.client.delete(...args);
+    };
+    const client = new Proxy(world.client, {
+      get: (target, key) => (key === 'delete' ? remove : (Reflect.get(target, key) as () => unknown).bind(target)),
+    });
+    const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
+    const call = { name: 'discard', target: name, cluster: of } as const;
+    expect(await said(doPaperwork({ ...world, client }, call, signal))).not.toBe('done');
+    expect((await read(name)).metadata.uid).not.toBe(uid);
+  });
+
+  test('an authority gets a successor next to it, which takes its place when all trust it', async () => {
+    await write('found', 'db-peer-ca');
+    await write('issue', 'db-peer-mounted');
+    const old = await certOf('db-peer-ca');
+    const before = digestOf(old) ?? '';
+    become({ peer: before });
+    await write('prepare', 'db-peer-ca');
+    const next = await certOf('db-peer-ca', 'next.crt');
+    expect([await certOf('db-peer-ca'), digestOf(next) === before]).toEqual([old, false]);
+    const both = digestOf(old + next) ?? '';
+    expect(await said(write('succeed', 'db-peer-ca'))).toContain('is not what it was');
+    await write('bundle', trustName('db', 'peer', both));
+    become({ peer: both, commanded: { peer: '1' } });
+    await write('succeed', 'db-peer-ca');
+    expect(await certOf('db-peer-ca')).toBe(next);
+    expect(Object.keys((await read('db-peer-ca')).data ?? {}).sort()).toEqual(['tls.crt', 'tls.key']);
+    await write('issue', 'db-peer-mounted');
+    expect(digestOf(await certOf('db-peer-mounted', 'ca.crt'))).toBe(both);
+  });
+});

@@ -1,0 +1,190 @@
+/** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
+import {
+  type CertificateNeed,
+  certificatesOf,
+  EXTENDED_USAGES,
+  namesOf,
+  partOf,
+  writtenFor,
+} from '../../../domain/certificate-requirements.ts';
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import { type Part, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
+import { holding } from '../../../domain/ownership.ts';
+import { NEXT_CERT, NEXT_KEY } from '../../../access/evaluate/ca.ts';
+import type { Credentials } from '../../../access/secret-cache.ts';
+import { type Judged, judge, secretNames } from '../../../access/evaluate/evaluate.ts';
+import { type Secrets, textOf } from '../../../access/evaluate/secret-set.ts';
+import { readAndJudge, readSecrets, type Unreadable } from '../../../access/read-secrets.ts';
+import type { Todo } from '../../../access/evaluate/view.ts';
+import type { Secret } from '../../../gen/kube.ts';
+import type { Client } from '../../../kube/client.ts';
+import { type Ref, refKey } from '../../../kube/object.ts';
+import { secrets } from '../../../kube/resources.ts';
+import type { Store } from '../../../kube/store.ts';
+import { iso } from '../../../lib/time.ts';
+import { CA, CERT, KEY } from '../../../pki/examine.ts';
+import { type Chance, createAuthority, issue, type KeyPair } from '../../../pki/issue.ts';
+import { type Call, NotNow } from '../../../runtime/plan.ts';
+import { secretOf } from '../build.ts';
+import { type Data, encoded, type Unwritten, withoutNull, writeSecret } from './execute-write-secret.ts';
+
+/** The target is the Secret that is written. */
+export interface PaperCall extends Call {
+  readonly name: Todo | 'discard';
+  readonly cluster: Ref & { readonly uid: string };
+}
+
+const PAPERWORK: Readonly<Record<PaperCall['name'], true>> = {
+  found: true,
+  prepare: true,
+  succeed: true,
+  bundle: true,
+  issue: true,
+  copy: true,
+  copyLeaf: true,
+  publish: true,
+  discard: true,
+};
+export const isPaperwork = (call: Call): call is PaperCall => Object.hasOwn(PAPERWORK, call.name);
+
+export interface PaperPorts {
+  readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
+  readonly credentials: Credentials;
+  readonly clusters: Store<EtcdCluster>;
+  readonly now: () => number;
+  readonly chance: Chance;
+}
+
+/**
+ * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
+ * and so is what would be written. Nothing unexamined reaches members, and nothing is written that would be written again.
+ */
+export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: AbortSignal): Promise<void> {
+  const cluster = ports.clusters.get(refKey(call.cluster));
+  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new NotNow('the cluster is gone');
+  try {
+    if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
+    const around = ports.credentials.around(cluster, ports.now());
+    const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
+    const read = await readAndJudge(ports.client, cluster, names, around, signal);
+    if ('unread' in read) throw unreadNow(read.unread);
+    const { secrets: held, judged, pieces } = read;
+    if (todoOf(judged, call.target) !== call.name)
+      throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
+    const current = held.get(call.target);
+    const built = await builtFor(ports, cluster, call, judged, held);
+    const data = withoutNull({ ...current?.data, ...built.data });
+    const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data };
+    const then = new Map([...held, [call.target, after]]);
+    if (todoOf(await pieces.run(() => judge(cluster, then, around)), call.target) === call.name)
+      throw new NotNow(
+        `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
+      );
+    const { annotations } = built.metadata;
+    await writeSecret(ports.client, built, current, { signal, ...(annotations && { annotations }) });
+  } finally {
+    ports.credentials.forget(refKey(call.cluster));
+  }
+}
+
+/** The next reconcile reads it again, and reports what it finds. */
+export const unreadNow = ([first]: readonly Unreadable[]): NotNow =>
+  new NotNow(`Secret ${first?.secret} cannot be read: ${first?.why}`);
+
+/** Trust of before, when nobody mounts it any more. */
+async function discard(
+  { client }: PaperPorts,
+  { metadata: { namespace = '', uid = '' } }: EtcdCluster,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const read = await readSecrets(client, namespace, [name], signal);
+  if ('unread' in read) throw unreadNow(read.unread);
+  const held = holding(read.get(name), uid);
+  if (held.is === 'ours' && held.object.immutable === true)
+    await client.delete(secrets, { namespace, name }, { uid: held.object.metadata.uid ?? '' }, signal);
+}
+
+const partFor = (cluster: EtcdCluster, target: string): Part | undefined => {
+  const need = certificatesOf(cluster).find(
+    (n) => writtenFor(n) === target || (n.from === 'operator' && n.authority === target),
+  );
+  return need && partOf(need.role);
+};
+
+const todoOf = ({ view: { authorities, bundles, certificates } }: Judged, target: string): Todo | undefined =>
+  [...authorities, ...bundles].find(({ secret }) => secret === target)?.todo ??
+  certificates.find(({ need }) => writtenFor(need) === target)?.todo;
+
+async function builtFor(
+  ports: PaperPorts,
+  cluster: EtcdCluster,
+  call: PaperCall,
+  judged: Judged,
+  held: Secrets,
+): Promise<Unwritten> {
+  const data = await contents(ports, cluster, call, judged, held);
+  const built = secretOf(cluster, call.target, encoded(data));
+  if (call.name === 'bundle') return { ...built, type: 'Opaque', immutable: true };
+  // When clients have it follows from this.
+  const annotations = { ...built.metadata.annotations, [WRITTEN_AT_ANNOTATION]: iso(ports.now()) };
+  return { ...built, metadata: { ...built.metadata, annotations } };
+}
+
+async function contents(
+  ports: PaperPorts,
+  cluster: EtcdCluster,
+  call: PaperCall,
+  judged: Judged,
+  held: Secrets,
+): Promise<Data> {
+  if (call.name === 'bundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
+  const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
+  if (!need) return authority(ports, call, held.get(call.target));
+  const trust = { [CA]: judged.given[partOf(need.role)] ?? '' };
+  if (call.name === 'publish') return trust;
+  if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.authority))), ...trust };
+  return { [CERT]: textOf(held.get(need.secret), CERT), [KEY]: textOf(held.get(need.secret), KEY), ...trust };
+}
+
+async function authority(ports: PaperPorts, { name, target }: PaperCall, current: Secret | undefined): Promise<Data> {
+  if (name === 'succeed')
+    return {
+      [CERT]: textOf(current, NEXT_CERT),
+      [KEY]: textOf(current, NEXT_KEY),
+      [NEXT_CERT]: null,
+      [NEXT_KEY]: null,
+    };
+  const { cert, key } = await createAuthority(target, ports.now(), ports.chance);
+  if (name === 'found') return { [CERT]: cert, [KEY]: key };
+  // Kubernetes wants both keys in a Secret of this type, also where the authority is lost.
+  const missing = current ? {} : { [CERT]: '', [KEY]: '' };
+  return { ...missing, [NEXT_CERT]: cert, [NEXT_KEY]: key };
+}
+
+const COMMON_NAMES: Readonly<Record<CertificateNeed['role'], string>> = {
+  server: 'server',
+  peer: 'peer',
+  operator: 'operator-client',
+  application: 'client',
+};
+
+async function issued(
+  ports: PaperPorts,
+  cluster: EtcdCluster,
+  need: Extract<CertificateNeed, { readonly from: 'operator' }>,
+  signer: Secret | undefined,
+): Promise<Data> {
+  const authority: KeyPair = { cert: textOf(signer, CERT), key: textOf(signer, KEY) };
+  const leaf = {
+    name: `${cluster.metadata.name ?? ''}-${COMMON_NAMES[need.role]}`,
+    hosts: namesOf(cluster, need.role, ports.credentials.domain).all,
+    usages: EXTENDED_USAGES[need.role],
+    durationMs: need.durationMs,
+  };
+  // What a library says about a key that it cannot read is not for the log.
+  const pair = await issue(authority, leaf, ports.now(), ports.chance).catch(() => {
+    throw new NotNow(`the authority in Secret ${need.authority} cannot be used`);
+  });
+  return { [CERT]: pair.cert, [KEY]: pair.key };
+}

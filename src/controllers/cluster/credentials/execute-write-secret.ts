@@ -1,0 +1,36 @@
+/** Writes a Secret of the operator's own: made, or changed over exactly what was read, so that of two writers none undoes the other. */
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import type { Secret } from '../../../gen/kube.ts';
+import type { Client } from '../../../kube/client.ts';
+import { secrets } from '../../../kube/resources.ts';
+
+/** What is in a Secret, as text; `null` takes a key away. */
+export type Data = Readonly<Record<string, string | null>>;
+export type Unwritten = Omit<Secret, 'data'> & { readonly data: Data };
+
+/** As Kubernetes stores it. */
+export const encoded = (data: Data): Data =>
+  Object.fromEntries(
+    Object.entries(data).map(([key, text]) => [key, text === null ? null : Buffer.from(text).toString('base64')]),
+  );
+
+export const withoutNull = (data: Data): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== null));
+
+export async function writeSecret(
+  client: Pick<Client, 'create' | 'patch'>,
+  built: Unwritten,
+  current: Secret | undefined,
+  {
+    signal,
+    annotations,
+  }: { readonly signal: AbortSignal; readonly annotations?: EtcdCluster['metadata']['annotations'] },
+): Promise<void> {
+  if (!current) {
+    await client.create(secrets, { ...built, data: withoutNull(built.data) }, signal);
+    return;
+  }
+  const { name = '', namespace = '', uid, resourceVersion } = current.metadata;
+  const body = { metadata: { uid, resourceVersion, ...(annotations && { annotations }) }, data: built.data };
+  await client.patch(secrets, { namespace, name }, body, { signal });
+}

@@ -1,0 +1,45 @@
+/** Which certificates members have, and which they show in a handshake. */
+import { PARTS } from '../../../domain/certificate-requirements.ts';
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import { CLIENT_PORT, type Part, PEER_PORT, peerMountName, serverMountName } from '../../../api/names.ts';
+import type { Credentials } from '../../../access/secret-cache.ts';
+import { mountIn } from '../../../access/mounted.ts';
+import type { CertificatesView } from '../../../access/evaluate/view.ts';
+import type { Pod } from '../../../gen/kube.ts';
+import { endpointsOf, hostsOf } from '../etcd-calls.ts';
+import type { MemberView, PodView } from '../observed.ts';
+
+/** What its Pod mounts for its ports. */
+export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'> {
+  const tls = Object.fromEntries(
+    PARTS.flatMap((part) => {
+      const mount = mountIn(pod, part);
+      return mount ? [[part, mount]] : [];
+    }),
+  );
+  return Object.keys(tls).length === 0 ? {} : { tls };
+}
+
+/** What members show that mount the operator's copies: those of an earlier operator mount the user's own Secret. */
+export async function shown(
+  credentials: Credentials,
+  cluster: EtcdCluster,
+  members: readonly MemberView[],
+): Promise<Pick<CertificatesView, 'behind' | 'proven'>> {
+  const of = async (part: Part, port: number, mount: string) => {
+    const running = members.filter(({ pod }) => pod.is === 'present');
+    const looked = running.filter(({ pod, self }) => self && pod.is === 'present' && pod.tls?.[part]?.leaf === mount);
+    const { behind, unseen } = await credentials.shown(cluster, part, hostsOf(looked, port));
+    const whole = looked.length === running.length && looked.every((m) => endpointsOf(m).length > 0);
+    return { part, behind, proven: whole && behind.length + unseen.length === 0 };
+  };
+  const name = cluster.metadata.name ?? '';
+  const both = await Promise.all([
+    of('client', CLIENT_PORT, serverMountName(name)),
+    of('peer', PEER_PORT, peerMountName(name)),
+  ]);
+  return {
+    behind: [...new Set(both.flatMap(({ behind }) => behind))],
+    proven: both.flatMap(({ part, proven }) => (proven ? [part] : [])),
+  };
+}

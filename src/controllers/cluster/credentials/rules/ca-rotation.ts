@@ -1,0 +1,128 @@
+/** Rules that exchange an authority: what is recorded is durable before anybody starts on it, and members start one by one. */
+import { PARTS } from '../../../../domain/certificate-requirements.ts';
+import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
+import { type Part, ROLE_VOTER, trustName } from '../../../../api/names.ts';
+import type { TrustView } from '../../../../access/evaluate/view.ts';
+import { type Answer, seen } from '../../../../runtime/plan.ts';
+import { canMount, trustNow, unreadSecrets } from '../certificates.ts';
+import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../../observed.ts';
+import { asideFor, asidePatch, isInMemory, restarting } from '../../rollout/restart.ts';
+import { bundleOf, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../ca-rotation.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+type Trust = NonNullable<EtcdClusterStatus['trust']>;
+
+const RETRY_MS = 1_000;
+
+const WORDS = {
+  begin: 'whom members trust is recorded',
+  adopt: 'whom members trust is recorded',
+  widen: 'step 1 of 3: members come to trust another authority besides that of before',
+  narrow: 'step 3 of 3: members come to trust the new authority only',
+} as const;
+
+/** What is trusted on both ports is narrowed together, or every member would start once more. */
+const isDue = (o: Observed, { next }: TrustView): boolean =>
+  next !== undefined && (next.step !== 'narrow' || o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t)));
+
+const isSilent = (m: MemberView, part: Part): boolean =>
+  m.pod.is === 'present' && m.pod.tls?.[part] !== undefined && m.pod.tls[part].bundle === undefined;
+
+/** What those trust whose Pods do not say it is noted down before it can change. */
+function assumedFor(o: Observed, { part, atStart, recorded, next }: TrustView): readonly (readonly [Part, string])[] {
+  const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
+  const unsaid = o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => isSilent(m, part));
+  return atStart && unsaid && known !== undefined ? [[part, known]] : [];
+}
+
+export function recordTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined; // the CA may have changed since it was read
+  if (!isFormed(o)) return undefined;
+  const before: Trust = o.cluster.status?.trust ?? {};
+  const { trusts, kept } = o.certificates;
+  const { name } = identity(o.cluster);
+  const due = trusts.filter((t) => isDue(o, t));
+  const assumed = trusts.flatMap((t) => assumedFor(o, t));
+  const commanded = trusts.flatMap(({ part, commanded: value }) =>
+    value === undefined ? [] : [[part, value] as const],
+  );
+  const gone = (before.kept ?? []).filter((secret) => !kept.includes(secret));
+  if (due.length + assumed.length + commanded.length + gone.length === 0) return undefined;
+  const digests = Object.fromEntries(due.flatMap(({ part, next }) => (next ? [[part, next.digest]] : [])));
+  const now = { ...before, ...digests };
+  const left = due.flatMap(({ part, atStart }) => {
+    const digest = before[part];
+    return atStart && digest !== undefined ? [trustName(name, part, digest)] : [];
+  });
+  const used = PARTS.map((part) => trustName(name, part, now[part] ?? ''));
+  const keep = [...new Set([...kept, ...left])].filter((secret) => !used.includes(secret));
+  const { kept: _, ...rest } = now;
+  const trust: Trust = {
+    ...rest,
+    ...(assumed.length > 0 && { assumed: { ...before.assumed, ...Object.fromEntries(assumed) } }),
+    ...(commanded.length > 0 && { commanded: { ...before.commanded, ...Object.fromEntries(commanded) } }),
+    ...(keep.length > 0 && { kept: keep }),
+  };
+  const said = due.map(({ part, next }) => `${WORDS[next?.step ?? 'begin']}, on the ${part} port`);
+  const why = said.length > 0 ? said.join('; ') : 'what is known about trust is recorded';
+  const steps = due.some(({ next }) => next?.step === 'widen' || next?.step === 'narrow');
+  return {
+    why,
+    latch: { trust },
+    ...(steps && { notice: { type: 'Normal', reason: ROTATING, note: why } as const }),
+  };
+}
+
+/** A Secret may be changed before the first member has started on it: it starts on what is there then. */
+export function renewTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
+  const { trust } = trustNow(o);
+  const before = o.cluster.status?.trust;
+  const changed = PARTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
+  return isFormed(o) || !changed || !trust
+    ? undefined
+    : { why: 'whom the first member trusts has changed', latch: { trust } };
+}
+
+/** Who is started again now. */
+function restarted(o: Observed): MemberView | undefined {
+  if (unreadSecrets(o) !== undefined) return undefined; // whether its Secrets are still there to be mounted is not known
+  const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
+  return next && mayNotRestart(o, next) === undefined ? next : undefined;
+}
+
+/** etcd reads whom it trusts when it starts: one after the other, each only when all others are back. */
+export function restartForTrust(o: Observed): Answered {
+  const next = restarted(o);
+  const entry = next && entryOf(o, next);
+  if (!next || !entry) return undefined;
+  const why = `${nameOf(next)} is started again, to trust what is recorded`;
+  const what = isInMemory(next) ? { what: seen('EtcdMember', next.object) } : {};
+  return restarting(o, { m: next, entry, why, reason: ROTATING, ...what });
+}
+
+/** It stays after all, or has to wait until another is back: clients may come to it meanwhile. */
+export function standBack(o: Observed): Answered {
+  const next = restarted(o);
+  const standing = o.members.filter((m) => asideFor(o, m) !== undefined && m !== next);
+  if (standing.length === 0) return undefined;
+  const why = `${standing.map(nameOf).join(', ')} is not started again now: clients may reach it`;
+  return { why, steps: standing.map((m) => asidePatch(m, null, ROLE_VOTER)) };
+}
+
+/** Trust of before goes when no member has it any more. */
+export function discardTrust(o: Observed): Answered {
+  if (unreadSecrets(o) !== undefined) return undefined;
+  const used = o.members.flatMap((m) => PARTS.flatMap((part) => bundleOf(o, m, part) ?? []));
+  const over = o.certificates.kept.filter((secret) => !used.includes(secret));
+  const running = o.members.every((m) => m.pod.is === 'present');
+  if (over.length === 0 || !running) return undefined;
+  return {
+    why: `nobody has the trust of before any more: Secret ${over.join(', ')}`,
+    steps: over.map((target) => ({
+      do: 'call',
+      call: { name: 'discard', target, cluster: identity(o.cluster) } as { name: string; target: string },
+      retryMs: RETRY_MS,
+    })),
+  };
+}

@@ -1,0 +1,29 @@
+/** Rules about the Certificates that cert-manager is asked for. */
+import { certificateKind } from '../../../../domain/cert-manager.ts';
+import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
+import { type Answer, type Step, seen } from '../../../../runtime/plan.ts';
+import { findingsOf, unreadSecrets } from '../certificates.ts';
+import { correctionOf } from '../cert-manager-requests.ts';
+import { type CertificateHolding, isFormed, type Observed } from '../../observed.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+
+export const requestCertificates = (o: Observed): Answered => (isFormed(o) ? undefined : correctRequests(o));
+
+export function correctRequests(o: Observed): Answered {
+  // cert-manager writes over the Secret that a Certificate names, whose ever it is: that has to be known first.
+  if (o.issuance?.is !== 'there' || unreadSecrets(o) !== undefined) return undefined;
+  const taken = findingsOf(o).flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
+  const steps = o.issuance.certificates
+    .filter(({ wanted }) => !taken.includes(wanted.spec.secretName))
+    .flatMap(stepFor);
+  return steps.length === 0 ? undefined : { why: 'cert-manager is asked for certificates', steps };
+}
+
+function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
+  if (holding.is === 'absent') return [{ do: 'create', object: wanted }];
+  const fields = holding.is === 'ours' ? correctionOf(holding.object, wanted) : undefined;
+  return holding.is === 'ours' && fields
+    ? [{ do: 'patch', to: seen(certificateKind.kind, holding.object), fields }]
+    : [];
+}

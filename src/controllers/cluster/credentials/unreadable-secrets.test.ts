@@ -1,0 +1,231 @@
+/** What a Secret, a Service, a PodDisruptionBudget or a Certificate that cannot be read means for a cluster. */
+import { describe, expect, test } from 'vitest';
+import { aCluster, CLUSTER_ID, NOW } from '../../../../test/support/builders/builders.ts';
+import { down, type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { findCondition } from '../../../api/conditions.ts';
+import { trustName } from '../../../api/names.ts';
+import type { Tls } from '../../../api/tls.ts';
+import { type CertificatesView, NO_CERTIFICATES, type PasswordView, type Unread } from '../../../access/evaluate/view.ts';
+import { decide } from '../decide.ts';
+import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
+import type { Issuance, Observed } from '../observed.ts';
+
+const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
+const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
+const unread: Unread = {
+  secrets: ['db-peer-ca', 'db-client-ca'],
+  why: '500 no KMS provider',
+  password: false,
+  judged: true,
+  retryAt: NOW + 64_000,
+};
+const never: Unread = { ...unread, judged: false };
+const trust = { part: 'peer', atStart: true, trusted: true, unexchanged: [] } as const;
+const [OLD, NEW] = ['old', 'new'].map((text) => text.padEnd(64, '0')) as [string, string];
+
+function running(view: Partial<CertificatesView>, members: readonly Is[] = [up, up, up], more: Partial<Observed> = {}) {
+  const o = world(members, { replicas: 3, spec: { tls, auth }, status: { trust: { peer: OLD } } });
+  return { ...o, certificates: { ...NO_CERTIFICATES, ...view }, ...more } as Observed;
+}
+const fresh = (view: Partial<CertificatesView>, more: Partial<Observed> = {}): Observed => ({
+  ...world([]),
+  cluster: aCluster({ spec: { tls } }),
+  etcd: { is: 'notAsked' },
+  certificates: { ...NO_CERTIFICATES, ...view },
+  ...more,
+});
+const told = (o: Observed, type: string) => {
+  const found = findCondition(decide(o).status.conditions, type);
+  return found && `${found.status} ${found.reason}`;
+};
+const messageOf = (o: Observed, type: string) => findCondition(decide(o).status.conditions, type)?.message ?? '';
+const answering = (o: Observed, on: 'off' | 'on'): Observed =>
+  o.etcd.is === 'answers' ? { ...o, etcd: { ...o.etcd, auth: on } } : o;
+const silent = (o: Observed, login?: 'rejected'): Observed => ({
+  ...o,
+  etcd: { is: 'silent', why: 'no', ...(login && { login }) },
+  members: o.members.map(({ object, pod }) => ({ object, pod })),
+});
+
+describe('while a Secret cannot be read', () => {
+  const pods = (bundle: string): Partial<Observed> => {
+    const { members } = world([up, up, up], { replicas: 3 });
+    const mount = { leaf: 'db-peer-mounted', bundle: trustName('db', 'peer', bundle) };
+    return {
+      members: members.map((m, i) =>
+        m.pod.is === 'present' ? { ...m, pod: { ...m.pod, uid: `pod-${i}`, tls: { peer: mount } } } : m,
+      ),
+    };
+  };
+  const aside = (o: Observed): Observed => ({
+    ...o,
+    members: o.members.map((m, i) =>
+      i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, asideSince: NOW - 10_000 } } : m,
+    ),
+  });
+  const password: PasswordView = { kept: 'another' };
+  const issuing: Tls = { peer: { certManager: { issuerRef: { name: 'i' } } } };
+  const requested = aCluster({ spec: { tls: issuing } });
+  const [wanted] = requestedNeeds(requested).map((need) => certificateFor(requested, need, 'cluster.local'));
+  const issuance: Issuance = { is: 'there', certificates: wanted ? [{ wanted, holding: { is: 'absent' } }] : [] };
+  const unformed = (o: Observed): Observed => {
+    const { clusterID: _, ...status } = o.cluster.status ?? {};
+    return { ...o, cluster: { ...o.cluster, status } };
+  };
+  const others: Partial<Observed> = { members: world([up, up], { replicas: 3 }).members.slice(1) };
+  const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' } as const;
+
+  test.each<[string, Observed, string]>([
+    ['no CA or certificate is written', running({ authorities: [ca] }), 'prepareCertificates'],
+    [
+      'none that was refused a moment ago',
+      running({ authorities: [ca] }, [up, up, up], { refusal: 'x' }),
+      'writeCertificates',
+    ],
+    [
+      'no Certificate is requested for a new cluster',
+      fresh({}, { cluster: requested, issuance }),
+      'requestCertificates',
+    ],
+    [
+      'no CA bundle is recorded',
+      running({ trusts: [{ ...trust, next: { step: 'widen', digest: NEW } }] }),
+      'recordTrust',
+    ],
+    [
+      'no member is restarted for the CA bundle',
+      aside(running({ trusts: [{ ...trust, recorded: OLD, target: OLD }] }, [up, up, up], pods(NEW))),
+      'restartForTrust',
+    ],
+    ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardTrust'],
+    ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'guard'],
+    ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'guard'],
+    ['no cluster is bootstrapped', fresh({}), 'bootstrap'],
+    ['no seed is made again', silent(unformed(running({}, [down], { now: NOW + 3_600_000 }))), 'rebuildSeed'],
+    [
+      'no CA of a seed is recorded again',
+      silent(unformed(running({ trusts: [{ ...trust, next: { step: 'begin', digest: NEW } }] }, [up]))),
+      'renewTrust',
+    ],
+  ])('%s', (_what, o, rule) => {
+    expect(decide(o).rule).toBe(rule);
+    const blind = { ...o, certificates: { ...o.certificates, unread } };
+    expect(decide(blind).rule).not.toBe(rule);
+    expect(decide(blind).steps.filter((step) => step.do !== 'patch')).toEqual([]);
+  });
+
+  test('no seed is created next to what is left of an earlier attempt', () => {
+    const o = silent(unformed(running({}, [up], others)));
+    expect([decide(o).rule, stepsOf(o).length]).toEqual(['bootstrap', 1]);
+    expect(stepsOf({ ...o, certificates: { ...o.certificates, unread } })).toEqual([]);
+  });
+
+  test('members are replaced and added with what was read before', () => {
+    const members: readonly Is[] = [up, up, { ...down, evidence: 'VolumeLost' }];
+    expect(decide(running({ unread }, [up, up])).rule).toBe('addLearner');
+    expect(decide(running({ unread }, members)).rule).toBe('replaceLost');
+  });
+
+  test('the status says so, and claims nothing about certificates or the end of a rotation', () => {
+    const o = running({ unread });
+    expect(told(o, 'CertificatesValid')).toBe('Unknown SecretUnreadable');
+    expect(told(o, 'Progressing')).toBe('False SecretUnreadable');
+    expect(told(o, 'Available')).toBe('True QuorumHealthy');
+    expect(told(o, 'Degraded')).toBe('False QuorumHealthy');
+    const message = messageOf(o, 'CertificatesValid');
+    expect(message).toContain('Secret db-peer-ca, db-client-ca cannot be read: 500 no KMS provider');
+    expect(message).toContain('Members are reached with what was read before');
+    expect(decide(o).notices).toContainEqual({ type: 'Warning', reason: 'SecretUnreadable', note: message });
+  });
+
+  test('without an earlier read the members cannot be reached: that is why etcd does not answer', () => {
+    const o = silent(running({ unread: never }));
+    expect(told(o, 'Degraded')).toBe('True SecretUnreadable');
+    expect(messageOf(o, 'CertificatesValid')).toContain('The operator cannot reach the members');
+    expect(told(silent(running({ unread })), 'Degraded')).toBe('True MembersUnhealthy');
+  });
+
+  test('a new cluster waits for it, and says so', () => {
+    const o = fresh({ unread: never });
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
+    for (const type of ['Available', 'Progressing']) expect(told(o, type)).toBe('False SecretUnreadable');
+  });
+
+  test('the cluster is looked at again when the Secret is read again, not earlier', () => {
+    const todo = { authorities: [ca], unread };
+    const password: PasswordView = { kept: 'intended' };
+    const o = answering(running(todo, [up, up, up], { password }), 'on');
+    expect(decide(o).wakeAfter).toBe(64_000);
+    expect(decide({ ...o, now: NOW + 65_000 }).wakeAfter).toBe(0);
+  });
+});
+
+describe('while the root password cannot be read', () => {
+  const root: Unread = { ...unread, secrets: ['mine'], password: true };
+  test.each<[string, Observed, string]>([
+    ['etcd has auth enabled', answering(running({ unread: root }), 'on'), 'True SecretUnreadable'],
+    ['etcd has auth disabled', answering(running({ unread: root }), 'off'), 'False SecretUnreadable'],
+    ['etcd does not answer', silent(running({ unread: root })), 'Unknown SecretUnreadable'],
+    ['etcd rejects the one of before', silent(running({ unread: root }), 'rejected'), 'True SecretUnreadable'],
+    ['etcd rejects it, and it was read', silent(running({ unread }), 'rejected'), 'True AuthCredentialsRejected'],
+    [
+      'it is another Secret',
+      answering(running({ unread }, [up, up, up], { password: { kept: 'same' } }), 'on'),
+      'True Enabled',
+    ],
+  ])('%s', (_what, o, said) => {
+    expect(told(o, 'AuthEnabled')).toBe(said);
+  });
+
+  test('a cluster without auth does not count as secured, nor one with auth as changing its password', () => {
+    const open = answering(running({ unread: root }), 'off');
+    expect(told(open, 'Progressing')).toBe('False SecretUnreadable');
+    expect(messageOf(open, 'Progressing')).toContain('clients are not asked to log in yet');
+    const changing = answering(running({ unread: root }, [up, up, up], { password: { kept: 'another' } }), 'on');
+    expect(told(changing, 'Progressing')).toBe('False SecretUnreadable');
+  });
+});
+
+describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read', () => {
+  const unknown = { is: 'unknown', why: '500 no' } as const;
+  const lost = { services: { headless: unknown, client: unknown }, budget: unknown };
+
+  test('it is neither made nor corrected, and members are looked after', () => {
+    const o = running({}, [up, up], lost);
+    expect([decide(o).rule, stepsOf(o).length]).toEqual(['addLearner', 1]);
+    expect(stepsOf(running({}, [up, up, up], lost))).toEqual([]);
+    expect(o.cluster.status?.clusterID).toBe(CLUSTER_ID);
+  });
+
+  test('the status names it, and it is read again soon', () => {
+    const o = running({}, [up, up, up], lost);
+    expect(told(o, 'Progressing')).toBe('False ReadFailed');
+    for (const each of ['Service db ', 'Service db-client', 'PodDisruptionBudget db'])
+      expect(messageOf(o, 'Progressing')).toContain(`${each.trim()} cannot be read: 500 no`);
+    expect(decide(o).wakeAfter).toBe(10_000);
+  });
+
+  test('no cluster is bootstrapped: it may belong to another owner', () => {
+    const o = fresh({}, lost);
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['bootstrap', []]);
+    expect(messageOf(o, 'Available')).toContain('Service db cannot be read');
+  });
+
+  test('a Certificate is not requested a second time, and a new cluster waits for it', () => {
+    const issuing: Tls = { peer: { certManager: { issuerRef: { name: 'i' } } } };
+    const cluster = aCluster({ spec: { tls: issuing } });
+    const certificates = requestedNeeds(cluster).map((need) => ({
+      wanted: certificateFor(cluster, need, 'cluster.local'),
+      holding: unknown,
+    }));
+    const issuance = { is: 'there', certificates } as const;
+    const o = fresh({}, { cluster, issuance });
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
+    expect(decide(o).why).toContain('it cannot be read: 500 no');
+    const valid = requestedNeeds(cluster).map((need) => ({ need, findings: [], usable: true, notAfter: NOW + 1 }));
+    const formed = running({ certificates: valid }, [up, up, up], { issuance });
+    expect(told(formed, 'CertificatesValid')).toBe('True Valid');
+    expect(told(formed, 'Progressing')).toBe('False ReadFailed');
+    expect(messageOf(formed, 'Progressing')).toContain('Certificate db-peer cannot be read');
+  });
+});

@@ -1,0 +1,408 @@
+import { describe, expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  CLUSTER_ID,
+  condition,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  READY,
+  SEED_NAME,
+  SELF,
+  TARGET,
+} from '../../../test/support/builders/builders.ts';
+import { targetOf } from '../../api/defaults.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
+import type { Holding } from '../../domain/ownership.ts';
+import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
+import type { Service } from '../../gen/kube.ts';
+import { budget, clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
+import type { EtcdView, MemberView, Observed } from './observed.ts';
+
+const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
+const absent = { is: 'absent' } as const;
+const foreign: Holding<never> = { is: 'foreign', owner: 'nobody: it was not made by this operator' };
+const withUid = (service: Service): Service => ({ ...service, metadata: { ...service.metadata, uid: 'service-uid' } });
+const services = {
+  headless: ours(withUid(headlessService(aCluster()))),
+  client: ours(withUid(clientService(aCluster()))),
+};
+const aBudget = { ...budget(aCluster(), 1), metadata: { ...budget(aCluster(), 1).metadata, uid: 'budget-uid' } };
+const podWith = (ready: boolean) =>
+  ({ is: 'present', ip: '10.0.0.1', ready, startedAt: NOW - 400, maxLearners: 8 }) as const;
+
+const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
+const answers = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] } as const satisfies EtcdView;
+const silent: EtcdView = { is: 'silent', why: 'connection refused' };
+
+const member = (status = {}, options = {}): MemberView => ({
+  object: aMember({ status, ...options }),
+  pod: podWith(false),
+});
+const readyMember: MemberView = {
+  object: aMember({ status: { isVoter: true, conditions: READY } }),
+  pod: podWith(true),
+  self: SELF,
+};
+const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
+
+/** A cluster on its way: latched, both Services there, the seed made. Tests say what is different. */
+function world(patch: Partial<Observed> = {}): Observed {
+  const members = patch.members ?? [member()];
+  const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
+  return {
+    now: NOW,
+    refusal: undefined,
+    cluster: aCluster({ status: LATCHED }),
+    services,
+    budget: ours(aBudget),
+    seed,
+    members,
+    etcd: { is: 'notAsked' },
+    quarantined: [],
+    schedules: [],
+    certificates: NO_CERTIFICATES,
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+    ...patch,
+  };
+}
+const formed = (patch: Partial<Observed> = {}): Observed =>
+  world({ cluster: aCluster({ status: FORMED }), members: [readyMember], etcd: answers, ...patch });
+const nothing = { services: { headless: absent, client: absent }, members: [], etcd: { is: 'notAsked' } } as const;
+
+const stepsOf = (o: Observed): readonly string[] =>
+  decide(o).steps.map((s) => {
+    if (s.do === 'create') return `create ${s.object.kind} ${s.object.metadata.name}`;
+    if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
+    return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
+  });
+
+/** Taken over from a yet earlier operator. */
+const annotated = (cluster: EtcdCluster): EtcdCluster => {
+  const annotations = { [PEER_AUTO_TLS_ANNOTATION]: 'true' };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations } };
+};
+
+/** A cluster that the earlier operator began and that never formed: its seed has a name of the API server's choice. */
+const { defaults: _d, membersNamed: _n, ...begun } = LATCHED;
+const OTHER_NAME = 'db-x7k2p';
+const otherEntry = { ...entry, name: OTHER_NAME, peerURLs: [`http://${OTHER_NAME}.db.ns.svc:2380`] };
+function earlier(spec = {}, patch: Partial<Observed> = {}): Observed {
+  const { replicas: _, ...observed } = targetOf(aCluster().spec, begun);
+  const made = aMember({ spec: { ...observed, ...spec } });
+  const { options: _o, spread: _s, ...plain } = made.spec;
+  const object = { ...made, metadata: { ...made.metadata, name: OTHER_NAME }, spec: plain };
+  const cluster = aCluster({ status: { ...begun, observed: targetOf(aCluster().spec, begun) } });
+  return world({ cluster, seed: absent, members: [{ object, pod: podWith(false) }], ...patch });
+}
+
+/** A seed whose etcd runs and never answered. */
+const running = (seconds: number): MemberView => {
+  const since = NOW - seconds * 1000;
+  const object = aMember();
+  return {
+    object: { ...object, metadata: { ...object.metadata, creationTimestamp: new Date(since - 500).toISOString() } },
+    pod: { ...podWith(false), runningSince: since },
+  };
+};
+const onceRepaired = { repair: { count: 1, last: '2026-01-01T11:58:00Z', generation: 1 } };
+const otherMember: MemberView = {
+  ...readyMember,
+  object: {
+    ...aMember({ spec: { bootstrap: false }, status: { isVoter: true, conditions: READY } }),
+    metadata: { ...aMember().metadata, name: OTHER_NAME },
+  },
+};
+
+describe('the rule that answers', () => {
+  test.each<[string, Observed, string, readonly string[]]>([
+    [
+      'a new cluster: everything is made in one pass',
+      world({ ...nothing, cluster: aCluster() }),
+      'bootstrap',
+      ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a crash after the latch: the same objects are made',
+      world(nothing),
+      'bootstrap',
+      ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a crash after the Services: only the seed is made',
+      world({ members: [] }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
+    ['the seed has no Pod yet', world({ members: [{ object: aMember(), pod: absent }] }), 'waitForSeed', []],
+    ['the seed has an address and does not answer', world({ etcd: silent }), 'waitForSeed', []],
+    ['the seed answers, alone', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
+    [
+      'the seed answers, and is going: its id is nothing to keep',
+      world({ etcd: answers, members: [member({}, { deleting: true })] }),
+      'waitForSeed',
+      [],
+    ],
+    [
+      'something else answers at the address of the seed',
+      world({ etcd: { ...answers, members: [{ ...entry, name: 'other', peerURLs: ['http://other:2380'] }] } }),
+      'discover',
+      [],
+    ],
+    [
+      'the seed is not alone',
+      world({ etcd: { ...answers, members: [entry, { ...entry, id: '2', name: 'x' }] } }),
+      'discover',
+      [],
+    ],
+    [
+      'the spec was edited before there was a cluster: the seed is made again',
+      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: silent }),
+      'rebuildSeed',
+      ['delete EtcdMember'],
+    ],
+    [
+      'the seed that is made again is still going',
+      world({ members: [member({}, { spec: { version: '3.6.99' }, deleting: true })] }),
+      'waitForSeed',
+      [],
+    ],
+    ['all is well', formed(), 'steady', []],
+    [
+      'the recorded id exists, and no member does: nothing is begun again',
+      formed({ members: [], etcd: { is: 'notAsked' } }),
+      'allMembersLost',
+      [],
+    ],
+    ['the only member has lost its data', formed({ members: [lostMember], etcd: silent }), 'allMembersLost', []],
+    [
+      'lost, and the Services are gone too: still nothing is made',
+      formed({ ...nothing, members: [] }),
+      'allMembersLost',
+      [],
+    ],
+    [
+      'a Service was deleted',
+      formed({ services: { ...services, client: absent } }),
+      'repairServices',
+      ['create Service db-client'],
+    ],
+    [
+      'a Service was changed',
+      formed({
+        services: {
+          ...services,
+          client: ours({ ...withUid(clientService(aCluster())), spec: { selector: { a: 'b' } } }),
+        },
+      }),
+      'repairServices',
+      ['apply Service'],
+    ],
+    [
+      'a Service was replaced by somebody: it is left alone',
+      formed({ services: { ...services, client: foreign } }),
+      'steady',
+      [],
+    ],
+    [
+      'a Service has the name before there is a cluster',
+      world({ ...nothing, cluster: aCluster(), services: { headless: foreign, client: absent } }),
+      'nameTaken',
+      [],
+    ],
+    ['an EtcdMember of somebody has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
+    ['another etcd answers at the address', formed({ etcd: { ...answers, clusterID: 'f00' } }), 'anotherCluster', []],
+    ['a voter is not recorded yet', formed({ members: [member()] }), 'recordVoters', ['patch EtcdMember']],
+    [
+      'a recorded voter is a learner',
+      formed({ etcd: { ...answers, members: [{ ...entry, isLearner: true }] } }),
+      'recordVoters',
+      ['patch EtcdMember'],
+    ],
+    ['the member is not ready', formed({ members: [member({ isVoter: true })] }), 'waitForMembers', []],
+    [
+      'the spec was edited',
+      formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }),
+      'adoptTarget',
+      [],
+    ],
+    [
+      'a new cluster wants certificates of a cert-manager that is not there: nothing is made, surely nothing in plain text',
+      world({
+        ...nothing,
+        cluster: aCluster({ spec: { tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
+        issuance: { is: 'missing' },
+      }),
+      'waitForCertificates',
+      [],
+    ],
+    [
+      'a new cluster wants an image from elsewhere',
+      world({ ...nothing, cluster: aCluster({ spec: { image: { repository: 'evil.example/etcd' } } }) }),
+      'heldBack',
+      [],
+    ],
+    ['the budget is missing', formed({ budget: absent }), 'repairBudget', ['create PodDisruptionBudget db']],
+    [
+      'the budget is that of an earlier operator',
+      formed({ budget: ours({ ...aBudget, spec: { ...aBudget.spec, maxUnavailable: 1 } }) }),
+      'repairBudget',
+      ['patch PodDisruptionBudget'],
+    ],
+    [
+      'the budget is turned off',
+      formed({ cluster: aCluster({ status: FORMED, spec: { podDisruptionBudget: { enabled: false } } }) }),
+      'repairBudget',
+      ['delete PodDisruptionBudget'],
+    ],
+    ['the budget is of somebody else: it is left alone', formed({ budget: foreign }), 'steady', []],
+    ['the earlier operator made the seed: there is no second one', earlier(), 'waitForSeed', []],
+    [
+      'the seed of the earlier operator answers',
+      earlier({}, { etcd: { ...answers, members: [otherEntry] } }),
+      'discover',
+      ['patch EtcdMember'],
+    ],
+    [
+      'the earlier operator went before it made a seed',
+      earlier({}, { members: [] }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'a member of the earlier operator that is no seed does not stand in for one',
+      earlier({ bootstrap: false }),
+      'bootstrap',
+      [`create EtcdMember ${SEED_NAME}`],
+    ],
+    [
+      'labels were edited: they are changed while it is known which were there',
+      formed({ cluster: aCluster({ status: FORMED, spec: { additionalMetadata: { labels: { team: 'a' } } } }) }),
+      'relabel',
+      ['patch Service', 'patch Service', 'patch PodDisruptionBudget'],
+    ],
+    [
+      'the spec was edited before the seed was made: it is made from the new one',
+      world({ members: [], cluster: aCluster({ status: LATCHED, spec: { version: '3.6.17' } }) }),
+      'adoptTarget',
+      [],
+    ],
+    [
+      'nothing is to run: nothing is begun',
+      world({ ...nothing, cluster: aCluster({ spec: { replicas: 0 } }) }),
+      'neverBegun',
+      [],
+    ],
+    [
+      'nothing is to run any more before there was a cluster: the seed goes',
+      world({
+        cluster: aCluster({ spec: { replicas: 0 }, status: { ...LATCHED, observed: { ...TARGET, replicas: 0 } } }),
+      }),
+      'neverBegun',
+      ['delete EtcdMember'],
+    ],
+    [
+      'the seed starts and its Service is missing: it needs its name in DNS',
+      world({ services: { ...services, headless: absent } }),
+      'repairServices',
+      ['create Service db'],
+    ],
+    [
+      'the spec was edited, and the seed answers: the cluster exists',
+      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: answers }),
+      'discover',
+      ['patch EtcdMember'],
+    ],
+    [
+      'the seed has run for a minute without an answer',
+      world({ members: [running(61)], etcd: silent }),
+      'rebuildSeed',
+      ['delete EtcdMember'],
+    ],
+    ['the seed has run for less', world({ members: [running(59)], etcd: silent }), 'waitForSeed', []],
+    [
+      'the seed was made again once: it has twice as long',
+      world({ members: [running(61)], etcd: silent, cluster: aCluster({ status: { ...LATCHED, ...onceRepaired } }) }),
+      'waitForSeed',
+      [],
+    ],
+    [
+      'the first member was replaced long ago: nothing is begun in its place',
+      formed({ seed: absent, members: [otherMember], etcd: { ...answers, members: [otherEntry] } }),
+      'steady',
+      [],
+    ],
+    [
+      'a running cluster is asked for what is not built: it goes on as it is',
+      formed({
+        cluster: annotated(aCluster({ status: FORMED, spec: { version: '3.6.17' } })),
+      }),
+      'steady',
+      [],
+    ],
+    [
+      'volumes are to be kept: members are told before they go',
+      formed({ cluster: aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } }) }),
+      'tellPolicy',
+      ['patch EtcdMember'],
+    ],
+    ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
+  ])('%s', (_name, observed, rule, steps) => {
+    expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
+  });
+});
+
+test('the token, the target and the first name are latched before anything is made, and the same name follows from them', () => {
+  const plan = decide(world({ ...nothing, cluster: aCluster() }));
+  expect(plan.latch).toEqual({ ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' });
+  const again = decide(
+    world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' } }) }),
+  );
+  expect(again.steps).toEqual(plan.steps);
+  expect(again.latch).toEqual(plan.latch);
+});
+
+test('a token that was recorded stays, whatever it would be now', () => {
+  const plan = decide(world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, clusterToken: 'other' } }) }));
+  expect(plan.latch?.clusterToken).toBe('other');
+  expect(plan.steps.at(-1)).toMatchObject({ object: { spec: { clusterToken: 'other' } } });
+});
+
+test('a seed that answers votes, and one that is made again is counted', () => {
+  expect(decide(world({ etcd: answers })).steps[0]).toMatchObject({ fields: { status: { isVoter: true } } });
+  expect(decide(world({ members: [running(61)], etcd: silent })).latch?.repair?.count).toBe(1);
+});
+
+test('a cluster that the earlier operator began gets none of our defaults', () => {
+  const plan = decide(earlier({}, { members: [] }));
+  expect(plan.latch).not.toHaveProperty('defaults');
+  const [seed] = plan.steps.flatMap((s) => (s.do === 'create' ? [s.object] : []));
+  expect(seed).toMatchObject({ spec: { bootstrap: true, clusterToken: LATCHED.clusterToken } });
+  expect(seed).not.toHaveProperty('spec.options');
+});
+
+test('the id is latched as soon as the seed answers', () => {
+  expect(decide(world({ etcd: answers })).latch).toEqual({ clusterID: CLUSTER_ID });
+});
+
+test('a seed is asked often at first and patiently later', () => {
+  const after = (ms: number) =>
+    decide(world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: silent }))
+      .wakeAfter;
+  expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
+});
+
+test('an edit is recorded together with its deadline', () => {
+  const { replicas, ...template } = TARGET;
+  const o = formed({
+    cluster: aCluster({ spec: { replicas: replicas + 2 }, status: { ...FORMED, observed: TARGET } }),
+  });
+  const { rule, latch } = decide(o);
+  expect(rule).toBe('adoptTarget');
+  expect(latch?.observed).toEqual({ ...template, replicas: replicas + 2 });
+  expect(Date.parse(latch?.progressDeadline ?? '')).toBeGreaterThan(NOW);
+});

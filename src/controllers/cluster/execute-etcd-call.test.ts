@@ -1,0 +1,181 @@
+/** Changes at a model of etcd, which the contract suite holds to the real one. */
+import { describe, expect, test } from 'vitest';
+import { ModelEtcd, type ModelNode } from '../../../test/sim/model/etcd.ts';
+import { modelPorts } from '../../../test/sim/model/etcd-ports.ts';
+import { hexId } from '../../api/names.ts';
+import type { Etcd } from '../../etcd/client.ts';
+import type { EtcdError } from '../../etcd/errors.ts';
+import { carryOut } from './execute-etcd-call.ts';
+import type { Change, EtcdCall } from './etcd-calls.ts';
+
+const { signal } = new AbortController();
+const JOINER = 'http://joiner:2380';
+
+/** A cluster of one voter, and of those that join it. */
+function aCluster() {
+  const model = new ModelEtcd();
+  const seed = model.node('seed');
+  model.start(seed, { initialCluster: `seed=${seed.peerURL}`, state: 'new' });
+  model.advance(10_000);
+  return { model, seed, etcd: modelPorts(model), clusterID: hexId(groupOf(seed).clusterId) };
+}
+const groupOf = ({ disk }: ModelNode) => {
+  if (!disk) throw new Error('it has no disk');
+  return disk.group;
+};
+const entries = (seed: ModelNode): readonly string[] =>
+  [...groupOf(seed).members.values()].map((m) => `${m.isLearner ? 'learner' : 'voter'} ${m.peerURLs[0]}`);
+const idOf = (seed: ModelNode, url: string): string =>
+  hexId([...groupOf(seed).members.values()].find((m) => m.peerURLs[0] === url)?.id ?? 0n);
+
+const call = (clusterID: string, endpoints: readonly string[], change: Change): EtcdCall => ({
+  ...change,
+  target: 'x',
+  cluster: 'ns/db',
+  clusterID,
+  endpoints,
+  hosts: {},
+});
+const outcome = (promise: Promise<void>): Promise<string> =>
+  promise.then(() => 'done').catch((error: unknown) => String(error));
+
+/** The same etcd, whose first answer to a change gets lost on its way: it was carried out, or not. */
+function losing(etcd: Etcd, kind: EtcdError['kind']): Etcd {
+  let lost = false;
+  const members: Etcd['members'] = {
+    ...etcd.members,
+    add: async (...args) => {
+      const answer = await etcd.members.add(...args);
+      if (lost) return answer;
+      lost = true;
+      return { ok: false, error: { kind, message: 'the answer got lost' } };
+    },
+  };
+  return { ...etcd, members };
+}
+
+test('who is added does not vote before it has the data', async () => {
+  const { seed, etcd, clusterID } = aCluster();
+  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
+  expect(entries(seed)).toEqual([`voter ${seed.peerURL}`, `learner ${JOINER}`]);
+});
+
+test('what is so already is done: an addition whose answer got lost, a removal that somebody else made', async () => {
+  const { model, seed, etcd, clusterID } = aCluster();
+  const make = (change: Change): Promise<string> =>
+    outcome(carryOut(etcd, call(clusterID, [seed.endpoint], change), signal));
+  expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done');
+  expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done'); // an id follows from the second
+  model.advance(1_000);
+  expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done');
+  const id = idOf(seed, JOINER);
+  expect(await make({ name: 'remove', id })).toBe('done');
+  expect(await make({ name: 'remove', id })).toBe('done');
+  expect(await make({ name: 'promote', id: hexId(groupOf(seed).leader ?? 0n) })).toBe('done');
+  expect(entries(seed)).toEqual([`voter ${seed.peerURL}`]);
+});
+
+test('what etcd refuses is for another moment, and in its words', async () => {
+  const { seed, etcd, clusterID } = aCluster();
+  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
+  const promotion = call(clusterID, [seed.endpoint], { name: 'promote', id: idOf(seed, JOINER) });
+  expect(await outcome(carryOut(etcd, promotion, signal))).toMatch(/^NotNow: etcd refuses: /);
+});
+
+test('a change that may have been made is not made again elsewhere', async () => {
+  const { model, seed, etcd, clusterID } = aCluster();
+  const asked: string[] = [];
+  const counting: Etcd = {
+    ...etcd,
+    members: {
+      ...etcd.members,
+      add: (ask, ...rest) => {
+        asked.push(ask.endpoint);
+        return etcd.members.add(ask, ...rest);
+      },
+    },
+  };
+  const addition = call(clusterID, [seed.endpoint, seed.endpoint], { name: 'addLearner', peerURL: JOINER });
+  expect(await outcome(carryOut(losing(counting, 'timeout'), addition, signal))).toMatch(/^NotNow/);
+  expect(asked).toHaveLength(1);
+  const nobody = model.node('nobody').endpoint;
+  const elsewhere = call(clusterID, [nobody, seed.endpoint], { name: 'remove', id: idOf(seed, JOINER) });
+  expect(await outcome(carryOut(etcd, elsewhere, signal))).toBe('done');
+});
+
+describe('a member that misjudges its peers', () => {
+  /** Three voters, of which these misjudge the others. */
+  function misjudged(...who: readonly number[]) {
+    const model = new ModelEtcd();
+    const nodes = [1, 2, 3].map((n) => model.node(`m${n}`));
+    const initialCluster = nodes.map(({ name, peerURL }) => `${name}=${peerURL}`).join(',');
+    for (const node of nodes) model.start(node, { initialCluster, state: 'new' });
+    model.advance(10_000);
+    for (const n of who) for (const peer of nodes) if (peer !== nodes[n]) nodes[n]?.misjudges.add(peer);
+    const [seed] = nodes;
+    if (!seed) throw new Error('there are three');
+    const endpoints = nodes.map(({ endpoint }) => endpoint);
+    const addition = call(hexId(groupOf(seed).clusterId), endpoints, { name: 'addLearner', peerURL: JOINER });
+    return { model, nodes, seed, addition, etcd: modelPorts(model) };
+  }
+  const refusal = (promise: Promise<void>): Promise<unknown> => promise.catch((error: unknown) => error);
+
+  test('is passed over: another voter accepts the change, once', async () => {
+    const { seed, addition, etcd } = misjudged(0, 1);
+    expect(await outcome(carryOut(etcd, addition, signal))).toBe('done');
+    expect(entries(seed).filter((entry) => entry === `learner ${JOINER}`)).toHaveLength(1);
+  });
+
+  test('is one of all: then the refusal says so', async () => {
+    const { addition, etcd } = misjudged(0, 1, 2);
+    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({
+      message: 'etcd refuses: etcdserver: unhealthy cluster',
+      kind: expect.stringMatching(/^unhealthyCluster: addLearner /),
+    });
+  });
+
+  test('and one that does not answer are not all', async () => {
+    const { model, nodes, addition, etcd } = misjudged(0, 1, 2);
+    if (nodes[0]) model.stop(nodes[0]);
+    model.advance(10_000);
+    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({ kind: undefined });
+  });
+
+  test('judges as etcd does until it or its peer restarts', async () => {
+    const { model, nodes, seed, etcd } = misjudged(0);
+    const [, second, third] = nodes;
+    if (!second?.disk || !third) throw new Error('there are three');
+    const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };
+    const add = async () => {
+      const answer = await etcd.members.add(ask, [JOINER], { learner: true });
+      return answer.ok ? 'ok' : answer.error.kind;
+    };
+    for (const peer of [second, third]) {
+      model.advance(10_000);
+      expect(await add()).toBe('unhealthyCluster');
+      model.stop(peer);
+      model.start(peer, { initialCluster: '', state: 'existing' });
+    }
+    model.advance(10_000);
+    expect(await add()).toBe('ok');
+    // It takes an inactive peer for a dead one, which may always be removed.
+    seed.misjudges.add(second).add(third);
+    expect((await etcd.members.remove(ask, second.disk.id)).ok).toBe(true);
+  });
+});
+
+test('an answer of another cluster is none', async () => {
+  const { seed, etcd } = aCluster();
+  const addition = call('f00', [seed.endpoint], { name: 'addLearner', peerURL: JOINER });
+  expect(await outcome(carryOut(etcd, addition, signal))).toMatch(/^NotNow: etcd refuses: the answer is from cluster/);
+});
+
+test('only the alarm that is meant is cleared', async () => {
+  const { seed, etcd, clusterID } = aCluster();
+  const id = groupOf(seed).leader ?? 0n;
+  const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };
+  for (const alarm of ['noSpace', 'corrupt'] as const) await etcd.maintenance.activate(ask, { memberId: id, alarm });
+  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'disarmCorrupt', id: hexId(id) }), signal);
+  const left = await etcd.maintenance.alarms(ask);
+  expect(left.ok && left.value.map(({ alarm }) => alarm)).toEqual(['noSpace']);
+});

@@ -1,0 +1,84 @@
+/** A cluster whose data no member can serve: what counts as lost, and what a person is told. */
+import { describe, expect, test } from 'vitest';
+import { down, type Is, lost, name, silent, stepsOf, up, world } from '../../../test/support/builders/members.ts';
+import { EVIDENCE } from '../../api/etcd-member.ts';
+import { decide } from './decide.ts';
+import type { MemberView, Observed } from './observed.ts';
+
+const invalid: Is = { down: true, evidence: EVIDENCE.dataInvalid };
+const volumeLost: Is = { down: true, evidence: EVIDENCE.volumeLost };
+const full: Is = { down: true, evidence: EVIDENCE.volumeFull };
+const nodeLost: Is = { down: true, evidence: EVIDENCE.nodeLost };
+const memory: Is = { ...lost, spec: { storage: { size: '64Mi', medium: 'Memory' } } };
+const unanswered = (...members: readonly Is[]): Observed => world(members, { etcd: silent, replicas: 3 });
+const absent = { is: 'absent' } as const;
+const bare = (o: Observed): Observed => ({ ...o, services: { headless: absent, client: absent }, budget: absent });
+const responding = (o: Observed, n: number): Observed => {
+  const { self } = world([up, up, up]).members[n - 1] ?? {};
+  return { ...o, members: o.members.map((m, i): MemberView => (i === n - 1 ? { ...m, self } : m)) };
+};
+
+describe('the rule that answers, which does nothing', () => {
+  test.each<[string, Observed, string]>([
+    ['the PVC of every member is deleted', unanswered(lost, lost, lost), 'allMembersLost'],
+    ['some are deleted, and some have lost their volume', unanswered(lost, volumeLost, lost), 'allMembersLost'],
+    ['no EtcdMember is left', unanswered(), 'allMembersLost'],
+    ['every data directory is damaged or emptied', unanswered(invalid, invalid, invalid), 'noReadableData'],
+    ['two are deleted, and one is damaged', unanswered(lost, lost, invalid), 'noReadableData'],
+    ['nothing is made in its place either', bare(unanswered(lost, invalid, invalid)), 'noReadableData'],
+    ['one member is only down', unanswered(lost, invalid, down), 'repairServices'],
+    ['the volume of one is full', unanswered(lost, invalid, full), 'repairServices'],
+    ['the node of one is lost', unanswered(lost, lost, nodeLost), 'repairServices'],
+    ['one responds', responding(unanswered(lost, lost, volumeLost), 3), 'repairServices'],
+    ['one responds, and was damaged', responding(unanswered(lost, lost, invalid), 3), 'repairServices'],
+  ])('%s', (_name, o, rule) => {
+    const waits = rule === 'repairServices';
+    const { rule: answered, steps } = decide(waits ? bare(o) : o);
+    expect([answered, steps.length > 0]).toEqual([rule, waits]);
+  });
+
+  test('an edit of the size does not lead to a member', () => {
+    const o = world([invalid, invalid, invalid], { etcd: silent, replicas: 5 });
+    expect([decide(o).rule, stepsOf(o)]).toEqual(['noReadableData', []]);
+  });
+});
+
+const said = (o: Observed) =>
+  decide(o)
+    .status.conditions?.slice(0, 3)
+    .map((c) => `${c.type}=${c.status}/${c.reason}`);
+const told = (o: Observed): string | undefined => decide(o).status.conditions?.[0]?.message;
+const NEVER = 'The operator never bootstraps an empty replacement.';
+
+test('all three conditions have the reason', () => {
+  expect(said(unanswered(invalid, lost, lost))).toEqual([
+    'Available=False/NoReadableData',
+    'Progressing=False/NoReadableData',
+    'Degraded=True/NoReadableData',
+  ]);
+});
+
+test.each<[string, Observed, string]>([
+  [
+    'names what is lost',
+    unanswered(lost, memory, volumeLost),
+    `All members have lost their data (PVCs deleted: data-${name(1)}; Pods deleted: ${name(2)}; volumes lost: data-${name(3)}). ${NEVER} Restore a snapshot into a new cluster, or delete this one.`,
+  ],
+  [
+    'names no volumes where there are none',
+    unanswered(),
+    `All members have lost their data (all EtcdMembers deleted). ${NEVER} Restore a snapshot into a new cluster, or delete this one.`,
+  ],
+  [
+    'names the volumes that are left, and does not advise to delete the cluster',
+    { ...unanswered(), leftVolumes: ['data-a', 'data-b'] },
+    `All members have lost their data (all EtcdMembers deleted). ${NEVER} Keep the volumes: data-a, data-b. Copy the data directories from them, or restore a snapshot into a new cluster, before you delete this one.`,
+  ],
+  [
+    'says what is wrong with each, and what to keep',
+    unanswered(lost, invalid, { ...memory, evidence: EVIDENCE.dataInvalid }),
+    `No member can read its data. ${NEVER} It deletes nothing; keep data-${name(2)}, Pod ${name(3)}. Repair the data directories, of which you keep copies, or restore a snapshot into a new cluster. What is wrong: ${name(1)}: m; ${name(2)}: m; ${name(3)}: m`,
+  ],
+])('the message %s', (_name, o, message) => {
+  expect(told(o)).toBe(message);
+});

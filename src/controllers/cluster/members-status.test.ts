@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { aCluster, aMember, FORMED, MEMBER_ID, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
+import type { MemberEntry } from '../../api/etcd-cluster-status.ts';
+import { coarsePercent, coarseSize, membersStatus } from './members-status.ts';
+import type { MemberView, Observed, SelfReport } from './observed.ts';
+
+const MI = 1024 ** 2;
+
+test.each([
+  ['small ones are all the same', 1, undefined, 16],
+  ['up to the next power of two', 17, undefined, 32],
+  ['exactly one', 64, undefined, 64],
+  ['it stays while it fits', 40, 64, 64],
+  ['it stays when a defragmentation gives some back', 17, 64, 64],
+  ['it moves when most of it is gone', 16, 64, 16],
+  ['it moves when it does not fit any more', 65, 64, 128],
+  ['the smallest stays', 0, 16, 16],
+])('database size: %s', (_what, size, before, said) => {
+  expect(coarseSize(size * MI, before === undefined ? undefined : before * MI)).toBe(said * MI);
+});
+
+test.each([
+  [0, undefined, 0],
+  [39.9, undefined, 30],
+  [41, 30, 40],
+  [39.9, 40, 40],
+  [35, 40, 40],
+  [34.9, 40, 30],
+  [49.9, 40, 40],
+  [100, 90, 100],
+])('%d %% of the quota, after %s was said, is %i', (percent, before, said) => {
+  expect(coarsePercent(percent, before)).toBe(said);
+});
+
+const BEFORE = '2026-01-01T00:00:00Z';
+const LATER = '2026-01-01T12:00:00Z';
+const said: MemberEntry = {
+  name: SEED_NAME,
+  id: MEMBER_ID,
+  role: 'leader',
+  version: '3.6.16',
+  alarms: ['NOSPACE'],
+  since: BEFORE,
+  databaseSize: '64Mi',
+  quotaUsedPercent: 20,
+};
+const { alarms: _a, databaseSize: _d, quotaUsedPercent: _q, version: _v, ...bare } = said;
+const report: SelfReport = {
+  id: MEMBER_ID,
+  clusterID: 'c',
+  leader: MEMBER_ID,
+  isLearner: false,
+  version: '3.6.16',
+  alarms: [],
+  databaseBytes: 60 * MI,
+  term: 2,
+  applied: 10,
+};
+const follower = { ...report, leader: 'other' };
+
+function entryAfter(before: MemberEntry, ready: boolean, self?: SelfReport): MemberEntry | undefined {
+  const object = aMember({ status: { memberID: MEMBER_ID } });
+  const member: MemberView = { object, pod: { is: 'present', ready, maxLearners: 8 }, self };
+  const cluster = aCluster({ status: { ...FORMED, members: [before] } });
+  const o: Partial<Observed> = { now: NOW, cluster, members: [member], etcd: { is: 'notAsked' } };
+  return membersStatus(o as Observed, LATER).members?.[0];
+}
+
+test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([
+  ['one late answer takes nothing back', entryAfter(said, true), said],
+  ['a Pod that is not ready has no figures', entryAfter(said, false), { ...bare, role: 'unknown', since: LATER }],
+  ['the role is known again', entryAfter({ ...said, role: 'unknown' }, true, report), { role: 'leader', since: LATER }],
+  ['another role is new', entryAfter(said, true, follower), { role: 'follower', since: LATER }],
+])('a member: %s', (what, entry, expected) => {
+  if (what.startsWith('the role') || what.startsWith('another')) expect(entry).toMatchObject(expected);
+  else expect(entry).toEqual(expected);
+});

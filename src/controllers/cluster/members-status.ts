@@ -1,0 +1,164 @@
+/** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
+import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
+import { isUpdated } from './spec-drift.ts';
+import { isHealthy, quorumOf, votersOf } from './disruption.ts';
+import {
+  entriesOf,
+  entryOf,
+  isReadyVoter,
+  isStaying,
+  isVoter,
+  type MemberView,
+  nameOf,
+  type Observed,
+  type SelfReport,
+  takesPart,
+  wanted,
+} from './observed.ts';
+
+const MI = 1024 ** 2;
+const SMALLEST = 16 * MI;
+
+/** Rounded up to a power of two. What was said before stands until the size is above it or below a quarter of it. */
+export function coarseSize(bytes: number, before: number | undefined): number {
+  if (before !== undefined && bytes <= before && (bytes > before / 4 || before === SMALLEST)) return before;
+  let step = SMALLEST;
+  while (step < bytes) step *= 2;
+  return step;
+}
+
+/** Rounded down to tens. What was said before stands until it is a whole step too low, or half a step too high. */
+export function coarsePercent(percent: number, before: number | undefined): number {
+  if (before !== undefined && percent < before + 10 && percent >= before - 5) return before;
+  return Math.floor(percent / 10) * 10;
+}
+
+const mebibytes = (bytes: number): string => `${bytes / MI}Mi`;
+const parseMebibytes = (text: string | number | undefined): number | undefined => {
+  const found = /^(\d+)Mi$/.exec(String(text));
+  return found ? Number(found[1]) * MI : undefined;
+};
+
+/** etcd's own default, for members that were made without a quota. */
+const ETCD_QUOTA = 2 * 1024 * MI;
+
+/** An answer that is late says nothing against a member whose Pod is ready; that another leads now does. */
+function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string | undefined): MemberEntry['role'] {
+  const { self } = m;
+  if (self?.isLearner) return 'learner';
+  if (self) return self.leader === self.id ? 'leader' : 'follower';
+  if (!before || m.pod.is === 'absent' || !m.pod.ready) return 'unknown';
+  return before.role === 'leader' && leader !== undefined && leader !== before.id ? 'follower' : before.role;
+}
+
+function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefined): Partial<MemberEntry> {
+  const quota = m.object.spec.options?.quotaBackendBytes || ETCD_QUOTA;
+  const size = coarseSize(self.databaseBytes, parseMebibytes(before?.databaseSize));
+  return {
+    version: self.version,
+    ...(self.alarms.length > 0 && { alarms: [...self.alarms] }),
+    databaseSize: mebibytes(size),
+    quotaUsedPercent: coarsePercent((100 * self.databaseBytes) / quota, before?.quotaUsedPercent),
+  };
+}
+
+/** What was said before stands while only the answer is late: a Pod that is Ready has not gone. */
+function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<MemberEntry> {
+  if (!before || m.pod.is === 'absent' || !m.pod.ready) return {};
+  const { version, alarms, databaseSize, quotaUsedPercent } = before;
+  return {
+    ...(version !== undefined && { version }),
+    ...(alarms && { alarms }),
+    ...(databaseSize !== undefined && { databaseSize }),
+    ...(quotaUsedPercent !== undefined && { quotaUsedPercent }),
+  };
+}
+
+function statusOf(
+  m: MemberView,
+  before: MemberEntry | undefined,
+  leader: string | undefined,
+  now: string,
+): MemberEntry {
+  const role = roleOf(m, before, leader);
+  const id = m.self?.id ?? m.object.status?.memberID;
+  const version = m.object.status?.version;
+  return {
+    name: m.object.metadata.name ?? '',
+    ...(id !== undefined && { id }),
+    role,
+    ...(version !== undefined && { version }),
+    ...(m.self ? figures(m, m.self, before) : lastFigures(m, before)),
+    since: before?.role === role ? (before.since ?? now) : now,
+  };
+}
+
+const numbers = (version: string): readonly number[] => version.split('.', 3).map(Number);
+const lowest = (versions: readonly string[]): string | undefined =>
+  [...versions].sort((a, b) => {
+    const [x, y] = [numbers(a), numbers(b)];
+    return (x[0] ?? 0) - (y[0] ?? 0) || (x[1] ?? 0) - (y[1] ?? 0) || (x[2] ?? 0) - (y[2] ?? 0);
+  })[0];
+
+/** As etcd says, or else as it last said. */
+export const voterCount = (o: Observed): number =>
+  entriesOf(o) ? votersOf(o).length : o.members.filter((m) => isVoter(m)).length;
+
+/** One that was cut off believes in an old leader for a while; the later term is right. */
+const newestLeader = (o: Observed): string | undefined =>
+  o.members
+    .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
+    .sort((a, b) => b.term - a.term)[0]?.leader;
+
+/** So long may a kubelet take until it finds out that a Pod is ready. */
+const PROBED_WITHIN_MS = 15_000;
+
+/** A learner that took its time to catch up is ready only when it votes, and probed only after that. */
+function votesSince(o: Observed, m: MemberView): number {
+  const known = o.cluster.status?.members?.find((each) => each.name === nameOf(m));
+  return known?.role === 'learner' ? o.now : Date.parse(known?.since ?? '') || 0;
+}
+
+/**
+ * Its etcd serves and votes, and only its kubelet does not know the one yet, or its object the other: a cluster that grows
+ * has not lost its quorum by it.
+ */
+const hasJustBegun = (o: Observed, m: MemberView): boolean =>
+  isStaying(m) &&
+  entryOf(o, m)?.isLearner === false &&
+  (isHealthy(o, m) || (!m.self && takesPart(o, m))) &&
+  m.pod.is === 'present' &&
+  (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);
+
+/** Clients are let through to it: ready, or on its way out and not gone yet. */
+export const isReached = (o: Observed, m: MemberView): boolean => {
+  const leaves = !isStaying(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
+  return isReadyVoter(m) || (leaves && m.pod.is === 'present' && m.pod.ready);
+};
+
+/** Voters that clients are let through to, and those that have just begun. */
+export const servingVoters = (o: Observed): number =>
+  o.members.filter((m) => isReached(o, m) || hasJustBegun(o, m)).length;
+
+export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
+
+/** Absent parts are those that nobody could tell in this pass. */
+export function membersStatus(o: Observed, now: string): MembersStatus {
+  const before = o.cluster.status?.members ?? [];
+  const leaderId = newestLeader(o);
+  const members = o.members.map((m) => {
+    const known = before.find((b) => b.name === nameOf(m));
+    return statusOf(m, known, leaderId, now);
+  });
+  const leader = members.find((m) => (leaderId === undefined ? m.role === 'leader' : m.id === leaderId))?.name;
+  const version = lowest(members.flatMap((m) => m.version ?? []));
+  const voters = voterCount(o);
+  const [needed, healthy] = [quorumOf(voters), servingVoters(o)];
+  return {
+    ...(members.length > 0 && { members }),
+    ...(leader !== undefined && { leader }),
+    ...(version !== undefined && { version }),
+    updatedMembers: o.members.filter((m) => isUpdated(m, wanted(o))).length,
+    ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
+  };
+}

@@ -1,0 +1,114 @@
+/** Which EtcdMembers a reconcile counts: those without an owner too, and those that the cache lacks before a loss is concluded. */
+import { expect, test } from 'vitest';
+import { aVolume, condition } from '../../../test/support/builders/builders.ts';
+import { hear, type ModelWorld, member, modelWorld, nameOf, podOf, runningCluster } from '../../../test/support/builders/ports.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { CLUSTER_LABEL, memberLabels } from '../../api/names.ts';
+import { ALL_NAMESPACES } from '../../kube/store.ts';
+import { budget, clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
+import { observe } from './observe.ts';
+import { type Observed, seedName } from './observed.ts';
+
+const { signal } = new AbortController();
+
+async function look(world: ModelWorld): Promise<Observed> {
+  const seen = await observe(world, 'ns/db', signal, undefined);
+  if (!seen) throw new Error('there is no cluster');
+  return seen;
+}
+
+const tokenOf = (world: ModelWorld): string => [...world.clusters.all()][0]?.status?.clusterToken ?? '';
+/** As etcd-migrate creates it. */
+const unowned = (world: ModelWorld, n: number, clusterToken = tokenOf(world)): EtcdMember => {
+  const made = member(n, { spec: { clusterToken }, status: { isVoter: true } });
+  const { ownerReferences: _, ...metadata } = made.metadata;
+  return { ...made, metadata: { ...metadata, labels: memberLabels('db', nameOf(n)) } };
+};
+const namesIn = (o: Observed): readonly string[] =>
+  o.members.map(({ object }) => object.metadata.name ?? '').toSorted();
+const forget = (world: ModelWorld, ...numbers: readonly number[]): void => {
+  for (const n of numbers) world.members.apply(ALL_NAMESPACES, { type: 'delete', object: member(n) });
+};
+const store = (world: ModelWorld, object: EtcdMember): Promise<EtcdMember> => {
+  const { uid: _, resourceVersion: _v, ...metadata } = object.metadata;
+  return world.client.create(world.members.resource, { ...object, metadata });
+};
+
+test('members without an owner count, and are asked; those of another token do not', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  hear(world.members, unowned(world, 1), unowned(world, 2), unowned(world, 3), unowned(world, 4, 'another'));
+  const o = await look(world);
+  expect(namesIn(o)).toEqual([1, 2, 3].map(nameOf).toSorted());
+  expect(o.members.every(({ self }) => self !== undefined)).toBe(true);
+  expect(decide(o).rule).toBe('adoptMembers');
+});
+
+test('before a member is adopted, the API server is asked whether the cluster still exists', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  hear(world.members, unowned(world, 1));
+  hear(world.services, headlessService(cached), clientService(cached));
+  hear(world.budgets, budget(cached, 1));
+  const { uid = '' } = cached.metadata;
+  await world.client.delete(world.clusters.resource, { namespace: 'ns', name: 'db' }, { uid });
+  expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
+  const { status: _, ...unrecorded } = cached;
+  hear(world.clusters, unrecorded);
+  expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
+});
+
+test('a seed without an owner is the seed of its cluster', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cluster] = world.clusters.all();
+  const { seed } = await look(world);
+  expect(seed.is).toBe('absent'); // the uid of the stored cluster gives other names
+  const name = seedName(cluster as EtcdCluster);
+  const made = unowned(world, 1);
+  hear(world.members, { ...made, metadata: { ...made.metadata, name } });
+  expect((await look(world)).seed.is).toBe('ours');
+});
+
+test('a cluster whose members the cache lacks is not lost: the API server is asked', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const [cluster] = world.clusters.all();
+  forget(world, 1, 2);
+  const { labels: _, ...unlabelled } = member(1, {}, cluster?.metadata.uid).metadata;
+  await store(world, { ...member(1, {}, cluster?.metadata.uid), metadata: unlabelled });
+  await store(world, unowned(world, 2));
+  await store(world, member(3, {}, 'another'));
+  const o = await look(world);
+  expect([namesIn(o), o.leftVolumes]).toEqual([[nameOf(1), nameOf(2)].toSorted(), undefined]);
+});
+
+test.each(['DataLost', 'DataInvalid'])(
+  'members that the cache lacks may have the data that all others lack (%s)',
+  async (reason) => {
+    const world = modelWorld();
+    await runningCluster(world, 2);
+    const [cluster] = world.clusters.all();
+    const conditions = [condition('Ready', 'False', reason)];
+    world.pods.apply(ALL_NAMESPACES, { type: 'delete', object: podOf(1) });
+    hear(world.members, member(1, { status: { isVoter: true, conditions } }, cluster?.metadata.uid));
+    forget(world, 2);
+    await store(world, member(1, {}, cluster?.metadata.uid));
+    await store(world, member(2, {}, cluster?.metadata.uid));
+    expect(namesIn(await look(world))).toEqual([nameOf(1), nameOf(2)].toSorted());
+  },
+);
+
+test('when no EtcdMember is left, the PVCs that are left are named', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  forget(world, 1);
+  const labels = { [CLUSTER_LABEL]: 'db' };
+  hear(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
+  const o = await look(world);
+  expect([o.members, o.leftVolumes]).toEqual([[], ['data-x']]);
+});

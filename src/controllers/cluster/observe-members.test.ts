@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import { ASIDE_ANNOTATION } from '../../api/names.ts';
+import type { Pod } from '../../gen/kube.ts';
+import { viewOf } from './observe-members.ts';
+import type { PodView } from './observed.ts';
+
+const viewed = (pod: Pod | undefined): PodView =>
+  viewOf(
+    { pods: { get: () => pod }, volumes: { get: () => undefined } } as unknown as Parameters<typeof viewOf>[0],
+    aMember(),
+  ).pod;
+const FRESH = {
+  is: 'present',
+  uid: POD_UID,
+  ready: false,
+  ip: '10.0.0.1',
+  startedAt: NOW - 1_000,
+  maxLearners: 1,
+} as const;
+const pod = aPod();
+const etcd = (status: object): Pod => aPod({ status: { containerStatuses: [{ name: 'etcd', ...status }] as never } });
+const at = (time: string | undefined): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, annotations: time === undefined ? {} : { [ASIDE_ANNOTATION]: time } },
+});
+const specified = (spec: object): Pod => ({ ...pod, spec: spec as NonNullable<Pod['spec']> });
+const { uid: _, ...unnamed } = pod.metadata;
+
+test.each<[string, Pod | undefined, PodView]>([
+  ['no Pod', undefined, { is: 'absent' }],
+  ['a Pod without a controller', { ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }, { is: 'absent' }],
+  ['a Pod that starts', pod, FRESH],
+  ['a Pod that is ready', aPod({ ready: true }), { ...FRESH, ready: true }],
+  ['a Pod without a uid', { ...pod, metadata: unnamed }, (({ uid: __, ...rest }) => rest)(FRESH)],
+  [
+    'a Pod that is being deleted',
+    { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T12:00:00Z' } },
+    { ...FRESH, going: true },
+  ],
+  ['a Pod without a status', { ...pod, status: {} }, { is: 'present', uid: POD_UID, ready: false, maxLearners: 1 }],
+  ['a Pod that has ended', aPod({ status: { phase: 'Failed' } }), (({ ip: __, ...rest }) => rest)(FRESH)],
+  [
+    'etcd that runs',
+    etcd({ state: { running: { startedAt: '2026-01-01T12:00:00Z' } }, restartCount: 0 }),
+    { ...FRESH, runningSince: NOW },
+  ],
+  ['etcd that was restarted', etcd({ restartCount: 1 }), { ...FRESH, restarted: true }],
+  [
+    'another container that was restarted',
+    aPod({ status: { containerStatuses: [{ name: 'x', restartCount: 1 }] as never } }),
+    FRESH,
+  ],
+  ['a Pod taken out of the client Service', at('2026-01-01T12:00:00Z'), { ...FRESH, asideSince: NOW }],
+  ['a Pod taken out at an unreadable time', at('soon'), { ...FRESH, asideSince: 0 }],
+  ['a Pod with other annotations', at(undefined), FRESH],
+  [
+    'etcd that takes several learners',
+    specified({ containers: [{ name: 'etcd', command: ['etcd', '--max-learners=8'] }] }),
+    { ...FRESH, maxLearners: 8 },
+  ],
+  ['the flag of another container', specified({ containers: [{ name: 'x', command: ['--max-learners=8'] }] }), FRESH],
+  [
+    'a Pod that restores a snapshot',
+    specified({ containers: [], initContainers: [{ name: 'restore' }] }),
+    { ...FRESH, restore: { is: 'running', what: 'its Pod' } },
+  ],
+  [
+    'a Pod with TLS',
+    specified({ containers: [], volumes: [{ name: 'tls-peer', secret: { secretName: 'leaf' } }] }),
+    { ...FRESH, tls: { peer: { leaf: 'leaf' } } },
+  ],
+])('what is known about %s', (_what, found, expected) => {
+  expect(viewed(found)).toStrictEqual(expected);
+});

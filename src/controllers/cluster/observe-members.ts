@@ -1,0 +1,67 @@
+/** Members as the cache has them: their objects and their Pods. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { ASIDE_ANNOTATION, CLUSTER_LABEL, volumeClaimName } from '../../api/names.ts';
+import { controllerOf, isMemberOf } from '../../domain/ownership.ts';
+import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import { refKey } from '../../kube/object.ts';
+import type { Store } from '../../kube/store.ts';
+import { identity, type MemberView, type PodView } from './observed.ts';
+import { restoreOf } from './restore.ts';
+import { tlsOf } from './credentials/observe-served-certificates.ts';
+
+interface MemberStores {
+  readonly members: Store<EtcdMember>;
+  readonly pods: Store<Pod>;
+  readonly volumes: Store<PersistentVolumeClaim>;
+}
+
+export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
+  const { name, namespace } = identity(cluster);
+  return ports.members
+    .labelled(namespace, CLUSTER_LABEL, name)
+    .filter((m) => isMemberOf(m, cluster))
+    .map((object) => viewOf(ports, object));
+}
+
+export const viewOf = (ports: Pick<MemberStores, 'pods' | 'volumes'>, object: EtcdMember): MemberView => {
+  const { namespace = '', name = '' } = object.metadata;
+  const pvc = ports.volumes.get(refKey({ namespace, name: volumeClaimName(name) }));
+  return {
+    object,
+    pod: podView(ports.pods.get(refKey({ namespace, name })), object),
+    ...(pvc && { pvc: pvc.metadata.deletionTimestamp === undefined ? 'present' : 'terminating' }),
+  };
+};
+
+/** Only a Pod that this very member controls: another one of the same name could be anything. */
+function podView(pod: Pod | undefined, member: EtcdMember): PodView {
+  if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
+  const { podIP, startTime, containerStatuses } = pod.status ?? {};
+  const container = containerStatuses?.find((c) => c.name === 'etcd');
+  const running = container?.state?.running?.startedAt;
+  const aside = pod.metadata.annotations?.[ASIDE_ANNOTATION];
+  const restore = restoreOf(pod);
+  return {
+    is: 'present',
+    ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
+    ...(pod.metadata.deletionTimestamp !== undefined && { going: true }),
+    ready: isPodReady(pod),
+    ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
+    ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
+    ...(running !== undefined && { runningSince: Date.parse(running) }),
+    ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
+    maxLearners: maxLearnersOf(pod),
+    ...(aside !== undefined && { asideSince: Date.parse(aside) || 0 }),
+    ...(restore && { restore }),
+    ...tlsOf(pod),
+  };
+}
+
+/** Of a member that was made without the flag, and of versions before 3.6: one. */
+function maxLearnersOf(pod: Pod): number {
+  const command = pod.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
+  const stated = command.find((arg) => arg.startsWith('--max-learners='))?.split('=')[1];
+  return stated === undefined ? 1 : Number(stated);
+}

@@ -1,0 +1,27 @@
+/**
+ * EtcdMembers that the cache lacks. An operator that has just taken over the Lease may not have received what the previous one
+ * created: the API server is asked before a voter counts as an unknown member and is removed, and before a cluster counts as lost.
+ */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { isMemberOf } from '../../domain/ownership.ts';
+import { type Client, listAll } from '../../kube/client.ts';
+import type { Store } from '../../kube/store.ts';
+import { type EtcdView, hasNoReadableData, identity, isEntryOf, type MemberView, nameOf } from './observed.ts';
+
+export async function unheardOf(
+  { client, members: store }: { readonly client: Client; readonly members: Store<EtcdMember> },
+  cluster: EtcdCluster,
+  heard: readonly MemberView[],
+  etcd: EtcdView,
+  signal: AbortSignal,
+): Promise<readonly EtcdMember[]> {
+  const isStrange =
+    etcd.is === 'answers' &&
+    etcd.members.some((entry) => entry.name !== '' && !heard.some((m) => isEntryOf(entry, m.object)));
+  if (cluster.status?.clusterID === undefined || !(isStrange || heard.every(hasNoReadableData))) return [];
+  // Without a selector: a member that has lost its label still has its data.
+  const all = await listAll(client, store.resource, { namespace: identity(cluster).namespace, signal });
+  const names = heard.map(nameOf);
+  return all.filter((m) => isMemberOf(m, cluster) && !names.includes(m.metadata.name ?? ''));
+}

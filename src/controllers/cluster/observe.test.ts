@@ -1,0 +1,299 @@
+/** What a look at a cluster sees, through models of the API server and of etcd. */
+import { expect, test } from 'vitest';
+import { aVolume } from '../../../test/support/builders/builders.ts';
+import {
+  failingReads,
+  hear,
+  type ModelWorld,
+  member,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+} from '../../../test/support/builders/ports.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { Target } from '../../api/etcd-cluster-status.ts';
+import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../../api/names.ts';
+import type { PersistentVolumeClaim } from '../../gen/kube.ts';
+import { podDisruptionBudgets, services } from '../../kube/resources.ts';
+import { ALL_NAMESPACES } from '../../kube/store.ts';
+import { clientService, headlessService } from './build.ts';
+import { decide } from './decide.ts';
+import { observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+const { signal } = new AbortController();
+
+async function look(world: ModelWorld): Promise<Observed> {
+  const seen = await observe(world, 'ns/db', signal, undefined);
+  if (!seen) throw new Error('there is no cluster');
+  return seen;
+}
+const selves = (o: Observed) => o.members.map((m) => m.self);
+
+test('a cluster that is well: all of it is seen', async () => {
+  const world = modelWorld();
+  const [first] = await runningCluster(world, 3);
+  const o = await look(world);
+  expect(o.etcd).toMatchObject({ is: 'answers', clusterID: o.cluster.status?.clusterID });
+  expect(o.etcd.is === 'answers' && o.etcd.members.length).toBe(3);
+  const leader = hexId(first?.disk?.group.leader ?? 0n);
+  expect(selves(o).map((self) => self?.leader)).toEqual([leader, leader, leader]);
+});
+
+test('a member that has lost the quorum does not speak for the cluster, and follows nobody', async () => {
+  const world = modelWorld();
+  const [, ...others] = await runningCluster(world, 3);
+  for (const other of others) world.model.stop(other);
+  const o = await look(world);
+  expect(o.etcd.is).toBe('silent');
+  expect(selves(o).map((self) => self && [self.leader])).toEqual([[undefined], undefined, undefined]);
+});
+
+test('one that is silent does not keep the others from being heard', async () => {
+  const world = modelWorld();
+  const [first] = await runningCluster(world, 3);
+  if (first) world.model.stop(first);
+  world.model.advance(5_000);
+  const o = await look(world);
+  expect([o.etcd.is, selves(o).map((self) => self !== undefined)]).toEqual(['answers', [false, true, true]]);
+});
+
+test('what a member of another cluster says about itself is not heard', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const ref = { namespace: 'ns', name: 'db' };
+  await world.client.patch(world.clusters.resource, ref, { status: { clusterID: 'f00' } }, { subresource: 'status' });
+  expect(selves(await look(world))).toEqual([undefined]);
+});
+
+test('an answer with another member id than the recorded one is not the answer of that member', async () => {
+  const world = modelWorld();
+  const nodes = await runningCluster(world, 3);
+  const [cluster] = world.clusters.all();
+  const idOf = (n: number): string => hexId(nodes[n - 1]?.disk?.id ?? 0n);
+  const recorded = (n: number, as: number) =>
+    member(n, { status: { isVoter: true, memberID: idOf(as) } }, cluster?.metadata.uid);
+  hear(world.members, recorded(1, 1), recorded(2, 2), recorded(3, 3));
+  // The Pod of 1 has ended, and its address went to 3; the cache has not received that yet.
+  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.3' } }));
+  const { members } = await look(world);
+  const heard = Object.fromEntries(members.map((m) => [m.object.metadata.name, m.self?.id]));
+  expect(heard).toEqual({ [nameOf(1)]: undefined, [nameOf(2)]: idOf(2), [nameOf(3)]: idOf(3) });
+});
+
+test("members, Pods and Services of somebody else's are not ours, whatever the cache has heard of", async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const theirs = [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'x', controller: true }];
+  const stranger = member(7);
+  hear(world.members, { ...stranger, metadata: { ...stranger.metadata, ownerReferences: theirs } });
+  const pod = podOf(2);
+  hear(world.pods, { ...pod, metadata: { ...pod.metadata, ownerReferences: theirs } });
+  const metadata = { name: 'db', namespace: 'ns' };
+  await world.client.create(services, { apiVersion: 'v1', kind: 'Service', metadata });
+  await world.client.create(podDisruptionBudgets, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata });
+  const o = await look(world);
+  expect(Object.fromEntries(o.members.map((m) => [m.object.metadata.name, m.pod.is]))).toEqual({
+    [nameOf(1)]: 'present',
+    [nameOf(2)]: 'absent',
+  });
+  expect([o.services.headless.is, o.services.client.is, o.budget.is]).toEqual(['foreign', 'absent', 'foreign']);
+});
+
+test('an ended Pod has given its address back', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  hear(world.pods, podOf(1, { status: { phase: 'Failed' } }));
+  expect((await look(world)).members[0]?.pod).not.toHaveProperty('ip');
+});
+
+test('a PersistentVolumeClaim that is being deleted is seen', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const pvc = (n: number, more: object = {}): PersistentVolumeClaim => {
+    const made = aVolume();
+    return { ...made, metadata: { ...made.metadata, name: `data-${nameOf(n)}`, uid: `pvc-${n}`, ...more } };
+  };
+  hear(world.volumes, pvc(1));
+  hear(world.volumes, pvc(2, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+  const { members } = await look(world);
+  expect(Object.fromEntries(members.map((m) => [m.object.metadata.name, m.pvc]))).toEqual({
+    [nameOf(1)]: 'present',
+    [nameOf(2)]: 'terminating',
+    [nameOf(3)]: undefined,
+  });
+});
+
+test.each([
+  ['unhealthyCluster: addLearner x', 1_000, 5],
+  ['unhealthyCluster: addLearner x', 31_000, undefined],
+  [undefined, 1_000, undefined],
+])('a refusal of kind %s, %i ms ago, is one of all voters since %s', async (kind, ago, since) => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const o = await observe(world, 'ns/db', signal, {
+    message: 'etcd refuses',
+    kind,
+    since: 5,
+    at: world.now() - ago,
+  });
+  expect([o?.refusal, o?.refusedSince]).toEqual(['etcd refuses', since]);
+});
+
+test('a member takes as many learners as its command says, and one without it', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  const pod = podOf(2);
+  const command = ['etcd', '--max-learners=8'];
+  hear(world.pods, { ...pod, spec: { containers: [{ name: 'etcd', image: 'i', command }] } });
+  const { members } = await look(world);
+  const learners = members.map((m) => [m.object.metadata.name, m.pod.is === 'present' && m.pod.maxLearners]);
+  expect(Object.fromEntries(learners)).toEqual({ [nameOf(1)]: 1, [nameOf(2)]: 8 });
+});
+
+test('an alarm is that of the member that it names, and all are asked about the data that every one of them has', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first || !second || !third?.disk) throw new Error('there are three');
+  const ask = { endpoint: first.endpoint, timeoutMs: 1_000 };
+  await world.etcd.put(ask, 'k', '1');
+  second.stalled = true; // it does not have what comes now
+  await world.etcd.put(ask, 'k', '2');
+  await world.etcd.maintenance.activate(ask, { memberId: third.disk.id, alarm: 'corrupt' });
+  const o = await look(world);
+  const ids = o.etcd.is === 'answers' ? o.etcd.alarms : [];
+  expect(ids).toEqual([{ id: hexId(third.disk.id), alarm: 'CORRUPT' }]);
+  const named = o.members.map((m) => [m.object.metadata.name, m.self?.alarms]);
+  expect(Object.fromEntries(named)).toEqual({ [nameOf(1)]: [], [nameOf(2)]: [], [nameOf(3)]: ['CORRUPT'] });
+  const hashes = new Set(selves(o).map((self) => self?.hash));
+  expect([hashes.size, hashes.has(undefined)]).toEqual([1, false]);
+});
+
+test('a seed of 3.5 is asked whether its cluster has a version, and only before others join', async () => {
+  const world = modelWorld();
+  const [seed] = await runningCluster(world, 1);
+  if (!seed) throw new Error('there is one');
+  await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec: { replicas: 3 } });
+  const { maintenance } = world.etcd;
+  const downgrade: typeof maintenance.downgrade = async () => ({ ok: false, error: { kind: 'busy', message: 'no' } });
+  const undecided = { ...world, etcd: { ...world.etcd, maintenance: { ...maintenance, downgrade } } };
+  const unversioned = async (w: ModelWorld) => {
+    const { etcd } = await look(w);
+    return etcd.is === 'answers' && etcd.unversioned === true;
+  };
+  expect([await unversioned(undecided), await unversioned(world)]).toEqual([false, false]);
+  seed.version = '3.5.33';
+  expect([await unversioned(undecided), await unversioned(world)]).toEqual([true, false]);
+});
+
+test('before one that etcd lists counts as a stranger, the server is asked for its object', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  const [cluster] = world.clusters.all();
+  const unheard = member(3, {}, cluster?.metadata.uid);
+  world.members.apply(ALL_NAMESPACES, { type: 'delete', object: unheard });
+  expect((await look(world)).members).toHaveLength(2);
+  const { uid: _, resourceVersion: _v, ...metadata } = unheard.metadata;
+  await world.client.create(world.members.resource, { ...unheard, metadata });
+  expect((await look(world)).members.map(({ object }) => object.metadata.name)).toContain(nameOf(3));
+});
+
+test('a member whose etcd has ended before in its Pod is told as such', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const container = { name: 'etcd', image: '', imageID: '', ready: true, restartCount: 1 };
+  hear(world.pods, podOf(1, { ready: true, status: { containerStatuses: [container] } }));
+  expect((await look(world)).members[0]?.pod).toMatchObject({ restarted: true });
+});
+
+test('volumes are let go after a while only when their member went, and when nobody has taken them up', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const claim = (name: string, why: string, owned = false): PersistentVolumeClaim => {
+    const { ownerReferences = [], ...metadata } = aVolume().metadata;
+    const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: why };
+    return { ...aVolume(), metadata: { ...metadata, name, labels, ...(owned && { ownerReferences }) } };
+  };
+  hear(
+    world.volumes,
+    claim('went', 'member-removed'),
+    claim('taken-up', 'member-removed', true),
+    claim('of-a-deleted-cluster', 'cluster-deleted'),
+  );
+  expect((await look(world)).quarantined.map((c) => c.metadata.name)).toEqual(['went']);
+});
+
+test('a parked cluster has no budget, and nothing is asked of the server for it', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  hear(world.services, headlessService(cached), clientService(cached));
+  const asked: string[] = [];
+  const get: typeof world.client.get = (resource, ref) => {
+    asked.push(`${resource.kind} ${ref.name}`);
+    return world.client.get(resource, ref);
+  };
+  const looking = { ...world, client: { get } as unknown as typeof world.client };
+  const told = async (replicas: number): Promise<readonly string[]> => {
+    const observed = { ...cached.status?.observed, replicas } as Target;
+    hear(world.clusters, { ...cached, status: { ...cached.status, observed } });
+    asked.length = 0;
+    await observe(looking, 'ns/db', signal, undefined);
+    return asked.filter((one) => one.startsWith('EtcdCluster'));
+  };
+  expect([await told(1), await told(0)]).toEqual([['EtcdCluster db'], []]);
+});
+
+test('a cluster that is gone is not looked at, also when there is one of the same name', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 1);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  const before = { ...cached, metadata: { ...cached.metadata, uid: 'the one before' } };
+  const { status: _, ...unbegun } = before;
+  hear(world.clusters, before);
+  expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
+  hear(world.clusters, unbegun);
+  expect(
+    await observe(world, 'ns/db', signal, undefined),
+    'one that was not begun yet is not asked about',
+  ).toBeDefined();
+});
+
+test.each([
+  [500, 'a KMS provider is away'],
+  [403, 'a right is missing'],
+])(
+  '%i: a Secret that cannot be read is a fact, because %s: members are asked, and the status is written',
+  async (code) => {
+    const world = modelWorld(failingReads(code, 'secrets'));
+    await runningCluster(world, 3);
+    // Clients are served in the clear, so that the model of etcd is reached without any Secret.
+    const spec = { replicas: 3, tls: { peer: { secretRef: { name: 'mine' } } } };
+    hear(world.clusters, await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }));
+    const o = await look(world);
+    expect(selves(o).map((self) => self !== undefined)).toEqual([true, true, true]);
+    expect(o.certificates.unread).toMatchObject({ judged: false, why: `${code} no KMS provider` });
+    expect(findCondition(decide(o).status.conditions, 'CertificatesValid')).toMatchObject({
+      status: 'Unknown',
+      reason: 'SecretUnreadable',
+    });
+  },
+);
+
+test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all else is seen', async () => {
+  const world = modelWorld(failingReads(500, 'services', 'poddisruptionbudgets'));
+  await runningCluster(world, 3);
+  const o = await look(world);
+  const unknown = { is: 'unknown', why: '500 no KMS provider' };
+  expect([o.services.headless, o.services.client, o.budget]).toEqual([unknown, unknown, unknown]);
+  expect([o.etcd.is, selves(o).length]).toEqual(['answers', 3]);
+});
+
+test('a cluster that cannot be read is not looked at: whether it is still there decides about everything', async () => {
+  const world = modelWorld(failingReads(500, 'etcdclusters'));
+  await runningCluster(world, 1);
+  await expect(look(world)).rejects.toThrow('no KMS provider');
+});

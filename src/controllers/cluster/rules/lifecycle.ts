@@ -1,0 +1,82 @@
+/** Rules about the cluster as a whole: is there anything to do, and towards which target. */
+import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { controllerOf } from '../../../domain/ownership.ts';
+import { sameJson } from '../../../lib/merge-patch.ts';
+import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
+import { blocked } from '../spec-drift.ts';
+import { ownedBy } from '../build.ts';
+import { conflicts, isFormed, isRefused, isStaying, nameOf, type Observed, wanted } from '../observed.ts';
+import { progressDeadline } from '../status.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+
+/** Things that carry no label of ours send us no event when they go. */
+const RECHECK_MS = 10_000;
+
+export const beingDeleted = (o: Observed): Answered =>
+  o.cluster.metadata.deletionTimestamp === undefined
+    ? undefined
+    : { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' };
+
+/**
+ * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
+ * would leave the member when its cluster is deleted. The resourceVersion makes the patch fail if another controller came first.
+ */
+export const adoptMembers = (o: Observed): Answered => (isRefused(o) ? undefined : adoptRefused(o));
+
+/** The same, after all that is urgent: a patch that a policy refuses must not keep a member from being repaired. */
+export const adoptRefused = (o: Observed): Answered => {
+  const unowned = o.members.filter((m) => isStaying(m) && controllerOf(m.object) === undefined);
+  if (unowned.length === 0) return undefined;
+  const references = ownedBy(o.cluster);
+  const why = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
+  return {
+    why,
+    steps: unowned.map(({ object }): Step => {
+      const others = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== o.cluster.metadata.uid);
+      const ownerReferences = [...others, ...references];
+      return { do: 'patch', to: seen('EtcdMember', object, 'this version'), fields: { metadata: { ownerReferences } } };
+    }),
+    notice: { type: 'Normal', reason: 'MembersAdopted', note: why },
+  };
+};
+
+/** Nothing is begun that could not be finished as it was asked for. A running cluster goes on as it is. */
+export const heldBack = (o: Observed): Answered => {
+  const why = blocked(o);
+  return isFormed(o) || why === undefined ? undefined : { why };
+};
+
+/** Before a cluster exists, nothing is made next to somebody else's objects. A running one goes on and says so. */
+export const nameTaken = (o: Observed): Answered =>
+  isFormed(o) || conflicts(o).length === 0
+    ? undefined
+    : {
+        why: `${conflicts(o).join('; ')}: delete or rename it, or give the cluster another name`,
+        wakeAfter: RECHECK_MS,
+      };
+
+/** An edit is taken up at once: what is half-done is judged anew in every pass, and a wrong edit is undone as soon as it is taken back. */
+export const adoptTarget = (o: Observed): Answered => {
+  const { observed } = o.cluster.status ?? {};
+  if (observed === undefined || blocked(o) !== undefined || sameJson(observed, wanted(o))) return undefined;
+  return {
+    why: 'the spec was edited',
+    latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },
+  };
+};
+
+/** Members must know what becomes of their volumes: when the cluster is gone, nobody can be asked any more. */
+export const tellPolicy = (o: Observed): Answered => {
+  const policy = o.cluster.spec.deletionPolicy;
+  const steps = o.members
+    .filter((m) => isStaying(m) && m.object.spec.deletionPolicy !== policy)
+    .map(
+      (m): Step => ({
+        do: 'patch',
+        to: seen('EtcdMember', m.object),
+        fields: { spec: { deletionPolicy: policy ?? null } },
+      }),
+    );
+  return steps.length === 0 ? undefined : { why: `deletionPolicy is ${policy ?? 'Delete'}`, steps };
+};

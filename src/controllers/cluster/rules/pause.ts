@@ -1,0 +1,48 @@
+/** Rules about a cluster that is to have no members running: all of them are parked, and all wake. */
+import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
+import { desired, isDormant, isFormed, isStaying, type MemberView, nameOf, type Observed } from '../observed.ts';
+
+type Answered = Answer<EtcdClusterStatus> | undefined;
+
+const turn = (m: MemberView, dormant: boolean): Step => ({
+  do: 'patch',
+  to: seen('EtcdMember', m.object),
+  fields: { spec: { dormant: dormant ? true : null } },
+});
+
+/** Nothing was ever acknowledged by a cluster without an id: there is nothing to keep. */
+export function neverBegun(o: Observed): Answered {
+  if (isFormed(o) || desired(o) > 0) return undefined;
+  const begun = o.members.filter(isStaying);
+  const why = 'replicas is 0, and there is no data yet: nothing is begun until it is more';
+  return begun.length === 0
+    ? { why }
+    : { why, steps: begun.map((m) => ({ do: 'delete', what: seen('EtcdMember', m.object) })) };
+}
+
+/**
+ * All Pods go, every volume and every id stays: no member has to be filled again on waking. Also of those that are to go: etcd
+ * cannot be asked to forget them before it runs again.
+ */
+export function park(o: Observed): Answered {
+  if (!isFormed(o) || desired(o) > 0) return undefined;
+  const awake = o.members.filter((m) => !isDormant(m));
+  if (awake.length > 0)
+    return { why: `parking ${awake.map(nameOf).join(', ')}`, steps: awake.map((m) => turn(m, true)) };
+  const going = o.members.filter((m) => m.pod.is === 'present');
+  return {
+    why:
+      going.length > 0
+        ? `parking: waiting for the Pods of ${going.map(nameOf).join(', ')} to be gone`
+        : 'parked: all volumes are kept; set replicas to wake the cluster',
+  };
+}
+
+/** All wake, also those that are too many now, or are to go: their data is needed for a quorum. */
+export function wake(o: Observed): Answered {
+  const asleep = o.members.filter(isDormant);
+  return asleep.length === 0
+    ? undefined
+    : { why: `waking ${asleep.map(nameOf).join(', ')}`, steps: asleep.map((m) => turn(m, false)) };
+}

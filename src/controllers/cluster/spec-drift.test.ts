@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { aCluster, aMember, condition, FORMED } from '../../../test/support/builders/builders.ts';
+import { up, world } from '../../../test/support/builders/members.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
+import { quotaVerdicts, unapplied } from './spec-drift.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): readonly string[] => {
+  const { resources, additionalMetadata } = has;
+  const object = aMember({
+    spec: { ...(resources && { resources }), ...(additionalMetadata && { additionalMetadata }) },
+  });
+  const members = [{ object, pod: { is: 'absent' } as const }];
+  const o: Partial<Observed> = { cluster: aCluster({ status: FORMED, spec: asked }), members };
+  return unapplied(o as Observed).map((text) => text.split(' ')[0] ?? '');
+};
+const memory = (amount: string | number) => ({ resources: { limits: { memory: amount } } });
+
+test.each<[string, Partial<EtcdClusterSpec>, Partial<EtcdClusterSpec>, readonly string[]]>([
+  ['the same', memory('1Gi'), memory('1Gi'), []],
+  ['the same in other words', memory('1024Mi'), memory('1Gi'), []],
+  ['the same as a number', memory(1073741824), memory('1Gi'), []],
+  ['nothing and an empty object', {}, { resources: {} }, []],
+  ['more', memory('1Gi'), memory('2Gi'), ['resources']],
+  ['something else', memory('1Gi'), { resources: { limits: { cpu: '1Gi' } } }, ['resources']],
+  ['a request instead of a limit', memory('1Gi'), { resources: { requests: { memory: '1Gi' } } }, ['resources']],
+  ['a label', {}, { additionalMetadata: { labels: { team: 'a' } } }, ['additionalMetadata']],
+])('what members lack: %s', (_what, has, asked, expected) => {
+  expect(left(has, asked)).toEqual(expected);
+});
+
+const GI = 1024 ** 3;
+test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
+  ['above the volume', { storage: { size: '1Gi', medium: '' }, options: { quotaBackendBytes: GI + 1 } }, true],
+  [
+    'above a volume given as a number',
+    { storage: { size: GI, medium: '' }, options: { quotaBackendBytes: GI + 1 } },
+    true,
+  ],
+  ['above the memory', { storage: { size: '256Mi', medium: 'Memory' }, options: { quotaBackendBytes: GI } }, true],
+  ['above the volume that is the default', { options: { quotaBackendBytes: 2 * GI } }, true],
+  [
+    'of exactly the volume',
+    { storage: { size: '1.5Gi', medium: '' }, options: { quotaBackendBytes: 1.5 * GI } },
+    false,
+  ],
+  ["of etcd's own", { storage: { size: '1Gi', medium: '' }, options: { quotaBackendBytes: 0 } }, false],
+  ['that is not stated', { storage: { size: '1Gi', medium: '' } }, false],
+  [
+    'and a size beyond what is read',
+    { storage: { size: '1e5000000', medium: '' }, options: { quotaBackendBytes: 9 } },
+    false,
+  ],
+])('a quota %s: is it reported?', (_what, spec, reported) => {
+  const o = { ...world([up]), cluster: aCluster({ status: FORMED, spec }) };
+  const found = findCondition(decide(o).status.conditions, 'QuotaFitsVolume');
+  expect(found && [found.status, found.reason]).toEqual(reported ? ['False', 'QuotaExceedsVolume'] : undefined);
+  const [said] = quotaVerdicts(o);
+  if (reported)
+    expect(said?.message).toContain(
+      `is ${spec.options?.quotaBackendBytes}, more than storage.size ${spec.storage?.size ?? '1Gi'}: `,
+    );
+});
+
+test('a quota that fits again is not reported any more', () => {
+  const conditions = [condition('QuotaFitsVolume', 'False', 'QuotaExceedsVolume')];
+  const o = { ...world([up]), cluster: aCluster({ status: { ...FORMED, conditions } }) };
+  expect(findCondition(decide(o).status.conditions, 'QuotaFitsVolume')).toBeUndefined();
+});

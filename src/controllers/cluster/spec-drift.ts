@@ -1,0 +1,85 @@
+/** What was asked of a cluster, compared with what its members have and with what this build can do. */
+import type { Verdict } from '../../api/conditions.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
+import type { NotYet } from '../../domain/not-yet-supported.ts';
+import type { Resources } from '../../api/resources.ts';
+import { isAllowed } from '../../api/security.ts';
+import { DEFAULT_SIZE } from '../../api/storage.ts';
+import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
+import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
+import { restoreImpossible } from './restore.ts';
+
+/** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
+export function notYet(o: Observed): readonly NotYet[] {
+  const { annotations = {} } = o.cluster.metadata;
+  const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
+  const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
+    asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
+  const recreate = 'Create the cluster without it, or wait for a later version of the operator';
+  return [...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
+}
+
+/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
+export function forbiddenImage(o: Observed): string | undefined {
+  const repository = o.cluster.spec.image?.repository;
+  if (repository === undefined || isAllowed(o.images, repository)) return undefined;
+  return `image.repository ${repository} is not on the administrator's list of etcd images: use one of ${[o.images.repository, ...o.images.allowed].join(', ')}, or have it added`;
+}
+
+/** Why nothing may be started or changed towards the spec, if so. */
+export const blocked = (o: Observed): string | undefined => {
+  const said = notYet(o);
+  return said.length > 0 ? said.map((n) => n.message).join('; ') : (forbiddenImage(o) ?? restoreImpossible(o));
+};
+
+export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
+
+/** Accepted, because it can run: but the volume is full before etcd refuses writes, and a member with a full volume crashes. */
+export function quotaVerdicts({ cluster: { spec } }: Observed): readonly Verdict[] {
+  const quota = spec.options?.quotaBackendBytes ?? 0; // 0 means etcd's own default
+  const size = spec.storage?.size ?? DEFAULT_SIZE;
+  const nano = parseQuantity(size);
+  if (nano === undefined || BigInt(quota) * 1_000_000_000n <= nano) return [];
+  const message = `options.quotaBackendBytes is ${quota}, more than storage.size ${size}: the volume is full before etcd refuses writes, and a member with a full volume crashes. Lower the quota so that 640Mi of the volume are left to the WAL, leave it out, or raise storage.size`;
+  return [{ type: QUOTA_FITS_VOLUME, status: 'False', reason: 'QuotaExceedsVolume', message }];
+}
+
+type Amounts = Resources['limits'];
+const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
+  sameJson(Object.keys(is).sort(), Object.keys(want).sort()) &&
+  Object.entries(is).every(([name, amount]) => sameQuantity(amount, want[name] ?? ''));
+/** 1024Mi is 1Gi. */
+const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
+  sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
+
+function sameField(field: keyof Template, is: Template, want: Template): boolean {
+  if (field === 'storage') return sameQuantity(is.storage.size, want.storage.size);
+  return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
+}
+
+const shown = (field: keyof Template, template: Template): string => {
+  if (field === 'version') return template.version;
+  return field === 'storage' ? String(template.storage.size) : '';
+};
+
+/** What a member was made with other than what is asked for, by field. */
+const differing = (member: EtcdMember, target: Template): readonly (keyof Template)[] =>
+  TEMPLATE_FIELDS.filter((field) => !sameField(field, member.spec, target));
+
+export const isUpdated = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
+
+/** What was accepted from the user and has not reached a member, each as a sentence. */
+export function unapplied(o: Observed): readonly string[] {
+  const target = wanted(o);
+  return TEMPLATE_FIELDS.flatMap((field) => {
+    const behind = o.members.filter((m) => !sameField(field, m.object.spec, target));
+    if (behind.length === 0) return [];
+    const name = field === 'storage' ? 'storage.size' : field;
+    const want = shown(field, target);
+    const have = behind.map((m) => [m.object.metadata.name, shown(field, m.object.spec)].filter(Boolean).join(' has '));
+    return [want === '' ? `${name} (${have.join(', ')})` : `${name} ${want} (${have.join(', ')})`];
+  });
+}

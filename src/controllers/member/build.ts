@@ -1,0 +1,281 @@
+/** The objects that a member is made of. */
+import { metadataWith } from '../../domain/additional-metadata.ts';
+import { STATE_VARIABLE } from '../../domain/agent-task.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
+import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
+import {
+  API_VERSION,
+  CLIENT_PORT,
+  clientURL,
+  DATA_SUBPATH_ANNOTATION,
+  INITIAL_CHECK_ANNOTATION,
+  INITIAL_CLUSTER_ANNOTATION,
+  INITIAL_STATE_ANNOTATION,
+  MEMBER_UID_ANNOTATION,
+  METRICS_PORT,
+  memberLabels,
+  PEER_PORT,
+  peerURL,
+  ROLE_LABEL,
+  ROLE_VOTER,
+  volumeClaimName,
+} from '../../api/names.ts';
+import type { Resources } from '../../api/resources.ts';
+import { CONFINED } from '../../api/security.ts';
+import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
+import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
+import { placement } from './placement.ts';
+import { restoring } from './restore.ts';
+import { tlsFlags, tlsMounts, tlsVolumes } from './tls.ts';
+
+/** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
+export type Beginning = 'cluster' | 'member' | 'nothing';
+
+const DATA = 'data';
+const DATA_DIR = '/var/lib/etcd';
+const dataMount = { name: DATA, mountPath: DATA_DIR };
+
+const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
+const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
+
+/** A member that was taken over keeps its data where it is. */
+const dataDirOf = (m: EtcdMember): string =>
+  [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
+
+export const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
+  {
+    apiVersion: API_VERSION,
+    kind: 'EtcdMember',
+    name: nameOf(member),
+    uid: member.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  },
+];
+
+/** What ties a volume to its member: Kubernetes deletes what has an owner, so one that is to stay never gets one. */
+export const volumeTie = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
+  member.spec.deletionPolicy === 'Retain'
+    ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
+    : { ownerReferences: ownedBy(member) };
+
+function volumeMetadata(member: EtcdMember): ObjectMeta {
+  const labels = memberLabels(member.spec.clusterName, nameOf(member));
+  const stated = metadataWith(member.spec.additionalMetadata, labels, 'volume');
+  const tie = volumeTie(member);
+  const annotations = { ...stated.annotations, ...tie.annotations };
+  return { ...stated, ...tie, ...(Object.keys(annotations).length > 0 && { annotations }) };
+}
+
+export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
+  const { size, storageClassName } = member.spec.storage;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      name: volumeClaimName(nameOf(member)),
+      namespace: namespaceOf(member),
+      ...volumeMetadata(member),
+    },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: String(size) } },
+      ...(storageClassName !== undefined && { storageClassName }),
+    },
+  };
+}
+
+/** The labels of a member's Pod. Clients are routed by the role, so it is there only once the member votes. */
+export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<string, string>> => ({
+  ...memberLabels(member.spec.clusterName, nameOf(member)),
+  ...(votes && { [ROLE_LABEL]: ROLE_VOTER }),
+});
+
+/**
+ * etcd reads from its Pod's annotation at every start what an empty data directory may become. Once the member has joined,
+ * the annotation is changed: an emptied volume would otherwise begin a second, empty cluster under the same ids, or come
+ * back as a voter that has forgotten what it had agreed to, as soon as only the container restarts.
+ */
+const fromAnnotation = (name: string, annotation: string): EnvVar => ({
+  name,
+  valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } },
+});
+const LIST = 'INITIAL_CLUSTER';
+
+/** A list that nobody can join by. It is ignored by an etcd that has its data. */
+const listOfOne = (member: EtcdMember): string =>
+  `${nameOf(member)}=${peerURL(nameOf(member), serviceOf(member), namespaceOf(member), memberPeerScheme(member))}`;
+
+/** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
+export function beginningOf(
+  member: EtcdMember,
+  beginning: Exclude<Beginning, 'nothing'>,
+): { readonly annotation: string; readonly env: EnvVar; readonly before: string; readonly after: string } {
+  return beginning === 'cluster'
+    ? {
+        annotation: INITIAL_STATE_ANNOTATION,
+        env: fromAnnotation(STATE_VARIABLE, INITIAL_STATE_ANNOTATION),
+        before: 'new',
+        after: 'existing',
+      }
+    : {
+        annotation: INITIAL_CLUSTER_ANNOTATION,
+        env: fromAnnotation(LIST, INITIAL_CLUSTER_ANNOTATION),
+        before: member.spec.initialCluster,
+        after: listOfOne(member),
+      };
+}
+
+/**
+ * A snapshot is brought by who restores it, and told there whether it may. etcd itself goes on with that data or not at all:
+ * an emptied volume would otherwise become an empty cluster in the place of the restored one.
+ */
+const etcdBegins = (member: EtcdMember, beginning: Beginning): boolean =>
+  beginning === 'cluster' && member.spec.restore === undefined;
+
+/**
+ * What a Pod's annotations tell its etcd at every start. Members that start together must not compare their data first: each
+ * would wait for the others, none of which serves before it has compared, for seven seconds each. Who is new has no data.
+ */
+function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
+  const begins = beginning === 'nothing' ? undefined : beginningOf(member, beginning);
+  const checks = member.spec.options?.corruptionCheck?.initial === true;
+  return {
+    env: [
+      ...(begins && (beginning === 'member' || etcdBegins(member, beginning)) ? [begins.env] : []),
+      ...(checks ? [fromAnnotation(INITIAL_CHECK, INITIAL_CHECK_ANNOTATION)] : []),
+    ],
+    annotations: {
+      ...(begins && { [begins.annotation]: begins.before }),
+      ...(checks && { [INITIAL_CHECK_ANNOTATION]: String(!begins && hasCompany) }),
+    },
+  };
+}
+
+function command(member: EtcdMember, beginning: Beginning): readonly string[] {
+  const { clusterToken } = member.spec;
+  const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
+  const [client, peer] = [memberClientScheme(member), memberPeerScheme(member)];
+  return [
+    'etcd',
+    `--name=${name}`,
+    `--data-dir=${dataDirOf(member)}`,
+    `--listen-peer-urls=${peer}://0.0.0.0:${PEER_PORT}`,
+    `--listen-client-urls=${client}://0.0.0.0:${CLIENT_PORT}`,
+    `--advertise-client-urls=${clientURL(name, service, namespace, client)}`,
+    `--initial-advertise-peer-urls=${peerURL(name, service, namespace, peer)}`,
+    `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
+    `--initial-cluster-token=${clusterToken}`,
+    `--initial-cluster-state=${etcdBegins(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'}`,
+    `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
+    ...learnerFlags(member.spec.maxLearners, member.spec.version),
+    ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
+    ...tlsFlags(member),
+  ];
+}
+
+/** What is said replaces the default as a whole, as with the earlier operator. */
+const DEFAULT_RESOURCES: ResourceRequirements = { requests: { cpu: '100m', memory: '128Mi' } };
+const amounts = (map: Resources['limits']): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(map ?? {}).map(([name, amount]) => [name, String(amount)]));
+function resources(stated: Resources | undefined): ResourceRequirements {
+  const { claims, limits, requests } = stated ?? {};
+  if (!claims && !limits && !requests) return DEFAULT_RESOURCES;
+  return {
+    ...(claims && { claims }),
+    ...(limits && { limits: amounts(limits) }),
+    ...(requests && { requests: amounts(requests) }),
+  };
+}
+
+const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, env: readonly EnvVar[]): Container => ({
+  name: 'etcd',
+  image,
+  command: command(member, beginning),
+  ...(env.length > 0 && { env }),
+  ports: [
+    { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
+    { name: 'peer', containerPort: PEER_PORT, protocol: 'TCP' },
+    { name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' },
+  ],
+  resources: resources(member.spec.resources),
+  volumeMounts: [dataMount, ...tlsMounts(member)],
+  terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use
+  // Asks only whether the process is there: restarting a member because others are gone would make it worse.
+  livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
+  readinessProbe: {
+    httpGet: { path: readinessPath(member.spec.version), port: METRICS_PORT },
+    periodSeconds: 1,
+    failureThreshold: 3,
+  },
+  securityContext: CONFINED,
+});
+
+const dataVolume = (member: EtcdMember): Volume =>
+  member.spec.storage.medium === 'Memory'
+    ? { name: DATA, emptyDir: { medium: 'Memory', sizeLimit: String(member.spec.storage.size) } }
+    : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(nameOf(member)) } };
+
+function podMetadata(
+  member: EtcdMember,
+  labels: Readonly<Record<string, string>>,
+  told: Readonly<Record<string, string>>,
+): ReturnType<typeof metadataWith> {
+  const metadata = metadataWith(member.spec.additionalMetadata, labels);
+  const annotations = { ...metadata.annotations, ...told };
+  return { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
+}
+
+export function memberPod(
+  member: EtcdMember,
+  options: {
+    readonly imageRepository: string;
+    readonly beginning: Beginning;
+    readonly votes: boolean;
+    /** Another member serves: there is somebody to compare the data with. */
+    readonly hasCompany: boolean;
+    /** Of agents, and whether clients are to log in; for a seed that begins with a snapshot. */
+    readonly restore?: { readonly operatorImage: string; readonly auth: boolean };
+    /** What was recorded about whom members trust. */
+    readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
+  },
+): Pod {
+  const { env, annotations } = told(member, options.beginning, options.hasCompany);
+  const { image: stated, version } = member.spec;
+  const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
+  const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
+  const restore =
+    options.restore &&
+    options.beginning === 'cluster' &&
+    restoring(member, {
+      ...options.restore,
+      etcdImage: image,
+      dataDir: dataDirOf(member),
+      data: dataMount,
+      begins: beginningOf(member, 'cluster').env,
+    });
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: nameOf(member),
+      namespace: namespaceOf(member),
+      ...podMetadata(member, podLabels(member, options.votes), annotations),
+      ownerReferences: ownedBy(member),
+    },
+    spec: {
+      hostname: nameOf(member),
+      subdomain: serviceOf(member),
+      // etcd looks up its own name when it joins. DNS may not have it yet, and says so for as long as it caches that.
+      hostAliases: [{ ip: '127.0.0.1', hostnames: [memberHost(member)] }],
+      automountServiceAccountToken: false,
+      enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
+      ...placement(member),
+      ...(restore && restore.pod),
+      containers: [etcdContainer(member, image, options.beginning, env)],
+      volumes: [dataVolume(member), ...tlsVolumes(member, options.trust), ...(restore ? restore.volumes : [])],
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/** Which changes lead to a look at a member. */
+import { expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import { hear, member, modelWorld } from '../../../test/support/builders/ports.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { wireMember } from './controller.ts';
+
+function aWorld(present: EtcdMember = member(1)) {
+  const world = modelWorld();
+  hear(world.members, present);
+  const looks: string[] = [];
+  wireMember(world, (key) => looks.push(key));
+  return { ...world, news: (): number => looks.splice(0).length };
+}
+
+test('the id and the end of the cluster are news, and whatever else is told about it is not', () => {
+  const { clusters, news } = aWorld();
+  const { metadata, ...cluster } = aCluster();
+  const now = (version: string, change: object, about: object = {}): void =>
+    hear<EtcdCluster>(clusters, {
+      ...cluster,
+      ...change,
+      metadata: { ...metadata, ...about, resourceVersion: version },
+    });
+  now('1', { status: {} });
+  expect(news()).toBe(1);
+  now('2', { status: { readyMembers: 1 } });
+  expect(news()).toBe(0);
+  now('3', { status: { readyMembers: 1, clusterID: 'cafe' } });
+  expect(news()).toBe(1);
+  now('4', { status: { readyMembers: 3, clusterID: 'cafe' } });
+  expect(news()).toBe(0);
+  now('5', { status: { clusterID: 'cafe' } }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  expect(news()).toBe(1);
+  now('6', { status: { clusterID: 'cafe' } }, { uid: 'another' });
+  expect(news()).toBe(1);
+});
+
+test('for a member that leaves, whatever is told about its cluster is news: it waits for what becomes of the others', () => {
+  const { metadata, ...rest } = member(1);
+  const { clusters, news } = aWorld({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  const cluster = aCluster();
+  hear<EtcdCluster>(clusters, cluster);
+  expect(news()).toBe(1);
+  hear<EtcdCluster>(clusters, { ...cluster, status: { readyMembers: 2 } });
+  expect(news()).toBe(1);
+});

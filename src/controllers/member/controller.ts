@@ -1,0 +1,79 @@
+/** The member controller: which events concern which member, and the three parts of its loop. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { CLUSTER_LABEL, COMPONENT_LABEL, etcdMembers } from '../../api/names.ts';
+import { controllerOf } from '../../domain/ownership.ts';
+import type { Node } from '../../gen/kube.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
+import type { AnyStore } from '../../kube/store.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import type { Brain } from '../../runtime/controller.ts';
+import { decide } from './decide.ts';
+import { type MemberPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+import { isMinor } from './status.ts';
+
+export const memberResource: Resource<EtcdMember> = etcdMembers;
+
+export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatus> => ({
+  name: 'member',
+  resource: memberResource,
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
+  subject: (observed) => observed.member,
+  decide,
+  isMinor,
+});
+
+/** Calls `enqueue` with the member's key whenever something that concerns it has changed. */
+export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): void {
+  ports.members.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const ownerOf = (object: KubeObject | undefined): void => {
+    const name = object && memberOf(object);
+    if (name !== undefined) enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name }));
+  };
+  const owned: readonly AnyStore[] = [ports.pods, ports.volumes];
+  for (const store of owned)
+    store.onChange((before, after) => {
+      ownerOf(before);
+      ownerOf(after);
+    });
+  ports.nodes.onChange((before, after) => {
+    if (sameJson(standing(before), standing(after))) return;
+    const { name } = (after ?? before)?.metadata ?? {};
+    for (const pod of ports.pods.all()) if (pod.spec?.nodeName === name) ownerOf(pod);
+    for (const claim of ports.volumes.all()) if (!ports.pods.get(podKey(claim))) ownerOf(claim);
+  });
+  ports.clusters.onChange((before, after) => {
+    const known = sameJson(fate(before), fate(after));
+    const cluster = after ?? before;
+    const { namespace = '', name = '' } = cluster?.metadata ?? {};
+    // One that leaves waits for what becomes of the others, and any word about the cluster may be about that.
+    for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name))
+      if (!known || member.metadata.deletionTimestamp !== undefined) enqueue(keyOf(member));
+  });
+}
+
+/** What members care about in a node. Its heartbeats are none of it. */
+const standing = (node: Node | undefined) =>
+  node && {
+    ready: node.status?.conditions?.find((c) => c.type === 'Ready')?.status,
+    taints: node.spec?.taints?.map((t) => t.key),
+  };
+
+/** What members care about in their cluster: most of what is told about it is what they have told themselves. */
+const fate = (cluster: EtcdCluster | undefined) =>
+  cluster && {
+    uid: cluster.metadata.uid,
+    going: cluster.metadata.deletionTimestamp,
+    id: cluster.status?.clusterID,
+  };
+
+const podKey = (claim: KubeObject): string =>
+  refKey({ namespace: claim.metadata.namespace ?? '', name: memberOf(claim) ?? '' });
+
+/** A volume that is to stay has no owner; its label says whose it is. */
+const memberOf = (object: KubeObject): string | undefined => {
+  const owner = controllerOf(object);
+  if (owner) return owner.kind === etcdMembers.kind ? owner.name : undefined;
+  return object.metadata.labels?.[COMPONENT_LABEL];
+};

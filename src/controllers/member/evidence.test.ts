@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest';
+import { aMember, aPod, aVolume, CLUSTER_ID, MEMBER_ID, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import { absent, inMemory, ours, world as running } from '../../../test/support/builders/member.ts';
+import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import type { ContainerStatus } from '../../gen/kube.ts';
+import { decide } from './decide.ts';
+import { evidenceOf, provenLoss } from './evidence.ts';
+import type { Observed } from './observed.ts';
+import { failedStartsOf } from './terminations.ts';
+
+const MINUTE = 60_000;
+const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
+
+/** It was there, and does not answer. */
+const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
+  running({
+    member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
+    pod: ours(aPod()),
+    node: { is: 'present', name: 'n1', outOfService: false },
+    etcd: { is: 'silent', why: 'connection refused' },
+    ...patch,
+  });
+
+const fatal = (error: string): string => `{"level":"fatal","msg":"discovery failed","error":"${error}"}`;
+
+/** A world in which etcd has ended so often in a row, each time alike, and the operator has seen every end. */
+function ended(ends: number, message: string, more: Partial<ContainerStatus> = {}, patch: Partial<Observed> = {}) {
+  const terminated = (n: number) => ({ exitCode: 1, reason: 'Error', message, finishedAt: iso((ends - n) * MINUTE) });
+  const seen = (n: number, last: Partial<ContainerStatus> = {}): ContainerStatus => ({
+    name: 'etcd',
+    ready: false,
+    restartCount: n - 1,
+    image: '',
+    imageID: '',
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: { terminated: terminated(n) },
+    ...last,
+  });
+  const at = (n: number, status: EtcdMemberStatus, last?: Partial<ContainerStatus>): Observed => {
+    const o = world({ ...patch, pod: ours(aPod({ status: { containerStatuses: [seen(n, last)] } })) });
+    return { ...o, member: { ...o.member, status: { ...o.member.status, ...status } } };
+  };
+  let status: EtcdMemberStatus = {};
+  for (let n = 1; n < ends; n++) {
+    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'silent', why: '' } });
+    status = failedStarts ? { failedStarts } : {};
+  }
+  return at(ends, status, more);
+}
+/** The start after the last end. */
+const runningFor = (ms: number, restartCount = 3) => ({ restartCount, state: { running: { startedAt: iso(ms) } } });
+const killed = (reason: string) => ({ exitCode: 137, reason, message: 'panic: wal: crc mismatch', finishedAt: iso(0) });
+const fresh = aMember({ spec: { bootstrap: false } });
+
+describe('a member will not come back', () => {
+  test.each<[string, Observed, string]>([
+    ['its claim is gone', world({ volume: absent }), 'DataLost'],
+    [
+      'the volume behind its claim is gone',
+      world({ volume: ours({ ...aVolume(), status: { phase: 'Lost' } }) }),
+      'VolumeLost',
+    ],
+    ['the Pod with its memory is gone', world({ pod: absent }, inMemory), 'DataLost'],
+    [
+      'the Pod with its memory has ended',
+      world({ pod: ours(aPod({ status: { phase: 'Failed' } })) }, inMemory),
+      'DataLost',
+    ],
+    ['the Pod with its memory is another one', world({ pod: ours(aPod({ uid: 'other' })) }, inMemory), 'DataLost'],
+    [
+      'its node is gone, and its volume was there',
+      world({ node: { is: 'gone', name: 'n1' }, volumeOnNode: true }),
+      'NodeLost',
+    ],
+    ['its node is gone, and its memory with it', world({ node: { is: 'gone', name: 'n1' } }, inMemory), 'NodeLost'],
+    [
+      'its node is out of service, and its volume is there',
+      world({ node: { is: 'present', name: 'n1', outOfService: true }, volumeOnNode: true }),
+      'NodeLost',
+    ],
+    [
+      'its node has been silent for ten minutes',
+      world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 10 * MINUTE } }),
+      'NodeLost',
+    ],
+    ['etcd was removed', ended(3, fatal('the member has been permanently removed from the cluster')), 'MemberRemoved'],
+    [
+      'no space is left',
+      ended(3, fatal('write /var/lib/etcd/member/wal/0.tmp: no space left on device')),
+      'VolumeFull',
+    ],
+    [
+      'its directory is empty, and it was a seed',
+      ended(3, fatal('cannot fetch cluster info from peer urls: could not retrieve')),
+      'DataInvalid',
+    ],
+    [
+      'its directory is empty, and the list is old',
+      ended(3, fatal('error validating peerURLs: member count is unequal')),
+      'DataInvalid',
+    ],
+    [
+      'its directory is empty, and it was followed',
+      ended(3, 'panic: tocommit(9) is out of range [lastIndex(0)]. Was the raft log corrupted'),
+      'DataInvalid',
+    ],
+    ['its log is damaged', ended(3, fatal('walpb: crc mismatch')), 'DataInvalid'],
+    ['its database is damaged', ended(3, fatal('failed to open database: invalid database')), 'DataInvalid'],
+    [
+      'its log is damaged, and it was started once more',
+      ended(3, fatal('walpb: crc mismatch'), runningFor(5_000)),
+      'DataInvalid',
+    ],
+    ['it ends again and again', ended(6, 'unknown flag'), 'CrashLooping'],
+    ['it ends again and again before it has joined', ended(6, 'unknown flag', {}, { member: fresh }), 'CrashLooping'],
+  ])('%s', (_what, observed, reason) => {
+    expect(evidenceOf(observed)).toMatchObject({ reason });
+    expect(evidenceOf(observed)?.leftMs).toBeLessThanOrEqual(0);
+  });
+});
+
+describe('a member may still come back', () => {
+  test.each<[string, Observed]>([
+    ['its Pod is gone, and its volume is there', world({ pod: absent })],
+    ['it has not joined, and its claim is not made yet', world({ member: fresh, volume: absent })],
+    ['its node is gone, and its volume can go elsewhere', world({ node: { is: 'gone', name: 'n1' } })],
+    [
+      'its node is gone, and its etcd answers all the same',
+      world({
+        node: { is: 'gone', name: 'n1' },
+        volumeOnNode: true,
+        etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
+      }),
+    ],
+    [
+      'its node is out of service, and its volume can go elsewhere',
+      world({ node: { is: 'present', name: 'n1', outOfService: true } }),
+    ],
+    ['it has ended twice', ended(2, fatal('walpb: crc mismatch'))],
+    ['it runs again', ended(9, fatal('walpb: crc mismatch'), { ready: true, state: { running: {} } })],
+    [
+      'it failed to join at first, runs since then, and its network is cut for a moment',
+      ended(3, fatal('cannot fetch cluster info from peer urls'), runningFor(MINUTE)),
+    ],
+    [
+      'it failed to join at first, and copies the data of the others now',
+      ended(3, fatal('cannot fetch cluster info from peer urls'), runningFor(5_000), {
+        etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' },
+      }),
+    ],
+    [
+      'the cluster was begun in another Pod than the first, whose uid alone is recorded',
+      world({ member: aMember({ spec: inMemory, status: { podUID: 'first' } }) }),
+    ],
+    ['it was OOM-killed the last time', ended(9, 'x', { lastState: { terminated: killed('OOMKilled') } })],
+    ['it was killed by a signal the last time', ended(9, 'x', { lastState: { terminated: killed('Error') } })],
+    [
+      'its container cannot be started',
+      ended(9, 'x', { lastState: { terminated: { ...killed('StartError'), exitCode: 128 } } }),
+    ],
+    ['it has ended five times', ended(5, 'x')],
+    ['it has ended often, and runs', ended(9, 'x', { restartCount: 9, state: { running: { startedAt: iso(0) } } })],
+    [
+      'it ended long ago',
+      ended(6, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
+    ],
+    ['its volume does not let it in, again and again', ended(9, fatal('open /var/lib/etcd: permission denied'))],
+    [
+      'its data differs from that of a peer, which may be the one that is corrupt',
+      ended(9, fatal('checkInitialHashKV failed: found data inconsistency with peers')),
+    ],
+    ['its disk fails, again and again', ended(9, fatal('read /var/lib/etcd/member/snap/db: input/output error'))],
+    [
+      'only a warning speaks of damage',
+      ended(3, '{"level":"warn","msg":"lost TCP streaming connection with remote peer","error":"walpb: crc mismatch"}'),
+    ],
+    [
+      'it has not joined, and its list is old',
+      ended(3, fatal('error validating peerURLs: member count is unequal'), {}, { member: fresh }),
+    ],
+  ])('%s', (_what, observed) => {
+    expect(evidenceOf(observed)).toBeUndefined();
+  });
+
+  test('what is quoted of a panic is the line that says why', () => {
+    const panic = 'panic: tocommit(9) is out of range [lastIndex(0)]\n\ngoroutine 1 [running]:\n\tnode.go:287 +0x59';
+    expect(evidenceOf(ended(3, panic))?.message).toContain('tocommit(9) is out of range');
+  });
+
+  test('a start after three ends is judged by them for a minute', () => {
+    const o = ended(3, fatal('walpb: crc mismatch'), runningFor(5_000));
+    expect(evidenceOf(o)?.standsForMs).toBe(55_000);
+    expect(decide(o).wakeAfter).toBe(55_000);
+  });
+
+  test('how often it has ended counts its first start as well, and times are told as they were set', () => {
+    expect(evidenceOf(ended(6, 'unknown flag'))?.message).toContain('etcd has ended 6 times');
+    const node = { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - MINUTE } as const;
+    expect(evidenceOf({ ...world({ node }), nodeLostAfterMs: 20_000 })?.message).toBe(
+      'nobody has heard of node n1 for 20 s',
+    );
+  });
+
+  test('its node has been silent for nine minutes: one is left', () => {
+    const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
+    expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });
+    expect(provenLoss(o)).toBeUndefined(); // nobody acts on it before its grace is over
+  });
+});

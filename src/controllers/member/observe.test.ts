@@ -1,0 +1,238 @@
+/** What a look at a member sees, through models of the API server and of etcd. */
+import { describe, expect, test } from 'vitest';
+import { aVolume, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
+import {
+  failingReads,
+  hear,
+  type ModelWorld,
+  member,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+  storedCluster,
+} from '../../../test/support/builders/ports.ts';
+import { hexId, volumeClaimName } from '../../api/names.ts';
+import type { PersistentVolume } from '../../gen/kube.ts';
+import { persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
+import { decide } from './decide.ts';
+import { observe } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+const { signal } = new AbortController();
+
+async function look(world: ModelWorld, n = 1): Promise<Observed> {
+  const seen = await observe(world, `ns/${nameOf(n)}`, signal, undefined);
+  if (!seen) throw new Error('there is no such member');
+  return seen;
+}
+const leaving = (world: ModelWorld, n: number): void => {
+  const [cluster] = world.clusters.all();
+  hear(world.members, member(n, { deleting: true }, cluster?.metadata.uid));
+};
+
+test('nothing counts as gone, because the cache has not heard of it yet', async () => {
+  const world = modelWorld();
+  hear(world.members, member(1));
+  await world.client.create(pods, podOf(1));
+  const { name: _, ...metadata } = aVolume().metadata;
+  await world.client.create(persistentVolumeClaims, {
+    ...aVolume(),
+    metadata: { ...metadata, name: volumeClaimName(nameOf(1)) },
+  });
+  const o = await look(world);
+  expect([o.pod.is, o.volume.is]).toEqual(['ours', 'foreign']);
+});
+
+test('before a Pod is made, the cluster is asked for anew: one that has formed must not be begun again', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, FORMED);
+  hear(world.members, member(1, {}, stored.metadata.uid));
+  hear(world.clusters, { ...stored, status: LATCHED });
+  expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
+});
+
+test('before a Pod with certificates is made, the cluster is asked for anew: it may have recorded whom it is to trust', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, { ...FORMED, trust: { peer: 'new' } });
+  hear(world.members, member(1, { spec: { tls: { peerSecretRef: { name: 'x' } } } }, stored.metadata.uid));
+  hear(world.clusters, { ...stored, status: { ...FORMED, trust: { peer: 'old' } } });
+  expect((await look(world)).cluster?.status?.trust?.peer).toBe('new');
+});
+
+test('before a member is let go, the cluster is asked for anew: it may have formed, and this be all of its data', async () => {
+  const world = modelWorld();
+  const stored = await storedCluster(world, FORMED);
+  hear(world.members, member(1, { deleting: true }, stored.metadata.uid));
+  hear(world.pods, podOf(1));
+  hear(world.clusters, { ...stored, status: LATCHED });
+  expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
+});
+
+test('a cluster of the same name is not the one that the member belongs to', async () => {
+  const world = modelWorld();
+  const { metadata } = await storedCluster(world, FORMED);
+  hear(world.members, member(1, {}, metadata.uid));
+  expect((await look(world)).cluster?.metadata.uid).toBe(metadata.uid);
+  hear(world.members, member(1, {}, 'another'));
+  expect((await look(world)).cluster).toBeUndefined();
+});
+
+test('a member without an owner belongs to the cluster that it names, if the token is that of the cluster', async () => {
+  const world = modelWorld();
+  const { metadata, status } = await storedCluster(world, FORMED);
+  const unowned = (n: number, clusterToken = status?.clusterToken ?? '') => {
+    const made = member(n, { spec: { clusterToken }, deleting: n === 1 });
+    const { ownerReferences: _, ...rest } = made.metadata;
+    return { ...made, metadata: rest };
+  };
+  hear(world.members, unowned(1), unowned(3, 'another'), member(2, {}, metadata.uid));
+  const o = await look(world);
+  expect([o.cluster?.metadata.uid, o.peers.is]).toEqual([metadata.uid, 'silent']);
+  hear(world.members, unowned(1, 'another'));
+  expect((await look(world)).cluster).toBeUndefined();
+});
+
+test('an address that responds as another member does not give this one its id', async () => {
+  const world = modelWorld();
+  const [, second] = await runningCluster(world, 2);
+  const [cluster] = world.clusters.all();
+  const memberID = hexId(second?.disk?.id ?? 0n);
+  hear(world.members, member(2, { status: { isVoter: true, memberID } }, cluster?.metadata.uid));
+  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.2' } }));
+  expect((await look(world)).etcd).toMatchObject({ is: 'silent' });
+  // Once recorded, the mismatch is reported as what it is.
+  hear(world.members, member(1, { status: { isVoter: true, memberID: 'f00' } }, cluster?.metadata.uid));
+  expect((await look(world)).etcd).toMatchObject({ is: 'answers', memberID });
+});
+
+test('whoever goes has the others asked, and they answer for the quorum', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
+  leaving(world, 1);
+  const ids = [first, second, third].map(({ disk }) => hexId(disk?.id ?? 0n));
+  const { peers } = await look(world);
+  expect(peers.is === 'answer' && peers.members.map((m) => m.id).toSorted()).toEqual(ids.toSorted());
+  world.model.stop(second);
+  world.model.advance(5_000);
+  expect((await look(world)).peers.is).toBe('answer');
+});
+
+test('whoever goes is not let go on the word of one that has lost the quorum', async () => {
+  const world = modelWorld();
+  const [first, , third] = await runningCluster(world, 3);
+  leaving(world, 1);
+  for (const gone of [first, third]) if (gone) world.model.stop(gone);
+  expect((await look(world)).peers.is).toBe('silent');
+});
+
+test('whoever goes is not let go on the word of another cluster, to which the address of a peer has come', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 3);
+  leaving(world, 1);
+  const [cluster] = world.clusters.all();
+  if (cluster) hear(world.clusters, { ...cluster, status: FORMED });
+  const { peers } = await look(world);
+  expect(peers.is === 'silent' && peers.why).toContain(`this cluster is ${FORMED.clusterID}`);
+});
+
+test('whoever goes is not let go on the word of one that was made the whole cluster, as long as another counts it', async () => {
+  const world = modelWorld();
+  const [first, second, third] = await runningCluster(world, 3);
+  if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
+  const { id } = first.disk;
+  leaving(world, 1);
+  const counted = async (): Promise<unknown> => {
+    const { peers } = await look(world);
+    return peers.is === 'answer' ? peers.members.some((m) => m.id === hexId(id)) : peers.is;
+  };
+  world.model.forceNew(second);
+  world.model.advance(5_000);
+  expect(await counted()).toBe(true);
+  world.model.stop(third);
+  expect(await counted()).toBe(false); // nobody else is left to say so
+});
+
+test('the only member has nobody to ask, whoever else carries the label', async () => {
+  const world = modelWorld();
+  await runningCluster(world, 2);
+  leaving(world, 1);
+  hear(world.members, member(2, {}, 'another'));
+  expect((await look(world)).peers).toEqual({ is: 'none' });
+});
+
+const on = (key: string, ...values: readonly string[]) => ({
+  nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values }] }] } },
+});
+const HOST = 'kubernetes.io/hostname';
+test.each([
+  ['that any node can reach', {}, false],
+  ['on its node', on(HOST, 'node-1'), true],
+  ['on its node, as the driver calls it', on('topology.topolvm.io/node', 'node-1'), true],
+  ['on its node and another one', on(HOST, 'node-1', 'node-2'), false],
+  ['in its zone', on('topology.kubernetes.io/zone', 'x'), false],
+  ['in its location', on('csi.hetzner.cloud/location', 'x'), false],
+])('a node is gone; is a volume %s lost with it?', async (_where, spec, lost) => {
+  const world = modelWorld();
+  hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
+  hear(world.members, member(1));
+  hear(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+  const { metadata } = podOf(1);
+  const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)) } };
+  hear(world.volumes, { ...claim, spec: { volumeName: 'pv' } });
+  const volume: PersistentVolume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' }, spec };
+  await world.client.create(persistentVolumes, volume);
+  const o = await look(world);
+  expect([o.node.is, o.volumeOnNode]).toEqual(['gone', lost]);
+});
+
+describe('a member without a Pod, and the node that was chosen for its PVC', () => {
+  const volume = (spec: object): PersistentVolume => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv' },
+    spec,
+  });
+  const notReady = { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-01-01T00:00:00Z' }] };
+  test.each<[sentence: string, spec: object, node: string]>([
+    ['a PVC that has no volume yet waits for that node', {}, 'present'],
+    ['a volume that is bound to that node', { volumeName: 'pv', ...on(HOST, 'node-1') }, 'present'],
+    ['a volume that any node can reach may be used elsewhere since', { volumeName: 'pv' }, 'unknown'],
+    ['so may one of the same zone', { volumeName: 'pv', ...on('topology.kubernetes.io/zone', 'x') }, 'unknown'],
+  ])('%s', async (_, { volumeName, ...spec }: { volumeName?: string }, expected) => {
+    const world = modelWorld();
+    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: notReady });
+    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
+    hear(world.members, member(1));
+    const { metadata } = podOf(1);
+    const annotations = { 'volume.kubernetes.io/selected-node': 'node-1' };
+    const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)), annotations } };
+    hear(world.volumes, { ...claim, spec: volumeName === undefined ? {} : { volumeName } });
+    await world.client.create(persistentVolumes, volume(spec));
+    expect((await look(world)).node.is).toBe(expected);
+  });
+});
+
+test('while no Secret can be read, a member is still seen, and a lost Pod is made again', async () => {
+  const world = modelWorld(failingReads(500, 'secrets'));
+  await runningCluster(world, 3);
+  const [cached] = world.clusters.all();
+  if (!cached) throw new Error('there is one');
+  const managed = { client: { managed: {} }, peer: { managed: {} } };
+  hear(world.clusters, { ...cached, spec: { ...cached.spec, tls: managed } });
+  expect((await look(world)).etcd.is).toBe('answers');
+  leaving(world, 2);
+  expect((await look(world, 2)).peers.is).toBe('answer');
+  world.pods.apply('', { type: 'delete', object: podOf(3) });
+  await world.client.create(persistentVolumeClaims, {
+    ...aVolume(),
+    metadata: {
+      ...aVolume().metadata,
+      name: volumeClaimName(nameOf(3)),
+      ownerReferences: podOf(3).metadata.ownerReferences ?? [],
+    },
+  });
+  const { steps } = decide(await look(world, 3));
+  expect(steps.map((step) => step.do === 'create' && step.object.kind)).toEqual(['Pod']);
+});

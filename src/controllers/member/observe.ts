@@ -1,0 +1,256 @@
+/** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
+
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { memberClientScheme, memberHost } from '../../domain/member-address.ts';
+import {
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  etcdClusters,
+  hexId,
+  MEMBER_UID_ANNOTATION,
+  volumeClaimName,
+} from '../../api/names.ts';
+import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
+import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import type { ImagePolicy } from '../../api/security.ts';
+import type { Credentials } from '../../access/secret-cache.ts';
+import type { Access, EtcdPort } from '../../etcd/client.ts';
+import type { Node, NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Client } from '../../kube/client.ts';
+import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
+import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
+import type { Store } from '../../kube/store.ts';
+import { endpointOf } from '../../lib/endpoint.ts';
+import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
+
+export interface MemberPorts {
+  readonly client: Client;
+  readonly etcd: EtcdPort;
+  readonly now: () => number;
+  readonly images: ImagePolicy;
+  readonly credentials: Credentials;
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly pods: Store<Pod>;
+  readonly volumes: Store<PersistentVolumeClaim>;
+  readonly nodes: Store<Node>;
+  readonly nodeLostAfterMs: number;
+}
+
+const ASK_TIMEOUT_MS = 2_000;
+
+export async function observe(
+  ports: MemberPorts,
+  key: string,
+  signal: AbortSignal,
+  refusal: string | undefined,
+): Promise<Observed | undefined> {
+  const member = ports.members.get(key);
+  if (!member) return undefined;
+  const { namespace = '', name = '', uid = '' } = member.metadata;
+  const [pod, volume] = await Promise.all([
+    look(ports, ports.pods, pods, { namespace, name }, signal),
+    member.spec.storage.medium === 'Memory'
+      ? undefined
+      : look(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
+  ]);
+  const held = holding(pod, uid);
+  const heldVolume = volumeOf(volume, uid);
+  const claim = heldVolume.is === 'ours' ? heldVolume.object : undefined;
+  const nodeName = held.is === 'ours' ? held.object.spec?.nodeName : undefined;
+  const node = await (nodeName === undefined ? nodeOfVolume(ports, claim, signal) : nodeOf(ports, nodeName, signal));
+  const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
+  const going = member.metadata.deletionTimestamp !== undefined;
+  const cluster = await ownCluster(ports, member, held.is === 'absent' || going, signal);
+  const [volumeOnNode, etcd, peers] = await Promise.all([
+    doubtful && claim ? isOnNode(ports, claim, node.name, signal) : false,
+    held.is === 'ours' ? askSelf(ports, member, cluster, held.object, signal) : ({ is: 'notAsked' } as const),
+    going ? askPeers(ports, member, cluster, signal) : ({ is: 'none' } as const),
+  ]);
+  const { images, nodeLostAfterMs } = ports;
+  return {
+    now: ports.now(),
+    refusal,
+    member,
+    cluster,
+    pod: held,
+    volume: heldVolume,
+    node,
+    volumeOnNode,
+    nodeLostAfterMs,
+    etcd,
+    peers,
+    hasCompany: siblingsOf(ports, member, cluster).some((other) => isServing(podOf(ports, other))),
+    images,
+  };
+}
+
+/** The cache holds only what carries our label, and may be behind: before something counts as gone, the server is asked. */
+const look = async <T extends KubeObject>(
+  ports: MemberPorts,
+  store: Store<T>,
+  resource: Resource<T>,
+  ref: Ref,
+  signal: AbortSignal,
+): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
+
+/** A volume that is to outlive its member has no owner, and says itself whose it is. */
+const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holding<PersistentVolumeClaim> =>
+  claim && controllerOf(claim) === undefined && claim.metadata.annotations?.[MEMBER_UID_ANNOTATION] === uid
+    ? { is: 'ours', object: claim }
+    : holding(claim, uid);
+
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+/** On a PVC: the node that the scheduler chose when the volume was made. A Pod that waits for a lost node has none of its own. */
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+
+/**
+ * The annotation stays for ever: months later, a member with a volume on the network runs elsewhere, and the loss of the node
+ * of its first day says nothing. It counts while there is no volume yet, and where the volume is bound to that node.
+ */
+async function nodeOfVolume(
+  ports: MemberPorts,
+  claim: PersistentVolumeClaim | undefined,
+  signal: AbortSignal,
+): Promise<NodeView> {
+  const name = claim?.metadata.annotations?.[SELECTED_NODE];
+  if (claim === undefined || name === undefined) return { is: 'unknown' };
+  const node = await nodeOf(ports, name, signal);
+  const well = node.is === 'present' && !node.outOfService && node.notReadySince === undefined;
+  const isThere = well || claim.spec?.volumeName === undefined || (await isOnNode(ports, claim, name, signal));
+  return isThere ? node : { is: 'unknown' };
+}
+
+async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
+  const node = await look(ports, ports.nodes, nodes, { namespace: '', name }, signal);
+  if (!node) return { is: 'gone', name };
+  const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
+  const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
+  const since = ready && ready.status !== 'True' ? ready.lastTransitionTime : undefined;
+  return { is: 'present', name, outOfService, ...(since !== undefined && { notReadySince: Date.parse(since) }) };
+}
+
+/** What many nodes have in common. Where none is left that has it, another one may come. */
+const SHARED = /(^|[/.-])(zone|region|location|datacenter|rack)$/;
+
+/** Whether the data can be reached from no other node: each driver has a label of its own by which it says where a volume is. */
+async function isOnNode(
+  ports: MemberPorts,
+  claim: PersistentVolumeClaim,
+  lost: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const name = claim.spec?.volumeName;
+  if (name === undefined) return false;
+  const resource: Resource<PersistentVolume> = persistentVolumes;
+  const volume = await ports.client.get(resource, { namespace: '', name }, signal);
+  const others = [...ports.nodes.all()].filter(({ metadata }) => metadata.name !== lost);
+  const isElsewhere = ({ key, values = [] }: NodeSelectorRequirement): boolean =>
+    others.some(({ metadata }) => values.includes(metadata.labels?.[key] ?? ''));
+  const binds = (e: NodeSelectorRequirement): boolean => e.operator === 'In' && !SHARED.test(e.key) && !isElsewhere(e);
+  const terms = volume?.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+  return terms.length > 0 && terms.every((term) => (term.matchExpressions ?? []).some(binds));
+}
+
+/**
+ * The cluster that controls this member, or will adopt it: a member without a controller that is deleted must be removed from
+ * etcd all the same. When a Pod is about to be made, or the member let go, a cached cluster without an id
+ * is not good enough: a seed started as "new" although the cluster exists would be a second, empty cluster, and one that goes
+ * takes all of the data along. Neither is one that may have recorded meanwhile whom members are to trust.
+ */
+async function ownCluster(
+  ports: MemberPorts,
+  member: EtcdMember,
+  idMatters: boolean,
+  signal: AbortSignal,
+): Promise<EtcdCluster | undefined> {
+  const owner = controllerOf(member);
+  if (owner && owner.kind !== etcdClusters.kind) return undefined;
+  const ref = { namespace: member.metadata.namespace ?? '', name: owner?.name ?? member.spec.clusterName };
+  const cached = ports.clusters.get(refKey(ref));
+  const matters = cached?.status?.clusterID === undefined || member.spec.tls !== undefined;
+  const doubtful = !cached || !isMemberOf(member, cached) || (idMatters && matters);
+  const resource: Resource<EtcdCluster> = etcdClusters;
+  const cluster = doubtful ? await ports.client.get(resource, ref, signal) : cached;
+  return cluster && isMemberOf(member, cluster) ? cluster : undefined;
+}
+
+/** Sessions are shared with whoever else asks this cluster's members. */
+async function accessTo(ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): Promise<Access> {
+  if (cluster) return ports.credentials.access(cluster, () => memberHost(member));
+  return { cluster: refKey({ namespace: member.metadata.namespace ?? '', name: member.spec.clusterName }) };
+}
+
+async function askSelf(
+  ports: MemberPorts,
+  member: EtcdMember,
+  cluster: EtcdCluster | undefined,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<SelfView> {
+  const ip = pod.status?.podIP;
+  if (ip === undefined || isPodOver(pod)) return { is: 'notAsked' };
+  const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(member));
+  const access = await accessTo(ports, member, cluster);
+  const answer = await ports.etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
+  if (!answer.ok) return { is: 'silent', why: answer.error.message };
+  const { clusterId, memberId, version } = answer.value;
+  // The id is recorded once. An address that was reused within the cluster must not give this member the id of another.
+  const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === hexId(memberId));
+  if (other && member.status?.memberID === undefined)
+    return { is: 'silent', why: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
+  return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
+}
+
+/** The other members of the same cluster. */
+const siblingsOf = (ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): readonly EtcdMember[] =>
+  ports.members
+    .labelled(member.metadata.namespace ?? '', CLUSTER_LABEL, member.spec.clusterName)
+    .filter((m) => m.metadata.uid !== member.metadata.uid && cluster !== undefined && isMemberOf(m, cluster));
+
+function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid = '' } }: EtcdMember): Pod | undefined {
+  const pod = holding(ports.pods.get(refKey({ namespace, name })), uid);
+  return pod.is === 'ours' ? pod.object : undefined;
+}
+
+const isServing = (pod: Pod | undefined): boolean =>
+  pod !== undefined && isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
+
+/**
+ * Whoever still counts the member is believed first: one that a person started with --force-new-cluster speaks for the same
+ * cluster, knows nobody but itself, and does not mean that the others have let anybody go.
+ */
+async function askPeers(
+  ports: MemberPorts,
+  member: EtcdMember,
+  cluster: EtcdCluster | undefined,
+  signal: AbortSignal,
+): Promise<PeersView> {
+  const others = siblingsOf(ports, member, cluster);
+  if (others.length === 0) return { is: 'none' };
+  const ours = cluster?.status?.clusterID;
+  let found: PeersView = { is: 'silent', why: 'none of them has a Pod with an address' };
+  const silent = (why: string): PeersView => (found.is === 'answer' ? found : { is: 'silent', why });
+  for (const other of others) {
+    const ip = podOf(ports, other)?.status?.podIP;
+    if (ip === undefined) continue;
+    const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(other));
+    const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, other, cluster) };
+    const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
+    if (!answer.ok) {
+      found = silent(answer.error.message);
+      continue;
+    }
+    const { clusterId, members } = answer.value;
+    // An address can come to belong to another cluster, which knows nothing of this member: that does not mean that it was removed.
+    if (ours !== undefined && hexId(clusterId) !== ours) {
+      found = silent(`a member answers for etcd cluster ${hexId(clusterId)}, but this cluster is ${ours}`);
+      continue;
+    }
+    const list = members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs }));
+    found = { is: 'answer', members: list };
+    if (isListed(member, list)) break;
+  }
+  return found;
+}

@@ -1,0 +1,94 @@
+/** The options of a member as flags of the etcd version that it runs. A flag that a version does not know keeps it from starting. */
+import type { EtcdOptions } from '../../api/options.ts';
+
+interface Version {
+  readonly minor: number;
+  readonly patch: number;
+}
+
+/** `3.6.16` → 3006 and 16: minors of different majors compare too. */
+const parse = (version: string): Version => {
+  const [major = 0, minor = 0, patch = 0] = version.split('.', 3).map(Number);
+  return { minor: major * 1000 + minor, patch };
+};
+
+/** 3.6 turned experimental flags into plain ones and feature gates; 3.7 does not start with an experimental one. */
+const PLAIN_FLAGS = 3006;
+/** 3.8 takes snapshots by itself and has no such flag. */
+const NO_SNAPSHOT_COUNT = 3008;
+/** The check of compaction hashes came with 3.5.5. */
+const hasCompactHash = ({ minor, patch }: Version): boolean => minor > 3005 || (minor === 3005 && patch >= 5);
+
+/** Whether the member itself can serve. /health also fails on alarms; of a full database reads and compaction are still needed. */
+export function readinessPath(version: string): string {
+  const { minor, patch } = parse(version);
+  const hasReadyz = minor > 3005 || (minor === 3005 && patch >= 11);
+  return hasReadyz ? '/readyz' : '/health?exclude=NOSPACE';
+}
+
+const flag = (name: string, value: string | number | undefined): readonly string[] =>
+  value === undefined ? [] : [`--${name}=${value}`];
+/** The Pod says at every start of the container whether there is somebody to compare the data with. */
+export const INITIAL_CHECK = 'INITIAL_CORRUPT_CHECK';
+const inSeconds = (value: number | undefined): string | undefined => (value === undefined ? undefined : `${value}s`);
+
+function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version): readonly string[] {
+  const every = check?.intervalMinutes ? `${check.intervalMinutes}m` : undefined;
+  const compactHash = check?.compactHash === true && hasCompactHash(version);
+  if (version.minor < PLAIN_FLAGS)
+    return [
+      ...flag('experimental-initial-corrupt-check', check?.initial ? `$(${INITIAL_CHECK})` : undefined),
+      ...flag('experimental-compact-hash-check-enabled', compactHash ? 'true' : undefined),
+      ...flag('experimental-corrupt-check-time', every),
+    ];
+  const gates = [
+    ...(check?.initial ? [`InitialCorruptCheck=$(${INITIAL_CHECK})`] : []),
+    ...(compactHash ? ['CompactHashCheck=true'] : []),
+  ];
+  return [
+    ...flag('feature-gates', gates.length > 0 ? gates.join(',') : undefined),
+    ...flag('corrupt-check-time', every),
+  ];
+}
+
+/** In the order of earlier operators, so that a member's command does not change by taking it over. */
+export function optionFlags(options: EtcdOptions | undefined, version: string): readonly string[] {
+  if (!options) return [];
+  const running = parse(version);
+  const { grpcKeepalive } = options;
+  return [
+    ...flag('quota-backend-bytes', options.quotaBackendBytes),
+    ...flag('auto-compaction-mode', options.autoCompactionMode),
+    ...flag('auto-compaction-retention', options.autoCompactionRetention),
+    ...(running.minor < NO_SNAPSHOT_COUNT ? flag('snapshot-count', options.snapshotCount) : []),
+    ...flag('heartbeat-interval', options.heartbeatIntervalMilliseconds),
+    ...flag('election-timeout', options.electionTimeoutMilliseconds),
+    ...flag('max-request-bytes', options.maxRequestBytes),
+    ...flag('grpc-keepalive-min-time', inSeconds(grpcKeepalive?.minTimeSeconds)),
+    ...flag('grpc-keepalive-interval', inSeconds(grpcKeepalive?.intervalSeconds)),
+    ...flag('grpc-keepalive-timeout', inSeconds(grpcKeepalive?.timeoutSeconds)),
+    ...flag('log-level', options.logLevel),
+    ...corruptionFlags(options.corruptionCheck, running),
+  ];
+}
+
+/** Must be the same for all members, or they disagree on who is one: a version that lacks the flag has room for one. */
+export const learnerFlags = (most: number | undefined, version: string): readonly string[] =>
+  parse(version).minor < PLAIN_FLAGS ? [] : flag('max-learners', most);
+
+const GATES = '--feature-gates=';
+
+/** All flags that a cluster states. etcd takes the last of several lists of feature gates only, so they become one; ours win. */
+export function statedFlags(
+  options: EtcdOptions | undefined,
+  extraArgs: readonly string[] | undefined,
+  version: string,
+): readonly string[] {
+  const rendered = optionFlags(options, version);
+  const isGates = (arg: string): boolean => arg.startsWith(GATES);
+  const stated = (extraArgs ?? []).filter(isGates);
+  if (stated.length === 0) return [...rendered, ...(extraArgs ?? [])];
+  const gates = [...stated, ...rendered.filter(isGates)].map((arg) => arg.slice(GATES.length)).filter(Boolean);
+  const others = [...rendered, ...(extraArgs ?? [])].filter((arg) => !isGates(arg));
+  return gates.length === 0 ? others : [...others, `${GATES}${gates.join(',')}`];
+}

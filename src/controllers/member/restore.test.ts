@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { aMember, SEED_NAME } from '../../../test/support/builders/builders.ts';
+import { RESULT_FILE, STATE_VARIABLE, TASK_VARIABLE } from '../../domain/agent-task.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
+import type { Pod } from '../../gen/kube.ts';
+import { memberPod } from './build.ts';
+
+const options = {
+  imageRepository: 'quay.io/coreos/etcd',
+  beginning: 'cluster',
+  votes: false,
+  hasCompany: false,
+  restore: { operatorImage: 'example.com/operator:1', auth: false },
+} as const;
+const s3 = {
+  endpoint: 'https://s3.example.com',
+  bucket: 'b',
+  key: 'a/x.db',
+  credentialsSecretRef: { name: 'keys' },
+  caSecretRef: { name: 'authority' },
+};
+const seed = (restore: EtcdMember['spec']['restore']): EtcdMember => aMember({ spec: { ...(restore && { restore }) } });
+const podOf = (restore: EtcdMember['spec']['restore'], more = {}): Pod =>
+  memberPod(seed(restore), { ...options, ...more });
+const taskOf = (pod: Pod): unknown =>
+  JSON.parse(pod.spec?.initContainers?.[1]?.env?.find(({ name }) => name === TASK_VARIABLE)?.value ?? '{}');
+
+test('the Pod of a seed that begins with a snapshot', () => {
+  expect(podOf({ source: { s3 }, encryption: { keySecretRef: { name: 'secret-key' } } })).toMatchSnapshot();
+});
+
+describe('a seed that begins with a snapshot', () => {
+  const pvc = { claimName: 'backups', subPath: 'nightly/x.db' };
+
+  test('never begins an empty cluster in its place, not even when its data directory is emptied', () => {
+    const stateOf = (pod: Pod) => pod.spec?.containers[0]?.command?.find((arg) => arg.includes('cluster-state'));
+    expect(stateOf(podOf({ source: { pvc } }))).toBe('--initial-cluster-state=existing');
+    expect(stateOf(podOf(undefined))).toBe('--initial-cluster-state=$(INITIAL_CLUSTER_STATE)');
+  });
+
+  test('looks at every start whether the cluster was begun: its containers run again with the node', () => {
+    const { metadata, spec } = podOf({ source: { pvc } });
+    expect(spec?.initContainers?.[1]?.env).toContainEqual({
+      name: STATE_VARIABLE,
+      valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_STATE_ANNOTATION}']` } },
+    });
+    expect(metadata.annotations).toMatchObject({ [INITIAL_STATE_ANNOTATION]: 'new' });
+  });
+
+  test('reads a volume, and cannot write to it', () => {
+    const { spec } = podOf({ source: { pvc } });
+    expect(spec?.volumes).toContainEqual({
+      name: 'snapshots',
+      persistentVolumeClaim: { claimName: 'backups', readOnly: true },
+    });
+    expect(spec?.initContainers?.[1]?.volumeMounts).toContainEqual({
+      name: 'snapshots',
+      mountPath: '/restore/src',
+      readOnly: true,
+    });
+  });
+
+  test('tells the agent exactly what to make, and nothing that is secret', () => {
+    expect(taskOf(podOf({ source: { pvc } }))).toEqual({
+      task: 'restore',
+      from: { kind: 'pvc', root: '/restore/src' },
+      key: 'nightly/x.db',
+      encrypted: false,
+      dataDir: '/var/lib/etcd',
+      member: SEED_NAME,
+      initialCluster: `${SEED_NAME}=http://${SEED_NAME}.db.ns.svc:2380`,
+      token: seed(undefined).spec.clusterToken,
+      peerURL: `http://${SEED_NAME}.db.ns.svc:2380`,
+      bumpRevision: 1_000_000_000,
+      version: '3.6.16',
+      auth: false,
+    });
+    expect(taskOf(podOf({ source: { pvc }, bumpRevision: 0 }))).toMatchObject({ bumpRevision: 0 });
+    const auth = { restore: { ...options.restore, auth: true } };
+    expect(taskOf(podOf({ source: { pvc } }, auth))).toMatchObject({ auth: true });
+  });
+
+  test('has the identity that its cloud knows, and a seed that needs none has none', () => {
+    const { credentialsSecretRef: _, ...ambient } = { ...s3, serviceAccountName: 'reader' };
+    expect(podOf({ source: { s3: ambient } }).spec?.serviceAccountName).toBe('reader');
+    expect(podOf({ source: { s3 } }).spec).not.toHaveProperty('serviceAccountName');
+  });
+
+  test('leaves its result where Kubernetes reads it, and runs as the restricted level demands', () => {
+    for (const container of podOf({ source: { s3 } }).spec?.initContainers ?? []) {
+      expect(container.terminationMessagePolicy).toBe('File');
+      expect(container.terminationMessagePath ?? RESULT_FILE).toBe(RESULT_FILE);
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+  });
+
+  test('uses the tool of the etcd image that it starts afterwards', () => {
+    const { initContainers = [], containers = [] } = podOf({ source: { s3 } }).spec ?? {};
+    expect(initContainers.map(({ image }) => image)).toEqual(['example.com/operator:1', containers[0]?.image]);
+  });
+});
+
+test.each([
+  ['a member that joins', { source: { s3 } }, { beginning: 'member' }],
+  ['a seed whose cluster is recorded', { source: { s3 } }, { beginning: 'nothing' }],
+  ['a seed that begins with nothing', undefined, {}],
+])('%s has no restore', (_name, restore, more) => {
+  const { spec } = podOf(restore, more);
+  expect(spec).not.toHaveProperty('initContainers');
+  expect(spec?.volumes?.map(({ name }) => name)).toEqual(['data']);
+});

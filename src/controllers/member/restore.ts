@@ -1,0 +1,64 @@
+/** How a seed gets the data of a snapshot: containers that run before its etcd, as long as no cluster is recorded. */
+import { agentBesideEtcd, locationFiles, serviceAccountOf } from '../../domain/agent-pod.ts';
+import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
+import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { addedPeerURL } from '../../domain/member-address.ts';
+import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
+
+/** etcd's tool maps the database and keeps its list of free pages; the agent streams. */
+const RESOURCES: ResourceRequirements = {
+  requests: { cpu: '100m', memory: '128Mi' },
+  limits: { memory: '1Gi' },
+};
+
+type Source = NonNullable<EtcdMember['spec']['restore']>;
+
+const taskOf = (member: EtcdMember, restore: Source, dataDir: string, auth: boolean): RestoreTask => ({
+  task: 'restore',
+  from: placeOf(restore.source, MOUNTS.source),
+  key: keyOf(restore.source),
+  encrypted: restore.encryption !== undefined,
+  dataDir,
+  member: member.metadata.name ?? '',
+  initialCluster: member.spec.initialCluster,
+  token: member.spec.clusterToken,
+  peerURL: addedPeerURL(member),
+  bumpRevision: restore.bumpRevision ?? DEFAULT_BUMP,
+  version: member.spec.version,
+  auth,
+});
+
+export function restoring(
+  member: EtcdMember,
+  options: {
+    readonly operatorImage: string;
+    readonly etcdImage: string;
+    readonly dataDir: string;
+    readonly data: VolumeMount;
+    readonly auth: boolean;
+    /** Whether it may begin the cluster, at each start. */
+    readonly begins: EnvVar;
+  },
+):
+  | { readonly pod: Pick<PodSpec, 'initContainers' | 'serviceAccountName'>; readonly volumes: readonly Volume[] }
+  | undefined {
+  const { restore } = member.spec;
+  if (!restore) return undefined;
+  const { operatorImage, etcdImage, dataDir, data, auth, begins } = options;
+  const files = locationFiles(restore.source, restore.encryption, { mountPath: MOUNTS.source, readOnly: true });
+  const { install, agent, volume } = agentBesideEtcd({
+    name: 'restore',
+    operatorImage,
+    etcdImage,
+    task: taskOf(member, restore, dataDir, auth),
+    env: [begins],
+    mounts: [data, ...files.mounts],
+    resources: RESOURCES,
+  });
+  const identity = serviceAccountOf(restore.source);
+  return {
+    pod: { initContainers: [install, agent], ...(identity !== undefined && { serviceAccountName: identity }) },
+    volumes: [volume, ...files.volumes],
+  };
+}

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  aVolume,
+  condition,
+  FORMED,
+  MEMBER_ID,
+  NOW,
+  POD_UID,
+} from '../../../test/support/builders/builders.ts';
+import {
+  absent,
+  answers,
+  foreign,
+  fresh,
+  inMemory,
+  joined,
+  ours,
+  readyPod,
+  world,
+} from '../../../test/support/builders/member.ts';
+import { type Condition, findCondition } from '../../api/conditions.ts';
+import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import type { ContainerStateTerminated } from '../../gen/kube.ts';
+import { iso } from '../../lib/time.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+import { isMinor, noticesOf } from './status.ts';
+
+describe('the status', () => {
+  const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
+
+  test.each<[string, Observed, readonly string[]]>([
+    ['ready', world(), ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched']],
+    [
+      'another version runs',
+      world({ etcd: { ...answers, version: '3.6.1' } }),
+      ['Ready=True/PodReady', 'VersionDrifted=True/VersionMismatch'],
+    ],
+    ['no Pod yet', fresh(), ['Ready=False/PodNotReady']],
+    ['a Pod that is not ready', fresh({ pod: ours(aPod()), volume: ours(aVolume()) }), ['Ready=False/PodNotReady']],
+    [
+      'no id yet',
+      fresh({ pod: ours(aPod({ ready: true })), volume: ours(aVolume()), etcd: answers }),
+      ['Ready=False/DiscoveringMemberID'],
+    ],
+    ['lost', world({ pod: absent, volume: absent, etcd: { is: 'notAsked' } }), ['Ready=False/DataLost']],
+    [
+      'another member answers',
+      world({ etcd: { ...answers, memberID: 'f00' } }),
+      ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
+    ],
+    [
+      'nothing to restore its snapshot with',
+      fresh({ member: aMember({ spec: { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } } }) }),
+      ['Ready=False/OperatorImageNotConfigured'],
+    ],
+    ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
+  ])('%s', (_name, observed, conditions) => {
+    expect(said(observed)).toEqual(conditions);
+  });
+
+  test.each([
+    [{ running: {} }, 'pod phase: Pending; restore, which comes before etcd, is running'],
+    [
+      { waiting: { reason: 'CrashLoopBackOff' } },
+      'pod phase: Pending; restore, which comes before etcd, is waiting: CrashLoopBackOff',
+    ],
+    [{ terminated: { exitCode: 0 } }, 'pod phase: Pending'],
+  ])('of a member that waits for its snapshot names it: %o', (state, message) => {
+    const initContainerStatuses = [{ name: 'restore', image: 'i', imageID: '', ready: false, restartCount: 0, state }];
+    const pod = ours(aPod({ status: { phase: 'Pending', initContainerStatuses } }));
+    const { conditions } = decide(fresh({ pod, volume: ours(aVolume()) })).status;
+    expect(conditions?.[0]?.message).toBe(message);
+  });
+
+  test('what etcd says is recorded only when it speaks for our cluster', () => {
+    const o = fresh({ pod: readyPod, volume: ours(aVolume()), cluster: aCluster({ status: FORMED }) });
+    expect(decide({ ...o, etcd: answers }).status).toMatchObject({
+      memberID: MEMBER_ID,
+      version: '3.6.16',
+      podUID: POD_UID,
+    });
+    expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
+  });
+
+  test('the Pod that held the data in memory is remembered while another one is there, and not while it is parked', () => {
+    const lost = aMember({ status: joined, spec: inMemory });
+    const another = ours(aPod({ uid: 'another', ready: true }));
+    expect(decide(world({ member: lost, pod: another, volume: absent })).status.podUID).toBe(POD_UID);
+    const parked = aMember({ status: joined, spec: { dormant: true } });
+    expect(decide(world({ member: parked, pod: absent })).status).not.toHaveProperty('podUID');
+  });
+
+  test('it tells why the API server refuses the Pod', () => {
+    const { status } = decide(fresh({ refusal: 'the API server refuses: exceeded quota' }));
+    expect(status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
+  });
+
+  test('it names what is in the way of the Pod', () => {
+    const waiting = {
+      name: 'etcd',
+      ready: false,
+      restartCount: 0,
+      image: '',
+      imageID: '',
+      state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } },
+    };
+    const pod = ours(aPod({ status: { phase: 'Pending', containerStatuses: [waiting] } }));
+    const { status } = decide(fresh({ pod, volume: ours(aVolume()) }));
+    expect(status.conditions?.[0]?.message).toBe(
+      'pod phase: Pending; etcd is waiting: ImagePullBackOff: no such image',
+    );
+  });
+
+  const restarting = (terminated: ContainerStateTerminated) => ({
+    name: 'etcd',
+    ready: false,
+    restartCount: 3,
+    image: '',
+    imageID: '',
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: { terminated: { finishedAt: iso(NOW), ...terminated } },
+  });
+  const withEnd = (terminated: ContainerStateTerminated): Observed => {
+    const resources = { limits: { memory: '64Mi' } };
+    const pod = aPod({ status: { phase: 'Running', containerStatuses: [restarting(terminated)] } });
+    const spec = { containers: [{ name: 'etcd', resources }] };
+    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'silent', why: 'connection refused' } });
+  };
+
+  test('it names the memory limit of an etcd that was OOM-killed', () => {
+    const { status } = decide(withEnd({ exitCode: 137, reason: 'OOMKilled' }));
+    expect(findCondition(status.conditions, 'Ready')).toMatchObject({ reason: 'PodNotReady', status: 'False' });
+    expect(findCondition(status.conditions, 'Ready')?.message).toContain(
+      'etcd was OOM-killed at its memory limit of 64Mi: its data is kept; raise spec.resources.limits.memory',
+    );
+  });
+
+  test('it says what etcd cannot access, and that nothing is deleted', () => {
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    expect(findCondition(decide(withEnd({ exitCode: 1, message })).status.conditions, 'Ready')).toMatchObject({
+      reason: 'StorageError',
+      message:
+        'etcd cannot access its data directory: failed to open WAL: permission denied. Nothing is deleted: check the volume, its permissions and its node',
+    });
+  });
+
+  test('it is ready again when etcd can access its data', () => {
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    const o = withEnd({ exitCode: 1, message });
+    if (o.pod.is !== 'ours') throw new Error('there is no Pod');
+    const containerStatuses = [{ ...restarting({ exitCode: 1, message }), ready: true }];
+    const pod = ours({ ...o.pod.object, status: { ...readyPod.object.status, containerStatuses } });
+    expect(said({ ...o, pod })?.[0]).toBe('Ready=True/PodReady');
+  });
+
+  test('an end of long ago is not named again', () => {
+    const old = { finishedAt: iso(NOW - 3_600_000) };
+    const state = { running: { startedAt: iso(NOW - 3_599_000) } };
+    const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
+    for (const end of [
+      { exitCode: 1, message, ...old },
+      { exitCode: 137, reason: 'OOMKilled', ...old },
+    ]) {
+      const o = withEnd(end);
+      if (o.pod.is !== 'ours') throw new Error('there is no Pod');
+      const pod = ours({
+        ...o.pod.object,
+        status: { phase: 'Running', containerStatuses: [{ ...restarting(end), restartCount: 4, state }] },
+      });
+      expect(findCondition(decide({ ...o, pod }).status.conditions, 'Ready')?.message).toBe('pod phase: Running');
+    }
+  });
+
+  test('an end of etcd is recorded at once, and forgotten when it serves', () => {
+    const o = withEnd({ exitCode: 1, message: 'x' });
+    const { status } = decide(o);
+    expect(status.failedStarts).toMatchObject({ count: 1, total: 1 });
+    const { failedStarts: _, ...before } = status;
+    expect(isMinor(before, status)).toBe(false);
+    expect(decide(world({ member: aMember({ status }) })).status).not.toHaveProperty('failedStarts');
+  });
+
+  test('looking again changes nothing', () => {
+    const first = decide(world());
+    const again = decide(world({ member: aMember({ status: first.status }) }));
+    expect([again.status, again.notices]).toEqual([first.status, []]);
+  });
+});
+
+describe('a change of the status that may wait', () => {
+  const ready = (status: 'True' | 'False', reason: string) => ({
+    type: 'Ready',
+    status,
+    reason,
+    message: reason,
+    lastTransitionTime: '',
+  });
+  const parked: EtcdMemberStatus = { memberID: '1', podUID: 'u', conditions: [ready('False', 'Paused')] };
+  const { podUID: _, ...withoutPod } = parked;
+
+  test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
+    ['words', parked, { ...parked, conditions: [{ ...ready('False', 'Paused'), message: 'other' }] }, true],
+    ['the Pod of a new member', {}, { podUID: 'u', conditions: [ready('False', 'PodNotReady')] }, true],
+    ['another Pod', parked, { ...parked, podUID: 'v' }, true],
+    ['a Pod that is gone', parked, withoutPod, false],
+    ['an id', { ...parked, memberID: '0' }, parked, false],
+    ['a vote', parked, { ...parked, isVoter: true }, false],
+    ['a version', parked, { ...parked, version: '3.6.1' }, false],
+    ['a condition', parked, { ...parked, conditions: [ready('True', 'PodReady')] }, false],
+  ])('%s', (_name, before, after, waits) => {
+    expect(isMinor(before, after)).toBe(waits);
+  });
+});
+
+const ready = (reason: string, message?: string) =>
+  condition('Ready', reason === 'PodReady' ? 'True' : 'False', reason, message);
+const drifted = (reason: string) => condition('VersionDrifted', 'False', reason);
+
+test.each<[string, readonly Condition[] | undefined, readonly Condition[], readonly string[]]>([
+  ['a new member that is not ready yet', undefined, [ready('PodNotReady')], []],
+  ['a new member whose id is awaited', [], [ready('DiscoveringMemberID')], []],
+  ['a new member that has lost its data', undefined, [ready('DataLost')], ['Warning DataLost']],
+  ['a member that becomes ready', [ready('PodNotReady')], [ready('PodReady')], ['Normal PodReady']],
+  ['a member that is not ready any more', [ready('PodReady')], [ready('PodNotReady')], ['Normal PodNotReady']],
+  ['a version that is as specified', undefined, [drifted('VersionMatched')], []],
+  [
+    'a version that is not',
+    [ready('PodReady')],
+    [ready('PodReady'), drifted('VersionMismatch')],
+    ['Warning VersionMismatch'],
+  ],
+])('Events for %s', (_what, before, after, expected) => {
+  const member = aMember({ status: { ...(before && { conditions: [...before] }) } });
+  const events = noticesOf({ member } as Observed, { conditions: [...after] });
+  expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
+});
+
+test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
+  ['the first condition of a new member', {}, { conditions: [ready('PodNotReady')] }, true],
+  ['a new member that has lost its data', {}, { conditions: [ready('DataLost')] }, false],
+  ['a member that was ready', { conditions: [ready('PodReady')] }, { conditions: [ready('PodNotReady')] }, false],
+  ['another message', { conditions: [ready('PodReady')] }, { conditions: [ready('PodReady', 'x')] }, true],
+  ['a Pod that is deleted', { podUID: 'a' }, {}, false],
+  ['a Pod that is created', {}, { podUID: 'a' }, true],
+  ['another Pod', { podUID: 'a' }, { podUID: 'b' }, true],
+])('whether a status write may wait: %s', (_what, before, after, expected) => {
+  expect(isMinor(before, after)).toBe(expected);
+});

@@ -1,0 +1,72 @@
+/** The certificates of a member, as flags of its etcd and as files in its Pod. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import { type Part, peerMountName, serverMountName, trustName } from '../../api/names.ts';
+import type { Volume, VolumeMount } from '../../gen/kube.ts';
+
+const FOLDER = '/etc/etcd/tls';
+/** For the group of the Pod, which etcd is in, and nobody else. */
+const MODE = 0o440;
+
+export function tlsFlags({ spec: { tls } }: EtcdMember): readonly string[] {
+  const [client, peer] = [`${FOLDER}/client`, `${FOLDER}/peer`];
+  return [
+    ...(tls?.clientServerSecretRef ? [`--cert-file=${client}/tls.crt`, `--key-file=${client}/tls.key`] : []),
+    ...(tls?.clientServerSecretRef && tls.clientMTLS
+      ? ['--client-cert-auth=true', `--trusted-ca-file=${client}/ca.crt`]
+      : []),
+    ...(tls?.peerSecretRef
+      ? [
+          `--peer-cert-file=${peer}/tls.crt`,
+          `--peer-key-file=${peer}/tls.key`,
+          `--peer-trusted-ca-file=${peer}/ca.crt`,
+          '--peer-client-cert-auth=true',
+        ]
+      : []),
+  ];
+}
+
+type Trust = NonNullable<EtcdCluster['status']>['trust'];
+
+/** What is recorded about trust replaces what an earlier operator mounted, the user's own Secret. */
+function places({ spec: { tls, clusterName } }: EtcdMember, trust: Trust) {
+  const place = (part: Part, stated: string | undefined, mount: string, reads: boolean) => {
+    const digest = trust?.[part];
+    if (stated === undefined) return [];
+    if (digest === undefined) return [{ part, leaf: stated }];
+    return [{ part, leaf: mount, ...(reads && { bundle: trustName(clusterName, part, digest) }) }];
+  };
+  return [
+    ...place('client', tls?.clientServerSecretRef?.name, serverMountName(clusterName), tls?.clientMTLS === true),
+    ...place('peer', tls?.peerSecretRef?.name, peerMountName(clusterName), true),
+  ];
+}
+
+const keys = (...names: readonly string[]) => names.map((key) => ({ key, path: key }));
+
+/**
+ * The leaf may change in a Pod that runs: etcd reads it at every handshake. Whom it trusts it reads once, when it starts: that
+ * comes from a Secret which never changes, so that the Pod's spec says what its etcd has read, whatever a kubelet has cached.
+ */
+export const tlsVolumes = (member: EtcdMember, trust: Trust): readonly Volume[] =>
+  places(member, trust).map(({ part, leaf, bundle }) => ({
+    name: `tls-${part}`,
+    ...(bundle === undefined
+      ? { secret: { secretName: leaf, defaultMode: MODE } }
+      : {
+          projected: {
+            defaultMode: MODE,
+            sources: [
+              { secret: { name: leaf, items: keys('tls.crt', 'tls.key') } },
+              { secret: { name: bundle, items: keys('ca.crt') } },
+            ],
+          },
+        }),
+  }));
+
+export const tlsMounts = (member: EtcdMember): readonly VolumeMount[] =>
+  places(member, undefined).map(({ part }) => ({
+    name: `tls-${part}`,
+    mountPath: `${FOLDER}/${part}`,
+    readOnly: true,
+  }));

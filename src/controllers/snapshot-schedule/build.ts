@@ -1,0 +1,173 @@
+/** What a schedule has made: snapshots, and Jobs that look after what they stored. */
+import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
+import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import {
+  ABOUT_ANNOTATION,
+  API_VERSION,
+  agentLabels,
+  drillJobName,
+  etcdSnapshotSchedules,
+  pruneJobName,
+  SCHEDULE_LABEL,
+  scheduledSnapshotName,
+} from '../../api/names.ts';
+import type { ImagePolicy } from '../../api/security.ts';
+import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
+import { hash32 } from '../../lib/hash.ts';
+import { identity } from './observed.ts';
+
+const PRUNE_SECONDS = 3_600;
+const DRILL_SECONDS = 4 * 3_600;
+/** For whoever reads its log. One that failed is made again when it is gone. */
+export const KEPT_SECONDS = 3_600;
+
+/** etcd maps the whole database. */
+const DRILL_RESOURCES: ResourceRequirements = {
+  requests: { cpu: '100m', memory: '128Mi' },
+  limits: { memory: '2Gi' },
+};
+
+function ownedBy(schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespace' | 'ownerReferences'> {
+  const { name, namespace, uid } = identity(schedule);
+  const owner = { apiVersion: API_VERSION, kind: etcdSnapshotSchedules.kind, name, uid };
+  return { namespace, ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }] };
+}
+
+const labelsOf = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_LABEL]: identity(schedule).name });
+
+/** A record of what is stored: the data itself stays when this is deleted, with the schedule or without. */
+export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number): EtcdSnapshot {
+  const { clusterRef, destination, compression, encryption } = schedule.spec;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'EtcdSnapshot',
+    metadata: {
+      name: scheduledSnapshotName(identity(schedule).name, slot),
+      labels: labelsOf(schedule),
+      ...ownedBy(schedule),
+    },
+    spec: {
+      clusterRef,
+      destination,
+      ...(compression !== undefined && { compression }),
+      ...(encryption && { encryption }),
+    },
+  };
+}
+
+interface For {
+  readonly schedule: EtcdSnapshotSchedule;
+  readonly cluster: EtcdCluster;
+  readonly operatorImage: string;
+}
+
+const jobOf = (
+  { schedule, cluster }: For,
+  { name, run, seconds }: { readonly name: string; readonly run: string; readonly seconds: number },
+  spec: PodSpec,
+): Job => {
+  const labels = { ...agentLabels(identity(cluster).name), ...labelsOf(schedule) };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...ownedBy(schedule) },
+    spec: {
+      ...attempts(spec.containers[0]?.name ?? ''),
+      activeDeadlineSeconds: seconds,
+      ttlSecondsAfterFinished: KEPT_SECONDS,
+      podReplacementPolicy: 'Failed',
+      template: { metadata: { labels }, spec },
+    },
+  };
+};
+
+/** Tells one retention from another, and one place from another. */
+export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
+  hash32(JSON.stringify([spec.retention, spec.destination]))
+    .toString(16)
+    .padStart(8, '0');
+
+const pruneName = (schedule: EtcdSnapshotSchedule, run: string): string =>
+  pruneJobName(identity(schedule).name, `${identity(schedule).uid}/${run}/${policyOf(schedule)}`);
+
+function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored'> {
+  const { name, uid } = status?.lastRestored ?? {};
+  return name === undefined ? {} : { restored: { name, ...(uid !== undefined && { uid }) } };
+}
+
+/** Removes from the store what the retention does not keep; one Job for each snapshot and each retention. */
+export function pruneJob(of: For & { readonly run: string; readonly retention: Retention; readonly now: number }): Job {
+  const { schedule, cluster, operatorImage, run, retention, now } = of;
+  const { destination } = schedule.spec;
+  const task: PruneTask = {
+    task: 'prune',
+    at: placeOf(destination, MOUNTS.volume),
+    prefix: keyOf(destination),
+    cluster: { name: identity(cluster).name, uid: identity(cluster).uid },
+    schedule: { name: identity(schedule).name, uid: identity(schedule).uid },
+    retention,
+    ...restoredOf(schedule),
+    now,
+  };
+  // Manifests are not encrypted, and nothing else is read.
+  const files = locationFiles(destination, undefined, { mountPath: MOUNTS.volume, readOnly: false });
+  const container = agentContainer({ name: 'prune', image: operatorImage, task, mounts: files.mounts });
+  const spec = agentPodSpec({
+    cluster: cluster.spec,
+    location: destination,
+    containers: [container],
+    volumes: files.volumes,
+  });
+  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_SECONDS }, spec);
+}
+
+const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
+  drillJobName(identity(schedule).name, `${identity(schedule).uid}/${run}`);
+
+/** Restores a stored snapshot into an etcd of the cluster's version that nobody reaches, and compares; one Job for each snapshot. */
+export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images: ImagePolicy }): Job {
+  const { schedule, cluster, operatorImage, run, images } = of;
+  const { destination, compression, encryption } = run.spec;
+  const { image, version } = cluster.spec;
+  const task: DrillTask = {
+    task: 'drill',
+    from: placeOf(destination, MOUNTS.source),
+    key: objectKey(keyOf(destination), identity(run).name, {
+      compression: compression === 'Zstd' ? 'zstd' : 'none',
+      encrypted: encryption !== undefined,
+    }),
+    encrypted: encryption !== undefined,
+    version,
+  };
+  const files = locationFiles(destination, encryption, { mountPath: MOUNTS.source, readOnly: true });
+  const room = { name: 'room', mountPath: MOUNTS.scratch };
+  const pinned = image?.digest === undefined ? '' : `@${image.digest}`;
+  const { install, agent, volume } = agentBesideEtcd({
+    name: 'drill',
+    operatorImage,
+    etcdImage: `${image?.repository ?? images.repository}:v${version}${pinned}`,
+    task,
+    mounts: [room, ...files.mounts],
+    resources: DRILL_RESOURCES,
+  });
+  const size = schedule.spec.drill?.storageSize;
+  const spec = agentPodSpec({
+    cluster: cluster.spec,
+    location: destination,
+    initContainers: [install],
+    containers: [agent],
+    volumes: [volume, { name: 'room', emptyDir: { ...(size !== undefined && { sizeLimit: size }) } }, ...files.volumes],
+  });
+  const about = identity(run).name;
+  return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_SECONDS }, spec);
+}
+
+/** The Jobs about a snapshot, by their names. */
+export const jobNames = (schedule: EtcdSnapshotSchedule, run: string) => ({
+  prune: pruneName(schedule, run),
+  drill: drillName(schedule, run),
+});

@@ -1,0 +1,117 @@
+/** Which changes lead to a look at a schedule, and what such a look finds. */
+import { expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
+import { aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL } from '../../api/names.ts';
+import type { Job, Pod } from '../../gen/kube.ts';
+import { jobs, pods } from '../../kube/resources.ts';
+import { Store } from '../../kube/store.ts';
+import { scheduleBrain, wireSchedule } from './controller.ts';
+
+const owner = {
+  apiVersion: API_VERSION,
+  kind: 'EtcdSnapshotSchedule',
+  name: 'hourly',
+  uid: SCHEDULE_UID,
+  controller: true,
+};
+
+function aWorld(now = '2026-03-01T05:30:00Z') {
+  const ports = {
+    ...modelWorld(),
+    now: () => Date.parse(now),
+    operatorImage: 'i',
+    snapshots: new Store<EtcdSnapshot>(etcdSnapshots, [], [SCHEDULE_LABEL]),
+    pods: new Store<Pod>(pods, [], [JOB_NAME_LABEL]),
+    jobs: new Store<Job>(jobs, [], [SCHEDULE_LABEL]),
+  };
+  const looks: string[] = [];
+  wireSchedule(ports, (key) => looks.push(key));
+  hear(ports.schedules, aSchedule());
+  const brain = scheduleBrain(ports);
+  const observe = () => brain.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
+  looks.length = 0;
+  return { ...ports, observe, news: (): readonly string[] => looks.splice(0) };
+}
+
+function aJobOf(name: string, ownerReferences: Job['metadata']['ownerReferences'] = [owner]): Job {
+  const { job } = aWork(name);
+  return {
+    ...job,
+    metadata: { ...job.metadata, labels: { ...agentLabels('db'), [SCHEDULE_LABEL]: 'hourly' }, ownerReferences },
+  };
+}
+function aPodOf(job: Job, created: string): Pod {
+  const { name = '', uid = '' } = job.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${name}-${created}`,
+      namespace: 'ns',
+      creationTimestamp: created,
+      labels: { [JOB_NAME_LABEL]: name },
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
+    },
+  };
+}
+
+test('its snapshots, its Jobs and their Pods are news', () => {
+  const { snapshots, jobs: cached, pods: seen, news } = aWorld();
+  hear(snapshots, aRun('05:00:00'));
+  expect(news()).toEqual(['ns/hourly']);
+  const job = aJobOf('hourly-prune-x');
+  hear(cached, job);
+  expect(news()).toEqual(['ns/hourly']);
+  hear(seen, aPodOf(job, '2026-03-01T05:00:00Z'));
+  expect(news()).toEqual(['ns/hourly']);
+  hear(cached, aJobOf('other', [{ ...owner, kind: 'EtcdSnapshot' }]));
+  expect(news()).toEqual([]);
+});
+
+test('of its cluster, only what decides whether there can be snapshots', () => {
+  const { clusters, news } = aWorld();
+  hear(clusters, aCluster());
+  expect(news()).toEqual(['ns/hourly']);
+  hear(clusters, aCluster({ status: { readyMembers: 1 } }));
+  expect(news()).toEqual([]);
+  hear(clusters, aCluster({ spec: { replicas: 0 } }));
+  expect(news()).toEqual(['ns/hourly']);
+});
+
+test('what belongs to another schedule of the same name is not its own', async () => {
+  const { snapshots, jobs: cached, observe } = aWorld();
+  const theirs = { ...owner, uid: 'earlier' };
+  const run = aRun('04:00:00');
+  hear(snapshots, aRun('03:00:00'), { ...run, metadata: { ...run.metadata, ownerReferences: [theirs] } });
+  hear(cached, aJobOf('hourly-prune-a'), aJobOf('hourly-prune-b', [theirs]));
+  const seen = await observe();
+  expect(seen?.runs.map(({ metadata }) => metadata.name)).toEqual(['hourly-202603010300']);
+  expect(seen?.jobs.map(({ job }) => job.metadata.name)).toEqual(['hourly-prune-a']);
+});
+
+test('the Pods of a Job are told oldest first', async () => {
+  const { jobs: cached, pods: seen, observe } = aWorld();
+  const job = aJobOf('hourly-prune-a');
+  hear(cached, job);
+  hear(seen, aPodOf(job, '2026-03-01T05:02:00Z'), aPodOf(job, '2026-03-01T05:01:00Z'));
+  const found = (await observe())?.jobs[0]?.pods.map(({ metadata }) => metadata.creationTimestamp);
+  expect(found).toEqual(['2026-03-01T05:01:00Z', '2026-03-01T05:02:00Z']);
+});
+
+test('the server is asked whether the name of the next snapshot is free: the cache may not know', async () => {
+  const { client, clusters, observe } = aWorld();
+  hear(clusters, aCluster());
+  expect((await observe())?.due).toEqual({ is: 'absent' });
+  const { uid: _, ownerReferences: __, ...metadata } = aRun('05:00:00').metadata;
+  await client.create(etcdSnapshots, { ...aRun('05:00:00'), metadata });
+  expect((await observe())?.due).toMatchObject({ is: 'foreign' });
+});
+
+test('a schedule that is gone is not looked at', async () => {
+  const { schedules, observe } = aWorld();
+  schedules.apply('', { type: 'delete', object: aSchedule() });
+  expect(await observe()).toBeUndefined();
+});

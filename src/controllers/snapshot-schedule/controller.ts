@@ -1,0 +1,54 @@
+/** The controller of EtcdSnapshotSchedule: which events concern which schedule, and the three parts of its loop. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { BY_CLUSTER, etcdSnapshotSchedules } from '../../api/names.ts';
+import { controllerOf } from '../../domain/ownership.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
+import { jobs } from '../../kube/resources.ts';
+import type { AnyStore } from '../../kube/store.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import type { Brain } from '../../runtime/controller.ts';
+import { decide } from './decide.ts';
+import { observe, type SchedulePorts } from './observe.ts';
+import type { Observed } from './observed.ts';
+
+export const scheduleResource: Resource<EtcdSnapshotSchedule> = etcdSnapshotSchedules;
+
+export const scheduleBrain = (ports: SchedulePorts): Brain<Observed, EtcdSnapshotScheduleStatus> => ({
+  name: 'snapshot-schedule',
+  resource: scheduleResource,
+  observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
+  subject: (observed) => observed.object,
+  decide,
+});
+
+/** Calls `enqueue` with the schedule's key whenever something that concerns it has changed. */
+export function wireSchedule(ports: SchedulePorts, enqueue: (key: string) => void): void {
+  ports.schedules.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const makerOf = (object: KubeObject | undefined): void => {
+    const owner = object && controllerOf(object);
+    if (owner?.kind === etcdSnapshotSchedules.kind)
+      enqueue(refKey({ namespace: object?.metadata.namespace ?? '', name: owner.name }));
+  };
+  const owned: readonly AnyStore[] = [ports.snapshots, ports.jobs];
+  for (const store of owned) store.onChange((before, after) => makerOf(after ?? before));
+  ports.pods.onChange((before, after) => {
+    const pod = (after ?? before) as KubeObject;
+    const owner = controllerOf(pod);
+    if (owner?.kind !== jobs.kind) return;
+    makerOf(ports.jobs.get(refKey({ namespace: pod.metadata.namespace ?? '', name: owner.name })));
+  });
+  ports.clusters.onChange((before, after) => {
+    if (sameJson(standing(before), standing(after))) return;
+    const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
+    for (const schedule of ports.schedules.labelled(namespace, BY_CLUSTER, name)) enqueue(keyOf(schedule));
+  });
+}
+
+/** What decides whether snapshots of a cluster are begun. */
+const standing = (cluster: EtcdCluster | undefined) =>
+  cluster && {
+    uid: cluster.metadata.uid,
+    going: cluster.metadata.deletionTimestamp,
+    parked: cluster.spec.replicas === 0,
+  };

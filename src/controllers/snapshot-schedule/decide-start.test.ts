@@ -1,0 +1,203 @@
+/** When a snapshot is begun, which one, and by what clock. */
+import { describe, expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import {
+  ARTIFACT,
+  aRun,
+  aSchedule,
+  at,
+  begunAt,
+  condition,
+  doing,
+  STORED,
+  settled,
+} from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+describe('a snapshot is begun', () => {
+  test.each<[string, Observed, readonly string[]]>([
+    ['not before its minute', at('00:59:59'), ['waitForNext']],
+    ['at its minute', at('01:00:00'), ['begin', '+hourly-202603010100']],
+    ['for the newest of several that were missed', at('05:30:00'), ['begin', '+hourly-202603010500']],
+    ['not a second time when it is recorded', at('05:30:00', {}, begunAt('05:00:00')), ['waitForNext']],
+    ['not while suspended', at('05:30:00', { suspend: true }), ['waitForNext']],
+    ['not for a schedule that cannot be read', at('05:30:00', { schedule: '0 0 30 2 *' }), ['waitForNext']],
+    ['not for a zone that is none', at('05:30:00', { timeZone: 'Mars/Base' }), ['waitForNext']],
+    [
+      'in the zone',
+      at('05:30:00', { schedule: '0 7 * * *', timeZone: 'Europe/Berlin' }, begunAt('00:00:00')),
+      ['waitForNext'],
+    ],
+    [
+      'in the zone, an hour earlier than in UTC',
+      at('06:00:00', { schedule: '0 7 * * *', timeZone: 'Europe/Berlin' }),
+      ['begin', '+hourly-202603010600'],
+    ],
+    ['not without a cluster', at('05:30:00', {}, undefined, { cluster: undefined }), ['waitForNext']],
+    [
+      'not for a cluster that goes',
+      at('05:30:00', {}, undefined, { cluster: aCluster({ deleting: true }) }),
+      ['waitForNext'],
+    ],
+    [
+      'not for a parked cluster',
+      at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 } }) }),
+      ['waitForNext'],
+    ],
+    ['not later than the deadline', at('05:30:00', { startingDeadlineSeconds: 1799 }), ['waitForNext']],
+    ['up to the deadline', at('05:30:00', { startingDeadlineSeconds: 1800 }), ['begin', '+hourly-202603010500']],
+    [
+      'some seconds late in any case',
+      at('05:00:10', { startingDeadlineSeconds: 0 }),
+      ['begin', '+hourly-202603010500'],
+    ],
+    ['not many seconds late without a deadline', at('05:00:11', { startingDeadlineSeconds: 0 }), ['waitForNext']],
+    [
+      'not over one of somebody else',
+      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'nobody' } }),
+      ['waitForNext'],
+    ],
+  ])('%s', (_name, world, expected) => {
+    expect(doing(decide(world))).toEqual(expected);
+  });
+
+  const running = aRun('04:00:00', { phase: 'Started' });
+  const after = begunAt('04:00:00');
+  test.each<[string, Partial<EtcdSnapshotScheduleSpec>, EtcdSnapshot, readonly string[]]>([
+    ['Forbid is the default', {}, running, ['waitForNext']],
+    ['Forbid waits', { concurrencyPolicy: 'Forbid' }, running, ['waitForNext']],
+    [
+      'Forbid does not wait for one that was just made',
+      { concurrencyPolicy: 'Forbid' },
+      aRun('04:00:00'),
+      ['waitForNext'],
+    ],
+    ['Allow does not care', { concurrencyPolicy: 'Allow' }, running, ['begin', '+hourly-202603010500']],
+    [
+      'Replace ends the other one first',
+      { concurrencyPolicy: 'Replace' },
+      running,
+      ['begin', '-hourly-202603010400', '+hourly-202603010500'],
+    ],
+    [
+      'nobody waits for one that is being deleted',
+      {},
+      aRun('04:00:00', { phase: 'Started' }, true),
+      ['begin', '+hourly-202603010500'],
+    ],
+  ])('%s', (_name, spec, run, expected) => {
+    expect(doing(decide(at('05:30:00', spec, after, { runs: [run] })))).toEqual(expected);
+  });
+
+  test('one that waits for another begins when that has ended, and is the next until then', () => {
+    const world = at('05:30:00', {}, { ...after, nextScheduleTime: '2026-03-01T05:00:00Z' }, { runs: [running] });
+    const waiting = decide(world);
+    expect(waiting.status.nextScheduleTime).toBe('2026-03-01T05:00:00Z');
+    expect(condition(waiting, 'Scheduled')).toBe(
+      'True/WaitingForLast: the snapshot of 2026-03-01T05:00:00Z waits until hourly-202603010400 has ended',
+    );
+    expect(waiting.status.active).toEqual([{ name: 'hourly-202603010400' }]);
+    const ended = decide({ ...world, runs: [aRun('04:00:00', STORED)] });
+    expect(doing(ended)).toEqual(['record']);
+    expect(doing(decide(settled({ ...world, runs: [aRun('04:00:00', STORED)] })))).toEqual([
+      'begin',
+      '+hourly-202603010500',
+    ]);
+  });
+
+  test('one that was made before the operator died is found, recorded and not made again', () => {
+    const world = at('05:00:01', {}, begunAt('04:00:00'), { runs: [aRun('05:00:00')] });
+    const plan = decide(world);
+    expect([plan.rule, plan.latch]).toEqual(['record', { lastScheduleTime: '2026-03-01T05:00:00Z' }]);
+    expect(doing(decide(settled(world)))).toEqual(['waitForNext']);
+  });
+
+  test('it is made from the schedule, and belongs to it', () => {
+    const spec = { compression: 'Zstd', encryption: { keySecretRef: { name: 'key' } } } as const;
+    const [step] = decide(at('01:00:00', spec)).steps;
+    expect(step?.do === 'create' && step.object).toEqual({
+      apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
+      kind: 'EtcdSnapshot',
+      metadata: {
+        name: 'hourly-202603010100',
+        namespace: 'ns',
+        labels: { 'etcd-operator.cozystack.io/schedule': 'hourly' },
+        ownerReferences: [
+          {
+            apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
+            kind: 'EtcdSnapshotSchedule',
+            name: 'hourly',
+            uid: aSchedule().metadata.uid,
+            controller: true,
+            blockOwnerDeletion: true,
+          },
+        ],
+      },
+      spec: { clusterRef: { name: 'db' }, destination: aSchedule().spec.destination, ...spec },
+    });
+  });
+});
+
+describe('when the clock is wrong', () => {
+  test('one that was put back some seconds does not begin again', () => {
+    const world = at('04:59:58', {}, begunAt('05:00:00'), { runs: [aRun('05:00:00')] });
+    expect(doing(decide(world))).toEqual(['waitForNext']);
+    expect(decide(world).status.nextScheduleTime).toBe('2026-03-01T06:00:00Z');
+  });
+
+  test('one that was a year ahead does not stop the schedule for a year', () => {
+    const ahead = { lastScheduleTime: '2027-03-01T05:00:00Z' };
+    const world = at('04:30:00', {}, ahead);
+    expect([decide(world).rule, decide(world).latch]).toEqual(['record', { lastScheduleTime: '2026-03-01T04:30:00Z' }]);
+    expect(doing(decide({ ...settled(world), now: Date.parse('2026-03-01T05:00:00Z') }))).toEqual([
+      'begin',
+      '+hourly-202603010500',
+    ]);
+  });
+
+  test('what it stored then is not the last for ever', () => {
+    const ahead = { lastSuccessful: { name: 'hourly-202703010500', time: '2027-03-01T05:00:00Z', artifact: ARTIFACT } };
+    const world = at('05:30:00', {}, { ...ahead, ...begunAt('05:00:00') }, { runs: [aRun('05:00:00', STORED)] });
+    expect(decide(world).status.lastSuccessful?.name).toBe('hourly-202603010500');
+  });
+});
+
+describe('jitter', () => {
+  const spec = { jitterSeconds: 600 };
+  test('is the same for the same minute, and not for all', () => {
+    const delays = Array.from({ length: 24 }, (_, hour) => {
+      const plan = decide(
+        at(`${String(hour).padStart(2, '0')}:00:00`, spec, begunAt(`${String(hour).padStart(2, '0')}:00:00`)),
+      );
+      return (Date.parse(plan.status.nextScheduleTime ?? '') / 1000) % 3600;
+    });
+    expect(Math.max(...delays)).toBeLessThanOrEqual(600);
+    expect(new Set(delays).size).toBeGreaterThan(12);
+  });
+
+  test('delays the beginning, not the name', () => {
+    const next = decide(at('00:30:00', spec)).status.nextScheduleTime ?? '';
+    expect(Date.parse(next)).toBeGreaterThan(Date.parse('2026-03-01T01:00:00Z'));
+    const before = decide(at(new Date(Date.parse(next) - 1000).toISOString().slice(11, 19), spec));
+    expect([doing(before), before.status.nextScheduleTime, before.wakeAfter]).toEqual([['waitForNext'], next, 1000]);
+    expect(doing(decide(at(next.slice(11, 19), spec)))).toEqual(['begin', '+hourly-202603010100']);
+  });
+
+  test('never reaches the next minute of the schedule', () => {
+    for (let minute = 1; minute < 60; minute++) {
+      const time = `00:${String(minute).padStart(2, '0')}:59`;
+      const slot = `hourly-2026030100${String(minute).padStart(2, '0')}`;
+      const plan = decide(
+        at(
+          time,
+          { schedule: '* * * * *', jitterSeconds: 86_400 },
+          begunAt(`00:${String(minute - 1).padStart(2, '0')}:00`),
+        ),
+      );
+      expect(doing(plan)).toEqual(['begin', `+${slot}`]);
+    }
+  });
+});

@@ -1,0 +1,195 @@
+/** What a schedule says: the next snapshot, why there is none, what was missed, and how the last one ended. */
+import { describe, expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import {
+  ARTIFACT,
+  aRun,
+  aSchedule,
+  at,
+  begunAt,
+  condition,
+  doing,
+  events,
+  FAILED,
+  STORED,
+  scheduleWorld,
+  settled,
+} from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshotScheduleSpec, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+import { statusOf } from './status.ts';
+
+type Status = EtcdSnapshotScheduleStatus;
+
+describe('what it says', () => {
+  test('the next one, and it wakes exactly then', () => {
+    const plan = decide(at('00:59:30'));
+    expect(plan.status.nextScheduleTime).toBe('2026-03-01T01:00:00Z');
+    expect(condition(plan, 'Scheduled')).toBe('True/Scheduled: the next one begins at 2026-03-01T01:00:00Z');
+    expect(plan.wakeAfter).toBe(30_000);
+    expect(events(plan)).toEqual([]);
+  });
+
+  test('nobody sleeps longer than an hour: a clock may be put forward', () => {
+    expect(decide(at('00:59:30', { schedule: '@yearly' })).wakeAfter).toBe(3_600_000);
+    expect(decide(at('00:59:30', { suspend: true })).wakeAfter).toBe(3_600_000);
+  });
+
+  test.each<[string, Observed, string, readonly string[]]>([
+    [
+      'that it cannot be read',
+      at('05:30:00', { schedule: '61 * * * *' }),
+      'False/InvalidSchedule: spec.schedule cannot be used, and nothing is started: minute "61" is not between 0 and 59',
+      ['Warning InvalidSchedule'],
+    ],
+    [
+      'that it is suspended',
+      at('05:30:00', { suspend: true }),
+      'False/Suspended: spec.suspend is true: nothing is started',
+      ['Normal Suspended'],
+    ],
+    [
+      'that there is no cluster',
+      at('05:30:00', {}, undefined, { cluster: undefined }),
+      'False/ClusterNotFound: there is no EtcdCluster db in this namespace: nothing is started',
+      ['Warning ClusterNotFound'],
+    ],
+    [
+      'that the cluster is parked',
+      at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 } }) }),
+      'False/ClusterParked: EtcdCluster db has no members and does not change: nothing is started',
+      ['Warning ClusterParked'],
+    ],
+    [
+      'that the name is taken',
+      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'nobody' } }),
+      'False/NameConflict: the snapshot of 2026-03-01T05:00:00Z cannot be made, because an EtcdSnapshot of its name belongs to nobody: the next one has another name',
+      ['Warning NameConflict'],
+    ],
+    [
+      'that it is refused',
+      at('05:30:00', {}, undefined, { refusal: 'the API server refuses: quota' }),
+      'False/Refused: nothing can be made: the API server refuses: quota',
+      ['Warning Refused'],
+    ],
+  ])('%s', (_name, world, said, told) => {
+    const plan = decide(world);
+    expect(condition(plan, 'Scheduled')).toBe(said);
+    expect(plan.notices.map(({ type, reason }) => `${type} ${reason}`)).toEqual(told);
+    expect(plan.status.nextScheduleTime === undefined).toBe(
+      said.startsWith('False') && !/NameConflict|Refused/.test(said),
+    );
+  });
+
+  const announced: Status = {
+    ...begunAt('01:00:00'),
+    nextScheduleTime: '2026-03-01T02:00:00Z',
+    conditions: [
+      {
+        type: 'Scheduled',
+        status: 'True',
+        reason: 'Scheduled',
+        message: '',
+        observedGeneration: 1,
+        lastTransitionTime: '',
+      },
+    ],
+  };
+  test('what was missed, once', () => {
+    const world = at('05:30:00', {}, announced);
+    const plan = decide(world);
+    expect(doing(plan)).toEqual(['begin', '+hourly-202603010500']);
+    expect(events(plan)).toEqual([
+      'Warning MissedSchedule: 3 snapshots were missed since 2026-03-01T02:00:00Z: only that of 2026-03-01T05:00:00Z is made up for',
+    ]);
+    const again = settled({ ...world, runs: [aRun('05:00:00')] });
+    expect(events(decide(again))).toEqual([]);
+  });
+
+  test('what it is too late for, once', () => {
+    const world = at('05:30:00', { startingDeadlineSeconds: 60 }, announced);
+    const plan = decide(world);
+    expect(doing(plan)).toEqual(['waitForNext']);
+    expect(events(plan)).toEqual([
+      'Warning MissedSchedule: 4 snapshots were missed since 2026-03-01T02:00:00Z: it is too late for them',
+    ]);
+    expect(events(decide(settled(world)))).toEqual([]);
+    expect(plan.status.nextScheduleTime).toBe('2026-03-01T06:00:00Z');
+  });
+
+  test.each<[string, Status, Partial<EtcdSnapshotScheduleSpec>]>([
+    ['nothing, of one that came in time', { ...announced, nextScheduleTime: '2026-03-01T05:00:00Z' }, {}],
+    [
+      'nothing, of times before the schedule was edited',
+      { ...announced, conditions: announced.conditions?.map((c) => ({ ...c, observedGeneration: 0 })) ?? [] },
+      {},
+    ],
+    [
+      'nothing, of times at which it was suspended',
+      { ...announced, conditions: announced.conditions?.map((c) => ({ ...c, status: 'False' as const })) ?? [] },
+      {},
+    ],
+  ])('%s', (_name, status, spec) => {
+    const plan = decide(at('05:00:00', spec, status));
+    expect([plan.rule, plan.notices.filter(({ reason }) => reason === 'MissedSchedule')]).toEqual(['begin', []]);
+  });
+
+  test('a year of every minute is not counted to its end', () => {
+    const plan = decide(
+      at(
+        '05:30:00',
+        { schedule: '* * * * *' },
+        { ...announced, lastScheduleTime: '2025-03-01T00:00:00Z', nextScheduleTime: '2026-03-01T00:00:00Z' },
+      ),
+    );
+    expect(events(plan)[0]).toContain('20 or more snapshots were missed');
+  });
+
+  test('how the last one ended', () => {
+    const runs = [aRun('03:00:00', STORED), aRun('04:00:00', FAILED), aRun('05:00:00', FAILED)];
+    const plan = decide(at('05:30:00', {}, undefined, { runs }));
+    expect(plan.rule).toBe('record');
+    expect(plan.latch).toEqual({
+      lastScheduleTime: '2026-03-01T05:00:00Z',
+      lastSuccessful: { name: 'hourly-202603010300', time: STORED.completionTime, artifact: ARTIFACT },
+      successes: 1,
+      lastFailed: {
+        name: 'hourly-202603010500',
+        time: FAILED.completionTime,
+        reason: 'AccessDenied',
+        message: 'the key is wrong',
+      },
+    });
+    expect(condition(plan, 'SnapshotSucceeded')).toBe(
+      'False/AccessDenied: hourly-202603010500 failed: the key is wrong',
+    );
+    expect(events(plan)).toContain('Warning SnapshotFailed: hourly-202603010500 failed: the key is wrong');
+    const better = decide(settled(at('06:30:00', {}, undefined, { runs: [...runs, aRun('06:00:00', STORED)] })));
+    expect(condition(better, 'SnapshotSucceeded')).toBe(
+      'True/SnapshotStored: hourly-202603010600 is stored at s3://b/backups/x.db',
+    );
+  });
+
+  test('each one that is stored is counted once', () => {
+    const first = settled(
+      at('04:30:00', {}, undefined, { runs: [aRun('03:00:00', STORED), aRun('04:00:00', STORED)] }),
+    );
+    expect(first.object.status?.successes).toBe(2);
+    const later = {
+      ...first,
+      now: Date.parse('2026-03-01T05:30:00Z'),
+      runs: [...first.runs, aRun('05:00:00', STORED)],
+    };
+    expect(statusOf(later).successes).toBe(3);
+    expect(statusOf(settled(later)).successes).toBe(3);
+  });
+
+  test('nothing any more when it is being deleted', () => {
+    const status = begunAt('01:00:00');
+    const object = aSchedule({}, status);
+    const going = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-03-01T05:00:00Z' } };
+    const plan = decide(scheduleWorld('05:30:00', { object: going }));
+    expect([plan.rule, plan.steps, plan.status, plan.notices]).toEqual(['beingDeleted', [], status, []]);
+  });
+});

@@ -1,0 +1,67 @@
+/** Gathers the facts for one schedule: all of it is in the caches, but whether a name that is about to be used is taken. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { podsOf } from '../../domain/job.ts';
+import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../../api/names.ts';
+import { controllerOf, holding } from '../../domain/ownership.ts';
+import type { ImagePolicy } from '../../api/security.ts';
+import type { Job, Pod } from '../../gen/kube.ts';
+import type { Client } from '../../kube/client.ts';
+import { refKey } from '../../kube/object.ts';
+import type { Store } from '../../kube/store.ts';
+import { identity, type Observed, type Work } from './observed.ts';
+import { schedulingOf } from './scheduling.ts';
+
+export interface SchedulePorts {
+  readonly client: Client;
+  readonly now: () => number;
+  readonly schedules: Store<EtcdSnapshotSchedule>;
+  readonly clusters: Store<EtcdCluster>;
+  /** Indexed by their schedule. */
+  readonly snapshots: Store<EtcdSnapshot>;
+  /** Indexed by their schedule. */
+  readonly jobs: Store<Job>;
+  /** Indexed by the name of their Job. */
+  readonly pods: Store<Pod>;
+  readonly operatorImage: string;
+  readonly images: ImagePolicy;
+}
+
+export async function observe(
+  ports: SchedulePorts,
+  key: string,
+  signal: AbortSignal,
+  refusal: string | undefined,
+): Promise<Observed | undefined> {
+  const object = ports.schedules.get(key);
+  if (!object) return undefined;
+  const { name, namespace, uid } = identity(object);
+  const cluster = ports.clusters.get(refKey({ namespace, name: object.spec.clusterRef.name ?? '' }));
+  const isOurs = (thing: EtcdSnapshot | Job): boolean => controllerOf(thing)?.uid === uid;
+  const seen: Observed = {
+    now: ports.now(),
+    refusal,
+    object,
+    cluster,
+    runs: ports.snapshots.labelled(namespace, SCHEDULE_LABEL, name).filter(isOurs),
+    due: { is: 'absent' },
+    jobs: ports.jobs
+      .labelled(namespace, SCHEDULE_LABEL, name)
+      .filter(isOurs)
+      .map((job) => workOf(ports, job)),
+    operatorImage: ports.operatorImage,
+    images: ports.images,
+  };
+  const scheduling = schedulingOf(seen);
+  if (scheduling.is !== 'due') return seen;
+  // The server says whether the name is free: a label may have been taken off, and a cache may be late.
+  const ref = { namespace, name: scheduledSnapshotName(name, scheduling.due.slot) };
+  const taken = ports.snapshots.get(refKey(ref)) ?? (await ports.client.get(ports.snapshots.resource, ref, signal));
+  return { ...seen, due: holding(taken, uid) };
+}
+
+const workOf = ({ pods }: SchedulePorts, job: Job): Work => {
+  const { namespace = '', name = '' } = job.metadata;
+  return { job, pods: podsOf(job, pods.labelled(namespace, JOB_NAME_LABEL, name)) };
+};

@@ -1,0 +1,28 @@
+/** What has happened is recorded before what tells of it is removed, or anything follows from it. */
+import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
+import { sameJson } from '../../../lib/merge-patch.ts';
+import type { Answer } from '../../../runtime/plan.ts';
+import { type Facts, factsOf } from '../run-history.ts';
+import { isGoing, type Observed, statusBefore } from '../observed.ts';
+
+/** Kubernetes removes what belongs to it. */
+export const beingDeleted = (o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined =>
+  isGoing(o.object) ? { why: 'the schedule is being deleted: stored snapshots stay' } : undefined;
+
+const RECORDED: readonly (keyof Facts)[] = [
+  'lastScheduleTime',
+  'lastSuccessful',
+  'lastFailed',
+  'successes',
+  'stored',
+  'lastDrill',
+  'lastRestored',
+];
+
+export function record(o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined {
+  const [before, facts] = [statusBefore(o), factsOf(o)];
+  const news = RECORDED.filter((field) => !sameJson(before[field], facts[field]));
+  if (news.length === 0) return undefined;
+  const latch = Object.fromEntries(news.map((field) => [field, facts[field]])) as Facts;
+  return { why: `news of ${news.join(', ')}`, latch };
+}

@@ -1,0 +1,136 @@
+/** What has come of snapshots and Jobs so far: recorded before anything is done that would make it forgotten. */
+
+import { findCondition } from '../../api/conditions.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { ABOUT_ANNOTATION } from '../../api/names.ts';
+import { iso } from '../../lib/time.ts';
+import { jobNames, policyOf } from './build.ts';
+import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { type Outcome, outcomeOf } from './job-result.ts';
+import { begun } from './scheduling.ts';
+
+export type Facts = Pick<
+  EtcdSnapshotScheduleStatus,
+  'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill' | 'lastRestored'
+>;
+
+/** The snapshot that it is about. */
+type Told<Task extends 'prune' | 'drill'> = Outcome<Task> & { readonly about: string };
+
+/** What the last Job has come to, whatever was stored since it was made; `undefined`: there is none. */
+export const pruneOutcome = (o: Observed): Told<'prune'> | undefined => outcome(o, 'prune');
+export const drillOutcome = (o: Observed): Told<'drill'> | undefined => outcome(o, 'drill');
+
+function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Told<Task> | undefined {
+  const last = o.jobs
+    .map((work) => ({ work, about: work.job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '' }))
+    .filter(({ work, about }) => work.job.metadata.name === jobNames(o.object, about)[task])
+    .toSorted((a, b) => slotIn(o, a.about) - slotIn(o, b.about))
+    .at(-1);
+  return last && { ...outcomeOf(last.work, task, o.now), about: last.about };
+}
+
+/** Recorded by a clock that was ahead, it would be the last for ever. */
+const knownSlot = (o: Observed, name: string | undefined): number => {
+  const slot = name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name);
+  return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;
+};
+
+const isKnown = (o: Observed, { about }: { readonly about: string }, recorded: string | undefined): boolean =>
+  slotIn(o, about) <= knownSlot(o, recorded);
+
+const endedAt = (o: Observed, { status }: EtcdSnapshot): string => status?.completionTime ?? iso(o.now);
+
+export function factsOf(o: Observed): Facts {
+  const before = statusBefore(o);
+  const last = begun(o);
+  return {
+    ...before,
+    ...(last !== undefined && { lastScheduleTime: iso(last) }),
+    ...successes(o),
+    ...failure(o),
+    ...pruned(o),
+    ...drilled(o),
+  };
+}
+
+function successes(o: Observed): Facts {
+  const before = statusBefore(o);
+  const known = knownSlot(o, before.lastSuccessful?.name);
+  const fresh = o.runs.filter((run) => {
+    const slot = slotIn(o, identity(run).name);
+    return isStored(run) && slot > known && slot <= o.now;
+  });
+  const newest = fresh.at(-1);
+  const artifact = newest?.status?.artifact;
+  if (!newest || !artifact) return {};
+  return {
+    lastSuccessful: { name: identity(newest).name, time: endedAt(o, newest), artifact },
+    successes: (before.successes ?? 0) + fresh.length,
+  };
+}
+
+function failure(o: Observed): Facts {
+  const failed = newestRun(o, hasFailed);
+  if (!failed || slotIn(o, identity(failed).name) <= knownSlot(o, statusBefore(o).lastFailed?.name)) return {};
+  const { reason = 'Failed', message = 'no reason is given' } = findCondition(failed.status?.conditions, 'Ready') ?? {};
+  return { lastFailed: { name: identity(failed).name, time: endedAt(o, failed), reason, message } };
+}
+
+function pruned(o: Observed): Facts {
+  const { stored } = statusBefore(o);
+  const ended = pruneOutcome(o);
+  const policy = policyOf(o.object);
+  if (ended?.is !== 'done' || (stored?.policy === policy && isKnown(o, ended, stored.for))) return {};
+  const { kept, removed } = ended.result;
+  return { stored: { kept, removed, time: iso(ended.at), for: ended.about, policy } };
+}
+
+/** The retention was carried out as it is now, after the last stored snapshot. */
+export function isPruned(o: Observed): boolean {
+  const { stored, lastSuccessful } = statusBefore(o);
+  return stored?.for === lastSuccessful?.name && stored?.policy === policyOf(o.object);
+}
+
+/** Of a failed drill: it did not get as far as the snapshot, so nothing is known about that. */
+const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
+
+/** The last snapshot that a drill could not restore, while no later drill has restored one. */
+export function unrestored({
+  lastDrill,
+}: Pick<Facts, 'lastDrill'>): { readonly name: string; readonly reason: string } | undefined {
+  if (!lastDrill || lastDrill.succeeded) return undefined;
+  const { name, reason = '', earlierFailure } = lastDrill;
+  return INCONCLUSIVE.includes(reason) ? earlierFailure : { name, reason };
+}
+
+function drilled(o: Observed): Facts {
+  const before = statusBefore(o);
+  const ended = drillOutcome(o);
+  if (!ended || ended.is === 'running' || isKnown(o, ended, before.lastDrill?.name)) return restored(o, before);
+  const since = o.runs.filter((run) => isStored(run) && slotIn(o, identity(run).name) > slotIn(o, ended.about));
+  const common = {
+    name: ended.about,
+    time: iso(ended.at),
+    after: Math.max(0, (before.successes ?? 0) - since.length),
+  };
+  if (ended.is === 'failed') {
+    const { reason, message } = ended;
+    const earlierFailure = INCONCLUSIVE.includes(reason) ? unrestored(before) : undefined;
+    return { lastDrill: { ...common, succeeded: false, reason, message, ...(earlierFailure && { earlierFailure }) } };
+  }
+  const { revision, totalKeys, hashCompared } = ended.result;
+  return restored(o, { lastDrill: { ...common, succeeded: true, revision, totalKeys, hashCompared } });
+}
+
+/** A drill that succeeded names the snapshot that retention protects; an earlier operator recorded only the drill. */
+function restored(o: Observed, facts: Pick<Facts, 'lastDrill' | 'lastRestored'>): Facts {
+  const { lastDrill, lastRestored } = facts;
+  if (!lastDrill?.succeeded || lastRestored?.name === lastDrill.name) return {};
+  const { name, time } = lastDrill;
+  const run = o.runs.find((each) => identity(each).name === name);
+  const uri = run?.status?.artifact?.uri;
+  const known = { ...(run && { uid: identity(run).uid }), ...(uri !== undefined && { uri }) };
+  return { lastDrill, lastRestored: { name, time, ...known } };
+}

@@ -1,0 +1,162 @@
+/** What the operator says about a schedule. Every pass says it, whichever rule answered. */
+import { changedConditions, findCondition, type Verdict, withVerdicts } from '../../api/conditions.ts';
+import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import { iso } from '../../lib/time.ts';
+import type { Notice } from '../../runtime/plan.ts';
+import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './run-history.ts';
+import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
+import { drillHeldUp, isDrillDue, pruneHeldUp } from './rules/stored.ts';
+import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
+import { MOST } from './due-times.ts';
+
+export const SCHEDULED = 'Scheduled';
+export const SNAPSHOT_SUCCEEDED = 'SnapshotSucceeded';
+export const RETENTION_APPLIED = 'RetentionApplied';
+export const DRILL_SUCCEEDED = 'DrillSucceeded';
+
+/** A clock may be put forward: nobody sleeps longer than this. */
+const LONGEST_SLEEP_MS = 3_600_000;
+
+export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
+  const before = statusBefore(o);
+  if (isGoing(o.object)) return before;
+  const scheduling = schedulingOf(o);
+  const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...factsOf(o) };
+  const next = nextMoment(o, scheduling);
+  const active = o.runs.filter(isActive).map((run) => ({ name: identity(run).name }));
+  const verdicts = [scheduled(o, scheduling), ...succeeded(o, facts), ...retained(o), ...drilled(o, facts)];
+  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED].filter((type) => !verdicts.some((v) => v.type === type));
+  const at = { generation: o.object.metadata.generation, now: iso(o.now) };
+  return {
+    ...facts,
+    ...(next !== undefined && { nextScheduleTime: iso(next) }),
+    ...(active.length > 0 && { active }),
+    conditions: [...withVerdicts(before.conditions, verdicts, at, dropped)],
+  };
+}
+
+/** While one waits for another, it is still the next. */
+function nextMoment(o: Observed, scheduling: Scheduling): number | undefined {
+  if (scheduling.is === 'off') return undefined;
+  if (scheduling.is !== 'held') return scheduling.slots.next?.at;
+  return announced(o) <= o.now ? announced(o) : scheduling.held.at;
+}
+
+function scheduled(o: Observed, scheduling: Scheduling): Verdict {
+  const type = SCHEDULED;
+  if (scheduling.is === 'off') return { type, status: 'False', reason: scheduling.reason, message: scheduling.why };
+  if (scheduling.is === 'held') {
+    const { reason, why } = scheduling;
+    return { type, status: reason === 'NameConflict' ? 'False' : 'True', reason, message: why };
+  }
+  if (o.refusal !== undefined)
+    return { type, status: 'False', reason: 'Refused', message: `nothing can be made: ${o.refusal}` };
+  const next = scheduling.slots.next?.at;
+  const when = next === undefined ? 'there is no next one' : `the next one begins at ${iso(next)}`;
+  return { type, status: 'True', reason: 'Scheduled', message: when };
+}
+
+function succeeded(o: Observed, { lastSuccessful, lastFailed }: Facts): readonly Verdict[] {
+  const type = SNAPSHOT_SUCCEEDED;
+  const slot = (name: string | undefined): number => (name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name));
+  if (lastFailed && slot(lastFailed.name) > slot(lastSuccessful?.name)) {
+    const { name, reason, message } = lastFailed;
+    return [{ type, status: 'False', reason, message: `${name} failed: ${message}` }];
+  }
+  if (!lastSuccessful) return [];
+  const { name, artifact } = lastSuccessful;
+  return [{ type, status: 'True', reason: 'SnapshotStored', message: `${name} is stored at ${artifact.uri}` }];
+}
+
+function retained(o: Observed): readonly Verdict[] {
+  const type = RETENTION_APPLIED;
+  if (!o.object.spec.retention) return [];
+  const held = pruneHeldUp(o);
+  if (held !== undefined) return [{ type, status: 'False', reason: 'DrillFailed', message: held }];
+  const said = findCondition(statusBefore(o).conditions, type);
+  const ended = pruneOutcome(o);
+  if (ended?.is === 'failed')
+    return [{ type, status: 'False', reason: ended.reason, message: `nothing more is removed: ${ended.message}` }];
+  const { stored, lastSuccessful } = { ...statusBefore(o), ...factsOf(o) };
+  if (stored && (isPruned(o) || ended?.is === 'done')) {
+    const message = `${stored.kept} are kept and ${stored.removed} were removed after ${stored.for}`;
+    return [{ type, status: 'True', reason: 'Applied', message }];
+  }
+  // Until it is known, what was said stands.
+  if (said && lastSuccessful) return [said];
+  const waits = o.operatorImage === '' ? 'the operator was not told its own image' : 'nothing is stored yet';
+  const [reason, message] =
+    lastSuccessful && o.operatorImage !== '' ? ['Applying', `after ${lastSuccessful.name}`] : ['Waiting', waits];
+  return [{ type, status: 'Unknown', reason: reason ?? '', message: message ?? '' }];
+}
+
+function drilled(o: Observed, { lastDrill }: Facts): readonly Verdict[] {
+  const type = DRILL_SUCCEEDED;
+  if (!o.object.spec.drill) return [];
+  const held = drillHeldUp(o);
+  const also = held === undefined ? '' : `; ${held}`;
+  if (lastDrill?.succeeded === false) {
+    const { reason = 'DrillFailed', message = '', name } = lastDrill;
+    return [{ type, status: 'False', reason, message: `${name} could not be restored: ${message}${also}` }];
+  }
+  if (lastDrill) {
+    const { name, revision, totalKeys, hashCompared } = lastDrill;
+    const compared = `revision ${revision} and ${totalKeys} keys${hashCompared === true ? ' with their hash' : ''}`;
+    const message = `${name} was restored, and ${compared} compared${also}`;
+    return [{ type, status: 'True', reason: 'Restored', message }];
+  }
+  const message = held ?? (isDrillDue(o) ? 'the last snapshot is being tried out' : 'nothing is stored yet');
+  return [{ type, status: 'Unknown', reason: 'Waiting', message }];
+}
+
+/** Of a condition that is not so: what a person looks for among Events. */
+const EVENTS: Readonly<Record<string, string>> = {
+  [SNAPSHOT_SUCCEEDED]: 'SnapshotFailed',
+  [RETENTION_APPLIED]: 'RetentionFailed',
+};
+
+export function noticesOf(o: Observed, after: EtcdSnapshotScheduleStatus): readonly Notice[] {
+  const before = statusBefore(o);
+  if (isGoing(o.object)) return [];
+  const news = changedConditions(before.conditions, after.conditions)
+    .filter(({ type, reason, status }) => type !== DRILL_SUCCEEDED && reason !== 'Scheduled' && status !== 'Unknown')
+    .map(({ type, status, reason, message }): Notice => {
+      const isFine = status === 'True' || reason === 'Suspended';
+      return { type: isFine ? 'Normal' : 'Warning', reason: isFine ? reason : (EVENTS[type] ?? reason), note: message };
+    });
+  return [...missedNotice(o), ...news, ...drillNotice(o, after)];
+}
+
+function drillNotice(o: Observed, { lastDrill, conditions }: EtcdSnapshotScheduleStatus): readonly Notice[] {
+  if (!lastDrill || sameJson(lastDrill, statusBefore(o).lastDrill)) return [];
+  const note = findCondition(conditions, DRILL_SUCCEEDED)?.message ?? '';
+  return lastDrill.succeeded
+    ? [{ type: 'Normal', reason: 'DrillSucceeded', note }]
+    : [{ type: 'Warning', reason: 'DrillFailed', note }];
+}
+
+/** Told once: in the pass after which the status announces the next one. Not about times at which nothing was to be done. */
+function missedNotice(o: Observed): readonly Notice[] {
+  const said = findCondition(statusBefore(o).conditions, SCHEDULED);
+  const scheduling = schedulingOf(o);
+  const wasOn = said?.status === 'True' && said.observedGeneration === o.object.metadata.generation;
+  if (!wasOn || scheduling.is === 'off' || scheduling.is === 'held') return [];
+  const { missed } = scheduling.slots;
+  const count = scheduling.is === 'due' ? missed - 1 : missed;
+  if (count <= 0) return [];
+  const many =
+    missed >= MOST ? `${MOST} or more snapshots were` : count === 1 ? '1 snapshot was' : `${count} snapshots were`;
+  const now =
+    scheduling.is === 'due' ? `only that of ${iso(scheduling.due.slot)} is made up for` : 'it is too late for them';
+  return [{ type: 'Warning', reason: 'MissedSchedule', note: `${many} missed since ${iso(announced(o))}: ${now}` }];
+}
+
+/** Exactly when the next one is due. */
+export function wakeAt(o: Observed): number {
+  const scheduling = schedulingOf(o);
+  const next = scheduling.is === 'off' ? undefined : scheduling.slots.next?.at;
+  const settled = [pruneOutcome(o), drillOutcome(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
+  const moments = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
+  return Math.min(LONGEST_SLEEP_MS, ...moments);
+}

@@ -1,0 +1,153 @@
+/** What a drill means for retention: when nothing is removed, and which snapshot never is. */
+import { describe, expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import {
+  ARTIFACT,
+  aRun,
+  aSchedule,
+  at,
+  aWork,
+  condition,
+  doing,
+  INCONCLUSIVE,
+  pruneTaskOf,
+  RESTORED,
+  STORED,
+  settled,
+} from '../../../test/support/builders/schedules.ts';
+import { FAILURES, type FailureReason } from '../../domain/agent-result.ts';
+import type { PruneTask } from '../../domain/agent-task.ts';
+import type { Job } from '../../gen/kube.ts';
+import { jobNames } from './build.ts';
+import { decide } from './decide.ts';
+import type { Observed, Work } from './observed.ts';
+
+describe('retention and a drill', () => {
+  const spec = { retention: { keepLast: 1 }, drill: {} };
+  const runs = [aRun('05:00:00', STORED)];
+  const stored = settled(at('05:30:00', spec, undefined, { runs }));
+  const { drill, prune } = jobNames(stored.object, 'hourly-202603010500');
+  const after = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never): Observed =>
+    settled({ ...stored, jobs: [aWork(drill, ...work)] });
+  const failed = (reason: FailureReason) => after({ type: 'Failed' }, { ok: false, reason, message: '' });
+  const passed = after({ type: 'Complete' }, RESTORED);
+
+  test('what was just stored is tried out before anything older goes', () => {
+    expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
+    expect(doing(decide({ ...stored, jobs: [aWork(drill)] }))).toEqual(['waitForNext']);
+    expect(doing(decide(passed))).toEqual(['prune', `+${prune}`]);
+  });
+
+  test('nothing goes while the last one that was tried out is of no use, and all goes on when one is', () => {
+    const useless = failed('SnapshotDamaged');
+    expect(doing(decide(useless))).toEqual(['waitForNext']);
+    expect(condition(decide(useless), 'RetentionApplied')).toBe(
+      'False/DrillFailed: nothing is removed until one is restored on trial again: hourly-202603010500 could not be (SnapshotDamaged)',
+    );
+    const { status } = passed.object;
+    expect(doing(decide({ ...useless, object: aSchedule(spec, status), jobs: passed.jobs }))).toEqual([
+      'prune',
+      `+${prune}`,
+    ]);
+  });
+
+  test.each([...FAILURES, 'JobFailed', 'ResultMissing'].filter((reason) => !INCONCLUSIVE.includes(reason)))(
+    'is held by a drill that failed with %s: the snapshot may be the reason',
+    (reason) => {
+      const { object, ...world } = stored;
+      const lastDrill = { name: 'hourly-202603010500', time: '2026-03-01T09:05:00Z', succeeded: false, reason };
+      const held = { ...world, object: aSchedule(spec, { ...object.status, lastDrill }) };
+      expect(doing(decide(held))).toEqual(['waitForNext']);
+      expect(condition(decide(held), 'RetentionApplied')).toBe(
+        `False/DrillFailed: nothing is removed until one is restored on trial again: hourly-202603010500 could not be (${reason})`,
+      );
+    },
+  );
+
+  test('stays held when the next drill does not reach the store, until one restores a snapshot', () => {
+    const later = (jobs: readonly Work[]): Observed => {
+      const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
+      return settled(settled({ ...failed('DrillFailed'), ...next, jobs }));
+    };
+    const ofNext = jobNames(stored.object, 'hourly-202603010600');
+    const drilled = (end: 'Complete' | 'Failed', said: unknown) =>
+      later([aWork(ofNext.drill, { type: end }, said, 'hourly-202603010600')]);
+    const away = drilled('Failed', { ok: false, reason: 'StoreUnreachable', message: '' });
+    expect(away.object.status?.lastDrill).toMatchObject({
+      reason: 'StoreUnreachable',
+      earlierFailure: { name: 'hourly-202603010500', reason: 'DrillFailed' },
+    });
+    expect(doing(decide(away))).toEqual(['waitForNext']);
+    expect(condition(decide(away), 'RetentionApplied')).toContain('hourly-202603010500 could not be (DrillFailed)');
+    expect(doing(decide(drilled('Complete', RESTORED)))).toEqual(['prune', `+${ofNext.prune}`]);
+  });
+
+  describe('the newest snapshot that a drill restored', () => {
+    const proven = { name: 'hourly-202603010500', uid: 'run-05:00:00' };
+    /** The snapshot that the prune Job must keep. */
+    const handedOver = (o: Observed): PruneTask['restored'] => {
+      const [step] = decide(o).steps;
+      return step?.do === 'create' ? pruneTaskOf(step.object as Job).restored : undefined;
+    };
+
+    test('is recorded with the drill, and handed to the Job that removes', () => {
+      const { latch } = decide({ ...stored, jobs: passed.jobs });
+      expect(latch?.lastRestored).toEqual({ ...proven, time: '2026-03-01T09:05:00Z', uri: ARTIFACT.uri });
+      expect(handedOver(passed)).toEqual(proven);
+    });
+
+    test('is still handed over when later drills failed, and when drills are turned off', () => {
+      const next = settled({
+        ...passed,
+        runs: [...runs, aRun('06:00:00', STORED)],
+        now: Date.parse('2026-03-01T06:30:00Z'),
+      });
+      const { drill: job } = jobNames(next.object, 'hourly-202603010600');
+      const said = { ok: false, reason: 'NoSpace', message: '' };
+      const after = settled({ ...next, jobs: [aWork(job, { type: 'Failed' }, said, 'hourly-202603010600')] });
+      expect(after.object.status?.lastDrill).toMatchObject({ name: 'hourly-202603010600', succeeded: false });
+      expect(handedOver(after)).toEqual(proven);
+      const off = aSchedule({ retention: { keepLast: 1 } }, after.object.status);
+      expect(handedOver({ ...after, object: off })).toEqual(proven);
+    });
+
+    test('is the next one as soon as a drill has restored that', () => {
+      const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
+      const { drill: job } = jobNames(stored.object, 'hourly-202603010600');
+      const jobs = [aWork(job, { type: 'Complete' }, RESTORED, 'hourly-202603010600')];
+      const after = settled(settled({ ...passed, ...next, jobs }));
+      expect(handedOver(after)).toEqual({ name: 'hourly-202603010600', uid: 'run-06:00:00' });
+    });
+
+    test('is known by its name alone when its EtcdSnapshot was deleted and an earlier operator recorded the drill', () => {
+      const { lastDrill, ...status } = settled({ ...passed, runs: [] }).object.status ?? {};
+      const { lastRestored: _none, ...before } = status;
+      const upgraded = { ...passed, object: aSchedule(spec, { ...before, ...(lastDrill && { lastDrill }) }), runs: [] };
+      expect(decide(upgraded).latch).toEqual({
+        lastRestored: { name: 'hourly-202603010500', time: '2026-03-01T09:05:00Z' },
+      });
+      expect(handedOver(settled(upgraded))).toEqual({ name: 'hourly-202603010500' });
+      const stale = { name: 'hourly-202603010400', uid: 'run-04:00:00', time: '2026-03-01T08:05:00Z' };
+      const downgraded = { ...upgraded.object.status, lastRestored: stale };
+      expect(decide({ ...upgraded, object: aSchedule(spec, downgraded) }).latch).toMatchObject({
+        lastRestored: { name: 'hourly-202603010500' },
+      });
+    });
+  });
+
+  test.each<[string, Observed]>([
+    ['a drill that could not be made says nothing of what is stored', failed('StoreUnreachable')],
+    ['a drill was denied access', failed('AccessDenied')],
+    ['a drill had no space', failed('NoSpace')],
+    [
+      'drills are not wanted any more',
+      {
+        ...failed('DrillFailed'),
+        object: aSchedule({ retention: { keepLast: 1 } }, failed('DrillFailed').object.status),
+      },
+    ],
+    ['a drill cannot be made at all', { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) }],
+  ])('it is not held up when %s', (_name, world) => {
+    expect(doing(decide(world))[0]).toBe('prune');
+  });
+});

@@ -1,0 +1,290 @@
+/** What becomes of what is stored: retention and drills. */
+import { describe, expect, test } from 'vitest';
+import { aCluster } from '../../../test/support/builders/builders.ts';
+import {
+  aRun,
+  aSchedule,
+  at,
+  aWork,
+  condition,
+  doing,
+  events,
+  FAILED,
+  RESTORED,
+  STORED,
+  settled,
+} from '../../../test/support/builders/schedules.ts';
+import type { EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
+import { jobNames, policyOf } from './build.ts';
+import { decide } from './decide.ts';
+import type { Observed } from './observed.ts';
+
+describe('retention', () => {
+  const spec = { retention: { keepLast: 2 } };
+  const runs = [aRun('05:00:00', STORED)];
+  const stored = settled(at('05:30:00', spec, undefined, { runs }));
+  const { prune } = jobNames(stored.object, 'hourly-202603010500');
+  const withJob = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never): Observed => ({
+    ...stored,
+    jobs: [aWork(prune, ...work)],
+  });
+  const done = withJob({ type: 'Complete' }, { ok: true, task: 'prune', kept: 2, removed: 5 });
+
+  test('is carried out after each that is stored', () => {
+    const plan = decide(stored);
+    expect(doing(plan)).toEqual(['prune', `+${prune}`]);
+    expect(condition(plan, 'RetentionApplied')).toBe('Unknown/Applying: after hourly-202603010500');
+  });
+
+  test.each<[string, Observed]>([
+    ['without a retention', settled(at('05:30:00', {}, undefined, { runs }))],
+    ['before anything is stored', settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] }))],
+    ['while it is being done', withJob()],
+    ['without a cluster', { ...stored, cluster: undefined }],
+    ['without the image of the operator', { ...stored, operatorImage: '' }],
+    ['while another one is at it', { ...stored, jobs: [aWork('hourly-prune-other')] }],
+    ['when it is done and recorded', settled(done)],
+  ])('not %s', (_name, world) => {
+    expect(doing(decide(world))).toEqual(['waitForNext']);
+  });
+
+  test('what it did is recorded, also when the Job is gone', () => {
+    expect(decide(done).latch).toEqual({
+      stored: {
+        kept: 2,
+        removed: 5,
+        time: '2026-03-01T09:05:00Z',
+        for: 'hourly-202603010500',
+        policy: policyOf(done.object),
+      },
+    });
+    expect(condition(decide(done), 'RetentionApplied')).toBe(
+      'True/Applied: 2 are kept and 5 were removed after hourly-202603010500',
+    );
+    const gone = { ...settled(done), jobs: [] };
+    expect(doing(decide(gone))).toEqual(['waitForNext']);
+    expect(condition(decide(gone), 'RetentionApplied')).toContain('True/Applied');
+  });
+
+  test('another retention, or another place, is carried out at once', () => {
+    const world = settled(done);
+    const edited = {
+      ...world,
+      object: aSchedule({ retention: { keepLast: 9 } }, world.object.status),
+      jobs: world.jobs,
+    };
+    expect(doing(decide(edited))[0]).toBe('prune');
+    expect(doing(decide(edited))[1]).not.toBe(`+${prune}`);
+  });
+
+  test('a failure is told with its reason, and tried again when the Job is gone', () => {
+    const failed = withJob(
+      { type: 'Failed', reason: 'BackoffLimitExceeded' },
+      { ok: false, reason: 'AccessDenied', message: 'may not delete' },
+    );
+    const plan = decide(failed);
+    expect(doing(plan)).toEqual(['waitForNext']);
+    expect(condition(plan, 'RetentionApplied')).toBe('False/AccessDenied: nothing more is removed: may not delete');
+    expect(events(plan)).toEqual(['Warning RetentionFailed: nothing more is removed: may not delete']);
+    const gone = { ...settled(failed), jobs: [] };
+    expect(doing(decide(gone))).toEqual(['prune', `+${prune}`]);
+    expect(condition(decide(gone), 'RetentionApplied')).toContain('False/AccessDenied');
+  });
+
+  test('is told, and carried out again, when another snapshot was stored before it was done', () => {
+    const late = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
+    const since = settled({ ...withJob(), ...late });
+    const failed = { type: 'Failed', reason: 'DeadlineExceeded' } as const;
+    expect(condition(decide({ ...since, jobs: [aWork(prune, failed)] }), 'RetentionApplied')).toContain(
+      'False/TimedOut',
+    );
+    const plan = decide({ ...since, jobs: done.jobs });
+    expect(plan.latch?.stored?.for).toBe('hourly-202603010500');
+    expect(condition(plan, 'RetentionApplied')).toContain('True/Applied: 2 are kept and 5 were removed after hourly-2');
+    const next = settled({ ...since, jobs: done.jobs });
+    expect(doing(decide(next))).toEqual(['prune', `+${jobNames(next.object, 'hourly-202603010600').prune}`]);
+  });
+
+  test('a retention that is taken out is not spoken of any more', () => {
+    const world = settled(done);
+    expect(condition(decide({ ...world, object: aSchedule({}, world.object.status) }), 'RetentionApplied')).toContain(
+      'undefined',
+    );
+  });
+});
+
+describe('a drill', () => {
+  const spec = { drill: {} };
+  const runs = [aRun('05:00:00', STORED)];
+  const stored = settled(at('05:30:00', spec, undefined, { runs }));
+  const { drill } = jobNames(stored.object, 'hourly-202603010500');
+  const passed = {
+    ...stored,
+    jobs: [aWork(drill, { type: 'Complete' }, RESTORED)],
+  };
+  const failed = {
+    ...stored,
+    jobs: [aWork(drill, { type: 'Failed' }, { ok: false, reason: 'SnapshotDamaged', message: 'a byte differs' })],
+  };
+  const next = (world: Observed, spec2: Partial<EtcdSnapshotScheduleSpec> = spec): Observed =>
+    settled({
+      ...world,
+      object: aSchedule(spec2, world.object.status),
+      now: Date.parse('2026-03-01T06:30:00Z'),
+      runs: [...runs, aRun('06:00:00', STORED)],
+    });
+
+  test('is made of the first that is stored', () => {
+    expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
+    expect(condition(decide(stored), 'DrillSucceeded')).toBe('Unknown/Waiting: the last snapshot is being tried out');
+  });
+
+  test.each<[string, Observed]>([
+    ['when nothing is stored', settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] }))],
+    ['while it goes on', { ...stored, jobs: [aWork(drill)] }],
+    ['while another goes on', { ...stored, jobs: [aWork('hourly-drill-other')] }],
+    [
+      'while a Job removes: it was made with the snapshot to protect',
+      { ...stored, jobs: [aWork('hourly-prune-other')] },
+    ],
+    ['twice of the same', settled(passed)],
+    ['twice of the same, when its Job is gone', { ...settled(passed), jobs: [] }],
+    ['twice of the same, although it failed', { ...settled(failed), jobs: [] }],
+    [
+      'with an image that is not allowed',
+      { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },
+    ],
+    ['when its record is gone', { ...stored, runs: [] }],
+    ['of every one, when only every third is wanted', next(settled(passed), { drill: { every: 3 } })],
+  ])('is not made %s', (_name, world) => {
+    expect(doing(decide(world))).toEqual(['waitForNext']);
+  });
+
+  test.each<[string, Observed, string]>([
+    [
+      'its image is not allowed',
+      { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },
+      "image.repository evil of its EtcdCluster is not on the administrator's list of etcd images",
+    ],
+    ['its record is gone', { ...stored, runs: [] }, 'that EtcdSnapshot was deleted, and the next one is tried out'],
+    ['nobody knows the image', { ...stored, operatorImage: '' }, 'the operator was not told its own image'],
+    ['there is no cluster', { ...stored, cluster: undefined }, 'its EtcdCluster is gone'],
+  ])('is not said to be under way when %s', (_name, world, why) => {
+    const message = `hourly-202603010500 is not tried out: ${why}`;
+    expect(condition(decide(world), 'DrillSucceeded')).toBe(`Unknown/Waiting: ${message}`);
+  });
+
+  test('that goes on is said to, whatever has become of what it was made from', () => {
+    const world = { ...stored, runs: [], jobs: [aWork(drill)] };
+    expect(condition(decide(world), 'DrillSucceeded')).toBe('Unknown/Waiting: the last snapshot is being tried out');
+  });
+
+  test('that cannot be made is told beside the last one', () => {
+    const held = { ...next(settled(passed)), operatorImage: '' };
+    expect(condition(decide(held), 'DrillSucceeded')).toMatch(
+      /^True\/Restored: hourly-202603010500 .*; hourly-202603010600 is not tried out: the operator was not told/,
+    );
+  });
+
+  test('is made of the next one, of each so-manieth, and at once after one that failed', () => {
+    expect(doing(decide(next(settled(passed))))[0]).toBe('drill');
+    expect(doing(decide(next(settled(failed), { drill: { every: 3 } })))[0]).toBe('drill');
+    const third = next(settled(passed), { drill: { every: 3 } });
+    const more = settled({
+      ...third,
+      now: Date.parse('2026-03-01T08:30:00Z'),
+      runs: [...third.runs, aRun('07:00:00', STORED), aRun('08:00:00', STORED)],
+    });
+    expect(doing(decide(more))[0]).toBe('drill');
+  });
+
+  test('that succeeded says what was compared', () => {
+    const plan = decide(passed);
+    expect(plan.latch?.lastDrill).toEqual({
+      name: 'hourly-202603010500',
+      time: '2026-03-01T09:05:00Z',
+      after: 1,
+      succeeded: true,
+      revision: 7,
+      totalKeys: 3,
+      hashCompared: true,
+    });
+    expect(condition(plan, 'DrillSucceeded')).toBe(
+      'True/Restored: hourly-202603010500 was restored, and revision 7 and 3 keys with their hash compared',
+    );
+    expect(events(plan)).toEqual([
+      'Normal DrillSucceeded: hourly-202603010500 was restored, and revision 7 and 3 keys with their hash compared',
+    ]);
+  });
+
+  test('that takes longer than until the next snapshot is stored is told all the same, and that one tried out', () => {
+    const late = settled({
+      ...stored,
+      now: Date.parse('2026-03-01T06:30:00Z'),
+      runs: [...runs, aRun('06:00:00', STORED)],
+      jobs: [aWork(drill)],
+    });
+    expect(doing(decide(late))).toEqual(['waitForNext']);
+    const told = decide({ ...late, jobs: failed.jobs });
+    expect(condition(told, 'DrillSucceeded')).toContain('False/SnapshotDamaged: hourly-202603010500 could not be');
+    expect(events(told)).toContain('Warning DrillFailed: hourly-202603010500 could not be restored: a byte differs');
+    const ended = settled({ ...late, jobs: passed.jobs });
+    expect(ended.object.status?.lastDrill).toMatchObject({ name: 'hourly-202603010500', after: 1, succeeded: true });
+    expect(doing(decide(ended))).toEqual(['drill', `+${jobNames(ended.object, 'hourly-202603010600').drill}`]);
+  });
+
+  test('that failed says why, each time', () => {
+    const plan = decide(failed);
+    expect(condition(plan, 'DrillSucceeded')).toBe(
+      'False/SnapshotDamaged: hourly-202603010500 could not be restored: a byte differs',
+    );
+    expect(events(plan)).toEqual(['Warning DrillFailed: hourly-202603010500 could not be restored: a byte differs']);
+  });
+});
+
+describe('what a Job says', () => {
+  const runs = [aRun('05:00:00', STORED)];
+  const stored = settled(at('05:30:00', { retention: { keepLast: 2 } }, undefined, { runs }));
+  const { prune } = jobNames(stored.object, 'hourly-202603010500');
+  const said = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never) =>
+    condition(
+      decide({ ...stored, now: Date.parse('2026-03-01T09:06:00Z'), jobs: [aWork(prune, ...work)] }),
+      'RetentionApplied',
+    );
+  test.each([
+    [
+      'is not believed when it is about something else',
+      said({ type: 'Complete' }, { ok: true, task: 'restore' }),
+      'False/ResultMissing',
+    ],
+    ['is not believed when it is garbage', said({ type: 'Complete' }, 'rm -rf'), 'False/ResultMissing'],
+    [
+      'is not believed when the Job failed',
+      said({ type: 'Failed', reason: 'BackoffLimitExceeded' }, { ok: true, task: 'prune', kept: 0, removed: 9 }),
+      'False/JobFailed',
+    ],
+    ['may be missing', said({ type: 'Failed', reason: 'BackoffLimitExceeded' }), 'False/JobFailed'],
+    [
+      'is not to be had from a node that is gone',
+      said({ type: 'FailureTarget', reason: 'DeadlineExceeded' }),
+      'False/TimedOut',
+    ],
+    ['is missing when it took too long', said({ type: 'Failed', reason: 'DeadlineExceeded' }), 'False/TimedOut'],
+  ])('%s', (_name, condition_, expected) => {
+    expect(condition_).toContain(expected);
+  });
+
+  test('is waited for as long as its Pod may be ending', () => {
+    const jobs = [aWork(prune, { type: 'FailureTarget', reason: 'DeadlineExceeded' })];
+    const world = { ...stored, now: Date.parse('2026-03-01T09:05:10Z'), jobs };
+    const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
+    expect(condition(decide({ ...world, object }), 'RetentionApplied')).toContain('Unknown/Applying');
+    expect(decide({ ...world, object }).wakeAfter).toBe(50_000);
+  });
+
+  test('is waited for a little: a Pod may be heard of after its Job', () => {
+    const world = { ...stored, now: Date.parse('2026-03-01T09:05:01Z'), jobs: [aWork(prune, { type: 'Complete' })] };
+    const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
+    expect(decide({ ...world, object }).wakeAfter).toBe(14_000);
+  });
+});

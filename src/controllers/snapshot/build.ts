@@ -1,0 +1,107 @@
+/** The Job that takes a snapshot. */
+import {
+  agentContainer,
+  agentPodSpec,
+  attempts,
+  locationFiles,
+  type Mounted,
+  secretFiles,
+  together,
+} from '../../domain/agent-pod.ts';
+import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../../domain/agent-task.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { API_VERSION, agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
+import { controllerOf } from '../../domain/ownership.ts';
+import type { Sources } from '../../access/evaluate/view.ts';
+import type { Job } from '../../gen/kube.ts';
+import { identity, type MemberView } from './observed.ts';
+
+/** The container. */
+export const AGENT = 'snapshot-agent';
+/** Of all attempts together: half an hour, and as long again as a store takes that is as slow as one can be used. */
+const DEADLINE_SECONDS = 1_800;
+const SLOWEST_BYTES_PER_SECOND = 2 ** 20;
+/** So much earlier an attempt ends by itself, and says why. */
+const BEFORE_SECONDS = 300;
+const deadlineSeconds = ({ says }: MemberView): number =>
+  DEADLINE_SECONDS + (says.is === 'answers' ? Math.ceil(says.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
+/** For the operator, and for whoever reads the log of an agent. */
+const KEPT_SECONDS = 600;
+
+export interface Taking {
+  readonly object: EtcdSnapshot;
+  readonly cluster: EtcdCluster;
+  readonly sources: Sources;
+  readonly image: string;
+  /** Who is asked for it. */
+  readonly member: MemberView;
+}
+
+function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
+  const { destination, compression, encryption } = object.spec;
+  const owner = controllerOf(object);
+  const { name = '', uid = '' } = cluster.metadata;
+  return {
+    task: 'snapshot',
+    snapshot: identity(object),
+    cluster: { name, uid },
+    ...(owner?.kind === etcdSnapshotSchedules.kind && { schedule: { name: owner.name, uid: owner.uid } }),
+    from: {
+      member: member.name,
+      endpoint: member.endpoint,
+      ...(sources.ca !== undefined && { tls: { serverName: member.host, client: sources.pair !== undefined } }),
+      login: sources.root !== undefined,
+    },
+    to: placeOf(destination, MOUNTS.volume),
+    prefix: keyOf(destination),
+    compression: compression === 'Zstd' ? 'zstd' : 'none',
+    encrypted: encryption !== undefined,
+    deadlineSeconds: deadlineSeconds(member) - BEFORE_SECONDS,
+  };
+}
+
+/** What the operator itself reaches members with. */
+const etcdFiles = ({ ca, pair, root }: Sources): Mounted =>
+  together(
+    ...(ca === undefined ? [] : [secretFiles('etcd-ca', ca, MOUNTS.etcdCa, ['ca.crt'])]),
+    ...(pair === undefined ? [] : [secretFiles('etcd-client', pair, MOUNTS.etcdClient, ['tls.crt', 'tls.key'])]),
+    ...(root === undefined ? [] : [secretFiles('etcd-root', root, MOUNTS.etcdRoot, ['password'])]),
+  );
+
+export function snapshotJob(taking: Taking): Job {
+  const { object, cluster, sources, image } = taking;
+  const { name, namespace, uid } = identity(object);
+  const { destination, encryption } = object.spec;
+  const labels = agentLabels(cluster.metadata.name ?? '');
+  const files = together(
+    locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: false }),
+    etcdFiles(sources),
+  );
+  const owner = { apiVersion: API_VERSION, kind: etcdSnapshots.kind, name, uid };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: snapshotJobName(name),
+      namespace,
+      labels,
+      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
+    },
+    spec: {
+      ...attempts(AGENT),
+      activeDeadlineSeconds: deadlineSeconds(taking.member),
+      ttlSecondsAfterFinished: KEPT_SECONDS,
+      podReplacementPolicy: 'Failed', // two agents at once would write the same object
+      template: {
+        metadata: { labels },
+        spec: agentPodSpec({
+          cluster: cluster.spec,
+          location: destination,
+          containers: [agentContainer({ name: AGENT, image, task: taskOf(taking), mounts: files.mounts })],
+          volumes: files.volumes,
+        }),
+      },
+    },
+  };
+}

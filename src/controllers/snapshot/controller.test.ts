@@ -1,0 +1,61 @@
+/** Which changes lead to a look at a snapshot. */
+import { expect, test } from 'vitest';
+import { aCluster, aPod, FORMED } from '../../../test/support/builders/builders.ts';
+import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
+import { aJob, anAgent, aSnapshot } from '../../../test/support/builders/snapshot.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { etcdSnapshots, JOB_NAME_LABEL } from '../../api/names.ts';
+import type { Job, Pod } from '../../gen/kube.ts';
+import { jobs, pods } from '../../kube/resources.ts';
+import { ALL_NAMESPACES, Store } from '../../kube/store.ts';
+import { wireSnapshot } from './controller.ts';
+
+function aWorld() {
+  const ports = {
+    ...modelWorld(),
+    operatorImage: 'i',
+    snapshots: new Store<EtcdSnapshot>(etcdSnapshots, []),
+    pods: new Store<Pod>(pods, [], [JOB_NAME_LABEL]),
+    jobs: new Store<Job>(jobs, []),
+  };
+  const looks: string[] = [];
+  wireSnapshot(ports, (key) => looks.push(key));
+  return { ...ports, news: (): readonly string[] => looks.splice(0) };
+}
+
+test('the snapshot itself, its Job and the Pods of its Job are news; other Jobs and Pods are not', () => {
+  const world = aWorld();
+  hear(world.snapshots, aSnapshot());
+  expect(world.news()).toEqual(['ns/monday']);
+  hear(world.jobs, aJob());
+  expect(world.news()).toEqual(['ns/monday']);
+  hear(world.pods, anAgent(1));
+  expect(world.news()).toEqual(['ns/monday']);
+  world.pods.apply(ALL_NAMESPACES, { type: 'delete', object: anAgent(1) });
+  expect(world.news()).toEqual(['ns/monday']);
+  hear(world.pods, aPod());
+  hear(world.jobs, { ...aJob(), metadata: { name: 'other', namespace: 'ns' } });
+  expect(world.news()).toEqual([]);
+  world.jobs.apply(ALL_NAMESPACES, { type: 'delete', object: aJob() });
+  expect(world.news()).toEqual(['ns/monday']);
+});
+
+test('what a snapshot waits for in its cluster is news, and whatever else is told about it is not', () => {
+  const world = aWorld();
+  hear(world.snapshots, aSnapshot());
+  world.news();
+  const now = (status: object, spec: object = {}): readonly string[] => {
+    const cluster = aCluster({ status, spec });
+    hear(world.clusters, cluster);
+    return world.news();
+  };
+  expect(now({})).toEqual(['ns/monday']);
+  expect(now({ readyMembers: 1 })).toEqual([]);
+  expect(now(FORMED)).toEqual(['ns/monday']);
+  expect(now({ ...FORMED, authEnabled: true })).toEqual(['ns/monday']);
+  expect(now({ ...FORMED, authEnabled: true, readyMembers: 3 })).toEqual([]);
+  expect(now({ ...FORMED, authEnabled: true }, { replicas: 0 })).toEqual(['ns/monday']);
+  hear(world.snapshots, aSnapshot({ status: { phase: 'Failed' } }));
+  world.news();
+  expect(now(FORMED)).toEqual([]);
+});

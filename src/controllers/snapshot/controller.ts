@@ -1,0 +1,63 @@
+/** The controller of EtcdSnapshot: which events concern which snapshot, and the three parts of its loop. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
+import { etcdSnapshots } from '../../api/names.ts';
+import { controllerOf } from '../../domain/ownership.ts';
+import type { Job } from '../../gen/kube.ts';
+import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
+import { jobs } from '../../kube/resources.ts';
+import { sameJson } from '../../lib/merge-patch.ts';
+import type { Brain } from '../../runtime/controller.ts';
+import { decide } from './decide.ts';
+import { observe, type Silences, type SnapshotPorts } from './observe.ts';
+import { clusterNameOf, isOver, type Observed } from './observed.ts';
+import { isMinor } from './status.ts';
+
+export const snapshotResource: Resource<EtcdSnapshot> = etcdSnapshots;
+
+export function snapshotBrain(ports: SnapshotPorts): Brain<Observed, EtcdSnapshotStatus> {
+  const silences: Silences = new Map();
+  return {
+    name: 'snapshot',
+    resource: snapshotResource,
+    observe: (key, signal, refusal) => observe(ports, silences, key, signal, refusal?.message),
+    subject: (observed) => observed.object,
+    decide,
+    isMinor,
+    forget: (key) => silences.delete(key),
+  };
+}
+
+/** Calls `enqueue` with the snapshot's key whenever something that concerns it has changed. */
+export function wireSnapshot(ports: SnapshotPorts, enqueue: (key: string) => void): void {
+  ports.snapshots.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
+  const takerOf = (job: Job | undefined): void => {
+    const owner = job && controllerOf(job);
+    if (owner?.kind === etcdSnapshots.kind)
+      enqueue(refKey({ namespace: job?.metadata.namespace ?? '', name: owner.name }));
+  };
+  ports.jobs.onChange((before, after) => takerOf(after ?? before));
+  ports.pods.onChange((before, after) => {
+    const pod = (after ?? before) as KubeObject;
+    const owner = controllerOf(pod);
+    if (owner?.kind !== jobs.kind) return;
+    takerOf(ports.jobs.get(refKey({ namespace: pod.metadata.namespace ?? '', name: owner.name })));
+  });
+  ports.clusters.onChange((before, after) => {
+    if (sameJson(readiness(before), readiness(after))) return;
+    const { namespace, name } = (after ?? before)?.metadata ?? {};
+    for (const snapshot of ports.snapshots.all())
+      if (!isOver(snapshot) && snapshot.metadata.namespace === namespace && clusterNameOf(snapshot) === name)
+        enqueue(keyOf(snapshot));
+  });
+}
+
+/** What a snapshot waits for, or fails by. */
+const readiness = (cluster: EtcdCluster | undefined) =>
+  cluster && {
+    uid: cluster.metadata.uid,
+    going: cluster.metadata.deletionTimestamp,
+    replicas: cluster.spec.replicas,
+    id: cluster.status?.clusterID,
+    auth: cluster.status?.authEnabled,
+  };

@@ -1,0 +1,219 @@
+/** Gathers the facts for one snapshot: Kubernetes from the cache, and what is about to be used from the server; etcd asked now. */
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { podsOf } from '../../domain/job.ts';
+import { memberClientScheme, memberHost, serviceOf } from '../../domain/member-address.ts';
+import {
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  clientURL,
+  etcdSnapshots,
+  hexId,
+  JOB_NAME_LABEL,
+  snapshotJobName,
+} from '../../api/names.ts';
+import { controllerOf, holding } from '../../domain/ownership.ts';
+import { isPodOver } from '../../domain/pod.ts';
+import type { Credentials } from '../../access/secret-cache.ts';
+import type { EtcdPort, MemberStatus } from '../../etcd/client.ts';
+import type { Job, Pod } from '../../gen/kube.ts';
+import type { Client } from '../../kube/client.ts';
+import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
+import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
+import type { Store } from '../../kube/store.ts';
+import { tryGet } from '../../kube/try-get.ts';
+import { endpointOf } from '../../lib/endpoint.ts';
+import { lackOf, needsOf, unreadable } from './required-secrets.ts';
+import {
+  clusterNameOf,
+  identity,
+  isGoing,
+  isOver,
+  type Lack,
+  type MemberSays,
+  type MemberView,
+  memberToAsk,
+  type Observed,
+} from './observed.ts';
+
+export interface SnapshotPorts {
+  readonly client: Client;
+  readonly etcd: EtcdPort;
+  readonly now: () => number;
+  readonly credentials: Credentials;
+  readonly operatorImage: string;
+  readonly snapshots: Store<EtcdSnapshot>;
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  /** Indexed by the name of their Job. */
+  readonly pods: Store<Pod>;
+  readonly jobs: Store<Job>;
+}
+
+const ASK_TIMEOUT_MS = 2_000;
+
+/** Since when nobody could be asked for a snapshot, by its key: not worth a write, and a successor may well be patient again. */
+export type Silences = Map<string, number>;
+
+export async function observe(
+  ports: SnapshotPorts,
+  silences: Silences,
+  key: string,
+  signal: AbortSignal,
+  refusal: string | undefined,
+): Promise<Observed | undefined> {
+  const object = ports.snapshots.get(key);
+  if (!object) return undefined;
+  const seen: Observed = {
+    now: ports.now(),
+    refusal,
+    object,
+    operatorImage: ports.operatorImage,
+    job: { is: 'absent' },
+    isLeaving: false,
+    pods: [],
+    cluster: undefined,
+    lacks: [],
+    sources: {},
+    members: [],
+  };
+  if (isOver(object) || isGoing(object)) return seen;
+  const { name, namespace, uid } = identity(object);
+  const ref = { namespace, name: snapshotJobName(name) };
+  // A Job that is not heard of yet must not be made, or missed, a second time.
+  const found = ports.jobs.get(refKey(ref)) ?? (await ports.client.get(jobs, ref, signal));
+  const job = holding(found, uid);
+  const known = { ...seen, job, isLeaving: found !== undefined && isLeaving(found, name) };
+  const cluster = { namespace, name: clusterNameOf(object) };
+  if (job.is === 'ours')
+    return {
+      ...known,
+      cluster: ports.clusters.get(refKey(cluster)),
+      pods: podsOf(job.object, ports.pods.labelled(namespace, JOB_NAME_LABEL, ref.name)),
+    };
+  return { ...known, ...(await beforeStart(ports, silences, key, object, signal)) };
+}
+
+/** It goes by itself: it is deleted, or what it belongs to is. */
+const isLeaving = (job: Job, snapshot: string): boolean => {
+  const owner = controllerOf(job);
+  return (
+    job.metadata.deletionTimestamp !== undefined || (owner?.kind === etcdSnapshots.kind && owner.name === snapshot)
+  );
+};
+
+/** An earlier operator let references pass that name nothing: to ask for that would be to ask for all. */
+const read = async <T extends KubeObject>(
+  client: Client,
+  resource: Resource<T>,
+  ref: Ref,
+  signal: AbortSignal,
+): Promise<T | undefined> => (ref.name === '' ? undefined : client.get(resource, ref, signal));
+
+type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'silentSince'>;
+
+async function beforeStart(
+  ports: SnapshotPorts,
+  silences: Silences,
+  key: string,
+  object: EtcdSnapshot,
+  signal: AbortSignal,
+): Promise<BeforeStart> {
+  const { namespace } = identity(object);
+  const ref = { namespace, name: clusterNameOf(object) };
+  const cluster = ports.clusters.get(refKey(ref)) ?? (await read(ports.client, ports.clusters.resource, ref, signal));
+  const nothing = { cluster, lacks: [], sources: {}, members: [] };
+  if (!cluster || cluster.spec.replicas === 0) return nothing;
+  const lacks = await lacksOf(ports, object, signal);
+  if (cluster.status?.clusterID === undefined) return { ...nothing, lacks };
+  const [sources, members] = await Promise.all([
+    ports.credentials.sources(cluster),
+    askMembers(ports, cluster, signal),
+  ]);
+  return { cluster, lacks, sources, members, ...silence(ports, silences, key, members) };
+}
+
+function silence(
+  { now }: SnapshotPorts,
+  silences: Silences,
+  key: string,
+  members: readonly MemberView[],
+): Pick<Observed, 'silentSince'> {
+  if (memberToAsk(members)) {
+    silences.delete(key);
+    return {};
+  }
+  const since = silences.get(key) ?? now();
+  silences.set(key, since);
+  return { silentSince: since };
+}
+
+/** By name, and of Secrets their keys only: what is in them is none of the operator's business. */
+async function lacksOf(
+  { client }: SnapshotPorts,
+  { spec, metadata }: EtcdSnapshot,
+  signal: AbortSignal,
+): Promise<readonly Lack[]> {
+  const { namespace = '' } = metadata;
+  const found = await Promise.all(
+    needsOf(spec).map(async (need) => {
+      if (need.secret === '') return lackOf(need, undefined);
+      const read = await tryGet(client, secrets, { namespace, name: need.secret }, signal);
+      return read.ok ? lackOf(need, read.object && Object.keys(read.object.data ?? {})) : unreadable(need, read.why);
+    }),
+  );
+  const claim = spec.destination.pvc?.claimName;
+  const isThere = claim === undefined || (await client.get(persistentVolumeClaims, { namespace, name: claim }, signal));
+  const missing: Lack = {
+    reason: 'VolumeClaimMissing',
+    message: `PersistentVolumeClaim ${claim} is not there: create it`,
+  };
+  return [...found.flatMap((lack) => lack ?? []), ...(isThere ? [] : [missing])];
+}
+
+function askMembers(ports: SnapshotPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<readonly MemberView[]> {
+  const { namespace = '', name = '', uid } = cluster.metadata;
+  const own = ports.members.labelled(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
+  return Promise.all(
+    own.map(async (member) => ({
+      name: member.metadata.name ?? '',
+      host: memberHost(member),
+      endpoint: clientURL(member.metadata.name ?? '', serviceOf(member), namespace, memberClientScheme(member)),
+      says: await ask(ports, cluster, member, signal),
+    })),
+  );
+}
+
+async function ask(
+  { pods, etcd, credentials }: SnapshotPorts,
+  cluster: EtcdCluster,
+  member: EtcdMember,
+  signal: AbortSignal,
+): Promise<MemberSays> {
+  const silent = (why: string): MemberSays => ({ is: 'silent', why });
+  const { namespace = '', name = '', uid = '', deletionTimestamp } = member.metadata;
+  if (deletionTimestamp !== undefined) return silent('the member is being deleted');
+  const held = holding(pods.get(refKey({ namespace, name })), uid);
+  if (held.is !== 'ours') return silent('it has no Pod');
+  const { metadata, status } = held.object;
+  if (metadata.deletionTimestamp !== undefined) return silent('its Pod is being deleted');
+  if (status?.podIP === undefined || isPodOver(held.object)) return silent('its Pod does not run');
+  const access = await credentials.access(cluster, () => memberHost(member));
+  const endpoint = endpointOf(status.podIP, CLIENT_PORT, memberClientScheme(member));
+  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
+  if (!answer.ok) return silent(answer.error.message);
+  if (hexId(answer.value.clusterId) !== cluster.status?.clusterID) return silent('it speaks for another cluster');
+  return saysOf(answer.value);
+}
+
+const saysOf = (s: MemberStatus): MemberSays => ({
+  databaseBytes: s.dbSize,
+  is: 'answers',
+  id: hexId(s.memberId),
+  leader: s.leader === 0n ? undefined : hexId(s.leader),
+  isLearner: s.isLearner,
+  applied: Number(s.raftAppliedIndex),
+  // Every member tells the alarms of all, in the text form of the message.
+  isCorrupt: s.errors.some((text) => text.includes(`memberID:${s.memberId} `) && text.includes('alarm:CORRUPT')),
+});

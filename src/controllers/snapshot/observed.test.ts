@@ -1,0 +1,29 @@
+/** Whom a snapshot is taken from. */
+import { expect, test } from 'vitest';
+import { aSilentOne, aVoter } from '../../../test/support/builders/snapshot.ts';
+import { type MemberView, memberToAsk } from './observed.ts';
+
+const LAG = 1_000;
+
+test.each<[string, readonly MemberView[], string | undefined]>([
+  ['a follower, to spare the leader', [aVoter(1), aVoter(2), aVoter(3)], 'db-2'],
+  ['the follower that is closest', [aVoter(1), aVoter(2, { applied: 9_990 }), aVoter(3, { applied: 9_999 })], 'db-3'],
+  ['a follower that is just close enough', [aVoter(1), aVoter(2, { applied: 10_000 - LAG })], 'db-2'],
+  ['the leader, when no follower is close', [aVoter(1), aVoter(2, { applied: 9_999 - LAG })], 'db-1'],
+  ['the only one', [aVoter(1)], 'db-1'],
+  ['never a learner', [aVoter(1), aVoter(2, { isLearner: true })], 'db-1'],
+  ['never corrupt data', [aVoter(1), aVoter(2, { isCorrupt: true })], 'db-1'],
+  ['a follower rather than a leader with corrupt data', [aVoter(1, { isCorrupt: true }), aVoter(2)], 'db-2'],
+  ['the leader rather than one that knows of none', [aVoter(1), aVoter(2, { leader: undefined })], 'db-1'],
+  ['whoever answers', [aSilentOne(1), aVoter(2)], 'db-2'],
+  [
+    'without a leader, whoever has the most',
+    [aVoter(1, { leader: undefined, applied: 5 }), aVoter(2, { leader: undefined, applied: 7 }), aSilentOne(3)],
+    'db-2',
+  ],
+  ['nobody, when nobody answers', [aSilentOne(1), aSilentOne(2)], undefined],
+  ['nobody, when only a learner does', [aSilentOne(1), aVoter(2, { isLearner: true })], undefined],
+  ['nobody, when there is none', [], undefined],
+])('%s', (_what, members, expected) => {
+  expect(memberToAsk(members)?.name).toBe(expected);
+});

@@ -1,0 +1,79 @@
+/** Which Secrets must be there, with what in them. */
+import { expect, test } from 'vitest';
+import { aSnapshot, s3 } from '../../../test/support/builders/snapshot.ts';
+import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
+import { lackOf, needsOf } from './required-secrets.ts';
+
+type Present = Readonly<Record<string, readonly string[]>>;
+const lacks = (spec: Partial<EtcdSnapshotSpec>, present: Present): readonly string[] =>
+  needsOf(aSnapshot({ spec }).spec).flatMap((need) => lackOf(need, present[need.secret])?.message ?? []);
+
+const ref = { credentialsSecretRef: { name: 'keys' } };
+const aws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+const key = { keySecretRef: { name: 'k' } };
+test.each<[string, Partial<EtcdSnapshotSpec>, Present, readonly string[]]>([
+  ['all is there', {}, { keys: [...aws, 'AWS_SESSION_TOKEN'] }, []],
+  ['it is not there', {}, {}, ['Secret keys is not there: create it with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY']],
+  [
+    'it lacks a key',
+    {},
+    { keys: ['AWS_ACCESS_KEY_ID'] },
+    ['Secret keys lacks keys: it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'],
+  ],
+  [
+    'what the Pod is given by its cloud needs no Secret',
+    { destination: { s3: { endpoint: 'https://s3', bucket: 'b' } } },
+    {},
+    [],
+  ],
+  [
+    'an authority and a key for encryption',
+    { destination: { s3: { ...s3, caSecretRef: { name: 'ca' } } }, encryption: key },
+    { keys: aws, ca: ['tls.crt'], k: ['key'] },
+    ['Secret ca lacks keys: it needs ca.crt'],
+  ],
+  ['no key for encryption', { encryption: key }, { keys: aws }, ['Secret k is not there: create it with key']],
+  [
+    'of Google',
+    { destination: { gcs: { bucket: 'b', ...ref } } },
+    { keys: ['key.json'] },
+    ['Secret keys lacks keys: it needs credentials.json'],
+  ],
+  [
+    'of Azure, with the account in the Secret',
+    { destination: { azure: { container: 'c', ...ref } } },
+    { keys: ['AZURE_STORAGE_KEY'] },
+    [
+      'Secret keys lacks keys: it needs AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
+    ],
+  ],
+  [
+    'of Azure, with the account in the spec',
+    { destination: { azure: { container: 'c', account: 'a', ...ref } } },
+    { keys: ['AZURE_STORAGE_SAS_TOKEN'] },
+    [],
+  ],
+  [
+    'of Azure elsewhere, with a token: the account is part of the address',
+    { destination: { azure: { container: 'c', endpoint: 'http://h/acc', ...ref } } },
+    { keys: ['AZURE_STORAGE_SAS_TOKEN'] },
+    [],
+  ],
+  [
+    'of Azure elsewhere, with a key: it is of an account',
+    { destination: { azure: { container: 'c', endpoint: 'http://h/acc', ...ref } } },
+    { keys: ['AZURE_STORAGE_KEY'] },
+    [
+      'Secret keys lacks keys: it needs AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN, or AZURE_STORAGE_CONNECTION_STRING',
+    ],
+  ],
+  [
+    'of Azure, all in one',
+    { destination: { azure: { container: 'c', ...ref } } },
+    { keys: ['AZURE_STORAGE_CONNECTION_STRING'] },
+    [],
+  ],
+  ['of a volume', { destination: { pvc: { claimName: 'c' } } }, {}, []],
+])('%s', (_what, spec, present, expected) => {
+  expect(lacks(spec, present)).toEqual(expected);
+});

@@ -1,0 +1,66 @@
+/** Rules about the cluster: what can never become a snapshot fails at once, and what may soon be possible is waited for. */
+import { wantsAuth } from '../../../api/tls.ts';
+import { clusterNameOf, type Observed } from '../observed.ts';
+import { type FailedReason, failed, pending, type Said } from '../status.ts';
+
+/** After that, whoever asked for the snapshot has long wanted to know. */
+const WAIT_MS = 15 * 60_000;
+
+/** How long it may still be waited. */
+export const patience = ({ now, object }: Observed): number =>
+  Date.parse(object.metadata.creationTimestamp ?? '') + WAIT_MS - now;
+
+/** Waits, looking again after this time or when it is over; and then it has failed. */
+export function waitFor(
+  o: Observed,
+  reasons: { readonly meanwhile: string; readonly atLast: FailedReason },
+  why: string,
+  everyMs = Number.POSITIVE_INFINITY,
+): Said {
+  const left = patience(o);
+  return left > 0
+    ? pending(reasons.meanwhile, why, Math.min(left, everyMs))
+    : failed(reasons.atLast, `${why}. Waited for 15 minutes: create another EtcdSnapshot when that is so`);
+}
+
+const same = (reason: FailedReason) => ({ meanwhile: reason, atLast: reason });
+
+export const noImage = (o: Observed): Said | undefined =>
+  o.operatorImage === ''
+    ? failed(
+        'OperatorImageNotConfigured',
+        'the operator does not know its own image, which takes snapshots: start it with --operator-image or OPERATOR_IMAGE, as its chart does',
+      )
+    : undefined;
+
+const named = (o: Observed): string => `EtcdCluster ${clusterNameOf(o.object)}`;
+
+export const noCluster = (o: Observed): Said | undefined =>
+  o.cluster ? undefined : failed('ClusterNotFound', `${named(o)} does not exist in this namespace`);
+
+export const clusterGoing = (o: Observed): Said | undefined =>
+  o.cluster?.metadata.deletionTimestamp === undefined
+    ? undefined
+    : failed('ClusterDeleted', `${named(o)} is being deleted`);
+
+export const parked = (o: Observed): Said | undefined =>
+  o.cluster?.spec.replicas === 0
+    ? failed(
+        'ClusterParked',
+        `${named(o)} is parked: no member runs that a snapshot could be taken from. Set its replicas, and create another EtcdSnapshot`,
+      )
+    : undefined;
+
+export const notFormed = (o: Observed): Said | undefined =>
+  o.cluster?.status?.clusterID === undefined
+    ? waitFor(o, same('ClusterNotReady'), `${named(o)} has not formed yet: see its condition Available`)
+    : undefined;
+
+export const authNotOn = (o: Observed): Said | undefined =>
+  o.cluster && wantsAuth(o.cluster.spec) && o.cluster.status?.authEnabled !== true
+    ? waitFor(
+        o,
+        { meanwhile: 'WaitingForAuth', atLast: 'AuthLatchTimeout' },
+        `clients of ${named(o)} are to log in, and that is not turned on yet: see its condition AuthEnabled`,
+      )
+    : undefined;

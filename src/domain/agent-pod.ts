@@ -1,0 +1,212 @@
+/** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
+
+import { HOPELESS_EXIT } from './agent-result.ts';
+import { AGENT_RUNTIME } from './agent-runtime.ts';
+import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
+import { TOOLS_ENVIRONMENT, toolsCommand } from './agent-tools.ts';
+import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
+import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
+import { CONFINED, USER } from '../api/security.ts';
+import type { SnapshotLocation } from '../api/snapshot-location.ts';
+import type {
+  Container,
+  EnvVar,
+  JobSpec,
+  PodSecurityContext,
+  PodSpec,
+  ResourceRequirements,
+  Volume,
+  VolumeMount,
+} from '../gen/kube.ts';
+
+/** For the group of the Pod, which the agent is in, and nobody else. */
+const MODE = 0o440;
+
+/** A volume and where a container has it. */
+export interface Mounted {
+  readonly volumes: readonly Volume[];
+  readonly mounts: readonly VolumeMount[];
+}
+
+export const together = (...parts: readonly Mounted[]): Mounted => ({
+  volumes: parts.flatMap(({ volumes }) => volumes),
+  mounts: parts.flatMap(({ mounts }) => mounts),
+});
+
+/** Some keys of a Secret as files; without keys, all of them. One that is not there is told by the agent: a kubelet would wait for ever. */
+export function secretFiles(
+  name: string,
+  secretName: string,
+  mountPath: string,
+  keys: readonly string[] = [],
+): Mounted {
+  const items = keys.map((key) => ({ key, path: key }));
+  return {
+    volumes: [{ name, secret: { secretName, defaultMode: MODE, optional: true, ...(items.length > 0 && { items }) } }],
+    mounts: [{ name, mountPath, readOnly: true }],
+  };
+}
+
+/** What it takes to open a location: its credentials, its authority, its volume, and the key of what is stored there. */
+export function locationFiles(
+  location: SnapshotLocation,
+  encryption: EtcdSnapshotSpec['encryption'],
+  volume: { readonly mountPath: string; readonly readOnly: boolean },
+): Mounted {
+  const { s3, gcs, azure, pvc } = location;
+  const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef?.name;
+  const claim = pvc && {
+    volumes: [
+      {
+        name: 'snapshots',
+        persistentVolumeClaim: { claimName: pvc.claimName, ...(volume.readOnly && { readOnly: true }) },
+      },
+    ],
+    mounts: [{ name: 'snapshots', mountPath: volume.mountPath, ...(volume.readOnly && { readOnly: true }) }],
+  };
+  const ca = s3?.caSecretRef?.name;
+  const key = encryption?.keySecretRef.name;
+  return together(
+    ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),
+    ...(ca === undefined ? [] : [secretFiles('store-ca', ca, MOUNTS.storeCa, ['ca.crt'])]),
+    ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption, ['key'])]),
+    ...(claim ? [claim] : []),
+  );
+}
+
+/** Whose identity a cloud gives to the Pod. */
+export const serviceAccountOf = ({ s3, gcs, azure }: SnapshotLocation): string | undefined =>
+  (s3 ?? gcs ?? azure)?.serviceAccountName;
+
+/** As the restricted level demands. */
+export const agentSecurity: PodSecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: USER,
+  runAsGroup: USER,
+  fsGroup: USER,
+  fsGroupChangePolicy: 'OnRootMismatch',
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+export const AGENT_RESOURCES: ResourceRequirements = {
+  requests: { cpu: '50m', memory: '64Mi' },
+  limits: { memory: '256Mi' },
+};
+
+/** Node is most of it. */
+const TOOLS_ROOM = '512Mi';
+
+/** In the operator's image. */
+export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.mjs'];
+
+/** Kubernetes would replace $(NAME) by a variable, and two dollars by one. */
+const verbatim = (text: string): string => text.replaceAll('$', () => '$$');
+
+export function agentContainer(container: {
+  readonly name: string;
+  readonly image: string;
+  readonly task: Task;
+  readonly mounts: readonly VolumeMount[];
+  readonly command?: readonly string[];
+  readonly env?: readonly EnvVar[];
+  readonly resources?: ResourceRequirements;
+}): Container {
+  const {
+    name,
+    image,
+    task,
+    mounts,
+    command = AGENT_COMMAND,
+    env = AGENT_RUNTIME,
+    resources = AGENT_RESOURCES,
+  } = container;
+  return {
+    name,
+    image,
+    command: [...command],
+    args: [task.task],
+    env: [{ name: TASK_VARIABLE, value: verbatim(JSON.stringify(task)) }, ...env],
+    resources,
+    securityContext: CONFINED,
+    terminationMessagePolicy: 'File',
+    volumeMounts: [...mounts],
+  };
+}
+
+/**
+ * An agent in a container of the etcd image, for etcd's own tools of that version: the image has neither Node nor a libc, so
+ * a container of the operator's image brings them into a volume first.
+ */
+export function agentBesideEtcd(container: {
+  readonly name: string;
+  readonly operatorImage: string;
+  readonly etcdImage: string;
+  readonly task: Task;
+  readonly env?: readonly EnvVar[];
+  readonly mounts: readonly VolumeMount[];
+  readonly resources: ResourceRequirements;
+}): { readonly install: Container; readonly agent: Container; readonly volume: Volume } {
+  const { name, operatorImage, etcdImage, task, env = [], mounts, resources } = container;
+  const tools = { name: 'tools', mountPath: MOUNTS.tools };
+  return {
+    install: agentContainer({
+      name: 'install-tools',
+      image: operatorImage,
+      task: { task: 'install-tools' },
+      mounts: [tools],
+    }),
+    agent: agentContainer({
+      name,
+      image: etcdImage,
+      command: toolsCommand(),
+      task,
+      env: [...TOOLS_ENVIRONMENT, ...env],
+      mounts: [{ ...tools, readOnly: true }, ...mounts],
+      resources,
+    }),
+    volume: { name: 'tools', emptyDir: { sizeLimit: TOOLS_ROOM } },
+  };
+}
+
+/** Where an agent may run is where members may; it keeps no distance from anybody. */
+export function agentPlacement(
+  spec: EtcdClusterSpec,
+): Pick<PodSpec, 'tolerations' | 'nodeSelector' | 'priorityClassName' | 'imagePullSecrets'> {
+  const { tolerations, nodeSelector, priorityClassName, imagePullSecrets } = spec;
+  return {
+    ...(tolerations && { tolerations }),
+    ...(nodeSelector && { nodeSelector }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    ...(imagePullSecrets && { imagePullSecrets }),
+  };
+}
+
+/** How often a Job tries: not again where the agent says that it would be in vain. */
+export const attempts = (containerName: string): Pick<JobSpec, 'backoffLimit' | 'podFailurePolicy'> => ({
+  backoffLimit: 3,
+  podFailurePolicy: {
+    rules: [{ action: 'FailJob', onExitCodes: { containerName, operator: 'In', values: [HOPELESS_EXIT] } }],
+  },
+});
+
+/** The Pod of a Job that runs an agent once. */
+export const agentPodSpec = (pod: {
+  readonly cluster: EtcdClusterSpec;
+  readonly location: SnapshotLocation;
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly volumes: readonly Volume[];
+}): PodSpec => {
+  const identity = serviceAccountOf(pod.location);
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    ...(identity !== undefined && { serviceAccountName: identity }),
+    ...agentPlacement(pod.cluster),
+    securityContext: agentSecurity,
+    ...(pod.initContainers && { initContainers: [...pod.initContainers] }),
+    containers: [...pod.containers],
+    volumes: [...pod.volumes],
+  };
+};

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { blockMs, LONGEST_MS, MIB } from '../../test/support/builders/hostile.ts';
+import { keyOf } from './agent-task.ts';
+
+const at = (subPath: string) => keyOf({ pvc: { claimName: 'c', subPath } });
+
+test.each([
+  ['', ''],
+  ['a', 'a'],
+  ['a/', 'a'],
+  ['a/b//', 'a/b'],
+  ['/a', '/a'],
+  ['//', ''],
+])('the key %j is %j', (stated, key) => {
+  expect(at(stated)).toBe(key);
+});
+
+test('slashes that are not at the end do not take long', () => {
+  expect(blockMs(() => at(`${'/'.repeat(MIB / 16)}x`))).toBeLessThan(LONGEST_MS);
+});

@@ -1,0 +1,194 @@
+/** What the operator tells an agent, in the environment of its container. Nothing in it is secret: that comes as files. */
+import type { Retention } from '../api/etcd-snapshot-schedule.ts';
+import type { SnapshotLocation } from '../api/snapshot-location.ts';
+
+export const TASKS = ['snapshot', 'prune', 'drill', 'restore', 'install-tools'] as const;
+export type TaskName = (typeof TASKS)[number];
+
+/** The variable with the task as JSON. */
+export const TASK_VARIABLE = 'AGENT_TASK';
+/**
+ * The variable that says `new` until the member has begun its cluster, in the words of etcd, which may be told by it too. It
+ * is looked up at every start of a container: those before etcd run again when a node does.
+ */
+export const STATE_VARIABLE = 'INITIAL_CLUSTER_STATE';
+/** Where the agent leaves its result: Kubernetes puts up to 4096 bytes of it into the Pod's status. */
+export const RESULT_FILE = '/dev/termination-log';
+
+/** Where the parts of Secrets and volumes are in an agent's container. */
+export const MOUNTS = {
+  /** The keys of the location's credentialsSecretRef. */
+  credentials: '/agent/store',
+  /** ca.crt of the location's caSecretRef. */
+  storeCa: '/agent/store-ca',
+  /** The file `key`. */
+  encryption: '/agent/encryption',
+  /** ca.crt: whom to trust at the member. */
+  etcdCa: '/agent/etcd-ca',
+  /** tls.crt and tls.key: who we are to the member. */
+  etcdClient: '/agent/etcd-client',
+  /** The file `password` of root. */
+  etcdRoot: '/agent/etcd-root',
+  /** A destination's volume. */
+  volume: '/snapshot/data',
+  /** A source's volume, read only. */
+  source: '/restore/src',
+  /** Node, the agent and what they need, for a container of the etcd image. */
+  tools: '/tools',
+  /** Room of a drill. */
+  scratch: '/drill',
+} as const;
+
+/** Where objects are, as an agent opens it. Keys are apart. */
+export type Place =
+  | {
+      readonly kind: 's3';
+      readonly endpoint: string;
+      readonly bucket: string;
+      readonly region: string;
+      readonly forcePathStyle: boolean;
+      readonly credentials: 'secret' | 'ambient';
+      readonly ca: boolean;
+      readonly serverSideEncryption?: { readonly algorithm: 'AES256' | 'aws:kms'; readonly kmsKeyId?: string };
+      readonly checksums: 'whenRequired' | 'whenSupported';
+    }
+  | {
+      readonly kind: 'gcs';
+      readonly bucket: string;
+      readonly endpoint?: string;
+      readonly credentials: 'secret' | 'ambient';
+    }
+  | {
+      readonly kind: 'azure';
+      readonly container: string;
+      readonly account?: string;
+      readonly endpoint?: string;
+      readonly credentials: 'secret' | 'ambient';
+    }
+  | { readonly kind: 'pvc'; readonly root: string };
+
+interface Named {
+  readonly name: string;
+  readonly uid: string;
+}
+
+export type Compression = 'none' | 'zstd';
+
+export interface SnapshotTask {
+  readonly task: 'snapshot';
+  readonly snapshot: Named & { readonly namespace: string };
+  readonly cluster: Named;
+  readonly schedule?: Named;
+  readonly from: {
+    readonly member: string;
+    readonly endpoint: string;
+    /** Trust and a name in the member's certificate; absent on a plain port. */
+    readonly tls?: { readonly serverName: string; readonly client: boolean };
+    /** root logs in with the mounted password. */
+    readonly login: boolean;
+  };
+  readonly to: Place;
+  /** What keys begin with: empty, or a path without a slash at its end. */
+  readonly prefix: string;
+  readonly compression: Compression;
+  readonly encrypted: boolean;
+  readonly deadlineSeconds: number;
+}
+
+export interface RestoreTask {
+  readonly task: 'restore';
+  readonly from: Place;
+  /** Exactly this object. */
+  readonly key: string;
+  readonly encrypted: boolean;
+  readonly dataDir: string;
+  readonly member: string;
+  readonly initialCluster: string;
+  readonly token: string;
+  readonly peerURL: string;
+  readonly bumpRevision: number;
+  /** The version of etcd that is to serve the data. */
+  readonly version: string;
+  /** The cluster's spec has log-ins turned on. */
+  readonly auth: boolean;
+}
+
+export interface DrillTask {
+  readonly task: 'drill';
+  readonly from: Place;
+  readonly key: string;
+  readonly encrypted: boolean;
+  readonly version: string;
+}
+
+export interface PruneTask {
+  readonly task: 'prune';
+  readonly at: Place;
+  readonly prefix: string;
+  readonly cluster: Named;
+  readonly schedule: Named;
+  readonly retention: Retention;
+  /** The newest snapshot that a drill restored: kept whatever the retention says. The uid is not always known. */
+  readonly restored?: { readonly name: string; readonly uid?: string };
+  /** Milliseconds since 1970, by the operator's clock. */
+  readonly now: number;
+}
+
+export interface InstallTask {
+  readonly task: 'install-tools';
+}
+
+export type Task = SnapshotTask | RestoreTask | DrillTask | PruneTask | InstallTask;
+
+/** The place that a location speaks of; a volume is mounted where it is used. */
+export function placeOf(location: SnapshotLocation, volume: string): Place {
+  const { s3, gcs, azure } = location;
+  const credentials = (ref: object | undefined) => (ref ? ('secret' as const) : ('ambient' as const));
+  if (s3)
+    return {
+      kind: 's3',
+      endpoint: s3.endpoint,
+      bucket: s3.bucket,
+      region: s3.region || 'us-east-1',
+      forcePathStyle: s3.forcePathStyle ?? false,
+      credentials: credentials(s3.credentialsSecretRef),
+      ca: s3.caSecretRef !== undefined,
+      ...(s3.serverSideEncryption && { serverSideEncryption: s3.serverSideEncryption }),
+      checksums: s3.checksums === 'WhenSupported' ? 'whenSupported' : 'whenRequired',
+    };
+  if (gcs)
+    return {
+      kind: 'gcs',
+      bucket: gcs.bucket,
+      ...(gcs.endpoint !== undefined && { endpoint: gcs.endpoint }),
+      credentials: credentials(gcs.credentialsSecretRef),
+    };
+  if (azure)
+    return {
+      kind: 'azure',
+      container: azure.container,
+      ...(azure.account !== undefined && { account: azure.account }),
+      ...(azure.endpoint !== undefined && { endpoint: azure.endpoint }),
+      credentials: credentials(azure.credentialsSecretRef),
+    };
+  return { kind: 'pvc', root: volume };
+}
+
+/** What a location says about the object: a prefix, or exactly its key. */
+export function keyOf({ s3, gcs, azure, pvc }: SnapshotLocation): string {
+  const key = s3?.key ?? gcs?.key ?? azure?.key ?? pvc?.subPath ?? '';
+  let end = key.length; // a pattern for the slashes at the end would start over at every slash before them
+  while (key[end - 1] === '/') end--;
+  return key.slice(0, end);
+}
+
+/** The object of a snapshot. */
+export const objectKey = (
+  prefix: string,
+  snapshot: string,
+  stored: { readonly compression: Compression; readonly encrypted: boolean },
+): string =>
+  `${prefix === '' ? '' : `${prefix}/`}${snapshot}.db${stored.compression === 'zstd' ? '.zst' : ''}${stored.encrypted ? '.enc' : ''}`;
+
+export const MANIFEST = '.manifest.json';
+export const manifestKey = (object: string): string => `${object}${MANIFEST}`;

@@ -1,0 +1,56 @@
+/** The kinds of cert-manager, as far as the operator writes and reads them. */
+import type { Condition } from '../api/conditions.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { ObjectMeta } from '../api/meta.ts';
+import { CERT_MANAGER_GROUP as group } from '../api/names.ts';
+
+const version = 'v1';
+export const certificateKind = { group, version, plural: 'certificates', kind: 'Certificate' } as const;
+export const certificateRequestKind = {
+  group,
+  version,
+  plural: 'certificaterequests',
+  kind: 'CertificateRequest',
+} as const;
+
+/** Conditions of theirs may lack what ours always have. */
+export type TheirCondition = Pick<Condition, 'type' | 'status'> &
+  Partial<Pick<Condition, 'reason' | 'message' | 'observedGeneration'>>;
+
+export interface CertificateSpec {
+  readonly secretName: string;
+  readonly commonName?: string;
+  readonly dnsNames?: readonly string[];
+  readonly ipAddresses?: readonly string[];
+  readonly usages?: readonly string[];
+  readonly privateKey?: { readonly algorithm?: string; readonly size?: number };
+  readonly issuerRef: { readonly group?: string; readonly kind?: string; readonly name: string };
+}
+
+export interface Certificate {
+  readonly apiVersion: `${typeof group}/${typeof version}`;
+  readonly kind: typeof certificateKind.kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: CertificateSpec;
+  readonly status?: { readonly revision?: number; readonly conditions?: readonly TheirCondition[] };
+}
+
+/** What cert-manager puts before the issuer on behalf of a Certificate. */
+export interface CertificateRequest {
+  readonly apiVersion: Certificate['apiVersion'];
+  readonly kind: typeof certificateRequestKind.kind;
+  readonly metadata: ObjectMeta;
+  readonly status?: { readonly conditions?: readonly TheirCondition[] };
+}
+
+export const theirCondition = (
+  { status }: Pick<Certificate | CertificateRequest, 'status'>,
+  type: string,
+): TheirCondition | undefined => status?.conditions?.find((c) => c.type === type);
+
+/** The one for the certificate that comes next. */
+export const nextRequestName = ({ metadata, status }: Certificate): string =>
+  `${metadata.name ?? ''}-${(status?.revision ?? 0) + 1}`;
+
+export const asksCertManager = ({ spec: { tls } }: EtcdCluster): boolean =>
+  tls?.client?.certManager !== undefined || tls?.peer?.certManager !== undefined;

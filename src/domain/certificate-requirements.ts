@@ -1,0 +1,186 @@
+/** Which certificates a cluster needs, where they come from, and which names they must carry. */
+import { parseDuration } from '../lib/duration.ts';
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import {
+  applicationCertificateName,
+  applicationRequestName,
+  clientAuthorityName,
+  clientServiceName,
+  headlessServiceName,
+  issuedPeerName,
+  issuedServerName,
+  operatorCertificateName,
+  operatorMountName,
+  operatorRequestName,
+  type Part,
+  peerAuthorityName,
+  peerMountName,
+  peerRequestName,
+  type Scheme,
+  serverMountName,
+  serverRequestName,
+} from '../api/names.ts';
+import { DEFAULT_DURATION, type Tls } from '../api/tls.ts';
+
+export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
+
+/** What each is shown for. */
+export const EXTENDED_USAGES: Readonly<Record<CertificateRole, readonly ('server auth' | 'client auth')[]>> = {
+  server: ['server auth', 'client auth'], // the gateway inside of etcd is a client that shows it
+  peer: ['server auth', 'client auth'],
+  operator: ['client auth'],
+  application: ['client auth'],
+};
+
+export const PARTS: readonly Part[] = ['client', 'peer'];
+export const partOf = (role: CertificateRole): Part => (role === 'peer' ? 'peer' : 'client');
+
+/** A Certificate that cert-manager is asked for. */
+export interface Requested {
+  readonly certificate: string;
+  readonly issuer: { readonly name: string; readonly kind?: string };
+}
+
+/** One certificate: in a Secret of the user's or of cert-manager's, or in one that the operator issues it into. */
+export type CertificateNeed = {
+  readonly role: CertificateRole;
+  /** Where it is. */
+  readonly secret: string;
+} & (
+  | {
+      readonly from: 'user';
+      /** The copy that members mount, or that the operator shows; applications take it from where it is. */
+      readonly mount?: string;
+      /** Whoever else has put the Secret there is not the one to take it from. */
+      readonly requested?: Requested;
+    }
+  | {
+      readonly from: 'operator';
+      /** The Secret of the authority that signs it. */
+      readonly authority: string;
+      readonly durationMs: number;
+      readonly renewBeforeMs: number;
+    }
+);
+
+/** The Secret that the operator writes for it, if any. */
+export const writtenFor = (need: CertificateNeed): string | undefined =>
+  need.from === 'user' ? need.mount : need.secret;
+
+interface Managed {
+  readonly duration?: string;
+  readonly renewBefore?: string;
+}
+
+function lifeOf({ duration, renewBefore }: Managed): { readonly durationMs: number; readonly renewBeforeMs: number } {
+  const durationMs = parseDuration(duration ?? DEFAULT_DURATION) ?? 0;
+  return { durationMs, renewBeforeMs: parseDuration(renewBefore ?? '') ?? durationMs / 3 };
+}
+
+/** Whether clients must show a certificate. */
+export const isMutual = ({ client }: Tls): boolean =>
+  client?.operatorClientSecretRef !== undefined ||
+  client?.certManager?.operatorClientIssuerRef !== undefined ||
+  (client?.managed !== undefined && client.managed.clientCertificates !== 'None');
+
+/** Members read whom they trust when they start, and only where others show certificates to them. */
+export const readsTrust = ({ spec }: EtcdCluster, part: Part): boolean =>
+  part === 'peer' ? spec.tls?.peer !== undefined : isMutual(spec.tls ?? {});
+
+export function certificatesOf({ metadata: { name = '' }, spec }: EtcdCluster): readonly CertificateNeed[] {
+  const { client, peer } = spec.tls ?? {};
+  return [...(client ? clientNeeds(name, client) : []), ...(peer ? peerNeeds(name, peer) : [])];
+}
+
+function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): readonly CertificateNeed[] {
+  const { serverSecretRef, operatorClientSecretRef, certManager, managed } = client;
+  const mount = serverMountName(cluster);
+  const mutual = isMutual({ client });
+  if (managed) {
+    const signed = { from: 'operator', authority: clientAuthorityName(cluster), ...lifeOf(managed) } as const;
+    const clients = [
+      { role: 'operator', secret: operatorCertificateName(cluster), ...signed },
+      { role: 'application', secret: applicationCertificateName(cluster), ...signed },
+    ] as const;
+    return [{ role: 'server', secret: mount, ...signed }, ...(mutual ? clients : [])];
+  }
+  if (certManager) return requestedNeeds(cluster, certManager);
+  const operator = { role: 'operator', from: 'user', mount: operatorMountName(cluster) } as const;
+  return [
+    { role: 'server', from: 'user', secret: serverSecretRef?.name ?? '', mount },
+    ...(mutual ? [{ ...operator, secret: operatorClientSecretRef?.name ?? '' }] : []),
+  ];
+}
+
+function requestedNeeds(
+  cluster: string,
+  { serverIssuerRef, operatorClientIssuerRef: issuer }: NonNullable<NonNullable<Tls['client']>['certManager']>,
+): readonly CertificateNeed[] {
+  const clients = (of: Requested['issuer']): readonly CertificateNeed[] => [
+    {
+      role: 'operator',
+      from: 'user',
+      secret: operatorCertificateName(cluster),
+      mount: operatorMountName(cluster),
+      requested: { certificate: operatorRequestName(cluster), issuer: of },
+    },
+    {
+      role: 'application',
+      from: 'user',
+      secret: applicationCertificateName(cluster),
+      requested: { certificate: applicationRequestName(cluster), issuer: of },
+    },
+  ];
+  const server: CertificateNeed = {
+    role: 'server',
+    from: 'user',
+    secret: issuedServerName(cluster),
+    mount: serverMountName(cluster),
+    requested: { certificate: serverRequestName(cluster), issuer: serverIssuerRef },
+  };
+  return [server, ...(issuer ? clients(issuer) : [])];
+}
+
+function peerNeeds(
+  cluster: string,
+  { managed, secretRef, certManager }: NonNullable<Tls['peer']>,
+): readonly CertificateNeed[] {
+  const mount = peerMountName(cluster);
+  if (managed) {
+    const authority = peerAuthorityName(cluster);
+    return [{ role: 'peer', secret: mount, from: 'operator', authority, ...lifeOf(managed) }];
+  }
+  if (certManager) {
+    const requested = { certificate: peerRequestName(cluster), issuer: certManager.issuerRef };
+    return [{ role: 'peer', from: 'user', secret: issuedPeerName(cluster), mount, requested }];
+  }
+  return [{ role: 'peer', from: 'user', secret: secretRef?.name ?? '', mount }];
+}
+
+/** Of members that are to come. */
+export const peerScheme = ({ spec }: EtcdCluster): Scheme => (spec.tls?.peer ? 'https' : 'http');
+
+export interface CertificateNames {
+  /** By which members are reached, `*.` for every one that there is or will be. */
+  readonly members: readonly string[];
+  /** By which clients come to the Service. */
+  readonly clients: readonly string[];
+  /** All that a certificate gets when it is made to fit. */
+  readonly all: readonly string[];
+}
+
+/** etcd looks up the name of the address that a peer comes from, and that one ends with the domain of the cluster. */
+export function namesOf(
+  { metadata: { name = '', namespace = '' } }: EtcdCluster,
+  role: CertificateRole,
+  domain: string,
+): CertificateNames {
+  if (role === 'operator' || role === 'application') return { members: [], clients: [], all: [] };
+  const long = (host: string): readonly string[] => [host, `${host}.${domain}`];
+  const service = (of: string): string => `${of}.${namespace}.svc`;
+  const any = `*.${service(headlessServiceName(name))}`;
+  if (role === 'peer') return { members: long(any), clients: [], all: long(any) };
+  const client = service(clientServiceName(name));
+  const all = [...long(any), ...long(service(headlessServiceName(name))), ...long(client), 'localhost', '127.0.0.1'];
+  return { members: [any], clients: [client], all };
+}

@@ -1,0 +1,71 @@
+/** Secrets of a cluster, the authorities that sign what is in them, and what is made of them, in short words. */
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import { API_VERSION } from '../../../src/api/names.ts';
+import type { Tls } from '../../../src/api/tls.ts';
+import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import { NOTHING_MOUNTED } from '../../../src/access/mounted.ts';
+import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
+import type { Secret } from '../../../src/gen/kube.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
+import { aCluster, CLUSTER_UID, FORMED, NOW } from './builders.ts';
+
+export const DAY = 24 * 60 * 60_000;
+export const GRACE = 120_000;
+/** What clients and members call a member. */
+export const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
+
+export let ca: KeyPair;
+export let next: KeyPair;
+
+/** Before all tests of a file. */
+export async function makeAuthorities(): Promise<void> {
+  ca = await createAuthority('ca', NOW - DAY, systemChance);
+  next = await createAuthority('next', NOW - DAY, systemChance);
+}
+
+export const leaf = (change: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
+  issue(
+    by,
+    { name: 'x', hosts: NAMES, usages: ['server auth', 'client auth'], durationMs: 30 * DAY, ...change },
+    now,
+    systemChance,
+  );
+
+export const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+export function secretOf(texts: Readonly<Record<string, string>>, ofCluster: boolean): Secret {
+  const owner = { apiVersion: API_VERSION, kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...(ofCluster && { ownerReferences: [owner] }) },
+    data: Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, base64(text)])),
+  };
+}
+
+export const secret = ({ cert, key }: KeyPair, trust?: string, ofCluster = false): Secret =>
+  secretOf({ 'tls.crt': cert, 'tls.key': key, ...(trust !== undefined && { 'ca.crt': trust }) }, ofCluster);
+
+export const recorded = () => ({ client: digestOf(ca.cert) ?? '', peer: digestOf(ca.cert) ?? '' });
+
+export type Held = Readonly<Record<string, Secret>>;
+export const cluster = (tls: Tls, formed = false): EtcdCluster =>
+  aCluster({ spec: { tls }, ...(formed && { status: FORMED }) });
+export const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
+  judge(of, new Map(Object.entries(held)), {
+    now,
+    domain: 'cluster.local',
+    mounted: NOTHING_MOUNTED,
+    graceMs: GRACE,
+  });
+
+/** `role: what is to be done; what was found` */
+export function shown({ view: { authorities, certificates } }: Pick<Judged, 'view'>): readonly string[] {
+  const line = (name: string, todo: string | undefined, findings: readonly { readonly is: string }[]): string =>
+    [`${name}:`, todo ?? '-', ...findings.map(({ is }) => is)].join(' ');
+  return [
+    ...authorities.map((a) => line(a.secret, a.todo, a.findings)),
+    ...certificates.map((c) => line(c.need.role, c.todo, c.findings)),
+  ];
+}

@@ -1,0 +1,64 @@
+/** One member and what is around it, for tables of decisions. */
+import { ROLE_LABEL } from '../../../src/api/names.ts';
+import { decide } from '../../../src/controllers/member/decide.ts';
+import type { Observed } from '../../../src/controllers/member/observed.ts';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  aVolume,
+  CLUSTER_ID,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  NOW,
+  POD_UID,
+  SEED_NAME,
+} from './builders.ts';
+
+export const absent = { is: 'absent' } as const;
+export const foreign = { is: 'foreign', owner: 'EtcdMember x (uid 1)' } as const;
+export const ours = <T>(object: T) => ({ is: 'ours', object }) as const;
+export const voter = { [ROLE_LABEL]: 'voter' };
+export const readyPod = ours(aPod({ ready: true, labels: voter }));
+export const answers = { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' } as const;
+export const joined = { memberID: MEMBER_ID, podUID: POD_UID, podName: SEED_NAME, isVoter: true };
+export const inMemory = { storage: { size: '64Mi', medium: 'Memory' } } as const;
+export const ended = ours(aPod({ status: { phase: 'Failed', reason: 'Evicted' } }));
+export const retain = { deletionPolicy: 'Retain' } as const;
+const { ownerReferences: _o, ...unowned } = aVolume().metadata;
+export const untied = { ...aVolume(), metadata: unowned };
+
+/** A member that runs and votes. Tests say what is different. */
+export const world = (patch: Partial<Observed> = {}): Observed => ({
+  now: NOW,
+  refusal: undefined,
+  member: aMember({ status: joined }),
+  cluster: aCluster({ status: FORMED }),
+  pod: readyPod,
+  volume: ours(aVolume()),
+  node: { is: 'present', name: 'node-1', outOfService: false },
+  volumeOnNode: false,
+  nodeLostAfterMs: 600_000,
+  etcd: answers,
+  peers: { is: 'none' },
+  hasCompany: true,
+  images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+  ...patch,
+});
+export const fresh = (patch: Partial<Observed> = {}): Observed =>
+  world({
+    member: aMember(),
+    cluster: aCluster({ status: LATCHED }),
+    pod: absent,
+    volume: absent,
+    etcd: { is: 'notAsked' },
+    ...patch,
+  });
+export const leaving = (patch: Partial<Observed> = {}): Observed =>
+  world({ member: aMember({ status: joined, deleting: true }), ...patch });
+export const stepsOf = (o: Observed): readonly string[] =>
+  decide(o).steps.map((s) => {
+    if (s.do === 'create') return `create ${s.object.kind}`;
+    return s.do === 'call' ? s.call.name : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
+  });

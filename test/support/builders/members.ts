@@ -1,0 +1,167 @@
+/** Clusters with members, as short as the sentence that uses them: what the rules about growth, shrinking and repair look at. */
+import { targetOf } from '../../../src/api/defaults.ts';
+import type { EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
+import { type EtcdMember, EVIDENCE } from '../../../src/api/etcd-member.ts';
+import { memberName, peerURL } from '../../../src/api/names.ts';
+import { budget, clientService, headlessService, joinList } from '../../../src/controllers/cluster/build.ts';
+import { decide } from '../../../src/controllers/cluster/decide.ts';
+import { quorumOf } from '../../../src/controllers/cluster/disruption.ts';
+import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
+import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
+import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
+
+export const name = (n: number): string => memberName('db', CLUSTER_UID, n);
+export const id = (n: number): string => `beef00000000000${n}`;
+export const url = (n: number): string => peerURL(name(n), 'db', 'ns');
+export const at = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
+export const DAY = 24 * 60 * 60_000;
+
+export interface Is {
+  /** Learner: on etcd's list without a vote. Awaited: on the list, and there is no object. Unlisted: an object that etcd does not know. */
+  readonly as?: 'voter' | 'learner' | 'awaited' | 'unlisted';
+  /** Its etcd does not answer. */
+  readonly down?: boolean;
+  /** It is recorded as one that votes. */
+  readonly voted?: boolean;
+  /** Its etcd has never started. */
+  readonly fresh?: boolean;
+  /** It has, and told its name, and nobody has recorded it yet. */
+  readonly started?: boolean;
+  readonly evidence?: string;
+  readonly leaving?: boolean;
+  readonly ageMs?: number;
+  readonly lag?: number;
+  readonly alarm?: string;
+  /** Its etcd has ended before. */
+  readonly restarted?: boolean;
+  /** Another member responds at its address: the member with this number. */
+  readonly answersAs?: number;
+  /** It follows nobody. */
+  readonly leaderless?: boolean;
+  readonly hash?: string;
+  readonly maxLearners?: number;
+  readonly spec?: Partial<EtcdMember['spec']>;
+  readonly pod?: PodView;
+}
+
+export const entry = (n: number, is: Is): EtcdMemberEntry => ({
+  id: id(n),
+  name: (is.fresh && !is.started) || is.as === 'awaited' ? '' : name(n),
+  peerURLs: [url(n)],
+  isLearner: is.as === 'learner' || is.as === 'awaited',
+});
+
+export function view(n: number, is: Is, leader: number, list: string): MemberView {
+  const votes = (is.as ?? 'voter') === 'voter' || is.voted === true;
+  const made = aMember({
+    spec: { bootstrap: n === 1, initialCluster: list, ...is.spec },
+    status: {
+      ...(is.fresh ? {} : { memberID: id(n) }),
+      isVoter: votes,
+      conditions: is.evidence ? [condition('Ready', 'False', is.evidence)] : is.down || !votes ? [] : READY,
+    },
+    deleting: is.leaving ?? false,
+  });
+  const up = !is.down && !is.fresh;
+  return {
+    object: {
+      ...made,
+      metadata: { ...made.metadata, name: name(n), uid: `uid-${n}`, creationTimestamp: at(is.ageMs ?? DAY - n) },
+    },
+    pod: is.pod ?? {
+      is: 'present',
+      ip: `10.0.0.${n}`,
+      ready: up && votes,
+      startedAt: NOW - 1_000,
+      runningSince: NOW - 1_000,
+      ...(is.restarted && { restarted: true }),
+      maxLearners: is.maxLearners ?? 8,
+    },
+    pvc: 'present',
+    ...(up && {
+      self: {
+        id: id(is.answersAs ?? n),
+        clusterID: CLUSTER_ID,
+        leader: is.leaderless ? undefined : id(leader),
+        isLearner: is.as === 'learner',
+        version: '3.6.16',
+        alarms: is.alarm ? [is.alarm] : [],
+        databaseBytes: 0,
+        term: 3,
+        applied: 10_000 - (is.lag ?? 0),
+        ...(is.hash !== undefined && { hash: is.hash }),
+      },
+    }),
+  };
+}
+
+interface More {
+  readonly replicas?: number;
+  readonly leader?: number;
+  readonly spec?: Partial<EtcdClusterSpec>;
+  readonly status?: EtcdClusterStatus;
+  readonly etcd?: Observed['etcd'];
+  readonly alarms?: readonly { readonly id: string; readonly alarm: string }[];
+  readonly strangers?: readonly EtcdMemberEntry[];
+}
+
+/** A cluster with these members; what is not said is as it should be. */
+export function world(members: readonly Is[], more: More = {}): Observed {
+  const replicas = more.replicas ?? members.length;
+  const spec = { replicas, ...more.spec };
+  const listed = members.flatMap((is, i) => (is.as === 'unlisted' ? [] : [entry(i + 1, is)]));
+  const entries = [...listed, ...(more.strangers ?? [])];
+  const cluster = aCluster({
+    spec,
+    status: { ...FORMED, observed: targetOf(aCluster({ spec }).spec, FORMED), membersNamed: 9, ...more.status },
+  });
+  const views = members.flatMap((is, i) =>
+    is.as === 'awaited' ? [] : [view(i + 1, is, more.leader ?? 1, joinList(entries))],
+  );
+  const floor = quorumOf(
+    Math.max(views.filter((v) => v.object.status?.isVoter && !v.object.metadata.deletionTimestamp).length, replicas),
+  );
+  const withUid = <T extends { readonly metadata: object }>(object: T): T => ({
+    ...object,
+    metadata: { ...object.metadata, uid: 'some-uid' },
+  });
+  return {
+    now: NOW,
+    refusal: undefined,
+    cluster,
+    services: {
+      headless: { is: 'ours', object: withUid(headlessService(cluster)) },
+      client: { is: 'ours', object: withUid(clientService(cluster)) },
+    },
+    budget: { is: 'ours', object: withUid(budget(cluster, floor)) },
+    seed: { is: 'absent' },
+    members: views,
+    etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },
+    quarantined: [],
+    schedules: [],
+    certificates: NO_CERTIFICATES,
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+  };
+}
+
+export const stepsOf = (o: Observed): readonly string[] =>
+  decide(o).steps.map((s) => {
+    if (s.do === 'create') return `create ${s.object.metadata.name}`;
+    if (s.do === 'call') return `${s.call.name} ${s.call.target}`;
+    if (s.do === 'delete') return `delete ${s.what.name}`;
+    return `${s.do} ${s.to.name} ${JSON.stringify(s.fields)}`;
+  });
+
+export const up: Is = {};
+export const down: Is = { down: true };
+export const lost: Is = { down: true, evidence: EVIDENCE.dataLost };
+export const learner: Is = { as: 'learner' };
+export const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
+export const awaited: Is = { as: 'awaited' };
+export const parked: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
+export const silent: Observed['etcd'] = { is: 'silent', why: 'no leader' };
+export const list = (...members: readonly Is[]): string => joinList(members.map((is, i) => entry(i + 1, is)));
+export const repair = (count: number, secondsAgo: number) => ({
+  repair: { count, last: at(secondsAgo * 1000), generation: 1 },
+});

@@ -1,0 +1,125 @@
+/** What controllers look through: caches that know what they were told, a model API server that may know more, a model etcd. */
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
+import type { EtcdMember } from '../../../src/api/etcd-member.ts';
+import { byCluster, type EtcdSnapshotSchedule } from '../../../src/api/etcd-snapshot-schedule.ts';
+import {
+  CLUSTER_LABEL,
+  etcdClusters,
+  etcdMembers,
+  etcdSnapshotSchedules,
+  hexId,
+  memberName,
+  peerURL,
+} from '../../../src/api/names.ts';
+import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
+import { Credentials } from '../../../src/access/secret-cache.ts';
+import { mountedBy } from '../../../src/access/mounted.ts';
+import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
+import { ALL_NAMESPACES, Store } from '../../../src/kube/store.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
+import { ModelEtcd, type ModelNode } from '../../sim/model/etcd.ts';
+import { modelPorts } from '../../sim/model/etcd-ports.ts';
+import { ModelApiServer } from '../../sim/model/kube.ts';
+import { aCluster, aMember, aPod, CLUSTER_UID, FORMED, NOW } from './builders.ts';
+
+export interface ModelWorld extends ReturnType<typeof modelWorld> {}
+
+export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
+  const model = new ModelEtcd();
+  const members = new Store<EtcdMember>(etcdMembers, [], [CLUSTER_LABEL]);
+  const podStore = new Store<Pod>(pods, []);
+  return {
+    client,
+    model,
+    etcd: modelPorts(model),
+    now: () => NOW,
+    images: { repository: 'quay.io/coreos/etcd', allowed: [] },
+    credentials: new Credentials({
+      client,
+      now: () => NOW,
+      domain: 'cluster.local',
+      look: () => Promise.resolve(undefined),
+      mounted: (cluster) => mountedBy({ members, pods: podStore }, cluster),
+      graceMs: 120_000,
+    }),
+    chance: systemChance,
+    nodeLostAfterMs: 600_000,
+    clusters: new Store<EtcdCluster>(etcdClusters, []),
+    members,
+    services: new Store<Service>(services, []),
+    pods: podStore,
+    budgets: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
+    certificates: new Store(certificates, []),
+    volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
+    nodes: new Store<Node>(nodes, []),
+    schedules: new Store<EtcdSnapshotSchedule>(etcdSnapshotSchedules, [], [byCluster]),
+  };
+}
+
+/** An API server that answers every GET of these plurals with this code. */
+export function failingReads(code: number, ...plurals: readonly string[]): ModelApiServer {
+  const server = new ModelApiServer();
+  const get: typeof server.get = (resource, ...rest) =>
+    plurals.includes(resource.plural)
+      ? Promise.reject(new ApiError('GET', code, { reason: 'InternalError', message: 'no KMS provider' }))
+      : server.get(resource, ...rest);
+  return new Proxy(server, {
+    get: (target, name) => {
+      if (name === 'get') return get;
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** A cache hears of objects. */
+export function hear<T extends KubeObject>(store: Store<T>, ...objects: readonly T[]): void {
+  for (const object of objects) store.apply(ALL_NAMESPACES, { type: 'put', object });
+}
+
+export const nameOf = (n: number): string => memberName('db', CLUSTER_UID, n);
+
+/** The `n`-th member of the cluster with that uid. */
+export function member(n: number, options: Parameters<typeof aMember>[0] = {}, clusterUid = CLUSTER_UID): EtcdMember {
+  const made = aMember(options);
+  const ownerReferences = (made.metadata.ownerReferences ?? []).map((owner) => ({ ...owner, uid: clusterUid }));
+  return { ...made, metadata: { ...made.metadata, name: nameOf(n), uid: `member-${n}`, ownerReferences } };
+}
+
+export function podOf(n: number, options: Parameters<typeof aPod>[0] = { ready: true }): Pod {
+  const made = aPod({ ...options, status: { podIP: `10.0.0.${n}`, ...options.status } });
+  const owners = made.metadata.ownerReferences ?? [];
+  const ownerReferences = owners.map((owner) => ({ ...owner, name: nameOf(n), uid: `member-${n}` }));
+  return { ...made, metadata: { ...made.metadata, name: nameOf(n), uid: `pod-${n}`, ownerReferences } };
+}
+
+/** The cluster as the API server has it. */
+export async function storedCluster({ client }: ModelWorld, status: EtcdClusterStatus): Promise<EtcdCluster> {
+  const { resourceVersion: _v, uid: _u, ...metadata } = aCluster().metadata;
+  const resource: Resource<EtcdCluster> = etcdClusters;
+  const fresh: EtcdCluster = { ...aCluster(), metadata };
+  await client.create(resource, fresh);
+  return client.patch(resource, { namespace: 'ns', name: 'db' }, { status }, { subresource: 'status' });
+}
+
+/** So many voters, each with its object, its Pod and its etcd; and the cluster: the caches know all of them. */
+export async function runningCluster(world: ModelWorld, count: number): Promise<readonly ModelNode[]> {
+  const { model } = world;
+  const numbers = Array.from({ length: count }, (_, i) => i + 1);
+  const initialCluster = numbers.map((n) => `${nameOf(n)}=${peerURL(nameOf(n), 'db', 'ns')}`).join();
+  const processes = numbers.map((n) =>
+    model.node(nameOf(n), { endpoint: `http://10.0.0.${n}:2379`, peerURL: peerURL(nameOf(n), 'db', 'ns') }),
+  );
+  for (const process of processes) model.start(process, { initialCluster, state: 'new' });
+  model.advance(5_000);
+  const clusterID = hexId(processes[0]?.disk?.group.clusterId ?? 0n);
+  const cluster = await storedCluster(world, { ...FORMED, clusterID });
+  hear(world.clusters, cluster);
+  hear(world.members, ...numbers.map((n) => member(n, { status: { isVoter: true } }, cluster.metadata.uid)));
+  hear(world.pods, ...numbers.map((n) => podOf(n)));
+  return processes;
+}

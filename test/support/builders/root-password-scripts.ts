@@ -1,0 +1,184 @@
+/**
+ * Passes of an operator that has nothing to do but root and its password: the real rules and the real deeds, on a model of the
+ * API server and on whatever etcd there is. It can be killed before and after every change that it makes.
+ */
+import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
+import { API_VERSION, etcdClusters, keptPasswordName } from '../../../src/api/names.ts';
+import type { RootCall } from '../../../src/controllers/cluster/etcd-calls.ts';
+import { askAuth } from '../../../src/controllers/cluster/credentials/observe-auth.ts';
+import { doRoot, isRootCall, type RootPorts } from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
+import { guard } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
+import { textOf } from '../../../src/access/evaluate/secret-set.ts';
+import { passwordSecrets, rootPassword } from '../../../src/access/evaluate/root-password.ts';
+import type { PasswordView } from '../../../src/access/evaluate/view.ts';
+import type { AuthPort } from '../../../src/etcd/auth.ts';
+import type { Access, Ask } from '../../../src/etcd/client.ts';
+import type { Answer } from '../../../src/etcd/errors.ts';
+import type { Secret } from '../../../src/gen/kube.ts';
+import type { Resource } from '../../../src/kube/object.ts';
+import { secrets } from '../../../src/kube/resources.ts';
+import { Store } from '../../../src/kube/store.ts';
+import { NotNow } from '../../../src/runtime/plan.ts';
+import { ModelApiServer } from '../../sim/model/kube.ts';
+import { up, world } from './members.ts';
+import { hear } from './ports.ts';
+
+export class Killed extends Error {}
+
+/** Where the etcd is, and how a process that has just started speaks to it. */
+export interface RootSite {
+  readonly connect: () => AuthPort;
+  readonly ask: Ask;
+  readonly tls: NonNullable<Access['tls']>;
+  readonly clusterID: string;
+}
+
+/** The n-th change is not made, is made and nobody lives to see it, is made and its answer is lost, or is only said to be made. */
+export interface Fault {
+  readonly nth: number;
+  readonly when: 'before' | 'after' | 'unanswered' | 'forgotten';
+}
+
+const CHANGES = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changePassword'] as const;
+const DONE: Answer<void> = { ok: true, value: undefined };
+const LOST: Answer<never> = { ok: false, error: { kind: 'timeout', message: 'no answer' } };
+
+export class RootPasses {
+  readonly #site: RootSite;
+  readonly #client = new ModelApiServer();
+  readonly #clusters = new Store<EtcdCluster>(etcdClusters, []);
+  #cluster: EtcdCluster | undefined;
+  #fault: Fault | undefined;
+  /** What was changed, in this order, since the process started. */
+  changes: string[] = [];
+  #auth: AuthPort;
+
+  constructor(site: RootSite) {
+    this.#site = site;
+    this.#auth = site.connect();
+  }
+
+  async begin(): Promise<void> {
+    const resource: Resource<EtcdCluster> = etcdClusters;
+    this.#cluster = await this.#client.create(resource, {
+      apiVersion: API_VERSION,
+      kind: 'EtcdCluster',
+      metadata: { name: 'db', namespace: 'ns' },
+      spec: { version: '3.6.16', auth: { enabled: true, rootCredentialsSecretRef: { name: 'mine' } } },
+    });
+    hear(this.#clusters, this.#cluster);
+  }
+
+  /** What the user does. */
+  async give(password: string | undefined): Promise<void> {
+    const found = await this.#secret('mine');
+    const ref = { namespace: 'ns', name: 'mine' };
+    if (password === undefined) {
+      if (found) await this.#client.delete(secrets, ref, { uid: found.metadata.uid ?? '' });
+      return;
+    }
+    const data = { password: Buffer.from(password).toString('base64') };
+    if (found) await this.#client.patch(secrets, ref, { data });
+    else await this.#client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: ref, data });
+  }
+
+  /** A process without a memory takes over. */
+  restart(fault?: Fault): void {
+    this.#auth = this.#site.connect();
+    this.#fault = fault;
+    this.changes = [];
+  }
+
+  /** Passes until there is nothing to do. Rejects with Killed. */
+  async run(): Promise<void> {
+    for (let pass = 0; pass < 30; pass++) if ((await this.#pass()) === 'rest') return;
+    throw new Error('it does not come to rest');
+  }
+
+  /** What is kept, by key. */
+  async kept(): Promise<Readonly<Record<string, string>>> {
+    const secret = await this.#secret(keptPasswordName('db'));
+    return Object.fromEntries(Object.keys(secret?.data ?? {}).map((key) => [key, textOf(secret, key)]));
+  }
+
+  /** What etcd says to somebody with this password. */
+  async logIn(password: string): Promise<string> {
+    const access = { cluster: 'somebody', tls: this.#site.tls };
+    const answer = await this.#site.connect().authenticate({ ...this.#site.ask, access }, { user: 'root', password });
+    return answer.ok ? 'ok' : answer.error.kind;
+  }
+
+  #secret(name: string): Promise<Secret | undefined> {
+    return this.#client.get(secrets, { namespace: 'ns', name });
+  }
+
+  async #pass(): Promise<'rest' | 'went' | 'notNow'> {
+    const cluster = this.#known;
+    const held = await Promise.all(
+      passwordSecrets(cluster).map(async (name) => [name, await this.#secret(name)] as const),
+    );
+    const password = rootPassword(cluster, new Map(held));
+    const access: Access = { cluster: 'ns/db', tls: this.#site.tls, logins: () => password?.logins ?? [] };
+    const asked = await askAuth({ auth: this.#auth }, cluster, { ...this.#site.ask, access });
+    const answer = guard(observed(password?.view, asked?.auth));
+    if (!answer) return asked ? 'rest' : 'notNow';
+    for (const step of answer.steps ?? []) {
+      if (step.do !== 'call' || !isRootCall(step.call)) throw new Error(`${step.do} is nothing about root`);
+      try {
+        await this.#do(step.call, access);
+      } catch (error) {
+        if (error instanceof NotNow) return 'notNow';
+        throw error;
+      }
+    }
+    return 'went';
+  }
+
+  #do(call: RootCall, access: Access): Promise<void> {
+    const { name = '', namespace = '', uid = '' } = this.#known.metadata;
+    const ports: RootPorts = {
+      client: {
+        get: (...args) => this.#client.get(...args),
+        create: (resource, object) => this.#change('keep', () => this.#client.create(resource, object)),
+        patch: (resource, ...more) => this.#change('keep', () => this.#client.patch(resource, ...more)),
+      },
+      credentials: { access: () => Promise.resolve(access), forget: () => undefined },
+      clusters: this.#clusters,
+      etcd: { auth: this.#changing() },
+    };
+    const { ask, clusterID } = this.#site;
+    const to = { cluster: { namespace, name, uid }, clusterID, endpoints: [ask.endpoint], hosts: {} };
+    return doRoot(ports, { ...call, ...to }, new AbortController().signal);
+  }
+
+  get #known(): EtcdCluster {
+    if (!this.#cluster) throw new Error('it was not begun');
+    return this.#cluster;
+  }
+
+  #changing(): AuthPort {
+    const auth = this.#auth as unknown as Record<string, (...args: readonly unknown[]) => Promise<Answer<void>>>;
+    const changing = CHANGES.map((name) => [
+      name,
+      (...args: readonly unknown[]) =>
+        this.#change(name, async () => (await auth[name]?.(...args)) ?? LOST, LOST, DONE),
+    ]);
+    return { ...this.#auth, ...Object.fromEntries(changing) } as AuthPort;
+  }
+
+  async #change<T>(name: string, make: () => Promise<T>, lost?: T, done?: T): Promise<T> {
+    this.changes.push(name);
+    const fault = this.#fault?.nth === this.changes.length ? this.#fault : undefined;
+    if (fault?.when === 'before') throw new Killed(name);
+    if (fault?.when === 'forgotten' && done !== undefined) return done;
+    const made = await make();
+    if (fault?.when === 'after') throw new Killed(name);
+    if (fault?.when === 'unanswered' && lost !== undefined) return lost;
+    return made;
+  }
+}
+
+function observed(password: PasswordView | undefined, auth: 'off' | 'on' | 'demanded' | undefined) {
+  const o = world([up]);
+  return { ...o, password, etcd: o.etcd.is === 'answers' && auth ? { ...o.etcd, auth } : o.etcd };
+}

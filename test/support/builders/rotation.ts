@@ -1,0 +1,109 @@
+/** An authority that is being exchanged: what members have started with, what is recorded, and what is to be done then. */
+import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
+import { ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../src/api/names.ts';
+import type { Tls } from '../../../src/api/tls.ts';
+import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import type { Mounted } from '../../../src/access/mounted.ts';
+import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
+import type { Secret } from '../../../src/gen/kube.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
+import { createAuthority, type KeyPair } from '../../../src/pki/issue.ts';
+import { aCluster, FORMED, NOW } from './builders.ts';
+import { DAY, GRACE, leaf as issued, secretOf } from './credentials.ts';
+
+export const LONG_AGO = NOW - DAY;
+
+export let old: KeyPair;
+export let next: KeyPair;
+export let third: KeyPair;
+export let leaves: Readonly<Record<Name, KeyPair>>;
+
+/** Before all tests of a file. */
+export async function makeAuthorities(): Promise<void> {
+  [old, next, third] = (await Promise.all(
+    ['old', 'next', 'third'].map((name) => createAuthority(name, NOW - DAY, systemChance)),
+  )) as [KeyPair, KeyPair, KeyPair];
+  leaves = { old: await issued({}, old), next: await issued({}, next), third: await issued({}, third) };
+}
+
+export type Name = 'old' | 'next' | 'third';
+const certOf = (name: Name): string => ({ old, next, third })[name].cert;
+/** Whom these together are. */
+export const texts = (names: readonly Name[]): string => names.map(certOf).join('');
+export const digest = (...names: readonly Name[]): string => digestOf(texts(names)) ?? '';
+
+export function secret(data: Readonly<Record<string, string>>, ofCluster = true, writtenAt = LONG_AGO): Secret {
+  const made = secretOf(data, ofCluster);
+  const annotations = { [WRITTEN_AT_ANNOTATION]: new Date(writtenAt).toISOString() };
+  return { ...made, metadata: { ...made.metadata, annotations } };
+}
+
+/** What the operator has written: a certificate, and whom to trust. */
+export const leaf = (by: Name, trust: readonly Name[], writtenAt?: number): Secret =>
+  secret({ 'tls.crt': leaves[by].cert, 'tls.key': leaves[by].key, 'ca.crt': texts(trust) }, true, writtenAt);
+
+export interface Was {
+  readonly tls: Tls;
+  /** What is recorded, and what members have that run. */
+  readonly recorded: readonly Name[];
+  readonly running?: readonly (readonly Name[])[];
+  readonly incomplete?: boolean;
+  readonly secrets: Readonly<Record<string, Secret | undefined>>;
+  readonly annotation?: string;
+  readonly commanded?: string;
+  readonly now?: number;
+  /** The Secret for what is to be recorded next is not there yet. */
+  readonly unwritten?: boolean;
+}
+
+export function judged(was: Was): Judged {
+  const { tls, recorded, running = [recorded], now = NOW } = was;
+  const parts = [...(tls.client ? (['client'] as const) : []), ...(tls.peer ? (['peer'] as const) : [])];
+  const of = <T>(value: T): Record<string, T> => Object.fromEntries(parts.map((part) => [part, value]));
+  const status: EtcdClusterStatus = {
+    ...FORMED,
+    trust: { ...of(digest(...recorded)), ...(was.commanded !== undefined && { commanded: of(was.commanded) }) },
+  };
+  const made = aCluster({ spec: { tls }, status });
+  const annotations = was.annotation === undefined ? {} : { [ROTATE_ANNOTATION]: was.annotation };
+  const cluster = { ...made, metadata: { ...made.metadata, annotations } };
+  const bundles = (part: 'client' | 'peer') => running.map((names) => trustName('db', part, digest(...names)));
+  const mounted: Mounted = {
+    running: true,
+    complete: was.incomplete !== true,
+    bundles: { client: bundles('client'), peer: bundles('peer') },
+  };
+  const there = (['client', 'peer'] as const).flatMap((part) =>
+    [recorded, ...running].map(
+      (names) => [trustName('db', part, digest(...names)), secret({ 'ca.crt': texts(names) })] as const,
+    ),
+  );
+  const held = new Map([...there, ...Object.entries(was.secrets)]);
+  const around = { now, domain: 'cluster.local', mounted, graceMs: GRACE };
+  const first = judge(cluster, held, around);
+  if (was.unwritten) return first;
+  for (const [name, text] of first.bundles) if (!held.has(name)) held.set(name, secret({ 'ca.crt': text }));
+  return judge(cluster, held, around);
+}
+
+/** What is to be written, and what is to be recorded. */
+export function outcome(was: Was): readonly string[] {
+  const { view } = judged(was);
+  const nameOf = (of: string): string => {
+    const sets: readonly (readonly Name[])[] = [
+      ['old'],
+      ['next'],
+      ['third'],
+      ['old', 'next'],
+      ['next', 'third'],
+      ['old', 'third'],
+      ['old', 'next', 'third'],
+    ];
+    return sets.find((names) => digest(...names) === of)?.join('+') ?? 'unknown';
+  };
+  return [
+    ...view.authorities.flatMap(({ secret: name, todo }) => (todo ? [`${todo} ${name}`] : [])),
+    ...view.certificates.flatMap(({ need, todo }) => (todo ? [`${todo} ${need.role}`] : [])),
+    ...view.trusts.flatMap((t) => (t.next ? [`${t.next.step} to ${nameOf(t.next.digest)}`] : [])),
+  ];
+}

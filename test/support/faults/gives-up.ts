@@ -1,0 +1,33 @@
+/** A program: gives up calls to an API server whose bodies have not left yet, and ends well when that has cost nothing. */
+import { once } from 'node:events';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { createAuthority } from '../../../local/pki.ts';
+import { Transport } from '../../../src/kube/transport.ts';
+import { eventually } from '../servers/processes.ts';
+
+const CALLS = 5;
+const authority = await createAuthority();
+const { key, cert } = await authority.issue({ user: 'api-server' }, ['127.0.0.1']);
+const codes: number[] = [];
+const server = createSecureServer({ key, cert });
+server.on('stream', (stream) => {
+  stream.on('error', () => undefined);
+  stream.on('close', () => codes.push(stream.rstCode)); // nothing is read, so that nothing more than a window comes
+});
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+const transport = new Transport(() => Promise.resolve({ server: `https://127.0.0.1:${port}`, ca: authority.cert }));
+
+for (let call = 0; call < CALLS; call++) {
+  const stop = new AbortController();
+  const body = { text: 'x'.repeat(1_000_000) };
+  const arrived = once(server, 'stream');
+  const answer = transport.json('/', { method: 'POST', body, signal: stop.signal }).catch(() => undefined);
+  await arrived;
+  stop.abort();
+  await answer;
+}
+await eventually('the end of each', () => codes.length === CALLS || undefined);
+process.stdout.write(JSON.stringify(codes));
+process.exit(0);

@@ -1,0 +1,113 @@
+/** What every cluster goes through whose authority is exchanged, while a client with certificates of the old and then the new one writes. */
+import { X509Certificate } from 'node:crypto';
+import { expect, onTestFinished } from 'vitest';
+import { PARTS } from '../../../src/domain/certificate-requirements.ts';
+import type { TlsMaterial } from '../../../src/etcd/transport.ts';
+import { certificatesAre, type Source } from './tls.ts';
+import { type AnObject, conditionOf, KIND, type Tenant } from './journey.ts';
+import { eventually, pause } from '../servers/processes.ts';
+import { settled } from './at-rest.ts';
+import { serving } from './serving.ts';
+
+/** Two restarts of each of three members, and twice the time that clients get. */
+export const PATIENCE_MS = 15 * 60_000;
+const LOOK_MS = 200;
+/** Less than the time that clients get: see setup.ts. */
+const CLIENT_LOOKS_MS = 5_000;
+
+const podsOf = (tenant: Tenant, name: string): Promise<readonly AnObject[]> =>
+  tenant.list('pods', `etcd-operator.cozystack.io/cluster=${name}`);
+const isReady = ({ metadata, status }: AnObject): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  (status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
+
+/** Counts members that are down at once, and how often each was started. */
+function count(tenant: Tenant, name: string) {
+  const uids = new Map<string, Set<string>>();
+  let [over, mostDown] = [false, 0];
+  const running = (async () => {
+    while (!over) {
+      const pods = await podsOf(tenant, name);
+      for (const { metadata } of pods)
+        uids.set(metadata.name, (uids.get(metadata.name) ?? new Set()).add(metadata.uid ?? ''));
+      mostDown = Math.max(mostDown, 3 - pods.filter(isReady).length);
+      await pause(LOOK_MS);
+    }
+  })();
+  onTestFinished(() => {
+    over = true;
+  });
+  return async () => {
+    over = true;
+    await running;
+    return { mostDown, restarts: [...uids.values()].map((known) => known.size - 1) };
+  };
+}
+
+/** What a client connects with, looked at again and again as one does who mounts a Secret. */
+async function following(material: () => Promise<TlsMaterial>): Promise<() => TlsMaterial> {
+  let current = await material();
+  let over = false;
+  onTestFinished(() => {
+    over = true;
+  });
+  void (async () => {
+    while (!over) {
+      await pause(CLIENT_LOOKS_MS);
+      current = await material().catch(() => current);
+    }
+  })();
+  return () => current;
+}
+
+export interface Rotation {
+  readonly source: Source;
+  readonly client: () => Promise<TlsMaterial>;
+  /** The authority is another one from now on. */
+  readonly exchange: () => Promise<void>;
+}
+
+/** Whether the one has signed the other. */
+export const isIssuedBy = (ca: string, cert: string): boolean =>
+  cert !== '' && new X509Certificate(cert).verify(new X509Certificate(ca).publicKey);
+
+/** Every member starts twice, one after the other; no write fails twice; and at the end one trust is left for each port. */
+export async function survives(tenant: Tenant, name: string, { source, client, exchange }: Rotation): Promise<void> {
+  await tenant.create(name, { replicas: 3, tls: source.tls });
+  await source.give();
+  await settled(tenant, name);
+  await certificatesAre(tenant, name, 'True', 'Valid');
+  const trustNow = async (): Promise<Readonly<Record<string, unknown>>> => {
+    const { status } = (await tenant.get(KIND, name)) as AnObject & { readonly status?: { readonly trust?: object } };
+    return { ...status?.trust };
+  };
+  const before = await trustNow();
+  const material = await following(client);
+  const served = await serving(tenant, name, { cluster: 'writer', tls: () => material() });
+  const counted = count(tenant, name);
+  served.writer.mostRetries();
+  await exchange();
+  // What is recorded is a moment ahead of what is said: the steps are told before it is over.
+  const said = new Set<string>();
+  await eventually(
+    'the authority to be exchanged, in three steps that are told',
+    async () => {
+      const cluster = await tenant.get(KIND, name);
+      const { reason = '', message = '' } = conditionOf(cluster, 'CertificatesValid') ?? {};
+      for (const step of message.match(/step \d of 3/g) ?? []) said.add(step);
+      const trust = await trustNow();
+      const exchanged = PARTS.every((part) => trust[part] !== before[part]);
+      return said.size === 3 && reason === 'Valid' && exchanged ? true : undefined;
+    },
+    { timeoutMs: PATIENCE_MS, everyMs: LOOK_MS, seen: () => [...said] },
+  );
+  await settled(tenant, name);
+  await served.writer.served();
+  expect(served.writer.mostRetries()).toBeLessThanOrEqual(1);
+  expect(await counted()).toEqual({ mostDown: 1, restarts: [2, 2, 2] });
+  await eventually('trust of before to be gone', async () => {
+    const names = (await tenant.list('secrets')).map(({ metadata }) => metadata.name);
+    return names.filter((secret) => secret.includes('-trust-')).length === 2 ? true : undefined;
+  });
+  await served.endsWell(3);
+}

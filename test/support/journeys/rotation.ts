@@ -1,0 +1,97 @@
+/** Who watches an authority being exchanged: a client that writes all the time, and somebody who counts Pods. */
+import { isPodReady } from '../../../src/domain/pod.ts';
+import type { Access } from '../../../src/etcd/client.ts';
+import type { TlsMaterial } from '../../../src/etcd/transport.ts';
+import type { Pod } from '../../../src/gen/kube.ts';
+import { pods } from '../../../src/kube/resources.ts';
+import { pause } from '../servers/processes.ts';
+import type { World } from '../servers/world.ts';
+
+/** So many writes go over one connection: each new one is a handshake. */
+const WRITES_PER_HANDSHAKE = 5;
+const PAUSE_MS = 20;
+const LOOK_MS = 100;
+
+export interface Witness {
+  /** Writes that were acknowledged. */
+  readonly acknowledged: number;
+  /** Of one write, at most. */
+  readonly mostRetries: number;
+  readonly retries: readonly string[];
+  /** Members that were not ready at the same moment, at most. */
+  readonly mostDown: number;
+  /** How often the Pod of each member was another one. */
+  readonly restarts: Readonly<Record<string, number>>;
+}
+
+const isServing = (pod: Pod): boolean => isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
+
+/** Somebody who looks at the Pods again and again. The cluster is whole when this begins. */
+function watcher(world: World, namespace: string, over: () => boolean) {
+  const uids = new Map<string, Set<string>>();
+  const seen = { serving: [] as readonly Pod[], mostDown: 0 };
+  let size = 0;
+  const look = async (): Promise<void> => {
+    const all = await world.list(pods, namespace);
+    for (const { metadata } of all) {
+      const known = uids.get(metadata.name ?? '') ?? new Set();
+      uids.set(metadata.name ?? '', known.add(metadata.uid ?? ''));
+    }
+    seen.serving = all.filter(isServing);
+    size = Math.max(size, seen.serving.length);
+    seen.mostDown = Math.max(seen.mostDown, size - seen.serving.length);
+  };
+  const watch = async (): Promise<void> => {
+    while (!over()) {
+      await look();
+      await pause(LOOK_MS);
+    }
+  };
+  const restarts = () => Object.fromEntries([...uids].map(([name, known]) => [name, known.size - 1]));
+  return { seen, look, watch, restarts };
+}
+
+/** Writes to members that are ready, as those who come through the Service do, with what `material` says at that moment. */
+export function witness(world: World, namespace: string, material: () => TlsMaterial | Promise<TlsMaterial>) {
+  let over = false;
+  const watching = watcher(world, namespace, () => over);
+  const seen = { acknowledged: 0, mostRetries: 0 };
+  const retries: string[] = [];
+  let connections = 0;
+  const connect = async (avoid: string | undefined) => {
+    const others = watching.seen.serving.filter(({ metadata }) => metadata.name !== avoid);
+    const pod = others[connections++ % others.length]?.metadata.name ?? '';
+    const tls = { ...(await material()), serverName: `${pod}.db.${namespace}.svc` };
+    const access: Access = { cluster: `connection ${connections}`, tls: () => tls };
+    const endpoint = `https://${world.kubelet.addressOf(namespace, pod)}:2379`;
+    return { pod, ask: { endpoint, timeoutMs: 5_000, access } };
+  };
+  const write = async (): Promise<void> => {
+    let way = await connect(undefined);
+    for (let number = 0, tries = 0; !over; ) {
+      const answer = await world.etcd.put(way.ask, `seq/${number}`, String(number));
+      if (answer.ok) {
+        number++;
+        tries = 0;
+        seen.acknowledged = number;
+      } else {
+        retries.push(`${way.pod}: ${answer.error.kind} ${answer.error.message}`);
+        seen.mostRetries = Math.max(seen.mostRetries, ++tries);
+      }
+      if (!answer.ok || number % WRITES_PER_HANDSHAKE === 0) {
+        world.etcd.forget(way.ask.access.cluster);
+        way = await connect(answer.ok ? undefined : way.pod);
+      }
+      await pause(PAUSE_MS);
+    }
+  };
+  const running = watching.look().then(() => Promise.all([watching.watch(), write()]));
+  return {
+    end: async (): Promise<Witness> => {
+      over = true;
+      await running;
+      await watching.look(); // the last that was made may be younger than the last look
+      return { ...seen, mostDown: watching.seen.mostDown, retries, restarts: watching.restarts() };
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** A cluster with a client that keeps writing, from its first write to the last look at what it left. */
+
+import { expect } from 'vitest';
+import type { Access } from '../../../src/etcd/client.ts';
+import { ABOUT_DATA } from '../about-data.ts';
+import { type AnObject, KIND, type Tenant } from './journey.ts';
+import { atRest, settled } from './at-rest.ts';
+import { aWriter, type Writer } from './writer.ts';
+
+/** Quick to begin, and gone with its Pod. */
+export const IN_MEMORY = { storage: { size: '256Mi', medium: 'Memory' } };
+
+export interface Serving {
+  /** As it was before anything happened to it. */
+  readonly cluster: AnObject;
+  readonly writer: Writer;
+  /** All is well again: nothing that was acknowledged is lost, it is the same cluster, and it is at rest. */
+  readonly endsWell: (voters: number) => Promise<AnObject>;
+}
+
+export async function aServingCluster(
+  tenant: Tenant,
+  name: string,
+  spec: Readonly<Record<string, unknown>>,
+): Promise<Serving> {
+  await tenant.create(name, spec);
+  await settled(tenant, name);
+  return serving(tenant, name);
+}
+
+/** The same for a cluster that there is already. */
+export async function serving(tenant: Tenant, name: string, access?: Access): Promise<Serving> {
+  const cluster = await tenant.get(KIND, name);
+  const writer = await aWriter(tenant, name, access);
+  const endsWell = async (voters: number): Promise<AnObject> => {
+    await settled(tenant, name);
+    const { lost, acknowledged, longestGapMs } = await writer.end();
+    process.stdout.write(`${name}: ${acknowledged} writes, at most ${longestGapMs} ms apart\n`);
+    expect(lost, ABOUT_DATA).toEqual([]);
+    const after = await atRest(tenant, name, voters);
+    expect(after.status?.clusterID, ABOUT_DATA).toBe(cluster.status?.clusterID);
+    return after;
+  };
+  return { cluster, writer, endsWell };
+}

@@ -1,0 +1,185 @@
+/** Encrypted clusters on real nodes: where their certificates come from, who may connect, and what members show. */
+import { X509Certificate } from 'node:crypto';
+import { expect, onTestFinished } from 'vitest';
+import { type Access, EtcdClient } from '../../../src/etcd/client.ts';
+import { shownBy } from '../../../src/etcd/handshake.ts';
+import type { TlsMaterial } from '../../../src/etcd/transport.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
+import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
+import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
+import { eventually } from '../servers/processes.ts';
+import { serviceIp } from './writer.ts';
+
+export type Text = Readonly<Record<string, string>>;
+
+const DAY = 24 * 60 * 60_000;
+
+export interface Source {
+  /** `spec.tls` of a cluster where everybody shows a certificate. */
+  readonly tls: Readonly<Record<string, unknown>>;
+  /** `spec.tls.client` of one where only members do. */
+  readonly oneWay: Readonly<Record<string, unknown>>;
+  /** Puts there what a user has to. */
+  readonly give: () => Promise<void>;
+  /** What an application connects with. */
+  readonly client: () => Promise<TlsMaterial>;
+  /** Members get other certificates of the same authority, soon. */
+  readonly renew: () => Promise<void>;
+}
+
+/** Of a user who has an authority, and three Secrets. */
+export interface OwnSecrets extends Source {
+  readonly server: string;
+  readonly peer: string;
+  readonly leaf: (change?: Partial<Leaf>, at?: number) => Promise<Text>;
+  readonly put: (secret: string, text: Text) => Promise<void>;
+}
+
+export async function ownSecrets(tenant: Tenant, name: string): Promise<OwnSecrets> {
+  const [server, operator, peer] = [`${name}-own-server`, `${name}-own-operator`, `${name}-own-peer`];
+  const ca: KeyPair = await createAuthority('the user', Date.now(), systemChance);
+  const service = `${name}.${tenant.namespace}.svc`;
+  const hosts = [`*.${service}`, `*.${service}.cluster.local`, `${name}-client.${tenant.namespace}.svc`];
+  const usages = ['server auth', 'client auth'] as const;
+  const leaf = async (change: Partial<Leaf> = {}, at = Date.now()): Promise<Text> => {
+    const { cert, key } = await issue(ca, { name, hosts, usages, durationMs: 90 * DAY, ...change }, at, systemChance);
+    return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
+  };
+  const put = (secret: string, text: Text): Promise<void> => {
+    const data = Object.fromEntries(Object.entries(text).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+    const metadata = { name: secret, namespace: tenant.namespace };
+    return tenant.cluster.apply([{ apiVersion: 'v1', kind: 'Secret', metadata, data }]);
+  };
+  const ofClient = { hosts: [], usages: ['client auth'] } as const;
+  return {
+    server,
+    peer,
+    leaf,
+    put,
+    tls: {
+      client: { serverSecretRef: { name: server }, operatorClientSecretRef: { name: operator } },
+      peer: { secretRef: { name: peer } },
+    },
+    oneWay: { serverSecretRef: { name: server } },
+    give: async () => {
+      await put(operator, await leaf(ofClient));
+      await put(peer, await leaf());
+      await put(server, await leaf());
+    },
+    client: async () => {
+      const { 'tls.crt': cert = '', 'tls.key': key = '' } = await leaf(ofClient);
+      return { ca: ca.cert, cert, key, serverName: `${name}-client.${tenant.namespace}.svc` };
+    },
+    renew: async () => {
+      await put(peer, await leaf());
+      await put(server, await leaf());
+    },
+  };
+}
+
+/** From an authority of the operator; what is deleted is issued anew. */
+export function managed(tenant: Tenant, name: string, life: Readonly<Record<string, string>> = {}): Source {
+  return {
+    tls: { client: { managed: life }, peer: { managed: life } },
+    oneWay: { managed: { ...life, clientCertificates: 'None' } },
+    give: () => Promise.resolve(),
+    client: () => clientOf(tenant, name),
+    renew: async () => {
+      await tenant.kubectl('delete', 'secret', `${name}-server-mounted`, `${name}-peer-mounted`);
+    },
+  };
+}
+
+/** With the certificate that is there for applications. */
+export async function clientOf(tenant: Tenant, name: string): Promise<TlsMaterial> {
+  const text = await secretText(tenant, `${name}-client-tls`);
+  const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((part) => text[part]);
+  return { ca, cert, key, serverName: `${name}-client.${tenant.namespace}.svc` };
+}
+
+export async function secretText(tenant: Tenant, secret: string): Promise<Text> {
+  const { data = {} } = (await tenant.get('secret', secret)) as { data?: Text };
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+}
+
+export const accessWith = (cluster: string, tls: TlsMaterial): Access => ({ cluster, tls: () => tls });
+
+/** Whoever shows a certificate is served, and nobody else; and nobody at all without encryption. */
+export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMaterial): Promise<void> {
+  const etcd = new EtcdClient(() => performance.now());
+  onTestFinished(() => etcd.close());
+  const ip = await serviceIp(tenant, name);
+  const ask = (scheme: string, access?: Access) => ({
+    endpoint: `${scheme}://${ip}:2379`,
+    timeoutMs: 5_000,
+    ...(access && { access }),
+  });
+  // The nodes learn of a Service a moment after the cluster is available.
+  await eventually('who shows a certificate to be served', async () => {
+    expect(await etcd.put(ask('https', accessWith('known', material)), 'k', 'v')).toMatchObject({ ok: true });
+    return true;
+  });
+  const { cert: _c, key: _k, ...bare } = material;
+  const refused = await etcd.put(ask('https', accessWith('bare', bare)), 'k', 'v');
+  if (material.cert !== undefined) expect(refused).toMatchObject({ ok: false, error: { kind: 'tls' } });
+  const misled = accessWith('misled', { ...material, serverName: 'elsewhere.svc' });
+  expect(await etcd.put(ask('https', misled), 'k', 'v')).toMatchObject({ ok: false, error: { kind: 'tls' } });
+  expect(await etcd.put(ask('http'), 'k', 'v')).toMatchObject({ ok: false });
+}
+
+/** Of its members: a Pod outlives the member that was taken out by a moment. */
+async function podsOf(tenant: Tenant, name: string): Promise<readonly AnObject[]> {
+  const selection = [`etcd-operator.cozystack.io/cluster=${name}`];
+  const members = (await tenant.list(MEMBER_KIND, ...selection)).map(({ metadata }) => metadata.name);
+  return (await tenant.list('pods', ...selection)).filter(
+    ({ metadata }) => members.includes(metadata.name) && metadata.deletionTimestamp === undefined,
+  );
+}
+
+/** What each member shows to clients and to peers now, and which process it is. */
+export async function shownByMembers(tenant: Tenant, name: string, client: TlsMaterial) {
+  const trust = await secretText(tenant, `${name}-peer-mounted`);
+  const peer = { ca: trust['ca.crt'] ?? '', cert: trust['tls.crt'] ?? '', key: trust['tls.key'] ?? '' };
+  return Promise.all(
+    (await podsOf(tenant, name)).map(async ({ metadata, status }) => {
+      const serverName = `${metadata.name}.${name}.${tenant.namespace}.svc`;
+      const look = (port: number, tls: TlsMaterial) =>
+        shownBy(`https://${status?.podIP}:${port}`, { ...tls, serverName }, 5_000);
+      return {
+        pod: `${metadata.name} ${metadata.uid} restarted ${status?.containerStatuses?.[0]?.restartCount} times`,
+        client: await look(2379, client),
+        peer: await look(2380, peer),
+      };
+    }),
+  );
+}
+
+/** Fingerprints of the certificates in the Secrets that members mount. */
+export interface Mounted {
+  readonly client: string;
+  readonly peer: string;
+}
+export async function mountedNow(tenant: Tenant, name: string): Promise<Mounted> {
+  const of = async (secret: string): Promise<string> =>
+    new X509Certificate((await secretText(tenant, secret))['tls.crt'] ?? '').fingerprint256;
+  return { client: await of(`${name}-server-mounted`), peer: await of(`${name}-peer-mounted`) };
+}
+
+/** Somebody edits the spec, which has the operator look at once. */
+let edits = 0;
+export const nudge = (tenant: Tenant, name: string): Promise<void> =>
+  tenant.edit(name, { progressDeadlineSeconds: 601 + edits++ });
+
+/** A kubelet brings a changed Secret to a Pod within a minute or two; at once when the Pod changes. */
+export async function nudgeKubelets(tenant: Tenant, name: string): Promise<void> {
+  for (const { metadata } of await podsOf(tenant, name))
+    await tenant.kubectl('annotate', 'pod', metadata.name, `looked-at=${edits++}`, '--overwrite');
+}
+
+/** What is said of the certificates becomes this. */
+export const certificatesAre = (tenant: Tenant, name: string, status: string, reason: string): Promise<string> =>
+  becomes(`CertificatesValid to be ${status}, ${reason}`, async () => {
+    const condition = conditionOf(await tenant.get(KIND, name), 'CertificatesValid');
+    expect(condition).toMatchObject({ status, reason });
+    return condition?.message ?? '';
+  });

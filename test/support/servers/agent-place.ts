@@ -1,0 +1,71 @@
+/** What an agent's container finds at its mounts: the Secrets and the claims of its Pod, below a folder that stands for `/`. */
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Pod } from '../../../src/gen/kube.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
+import { persistentVolumeClaims } from '../../../src/kube/resources.ts';
+import { environment } from '../kubelet/pod-process.ts';
+import { mountSecrets } from '../kubelet/pod-secrets.ts';
+import { eventually } from './processes.ts';
+
+/** How an agent ended. */
+export interface Ended {
+  readonly exitCode: number;
+  readonly message?: string;
+}
+
+/** What a kubelet keeps of a file; who writes to the API server itself is not bound to it. */
+const KEPT_BYTES = 4_096;
+
+export interface Place {
+  readonly env: NodeJS.ProcessEnv;
+  /** What it left, when it has ended so. */
+  readonly ended: (exitCode: number) => Ended;
+}
+
+/** Where a claim's files are: for as long as it lives. */
+export const claimFolder = (folder: string, claim: { readonly metadata: { readonly uid?: string } }): string =>
+  join(folder, 'volumes', claim.metadata.uid ?? '');
+
+/** Of the Pod's first container. */
+export async function placeOf(
+  client: HttpClient,
+  folder: string,
+  pod: Pod,
+  name: string,
+  over: () => boolean,
+): Promise<Place> {
+  const place = join(folder, 'agents', pod.metadata.uid ?? '', name);
+  rmSync(place, { recursive: true, force: true });
+  const mounts = { ...(await mountSecrets(client, folder, pod, over)), ...(await claims(client, folder, pod)) };
+  mkdirSync(place, { recursive: true });
+  for (const [path, target] of Object.entries(mounts)) {
+    mkdirSync(dirname(join(place, path)), { recursive: true });
+    symlinkSync(target, join(place, path));
+  }
+  const result = join(place, 'termination-log');
+  return {
+    env: { ...process.env, ...environment(pod, ''), AGENT_ROOT: place, AGENT_RESULT: result },
+    ended: (exitCode) => {
+      const text = existsSync(result) ? readFileSync(result).subarray(0, KEPT_BYTES).toString() : undefined;
+      return { exitCode, ...(text !== undefined && { message: text }) };
+    },
+  };
+}
+
+/** By the path in the container, the folder of a claim. */
+async function claims(client: HttpClient, folder: string, pod: Pod): Promise<Readonly<Record<string, string>>> {
+  const { namespace = '' } = pod.metadata;
+  const found: Record<string, string> = {};
+  for (const { name, persistentVolumeClaim: claim } of pod.spec?.volumes ?? []) {
+    const path = pod.spec?.containers[0]?.volumeMounts?.find((mount) => mount.name === name)?.mountPath;
+    if (!claim || path === undefined) continue;
+    const ref = { namespace, name: claim.claimName };
+    found[path] = claimFolder(
+      folder,
+      await eventually(`the claim ${ref.name}`, () => client.get(persistentVolumeClaims, ref)),
+    );
+    mkdirSync(found[path], { recursive: true });
+  }
+  return found;
+}

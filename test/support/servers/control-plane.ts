@@ -1,0 +1,218 @@
+/** A real Kubernetes API server on loopback, with its etcd and the garbage collector. No nodes, no root. */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from '../../../local/binaries.ts';
+import type { CustomResourceDefinition } from '../../../src/api/crd.ts';
+import { crds } from '../../../src/api/crds.ts';
+import { leaderElectionRbac, rbac } from '../../../src/bin/rbac.ts';
+import { EtcdClient } from '../../../src/etcd/client.ts';
+import { isConflict } from '../../../src/kube/errors.ts';
+import { HttpClient } from '../../../src/kube/http-client.ts';
+import { type Identity, Transport } from '../../../src/kube/transport.ts';
+import { type Child, eventually, freePort, type Processes } from './processes.ts';
+
+export interface ControlPlane {
+  /** May do everything. */
+  readonly admin: HttpClient;
+  /** A kubeconfig with exactly the rights that the chart would give to the operator. */
+  readonly operatorKubeconfig: string;
+  /** The same, for a program that makes its own way to the server. */
+  readonly operator: Identity;
+  readonly etcdBinary: string;
+  readonly apiServer: ApiServer;
+}
+
+export interface ApiServer {
+  /** For a program that may do everything. */
+  readonly kubeconfig: string;
+  /** Where its own etcd is. */
+  readonly etcdUrl: string;
+  /** Without a word, as when its machine dies. */
+  kill(): Promise<void>;
+  /** Comes back at the same address with the same certificate; resolves when it serves. */
+  start(): Promise<void>;
+}
+
+const ALL_CONTROLLERS = [
+  'garbage-collector-controller',
+  'namespace-controller',
+  'disruption-controller',
+  'job-controller',
+  'persistentvolumeclaim-protection-controller', // lets a claim go once no Pod uses it
+];
+
+export interface ControlPlaneOptions {
+  readonly definitions?: readonly CustomResourceDefinition[];
+  /** Of Kubernetes itself. Without any, their process is not started. */
+  readonly controllers?: readonly string[];
+}
+const ADMIN = 'admin-token';
+const OPERATOR = 'operator-token';
+
+export async function startControlPlane(
+  processes: Processes,
+  folder: string,
+  { definitions = crds, controllers = ALL_CONTROLLERS }: ControlPlaneOptions = {},
+): Promise<ControlPlane> {
+  const bin = await build(['kubernetes', 'etcd-3.6']);
+  const etcdBinary = join(bin['etcd-3.6'], 'etcd');
+  const [etcdPort, peerPort, apiPort] = await Promise.all([freePort(), freePort(), freePort()]);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  processes.start('kubernetes-etcd', etcdBinary, [
+    `--data-dir=${join(folder, 'kubernetes-etcd')}`,
+    `--listen-client-urls=${etcdUrl}`,
+    `--advertise-client-urls=${etcdUrl}`,
+    `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
+    '--unsafe-no-fsync',
+    '--log-level=warn',
+  ]);
+  const startServer = apiServer(processes, folder, join(bin.kubernetes, 'kube-apiserver'), etcdUrl, apiPort);
+  let child = startServer();
+  const server = `https://127.0.0.1:${apiPort}`;
+  const ca = await eventually(
+    'the certificate of the API server',
+    () => readFileSync(join(folder, 'apiserver', 'apiserver.crt'), 'utf8') || undefined,
+  );
+  const identity: Identity = { server, ca, token: ADMIN };
+  const admin = new HttpClient(new Transport(() => Promise.resolve(identity)));
+  const serves = (): Promise<unknown> =>
+    eventually('the API server', () => admin.transport.json<unknown>('/api/v1/namespaces/default'), {
+      timeoutMs: 90_000,
+      everyMs: 200,
+    });
+  await serves();
+  await Promise.all([installCrds(admin, definitions), grantRights(admin)]);
+  const adminKubeconfig = writeKubeconfig(folder, 'admin', server, ca, ADMIN);
+  if (controllers.length > 0)
+    await startControllers(
+      processes,
+      folder,
+      join(bin.kubernetes, 'kube-controller-manager'),
+      adminKubeconfig,
+      controllers,
+    );
+  return {
+    admin,
+    etcdBinary,
+    operator: { server, ca, token: OPERATOR },
+    operatorKubeconfig: writeKubeconfig(folder, 'operator', server, ca, OPERATOR),
+    apiServer: {
+      kubeconfig: adminKubeconfig,
+      etcdUrl,
+      kill: () => child.stop('SIGKILL'),
+      start: async () => {
+        child = startServer();
+        await serves();
+      },
+    },
+  };
+}
+
+function apiServer(processes: Processes, folder: string, binary: string, etcdUrl: string, port: number): () => Child {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const keyFile = join(folder, 'service-account.key');
+  const tokens = join(folder, 'tokens.csv');
+  const certs = join(folder, 'apiserver');
+  mkdirSync(certs);
+  writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(tokens, `${ADMIN},admin,admin,system:masters\n${OPERATOR},operator,operator\n`);
+  const args = [
+    `--etcd-servers=${etcdUrl}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${certs}`,
+    `--token-auth-file=${tokens}`,
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.0.0.0/16',
+    `--service-account-key-file=${keyFile}`,
+    `--service-account-signing-key-file=${keyFile}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    '--disable-admission-plugins=ServiceAccount', // nobody makes the default accounts here
+  ];
+  return () => processes.start('kube-apiserver', binary, args);
+}
+
+async function startControllers(
+  processes: Processes,
+  folder: string,
+  binary: string,
+  kubeconfig: string,
+  names: readonly string[],
+): Promise<void> {
+  processes.start('kube-controller-manager', binary, [
+    `--kubeconfig=${kubeconfig}`,
+    `--controllers=${names.join(',')}`,
+    '--leader-elect=false',
+    '--bind-address=127.0.0.1',
+    `--secure-port=${await freePort()}`,
+    `--cert-dir=${join(folder, 'controller-manager')}`,
+  ]);
+}
+
+/** Resolves when they are served. */
+export async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  for (const body of definitions) await admin.transport.json(path, { method: 'POST', body });
+  for (const { metadata, spec } of definitions) {
+    const [plural, ...group] = metadata.name.split('.');
+    const [version] = spec['versions'] as readonly { readonly name: string }[];
+    const served = `/apis/${group.join('.')}/${version?.name}/${plural}`;
+    await eventually(`${plural} are served`, () => admin.transport.json<unknown>(served));
+  }
+}
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
+
+/** A server that is slow may have made it, and then say to its own second try that it is there: nobody else makes it here. */
+const make = (admin: HttpClient, path: string, body: object): Promise<unknown> =>
+  admin.transport.json<unknown>(path, { method: 'POST', body }).catch((error: unknown) => {
+    if (!isConflict(error)) throw error;
+  });
+
+/** The operator may keep its Lease in this namespace. */
+export async function grantLease(admin: HttpClient, namespace: string): Promise<void> {
+  const metadata = { name: 'etcd-operator' };
+  const own = `${RBAC}/namespaces/${namespace}`;
+  await make(admin, `${own}/roles`, { metadata, rules: leaderElectionRbac });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name };
+  await make(admin, `${own}/rolebindings`, { metadata, roleRef, subjects });
+}
+
+async function grantRights(admin: HttpClient): Promise<void> {
+  const metadata = { name: 'etcd-operator' };
+  await make(admin, `${RBAC}/clusterroles`, { metadata, rules: rbac });
+  await grantLease(admin, 'default');
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name };
+  await make(admin, `${RBAC}/clusterrolebindings`, { metadata, roleRef, subjects });
+}
+
+export function writeKubeconfig(folder: string, user: string, server: string, ca: string, token: string): string {
+  const path = join(folder, `${user}.kubeconfig`);
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'test',
+    contexts: [{ name: 'test', context: { cluster: 'test', user } }],
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name: user, user: { token } }],
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+/** An etcd forgets everything but its last revision. */
+export async function compact(endpoint: string): Promise<void> {
+  const etcd = new EtcdClient(() => performance.now());
+  const ask = { endpoint, timeoutMs: 5_000 };
+  try {
+    const status = await etcd.status(ask);
+    if (!status.ok) throw new Error(status.error.message);
+    const done = await etcd.kv.compact(ask, status.value.revision);
+    if (!done.ok) throw new Error(done.error.message);
+  } finally {
+    etcd.close();
+  }
+}

@@ -1,0 +1,246 @@
+/** Places for snapshots on this machine: an S3 server, the emulators of two clouds, and a folder. */
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
+import { request } from 'undici';
+import { build } from '../../../local/binaries.ts';
+import { createAuthority } from '../../../local/pki.ts';
+import type { ReadSecret } from '../../../src/agent/stores/store.ts';
+import { MOUNTS, type Place } from '../../../src/domain/agent-task.ts';
+import { type Child, eventually, freePort, Processes } from './processes.ts';
+import { type Relay, relayTo } from '../faults/relay.ts';
+
+/** Files of Secrets by `<mount>/<key>`. */
+export type Secrets = Readonly<Record<string, string>>;
+
+export interface TestPlace {
+  readonly place: Place;
+  readonly secrets: Secrets;
+  /** Of another account, or with another password, where the service looks at them at all. */
+  readonly wrongSecrets?: Secrets;
+  /** Where the service keeps its files. */
+  readonly folder: string;
+  /** What agents go through to the service; a folder has none. */
+  readonly relay?: Relay;
+  /** Kills the service; what it had written is there when it is started again. */
+  readonly kill?: () => Promise<void>;
+  readonly restart?: () => Promise<void>;
+  close(): Promise<void>;
+}
+
+export const BUCKET = 'backups';
+
+/** For openStore. */
+export const reader =
+  (secrets: Secrets): ReadSecret =>
+  async (mount, key) => {
+    const text = secrets[`${mount}/${key}`];
+    return text === undefined ? undefined : Buffer.from(text);
+  };
+
+export const credentials = (files: Secrets): Secrets =>
+  Object.fromEntries(Object.entries(files).map(([key, value]) => [`${MOUNTS.credentials}/${key}`, value]));
+
+interface Service {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether it serves already. */
+  ready(): Promise<boolean>;
+}
+
+const temporary = (name: string): string => mkdtempSync(join(tmpdir(), `etcd-operator-${name}-`));
+
+/** Starts it, and what can be done to it. */
+async function serve(service: Service): Promise<{
+  readonly kill: () => Promise<void>;
+  readonly restart: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}> {
+  const processes = new Processes(service.folder);
+  let child: Child | undefined;
+  const restart = async (): Promise<void> => {
+    child = processes.start(service.name, service.command, service.args, { ...process.env, ...service.env });
+    await eventually(`${service.name} serves`, async () => ((await service.ready()) ? true : undefined), {
+      timeoutMs: 60_000,
+      seen: () => child?.log().slice(-2000),
+    });
+  };
+  await restart();
+  return {
+    restart,
+    kill: async () => child?.stop('SIGKILL'),
+    close: async () => {
+      await processes.stopAll();
+      rmSync(service.folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const flags = (values: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
+
+const answers = async (url: string): Promise<boolean> => {
+  const { body } = await request(url);
+  await body.dump();
+  return true;
+};
+
+export interface S3Options {
+  /** The server shows a certificate of an authority that only the place names. */
+  readonly tls?: boolean;
+}
+
+export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlace> {
+  const { versitygw } = await build(['versitygw']);
+  const folder = temporary('s3');
+  const [data, port] = [join(folder, 'data'), await freePort()];
+  mkdirSync(data);
+  const [access, secret] = ['tester', randomBytes(16).toString('hex')];
+  const authority = tls ? await createAuthority() : undefined;
+  if (authority) {
+    const { cert, key } = await authority.issue({ user: 's3' }, ['localhost', '127.0.0.1']);
+    writeFileSync(join(folder, 'tls.crt'), cert);
+    writeFileSync(join(folder, 'tls.key'), key);
+  }
+  const certificate = tls ? ['--cert', join(folder, 'tls.crt'), '--key', join(folder, 'tls.key')] : [];
+  const relay = await relayTo(port);
+  const endpoint = `${tls ? 'https' : 'http'}://127.0.0.1:${relay.port}`;
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId: access, secretAccessKey: secret },
+    ...(authority && { requestHandler: { httpsAgent: { ca: authority.cert } } }),
+  });
+  const service = await serve({
+    name: 'versitygw',
+    command: join(versitygw, 'versitygw'),
+    args: ['--port', `127.0.0.1:${port}`, ...certificate, '--keep-alive', '--quiet', 'posix', data],
+    env: { ROOT_ACCESS_KEY: access, ROOT_SECRET_KEY: secret },
+    folder,
+    ready: async () => {
+      await client.send(new CreateBucketCommand({ Bucket: BUCKET })).catch((error: Error) => {
+        if (!error.name.startsWith('BucketAlready')) throw error;
+      });
+      return true;
+    },
+  });
+  return {
+    place: {
+      kind: 's3',
+      endpoint,
+      bucket: BUCKET,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      credentials: 'secret',
+      ca: tls,
+      checksums: 'whenRequired',
+    },
+    secrets: {
+      ...credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: `${secret}\n` }),
+      ...(authority && { [`${MOUNTS.storeCa}/ca.crt`]: authority.cert }),
+    },
+    wrongSecrets: credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: 'wrong' }),
+    relay,
+    ...service,
+    folder: data,
+    close: closing(relay, service.close),
+  };
+}
+
+const closing = (relay: Relay, close: () => Promise<void>) => async (): Promise<void> => {
+  await relay.cut();
+  await close();
+};
+
+/** Looks at no credentials, whatever they are. */
+export async function startGcs(): Promise<TestPlace> {
+  const { 'fake-gcs-server': bin } = await build(['fake-gcs-server']);
+  const folder = temporary('gcs');
+  const [data, port] = [join(folder, 'data'), await freePort()];
+  mkdirSync(join(data, BUCKET), { recursive: true });
+  const relay = await relayTo(port);
+  const endpoint = `http://127.0.0.1:${relay.port}`;
+  const service = await serve({
+    name: 'fake-gcs-server',
+    command: join(bin, 'fake-gcs-server'),
+    args: flags({
+      scheme: 'http',
+      host: '127.0.0.1',
+      port: String(port),
+      'external-url': endpoint,
+      backend: 'filesystem',
+      'filesystem-root': data,
+      'log-level': 'error',
+    }),
+    folder,
+    ready: () => answers(`http://127.0.0.1:${port}/storage/v1/b`),
+  });
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const key = {
+    type: 'service_account',
+    client_email: 'tester@project.iam.gserviceaccount.com',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    private_key_id: '1',
+  };
+  return {
+    place: { kind: 'gcs', bucket: BUCKET, endpoint, credentials: 'secret' },
+    secrets: credentials({ 'credentials.json': JSON.stringify(key) }),
+    relay,
+    ...service,
+    folder: data,
+    close: closing(relay, service.close),
+  };
+}
+
+export async function startAzure(): Promise<TestPlace> {
+  const { azurite } = await build(['azurite']);
+  const folder = temporary('azure');
+  const [data, port] = [join(folder, 'data'), await freePort()];
+  mkdirSync(data);
+  const [account, key] = ['tester', randomBytes(64).toString('base64')];
+  const relay = await relayTo(port);
+  const endpoint = `http://127.0.0.1:${relay.port}/${account}`;
+  const client = new BlobServiceClient(endpoint, new StorageSharedKeyCredential(account, key));
+  const program = join(azurite, 'node_modules', 'azurite', 'dist', 'src', 'blob', 'main.js');
+  const service = await serve({
+    name: 'azurite',
+    command: process.execPath,
+    args: [
+      program,
+      ...flags({ blobHost: '127.0.0.1', blobPort: String(port), location: data }),
+      '--silent',
+      '--skipApiVersionCheck',
+      '--disableTelemetry',
+    ],
+    env: { AZURITE_ACCOUNTS: `${account}:${key}` },
+    folder,
+    ready: async () => (await client.getContainerClient(BUCKET).createIfNotExists()).requestId !== undefined,
+  });
+  const files = { AZURE_STORAGE_ACCOUNT: account, AZURE_STORAGE_KEY: key };
+  return {
+    place: { kind: 'azure', container: BUCKET, endpoint, credentials: 'secret' },
+    secrets: credentials(files),
+    wrongSecrets: credentials({ ...files, AZURE_STORAGE_KEY: randomBytes(64).toString('base64') }),
+    relay,
+    ...service,
+    folder: data,
+    close: closing(relay, service.close),
+  };
+}
+
+export async function startVolume(): Promise<TestPlace> {
+  const folder = temporary('volume');
+  return {
+    place: { kind: 'pvc', root: folder },
+    secrets: {},
+    folder,
+    close: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

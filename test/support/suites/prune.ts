@@ -1,0 +1,254 @@
+/** What retention does to a place: the same for all of them. */
+
+import { expect, test } from 'vitest';
+import { AgentFailure } from '../../../src/agent/failure.ts';
+import { type Manifest, manifestText } from '../../../src/agent/format/manifest.ts';
+import { prune } from '../../../src/agent/tasks/prune.ts';
+import type { Store } from '../../../src/agent/stores/store.ts';
+import { MANIFEST, type Place, type PruneTask } from '../../../src/domain/agent-task.ts';
+import { ABOUT_DATA } from '../about-data.ts';
+
+const HOUR = 3_600_000;
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+const CLUSTER = { name: 'db', uid: 'cluster-uid' };
+const SCHEDULE = { name: 'hourly', uid: 'schedule-uid' };
+const DATA = Buffer.from('a database');
+const NEVER = new AbortController().signal;
+
+const nameAt = (hoursAgo: number, of = SCHEDULE.name): string =>
+  `${of}-${new Date(NOW - hoursAgo * HOUR).toISOString().replace(/\D/g, '').slice(0, 12)}`;
+
+const manifestOf = (object: string, hoursAgo: number, patch: Partial<Manifest> = {}): Manifest => ({
+  version: 1,
+  object: { key: object, sizeBytes: DATA.length, sha256: 'a'.repeat(64) },
+  database: { sizeBytes: DATA.length, sha256: 'a'.repeat(64) },
+  snapshot: { namespace: 'ns', name: object.replace('.db', ''), uid: `uid-${object}` },
+  cluster: { ...CLUSTER, id: 'cafe000000000001' },
+  schedule: SCHEDULE,
+  revision: 1,
+  totalKeys: 1,
+  etcdVersion: '3.6.1',
+  authEnabled: false,
+  member: 'db-0',
+  compression: 'none',
+  takenAt: new Date(NOW - hoursAgo * HOUR).toISOString(),
+  durationMs: 1,
+  ...patch,
+});
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** Everything below a prefix of its own. */
+function folder(store: Store, prefix: string) {
+  const put = (key: string, bytes: Uint8Array, uid: string): Promise<void> =>
+    store.put(`${prefix}/${key}`, once(bytes), { uid, replace: false, signal: NEVER });
+  const said: string[] = [];
+  return {
+    store,
+    said,
+    put,
+    snapshot: async (
+      hoursAgo: number,
+      patch: Partial<Manifest> = {},
+      stored: { readonly of?: string; readonly data?: Uint8Array | undefined; readonly uid?: string } = { data: DATA },
+    ): Promise<string> => {
+      const name = `${nameAt(hoursAgo, stored.of)}.db`;
+      const manifest = manifestOf(name, hoursAgo, patch);
+      if (stored.data) await put(name, stored.data, stored.uid ?? manifest.snapshot.uid);
+      await put(`${name}${MANIFEST}`, Buffer.from(manifestText(manifest)), manifest.snapshot.uid);
+      return name;
+    },
+    run: (
+      retention: PruneTask['retention'],
+      {
+        at = store,
+        signal = NEVER,
+        restored,
+      }: { at?: Store; signal?: AbortSignal; restored?: PruneTask['restored'] } = {},
+    ) => {
+      const place: Place = { kind: 'pvc', root: '/' };
+      const names = { cluster: CLUSTER, schedule: SCHEDULE };
+      return prune(
+        at,
+        { task: 'prune', at: place, prefix, ...names, retention, ...(restored && { restored }), now: NOW },
+        (line) => said.push(line),
+        signal,
+      );
+    },
+    keys: async (): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for await (const { key } of store.list(`${prefix}/`)) found.push(key.slice(prefix.length + 1));
+      return found;
+    },
+  };
+}
+
+const both = (name: string): readonly string[] => [name, `${name}${MANIFEST}`];
+
+const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Promise<void>])[] = [
+  [
+    'what no rule keeps is removed, object and manifest, and nothing the second time',
+    async (it) => {
+      const names = [];
+      for (const hours of [9, 5, 3, 1]) names.push(await it.snapshot(hours));
+      expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 2 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(names.slice(2).flatMap(both));
+      expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
+      expect(it.said.filter((line) => line.startsWith('removed'))).toHaveLength(2);
+    },
+  ],
+
+  [
+    'the last one stays, however old',
+    async (it) => {
+      const name = await it.snapshot(5000);
+      expect(await it.run({ maxAge: '1h' }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(name));
+    },
+  ],
+
+  [
+    'the newest that a drill restored stays, by the name or the uid of its EtcdSnapshot, and takes no place of others',
+    async (it) => {
+      const [, proven, , newest] = [
+        await it.snapshot(900),
+        await it.snapshot(800),
+        await it.snapshot(3),
+        await it.snapshot(1),
+      ];
+      const name = proven.replace('.db', '');
+      expect(await it.run({ keepLast: 2 }, { restored: { name } })).toEqual({ kept: 3, removed: 1 });
+      const restored = { name: 'renamed', uid: `uid-${proven}` };
+      expect(await it.run({ keepLast: 1, maxAge: '1h' }, { restored })).toEqual({ kept: 2, removed: 1 });
+      expect(await it.keys()).toEqual([...both(proven), ...both(newest)]);
+      expect(it.said.some((line) => line.includes(proven) && line.includes('restored by a drill'))).toBe(true);
+      expect(await it.run({ keepLast: 1 }, { restored: { name: 'another', uid: 'another' } })).toEqual({
+        kept: 1,
+        removed: 1,
+      });
+    },
+  ],
+
+  [
+    'what belongs to others is not touched: another cluster, another schedule, none, no manifest, garbage',
+    async (it) => {
+      const mine = await it.snapshot(1);
+      const others = [
+        await it.snapshot(10, { cluster: { ...CLUSTER, uid: 'another', id: 'cafe000000000001' } }),
+        await it.snapshot(11, { schedule: { ...SCHEDULE, uid: 'another' } }),
+        await it.snapshot(13, {}, { of: 'daily', data: DATA }),
+      ];
+      const byHand: Manifest = { ...manifestOf(`${nameAt(14)}.db`, 14) };
+      delete (byHand as { schedule?: unknown }).schedule;
+      await it.put(`${nameAt(14)}.db`, DATA, 'x');
+      await it.put(`${nameAt(14)}.db${MANIFEST}`, Buffer.from(manifestText(byHand)), 'x');
+      await it.put(`${nameAt(15)}.db`, DATA, 'x');
+      await it.put(`${nameAt(16)}.db`, DATA, 'x');
+      await it.put(`${nameAt(16)}.db${MANIFEST}`, Buffer.from('{'), 'x');
+      await it.put(`hourly-deeper/${nameAt(17)}.db`, DATA, 'x');
+      await it.put(
+        `hourly-deeper/${nameAt(17)}.db${MANIFEST}`,
+        Buffer.from(manifestText(manifestOf(`${nameAt(17)}.db`, 17))),
+        'x',
+      );
+      const before = await it.keys();
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(before);
+      expect(before).toEqual(expect.arrayContaining([mine, ...others]));
+      expect(it.said.some((line) => line.startsWith('left alone'))).toBe(true);
+    },
+  ],
+
+  [
+    'a schedule whose name begins the same is another one',
+    async (it) => {
+      await it.snapshot(1);
+      const theirs = await it.snapshot(
+        9,
+        { schedule: { name: 'hourly-too', uid: 'too' } },
+        { of: 'hourly-too', data: DATA },
+      );
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining([...both(theirs)]));
+    },
+  ],
+
+  [
+    'a manifest whose object is gone is removed, and counts for nothing',
+    async (it) => {
+      const good = await it.snapshot(5);
+      await it.snapshot(1, {}, { data: undefined });
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(good));
+    },
+  ],
+
+  [
+    'a damaged one takes no place of a good one',
+    async (it) => {
+      const [old, good, damaged] = [
+        await it.snapshot(9),
+        await it.snapshot(5),
+        await it.snapshot(1, {}, { data: Buffer.from('half') }),
+      ];
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 1 });
+      expect(await it.keys(), ABOUT_DATA).toEqual([...both(good), ...both(damaged)]);
+      expect(old).not.toBe(good);
+      expect(it.said.some((line) => line.startsWith('damaged'))).toBe(true);
+    },
+  ],
+
+  [
+    'an object that somebody has put in place of ours is not removed',
+    async (it) => {
+      await it.snapshot(1);
+      const theirs = await it.snapshot(9, {}, { data: DATA, uid: 'somebody' });
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining([...both(theirs)]));
+    },
+  ],
+
+  [
+    'what was interrupted between object and manifest is finished the next time',
+    async (it) => {
+      await it.snapshot(9);
+      const kept = await it.snapshot(1);
+      let deletions = 0;
+      const dies: Store = new Proxy(it.store, {
+        get: (target, name: keyof Store) =>
+          name === 'delete' && ++deletions > 1
+            ? () => Promise.reject(new AgentFailure('StoreUnreachable', 'gone'))
+            : (target[name] as (...args: readonly unknown[]) => unknown).bind(target),
+      });
+      await expect(it.run({ keepLast: 1 }, { at: dies })).rejects.toThrow('gone');
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(3);
+      expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
+      expect(await it.keys(), ABOUT_DATA).toEqual(both(kept));
+    },
+  ],
+
+  [
+    'a duration that is none removes nothing',
+    async (it) => {
+      await it.snapshot(9);
+      await expect(it.run({ maxAge: 'long' })).rejects.toMatchObject({ reason: 'Misconfigured' });
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(2);
+    },
+  ],
+
+  [
+    'one that is told to end ends',
+    async (it) => {
+      for (const hours of [9, 1]) await it.snapshot(hours);
+      const signal = AbortSignal.abort(new Error('end'));
+      await expect(it.run({ keepLast: 1 }, { signal })).rejects.toThrow('end');
+      expect(await it.keys(), ABOUT_DATA).toHaveLength(4);
+    },
+  ],
+];
+
+export function pruneSuite(open: () => Promise<Store>): void {
+  for (const [i, [name, holds]] of CASES.entries()) test(name, async () => holds(folder(await open(), `prune/${i}`)));
+}
