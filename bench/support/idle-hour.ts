@@ -5,10 +5,10 @@ import { EtcdClient } from '../../src/etcd/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import type { Identity } from '../../src/kube/identity.ts';
 import { Transport } from '../../src/kube/transport.ts';
+import { Pulse } from '../../src/runtime/heartbeat.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { whenSynced } from '../../src/runtime/manager.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { Pulse } from '../../src/runtime/heartbeat.ts';
 import { eventually, pause } from '../../test/support/servers/processes.ts';
 import { SkippingClock } from './skipping-clock.ts';
 

@@ -7,8 +7,8 @@ import { bundle, certificates, keys } from '../../test/support/builders/hostile-
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Tls } from '../api/tls.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
+import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
 import { Credentials } from './secret-cache.ts';
-import { NOTHING_MOUNTED } from './mounted.ts';
 
 beforeAll(makeAuthorities);
 

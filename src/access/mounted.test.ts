@@ -4,7 +4,8 @@ import type { EtcdClusterStatus } from '../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { trustName } from '../api/names.ts';
 import type { Pod } from '../gen/kube.ts';
-import { type Mounted, mountedBy, mountIn, NOTHING_MOUNTED } from './mounted.ts';
+import { type Mounted, mountIn, NOTHING_MOUNTED } from './evaluate/mounts.ts';
+import { mountedBy } from './mounted.ts';
 
 const projected = (bundle?: string) => ({
   name: 'tls-peer',

@@ -1,4 +1,4 @@
-/** What the Pods of a cluster say about whom their members trust: it is in their specs, which nobody can change. */
+/** Which CA bundles the Pods of a cluster mount, as the caches have them. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL, type Part, trustName } from '../api/names.ts';
@@ -6,27 +6,7 @@ import { controllerOf } from '../domain/ownership.ts';
 import type { Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
 import type { Store } from '../kube/store.ts';
-import type { Mount } from './evaluate/view.ts';
-
-export function mountIn(pod: Pod, part: Part): Mount | undefined {
-  const volume = pod.spec?.volumes?.find(({ name }) => name === `tls-${part}`);
-  if (!volume) return undefined;
-  const from = (path: string): string | undefined =>
-    volume.projected?.sources?.find(({ secret }) => secret?.items?.some((item) => item.path === path))?.secret?.name;
-  const bundle = from('ca.crt');
-  return { leaf: from('tls.crt') ?? volume.secret?.secretName ?? '', ...(bundle !== undefined && { bundle }) };
-}
-
-export interface Mounted {
-  /** There is a Pod. */
-  readonly running: boolean;
-  /** Every member that is to run has one: nobody starts just now with what was recorded before. */
-  readonly complete: boolean;
-  /** Names of Secrets, each once. */
-  readonly bundles: Readonly<Record<Part, readonly string[]>>;
-}
-
-export const NOTHING_MOUNTED: Mounted = { running: false, complete: true, bundles: { client: [], peer: [] } };
+import { type Mounted, mountIn } from './evaluate/mounts.ts';
 
 interface Stores {
   readonly members: Store<EtcdMember>;

@@ -7,11 +7,11 @@ import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Secret } from '../gen/kube.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
-import { systemChance } from '../pki/key-source.ts';
 import { createAuthority, issue } from '../pki/issue.ts';
-import { Credentials } from './secret-cache.ts';
-import { NOTHING_MOUNTED } from './mounted.ts';
+import { systemChance } from '../pki/key-source.ts';
 import { digestOf } from './evaluate/ca-bundle.ts';
+import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
+import { Credentials } from './secret-cache.ts';
 
 /** Secrets by name, and a record of who was asked for. */
 function vault(held: Map<string, Secret>) {

@@ -2,20 +2,19 @@
  * Who the operator is to each cluster, and whom it trusts there: from Secrets that are read by name, kept for a while, and read
  * again more often as long as one is missing or wrong. Both controllers that speak to members share it.
  */
-import { certificatesOf, PARTS } from '../domain/certificate-requirements.ts';
+
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { type Part, ROTATE_ANNOTATION } from '../api/names.ts';
+import { certificatesOf, PARTS } from '../domain/certificate-requirements.ts';
 import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
-import { type Judged, type Material, secretNames } from './evaluate/evaluate.ts';
-import type { Mounted } from './mounted.ts';
-import type { Surroundings } from './evaluate/secret-set.ts';
-import { passwordSecrets, type RootPassword, rootPassword } from './evaluate/root-password.ts';
-import { readAndJudge, type Unreadable } from './read-secrets.ts';
-import { Shown } from './served-certificates.ts';
 import { sourcesOf } from './evaluate/agent-sources.ts';
+import { type Judged, type Material, secretNames } from './evaluate/evaluate.ts';
+import type { Mounted } from './evaluate/mounts.ts';
+import { passwordSecrets, type RootPassword, rootPassword } from './evaluate/root-password.ts';
+import type { Surroundings } from './evaluate/secret-set.ts';
 import {
   type CertificatesView,
   isPasswordUnsettled,
@@ -27,6 +26,8 @@ import {
   UNSETTLED_MS,
   type Unread,
 } from './evaluate/view.ts';
+import { readAndJudge, type Unreadable } from './read-secrets.ts';
+import { Shown } from './served-certificates.ts';
 
 export interface CredentialsOptions {
   readonly client: Pick<Client, 'get'>;

@@ -1,5 +1,7 @@
 /** The caches and the controllers: one line per kind. */
-import { asksCertManager, type Certificate } from '../domain/cert-manager.ts';
+
+import { mountedBy } from '../access/mounted.ts';
+import { Credentials } from '../access/secret-cache.ts';
 import { findCondition } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdDefrag } from '../api/etcd-defrag.ts';
@@ -8,13 +10,17 @@ import type { EtcdMember } from '../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
 import { backedUpAt, byCluster, type EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
-import { isPodReady } from '../domain/pod.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
-import { Credentials } from '../access/secret-cache.ts';
-import { mountedBy } from '../access/mounted.ts';
 import { defragBrain, defragResource } from '../controllers/defrag/controller.ts';
 import { defragPolicyBrain, defragPolicyResource } from '../controllers/defrag-policy/controller.ts';
+import { memberBrain, memberResource, wireMember } from '../controllers/member/controller.ts';
+import { snapshotBrain, snapshotResource, wireSnapshot } from '../controllers/snapshot/controller.ts';
+import { isOver } from '../controllers/snapshot/observed.ts';
+import { FAILED_REASONS } from '../controllers/snapshot/status.ts';
+import { scheduleBrain, scheduleResource, wireSchedule } from '../controllers/snapshot-schedule/controller.ts';
+import { asksCertManager, type Certificate } from '../domain/cert-manager.ts';
+import { isPodReady } from '../domain/pod.ts';
 import type { Etcd } from '../etcd/client.ts';
 import { shownBy } from '../etcd/handshake.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
@@ -24,20 +30,15 @@ import { EventRecorder } from '../kube/events.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../kube/object.ts';
 import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
 import { type AnyStore, Store } from '../kube/store.ts';
-import { memberBrain, memberResource, wireMember } from '../controllers/member/controller.ts';
 import { systemChance } from '../pki/key-source.ts';
-import { Claims } from '../runtime/status-write-lock.ts';
 import { type Clock, sleep } from '../runtime/clock.ts';
 import { type Brain, Controller, type ControllerOptions } from '../runtime/controller.ts';
+import type { Pulse } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
 import type { Backup, Metrics } from '../runtime/metrics.ts';
-import type { Pulse } from '../runtime/heartbeat.ts';
 import type { Reason } from '../runtime/queue.ts';
-import { snapshotBrain, snapshotResource, wireSnapshot } from '../controllers/snapshot/controller.ts';
-import { isOver } from '../controllers/snapshot/observed.ts';
-import { FAILED_REASONS } from '../controllers/snapshot/status.ts';
-import { scheduleBrain, scheduleResource, wireSchedule } from '../controllers/snapshot-schedule/controller.ts';
+import { Claims } from '../runtime/status-write-lock.ts';
 import type { Flags } from './flags.ts';
 
 /** Every kind that plans speak about. */

@@ -2,11 +2,11 @@
 import { clusterRbac } from '../controllers/cluster/rbac.ts';
 import { defragRbac } from '../controllers/defrag/rbac.ts';
 import { defragPolicyRbac } from '../controllers/defrag-policy/rbac.ts';
-import type { PolicyRule } from '../gen/kube.ts';
-import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
 import { memberRbac } from '../controllers/member/rbac.ts';
 import { snapshotRbac } from '../controllers/snapshot/rbac.ts';
 import { snapshotScheduleRbac } from '../controllers/snapshot-schedule/rbac.ts';
+import type { PolicyRule } from '../gen/kube.ts';
+import { eventsRbac, leaseRbac } from '../kube/rbac.ts';
 
 /** One rule per resource, its verbs joined and sorted. */
 function joined(rules: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Task } from './agent-task.ts';
 import { agentContainer, secretFiles } from './agent-pod.ts';
+import type { Task } from './agent-task.ts';
 
 /** What Kubernetes makes of a value, as far as it needs no other variable. */
 const expanded = (value: string): string => value.replaceAll('$$', () => '$');

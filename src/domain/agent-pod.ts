@@ -1,9 +1,5 @@
 /** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
 
-import { HOPELESS_EXIT } from './agent-result.ts';
-import { AGENT_RUNTIME } from './agent-runtime.ts';
-import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
-import { TOOLS_ENVIRONMENT, toolsCommand } from './agent-tools.ts';
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
 import { CONFINED, USER } from '../api/security.ts';
@@ -18,6 +14,10 @@ import type {
   Volume,
   VolumeMount,
 } from '../gen/kube.ts';
+import { HOPELESS_EXIT } from './agent-result.ts';
+import { AGENT_RUNTIME } from './agent-runtime.ts';
+import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
+import { TOOLS_ENVIRONMENT, toolsCommand } from './agent-tools.ts';
 
 /** For the group of the Pod, which the agent is in, and nobody else. */
 const MODE = 0o440;

@@ -1,5 +1,5 @@
 /** Which certificates a cluster needs, where they come from, and which names they must carry. */
-import { parseDuration } from '../lib/duration.ts';
+
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import {
   applicationCertificateName,
@@ -21,6 +21,7 @@ import {
   serverRequestName,
 } from '../api/names.ts';
 import { DEFAULT_DURATION, type Tls } from '../api/tls.ts';
+import { parseDuration } from '../lib/duration.ts';
 
 export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
 

@@ -12,8 +12,8 @@ import {
 import { ApiError, isNotFound } from './errors.ts';
 import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
 import { pods } from './resources.ts';
-import type { Call, Transport } from './transport.ts';
 import { Turns } from './semaphore.ts';
+import type { Call, Transport } from './transport.ts';
 import type { WireEvent } from './watch-protocol.ts';
 
 const PAGE = 500;

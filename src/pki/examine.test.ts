@@ -2,10 +2,10 @@ import 'reflect-metadata';
 import { generateKeyPairSync, type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { systemChance } from './key-source.ts';
 import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
 import { type Chance, createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';
+import { systemChance } from './key-source.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = Date.parse('2026-01-01T12:00:00Z');

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { systemChance } from './key-source.ts';
 import { AUTHORITY_MS, createAuthority, issue, type Leaf } from './issue.ts';
+import { systemChance } from './key-source.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 60 * 60_000;

@@ -3,8 +3,8 @@ import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/builders/hostile.ts';
 import { certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
-import { systemChance } from './key-source.ts';
 import { createAuthority, issue } from './issue.ts';
+import { systemChance } from './key-source.ts';
 import { blocksIn, certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');

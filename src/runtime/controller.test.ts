@@ -4,12 +4,12 @@ import { eventually } from '../../test/support/servers/processes.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
-import { Claims, claimOf } from './status-write-lock.ts';
 import { systemClock } from './clock.ts';
 import { type Brain, Controller } from './controller.ts';
 import { createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { type Call, NotNow, type Plan, seen } from './plan.ts';
+import { Claims, claimOf } from './status-write-lock.ts';
 
 type Thing = KubeObject & { readonly status?: { readonly told?: string } };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };

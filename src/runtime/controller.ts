@@ -5,7 +5,6 @@ import { isAtLeast, type KubeObject, type Resource, refKey } from '../kube/objec
 import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { claimOf } from './status-write-lock.ts';
 import { type Clock, deadline } from './clock.ts';
 import {
   type ExecuteOptions,
@@ -20,6 +19,7 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type Call, type Plan, type Refusal, SERVER_REFUSES } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
+import { claimOf } from './status-write-lock.ts';
 
 /** Two refusals that are further apart may have had different causes. */
 export const REFUSED_AGAIN_MS = 30_000;

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
-import { Claims } from './status-write-lock.ts';
 import { type ExecuteOptions, execute, type Outcome, Vanished, type Write } from './execute.ts';
 import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
+import { Claims } from './status-write-lock.ts';
 
 type Status = { readonly told?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };

@@ -4,8 +4,8 @@ import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { type Claims, claimOf } from './status-write-lock.ts';
 import { type Call, type Fields, NotNow, type Plan, type Seen, type Step } from './plan.ts';
+import { type Claims, claimOf } from './status-write-lock.ts';
 
 export interface ExecuteOptions {
   readonly client: Client;

@@ -7,9 +7,9 @@ import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
 import { missingDefinition } from './health.ts';
+import type { Pulse } from './heartbeat.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { Pulse } from './heartbeat.ts';
 
 export interface CacheOptions {
   readonly client: Client;

@@ -8,9 +8,9 @@ import type { Success } from '../../src/domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../src/domain/agent-task.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import { run as runTool } from '../../tools/process.ts';
+import { heldWire } from '../support/faults/held-wire.ts';
 import { Agent, type Run } from '../support/servers/agent.ts';
 import { ask, ETCD_PARTS, type EtcdLab, type EtcdVersion, type Node, startLab } from '../support/servers/etcd.ts';
-import { heldWire } from '../support/faults/held-wire.ts';
 import { must } from './etcd-world.ts';
 
 export const MIB = 1024 ** 2;

@@ -4,8 +4,8 @@ import { EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import { atAny } from '../../src/etcd/failover.ts';
 import { openSession } from '../../src/etcd/transport.ts';
-import { ask, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 import { type GrpcProxy, startGrpcProxy } from '../support/faults/grpc-proxy.ts';
+import { ask, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
 
 function must<T>(answer: Answer<T>): T {

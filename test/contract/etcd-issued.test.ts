@@ -5,8 +5,8 @@ import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { systemChance } from '../../src/pki/key-source.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, initialCluster, type Node, startLab } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
 

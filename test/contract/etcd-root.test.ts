@@ -8,10 +8,17 @@ import { describe, expect, test } from 'vitest';
 import { hexId } from '../../src/api/names.ts';
 import { type Access, type Ask, EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
 import { createAuthority, issue } from '../../src/pki/issue.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, type EtcdVersion, initialCluster, startLab } from '../support/servers/etcd.ts';
+import { systemChance } from '../../src/pki/key-source.ts';
 import { type Fault, Killed, RootPasses } from '../support/builders/root-password-scripts.ts';
+import {
+  ask,
+  ETCD_VERSIONS,
+  type EtcdLab,
+  type EtcdVersion,
+  initialCluster,
+  startLab,
+} from '../support/servers/etcd.ts';
 
 const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 const NAME = 'db-abcde.db.ns.svc';

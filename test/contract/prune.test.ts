@@ -1,8 +1,8 @@
 /** Retention on each kind of store. The same on a volume: a unit test. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import { openStore, type Store } from '../../src/agent/stores/store.ts';
-import { pruneSuite } from '../support/suites/prune.ts';
 import { reader, startAzure, startGcs, startS3, type TestPlace } from '../support/servers/stores.ts';
+import { pruneSuite } from '../support/suites/prune.ts';
 
 describe.each([
   ['S3', startS3],

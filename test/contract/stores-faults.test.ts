@@ -9,8 +9,8 @@ import { AGENT_RUNTIME } from '../../src/domain/agent-runtime.ts';
 import type { Place } from '../../src/domain/agent-task.ts';
 import { root } from '../../tools/paths.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { type Child, eventually, Processes, pause } from '../support/servers/processes.ts';
 import type { Relay } from '../support/faults/relay.ts';
+import { type Child, eventually, Processes, pause } from '../support/servers/processes.ts';
 import { reader, type TestPlace } from '../support/servers/stores.ts';
 import { bytes, failure, get, keys, leftovers, MIB, open, put, text, WORLDS } from './stores-world.ts';
 

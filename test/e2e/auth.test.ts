@@ -1,12 +1,12 @@
 /** Clusters whose clients must log in, on each minor of etcd, while an application with a user of its own writes. */
 import { describe, expect, test } from 'vitest';
 import { ETCD_VERSIONS, type EtcdMinor, etcdImageArchive } from '../../local/images.ts';
+import { settled } from '../support/journeys/at-rest.ts';
+import { Guarded } from '../support/journeys/auth.ts';
+import { aTenant, becomes, conditionOf, KIND, type Tenant, testCluster } from '../support/journeys/journey.ts';
+import { IN_MEMORY, serving } from '../support/journeys/serving.ts';
 import { managed } from '../support/journeys/tls.ts';
 import { replaceOne, resize } from '../support/journeys/tls-journey.ts';
-import { aTenant, becomes, conditionOf, KIND, type Tenant, testCluster } from '../support/journeys/journey.ts';
-import { Guarded } from '../support/journeys/auth.ts';
-import { settled } from '../support/journeys/at-rest.ts';
-import { IN_MEMORY, serving } from '../support/journeys/serving.ts';
 
 const minors = Object.keys(ETCD_VERSIONS) as EtcdMinor[];
 const inEveryRun: EtcdMinor = '3.6';

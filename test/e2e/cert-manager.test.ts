@@ -1,14 +1,16 @@
 /** Clusters whose certificates come from cert-manager, whose real controllers run beside the nodes, as an administrator. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
+import { aTenant, becomes, testCluster } from '../support/journeys/journey.ts';
+import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
 import {
-  type CertManager,
-  certManagerDefinitions,
-  fromCertManager,
-  renewOne,
-  startCertManager,
-} from '../support/servers/cert-manager.ts';
-import { certificatesAre, clientOf, mountedNow, nudgeKubelets, onlyLetsIn, secretText } from '../support/journeys/tls.ts';
+  certificatesAre,
+  clientOf,
+  mountedNow,
+  nudgeKubelets,
+  onlyLetsIn,
+  secretText,
+} from '../support/journeys/tls.ts';
 import {
   areMounted,
   changes,
@@ -17,8 +19,13 @@ import {
   servesOneWay,
   threeServing,
 } from '../support/journeys/tls-journey.ts';
-import { aTenant, becomes, testCluster } from '../support/journeys/journey.ts';
-import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
+import {
+  type CertManager,
+  certManagerDefinitions,
+  fromCertManager,
+  renewOne,
+  startCertManager,
+} from '../support/servers/cert-manager.ts';
 
 let certManager: CertManager | undefined;
 

@@ -1,7 +1,7 @@
 /** What is left of a deleted cluster: nothing, or its volumes if the policy says so. */
 import { expect, test } from 'vitest';
-import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { settled } from '../support/journeys/at-rest.ts';
+import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { IN_MEMORY } from '../support/journeys/serving.ts';
 
 const QUARANTINE = 'etcd-operator.cozystack.io/quarantine';

@@ -1,7 +1,7 @@
 /** Clusters of every size, and from each size to the next, while a client writes. */
 import { expect, test } from 'vitest';
-import { aTenant, MEMBER_KIND } from '../support/journeys/journey.ts';
 import { atRest, settled } from '../support/journeys/at-rest.ts';
+import { aTenant, MEMBER_KIND } from '../support/journeys/journey.ts';
 import { aServingCluster, IN_MEMORY } from '../support/journeys/serving.ts';
 
 test('a cluster grows from one to three to five and shrinks to three and to one without losing a write', async () => {

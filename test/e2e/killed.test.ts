@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
-import { type AnObject, aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { settled } from '../support/journeys/at-rest.ts';
+import { type AnObject, aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { aServingCluster } from '../support/journeys/serving.ts';
 import { serviceIp } from '../support/journeys/writer.ts';
 

@@ -1,7 +1,7 @@
 /** replicas: 0 and back, with everything that clients know kept. */
 import { expect, test } from 'vitest';
-import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { settled } from '../support/journeys/at-rest.ts';
+import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { aServingCluster } from '../support/journeys/serving.ts';
 
 const identities = async (tenant: Tenant): Promise<readonly string[]> =>

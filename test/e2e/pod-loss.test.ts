@@ -1,8 +1,8 @@
 /** Pods that go, one by one or all at once, and processes that die: members come back with their data. */
 import { expect, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
-import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { settled } from '../support/journeys/at-rest.ts';
+import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { aServingCluster } from '../support/journeys/serving.ts';
 
 const uids = (objects: readonly AnObject[]): readonly string[] => objects.map((object) => object.metadata.uid);

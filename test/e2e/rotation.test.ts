@@ -1,9 +1,9 @@
 /** Authorities are exchanged under members on volumes, by a user and by the operator; that of cert-manager beside its other journeys. */
 import { describe, test } from 'vitest';
 import { ROTATE_ANNOTATION } from '../../src/api/names.ts';
-import { clientOf, managed, nudge, ownSecrets, secretText } from '../support/journeys/tls.ts';
 import { aTenant, KIND } from '../support/journeys/journey.ts';
 import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
+import { clientOf, managed, nudge, ownSecrets, secretText } from '../support/journeys/tls.ts';
 
 describe('an authority is exchanged under members that run', { timeout: 2 * PATIENCE_MS }, () => {
   test.runIf(process.env['DEV_TEST_ALL'])('by Secrets of the user that change at once', async () => {

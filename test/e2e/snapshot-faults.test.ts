@@ -7,7 +7,16 @@ import { describe, expect, test } from 'vitest';
 import { podProcesses, signalAll, volumeFolder } from '../../local/faults.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, type Tenant } from '../support/journeys/journey.ts';
-import { ask, Clusters, hasFailed, isStored, keyIn, readyOf, restoredIs, snapshotOf } from '../support/journeys/snapshots.ts';
+import {
+  ask,
+  Clusters,
+  hasFailed,
+  isStored,
+  keyIn,
+  readyOf,
+  restoredIs,
+  snapshotOf,
+} from '../support/journeys/snapshots.ts';
 import { aStore, claim, Files, S3_SECRET_KEY, TenantStore } from '../support/journeys/tenant-store.ts';
 import { aWriter } from '../support/journeys/writer.ts';
 

@@ -4,7 +4,14 @@ import { expect, test } from 'vitest';
 import type { EtcdSnapshotScheduleStatus } from '../../src/api/etcd-snapshot-schedule.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, type Tenant } from '../support/journeys/journey.ts';
-import { Clusters, ENCRYPTION_KEY, KEY_SECRET, keyIn, restoredIs, SCHEDULE_KIND } from '../support/journeys/snapshots.ts';
+import {
+  Clusters,
+  ENCRYPTION_KEY,
+  KEY_SECRET,
+  keyIn,
+  restoredIs,
+  SCHEDULE_KIND,
+} from '../support/journeys/snapshots.ts';
 import { aStore, opaque } from '../support/journeys/tenant-store.ts';
 import { aWriter } from '../support/journeys/writer.ts';
 

@@ -1,5 +1,8 @@
 /** Encrypted clusters: with Secrets of the user and with certificates of the operator, while a client with a certificate writes. */
 import { describe, expect, test } from 'vitest';
+import { settled } from '../support/journeys/at-rest.ts';
+import { aTenant, conditionOf, type Tenant } from '../support/journeys/journey.ts';
+import { IN_MEMORY, type Serving, serving } from '../support/journeys/serving.ts';
 import {
   accessWith,
   certificatesAre,
@@ -25,9 +28,6 @@ import {
   servesOneWay,
   threeServing,
 } from '../support/journeys/tls-journey.ts';
-import { aTenant, conditionOf, type Tenant } from '../support/journeys/journey.ts';
-import { settled } from '../support/journeys/at-rest.ts';
-import { IN_MEMORY, type Serving, serving } from '../support/journeys/serving.ts';
 
 const DAY = 24 * 60 * 60_000;
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { targetOf } from '../../src/api/defaults.ts';
 import type { EtcdOptions } from '../../src/api/options.ts';
 import { INITIAL_CHECK, optionFlags } from '../../src/controllers/member/options.ts';
-import { ask, ETCD_VERSIONS, type EtcdLab, startLab } from '../support/servers/etcd.ts';
 import { expand } from '../support/kubelet/pod-process.ts';
+import { ask, ETCD_VERSIONS, type EtcdLab, startLab } from '../support/servers/etcd.ts';
 
 let lab: EtcdLab;
 beforeAll(async () => {

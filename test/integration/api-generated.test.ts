@@ -8,11 +8,11 @@ import { targetOf } from '../../src/api/defaults.ts';
 import { type EtcdCluster, EtcdClusterSpecSchema } from '../../src/api/etcd-cluster.ts';
 import { etcdClusters, etcdMembers, memberName } from '../../src/api/names.ts';
 import { budget, clientService, headlessService, seedMember } from '../../src/controllers/cluster/build.ts';
+import { memberPod, volumeClaim } from '../../src/controllers/member/build.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
-import { memberPod, volumeClaim } from '../../src/controllers/member/build.ts';
-import { type Api, refusalOf, startApi, written } from '../support/servers/api-server.ts';
 import { valueOf } from '../support/builders/spec-arbitrary.ts';
+import { type Api, refusalOf, startApi, written } from '../support/servers/api-server.ts';
 
 const CASES = Number(process.env['CASES'] ?? 500);
 const PRIORITY = 'etcd';

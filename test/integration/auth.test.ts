@@ -1,9 +1,9 @@
 /** Clusters whose clients must log in, with real servers: the password of root comes, changes, goes and comes back. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';

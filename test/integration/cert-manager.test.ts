@@ -1,10 +1,10 @@
 /** Clusters whose certificates come from cert-manager: its real controllers, a real API server, real etcd processes. */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Certificate } from '../../src/domain/cert-manager.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import { certificates } from '../../src/controllers/cluster/credentials/observe-cert-manager.ts';
-import { textOf } from '../../src/access/evaluate/secret-set.ts';
+import type { Certificate } from '../../src/domain/cert-manager.ts';
 import { shownBy } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';

@@ -1,9 +1,9 @@
 /** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compact } from '../support/servers/control-plane.ts';
 import type { Fault, Match } from '../support/faults/proxy.ts';
 import { permutations } from '../support/permutations.ts';
+import { compact } from '../support/servers/control-plane.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import { alive, named, scenery, writes } from '../support/servers/scene.ts';
 import { startWorld, type World } from '../support/servers/world.ts';

@@ -1,12 +1,12 @@
 /** Clusters that begin with a snapshot, with real servers: the seed's own containers run as processes before its etcd. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../src/api/etcd-snapshot.ts';
 import { API_VERSION, etcdSnapshots, ROLE_LABEL, ROLE_VOTER } from '../../src/api/names.ts';
-import { isPodReady } from '../../src/domain/pod.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/access/evaluate/secret-set.ts';
+import { isPodReady } from '../../src/domain/pod.ts';
 import type { Ask } from '../../src/etcd/client.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';

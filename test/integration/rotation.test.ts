@@ -1,17 +1,17 @@
 /** Authorities are exchanged with real members, while clients write and the operator is killed between the steps. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { digestOf } from '../../src/access/evaluate/ca-bundle.ts';
+import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import { findCondition } from '../../src/api/conditions.ts';
 import { ROTATE_ANNOTATION, trustName } from '../../src/api/names.ts';
 import type { Tls } from '../../src/api/tls.ts';
-import { textOf } from '../../src/access/evaluate/secret-set.ts';
-import { digestOf } from '../../src/access/evaluate/ca-bundle.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair } from '../../src/pki/issue.ts';
-import { type Child, eventually, pause } from '../support/servers/processes.ts';
+import { systemChance } from '../../src/pki/key-source.ts';
 import { witness } from '../support/journeys/rotation.ts';
+import { type Child, eventually, pause } from '../support/servers/processes.ts';
 import { clusters, startWorld, type World } from '../support/servers/world.ts';
 
 let world: World;

@@ -1,14 +1,14 @@
 /** Encrypted clusters with real servers: certificates of the operator's own, and those of users, good and bad. */
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Tls } from '../../src/api/tls.ts';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
+import type { Tls } from '../../src/api/tls.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { systemChance } from '../../src/pki/key-source.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 

@@ -3,9 +3,9 @@ import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { headlessServiceName, LEASE_NAME, memberName } from '../../src/api/names.ts';
 import { leases } from '../../src/kube/resources.ts';
-import { grantLease } from '../support/servers/control-plane.ts';
-import type { FaultProxy, Passed } from '../support/faults/proxy.ts';
 import { Rulebook, type SeenCall } from '../support/faults/grpc-proxy.ts';
+import type { FaultProxy, Passed } from '../support/faults/proxy.ts';
+import { grantLease } from '../support/servers/control-plane.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, type World } from '../support/servers/world.ts';
 import { canonical, MOST_NAMES } from './canonical.ts';

@@ -9,7 +9,7 @@ import { resolve, SENTENCES, type Sentence } from './sentences.ts';
 import { nodesOf } from './tree.ts';
 
 /** What decides. Whoever talks to the API server, etcd or a store has integration tests. */
-const SOURCES = 'src/{api,cluster,credentials,lib,member,pki,snapshot,snapshot-schedule}/**/*.ts';
+const SOURCES = 'src/{access,api,controllers,domain,lib,pki}/**/*.ts';
 /** Plans of all controllers are made and carried out here. */
 const PLANS = ['src/runtime/plan.ts', 'src/runtime/execute.ts'];
 

@@ -45,7 +45,7 @@ export const DANGEROUS: readonly Sentence[] = [
     ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
     ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
   ]),
-  ...of('src/controllers/cluster/rules/repair.ts', [
+  ...of('src/controllers/cluster/replacement.ts', [
     ['heldUp', '??', 1, 'right', 'a member is replaced against the disruption check'],
   ]),
   ...of('src/controllers/cluster/rules/shrink.ts', [

@@ -3,6 +3,13 @@ import type { Fault } from './fault.ts';
 
 export type Shares = Readonly<Record<string, number>>;
 
+/** A controller is a folder of its own. */
+const folderOf = (file: string): string =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('src/controllers/') ? 3 : 2)
+    .join('/');
+
 /** A property test finds a fault in one run and misses it in the next. */
 const ROUNDING = 0.5;
 
@@ -11,7 +18,7 @@ export function noticedShares(faults: readonly Fault[], isNoticed: (fault: Fault
   const groups = [
     ['order', faults.filter(({ kind }) => kind === 'order')] as const,
     ['src', expressions] as const,
-    ...Map.groupBy(expressions, ({ file }) => file.split('/').slice(0, 2).join('/')),
+    ...Map.groupBy(expressions, ({ file }) => folderOf(file)),
   ];
   const share = (some: readonly Fault[]): number =>
     Math.round((1000 * some.filter(isNoticed).length) / Math.max(1, some.length)) / 10;

@@ -11,7 +11,7 @@ const files = ['src/lib/quantity.test.ts', 'src/controllers/cluster/decide.test.
 
 test('a filter that is part of a path picks files', () => {
   expect(filterArguments('quantity', files)).toEqual(['quantity']);
-  expect(filterArguments('src/cluster', files)).toEqual(['src/cluster']);
+  expect(filterArguments('src/controllers/cluster', files)).toEqual(['src/controllers/cluster']);
 });
 
 test('any other filter is part of a name, taken literally', () => {

@@ -5,13 +5,13 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { API_VERSION, trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { systemChance } from '../../pki/key-source.ts';
 import { createAuthority, issue, type KeyPair } from '../../pki/issue.ts';
-import { judge } from './evaluate.ts';
-import { NOTHING_MOUNTED } from '../mounted.ts';
-import { rootPassword } from './root-password.ts';
+import { systemChance } from '../../pki/key-source.ts';
 import { sourcesOf } from './agent-sources.ts';
 import { digestOf } from './ca-bundle.ts';
+import { judge } from './evaluate.ts';
+import { NOTHING_MOUNTED } from './mounts.ts';
+import { rootPassword } from './root-password.ts';
 import type { Sources } from './view.ts';
 
 let old: KeyPair;

@@ -2,14 +2,15 @@
  * Which Secrets hold what the operator reaches members with, so that others can be given the same: an agent mounts them. Found
  * by their content, because that is what is trusted and shown at this very moment, in the middle of a rotation too. Pure.
  */
-import { certificatesOf, partOf, writtenFor } from '../../domain/certificate-requirements.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { trustName } from '../../api/names.ts';
+import { certificatesOf, partOf, writtenFor } from '../../domain/certificate-requirements.ts';
 import { CA, CERT, KEY } from '../../pki/examine.ts';
-import type { Material } from './evaluate.ts';
-import { type Secrets, textOf } from './secret-set.ts';
-import { passwordSecrets, type RootPassword } from './root-password.ts';
 import { digestOf } from './ca-bundle.ts';
+import type { Material } from './evaluate.ts';
+import { passwordSecrets, type RootPassword } from './root-password.ts';
+import { type Secrets, textOf } from './secret-set.ts';
 import type { Sources } from './view.ts';
 
 export function sourcesOf(

@@ -1,14 +1,14 @@
 /** Authorities that the operator made for a cluster: whether they are of use, and when they are exchanged. Pure. */
 import type { X509Certificate } from 'node:crypto';
+import { type Part, ROTATE_ANNOTATION } from '../../api/names.ts';
 import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
 import { partOf } from '../../domain/certificate-requirements.ts';
-import { type Part, ROTATE_ANNOTATION } from '../../api/names.ts';
 import { ages, CERT, KEY } from '../../pki/examine.ts';
 import { type Finding, isGrave } from '../../pki/findings.ts';
 import { signerName } from '../../pki/issue.ts';
-import { isBegun, ours, pairIn, type World } from './secret-set.ts';
-import { mayExchange, type Side, vouched } from './port-trust.ts';
 import { type Trust, trustIn } from './ca-bundle.ts';
+import { mayExchange, type Side, vouched } from './port-trust.ts';
+import { isBegun, ours, pairIn, type World } from './secret-set.ts';
 import type { AuthorityView } from './view.ts';
 
 /** Where its successor is until all members trust it. */

@@ -17,8 +17,8 @@ import {
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { systemChance } from '../../pki/key-source.ts';
 import { AUTHORITY_MS, createAuthority } from '../../pki/issue.ts';
+import { systemChance } from '../../pki/key-source.ts';
 
 const managed: Tls = {
   client: { managed: { duration: '720h' } },

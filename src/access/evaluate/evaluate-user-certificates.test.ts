@@ -19,7 +19,7 @@ import {
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { judge, secretNames } from './evaluate.ts';
-import { NOTHING_MOUNTED } from '../mounted.ts';
+import { NOTHING_MOUNTED } from './mounts.ts';
 
 const own: Tls = {
   client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'op' } },

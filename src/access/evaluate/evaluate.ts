@@ -1,14 +1,23 @@
 /** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
-import { type CertificateNeed, certificatesOf, partOf, readsTrust, writtenFor } from '../../domain/certificate-requirements.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { type Part, ROTATE_ANNOTATION, trustName } from '../../api/names.ts';
+import {
+  type CertificateNeed,
+  certificatesOf,
+  partOf,
+  readsTrust,
+  writtenFor,
+} from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { CERT, KEY } from '../../pki/examine.ts';
 import { certificatesIn } from '../../pki/pem.ts';
 import { type Authority, authoritiesOf, authorityView, isCommanded, targetOf, trustedFor } from './ca.ts';
-import { givenOf, targetIn } from './user-certificates.ts';
+import { contains, recordedTrust, type Trust, trustIn } from './ca-bundle.ts';
+import { withoutStrangers } from './foreign-secrets.ts';
 import { issuedOf } from './managed-certificates.ts';
-import type { Mounted } from '../mounted.ts';
+import type { Mounted } from './mounts.ts';
+import { given, mayExchange, memberNeed, reachedAt, type Side, sideOf, unexchanged, vouched } from './port-trust.ts';
 import {
   chainIn,
   leafIn,
@@ -20,9 +29,7 @@ import {
   textOf,
   type World,
 } from './secret-set.ts';
-import { given, mayExchange, memberNeed, reachedAt, type Side, sideOf, unexchanged, vouched } from './port-trust.ts';
-import { withoutStrangers } from './foreign-secrets.ts';
-import { contains, recordedTrust, type Trust, trustIn } from './ca-bundle.ts';
+import { givenOf, targetIn } from './user-certificates.ts';
 import type { AuthorityView, BundleView, CertificatesView, CertificateView, TrustView } from './view.ts';
 
 export interface Material {

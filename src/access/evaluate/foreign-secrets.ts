@@ -2,8 +2,9 @@
  * Secrets where those of cert-manager should be, and that it did not issue for this cluster. It would write over them, and
  * members would be started on something that nobody renews: they count as absent, and are named.
  */
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
+
 import { CERTIFICATE_NAME_ANNOTATION } from '../../api/names.ts';
+import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
 import type { Finding } from '../../pki/findings.ts';

@@ -2,9 +2,9 @@
 import { CA, examine } from '../../pki/examine.ts';
 import { isGrave } from '../../pki/findings.ts';
 import type { Authority, Issued } from './ca.ts';
-import { chainIn, demandsOf, endOf, ours, paperOf, textOf, type World } from './secret-set.ts';
-import { given, mayExchange, type Side, vouched } from './port-trust.ts';
 import { digestOf, trustIn, vouchesFor } from './ca-bundle.ts';
+import { given, mayExchange, type Side, vouched } from './port-trust.ts';
+import { chainIn, demandsOf, endOf, ours, paperOf, textOf, type World } from './secret-set.ts';
 import type { AuthorityView, CertificateView } from './view.ts';
 
 export function issuedOf(

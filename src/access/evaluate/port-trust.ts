@@ -3,11 +3,17 @@
  * the old and the new one, then certificates are exchanged, then members trust the new one only. Each follows from facts.
  */
 import type { X509Certificate } from 'node:crypto';
-import { type CertificateNeed, certificatesOf, partOf, readsTrust, writtenFor } from '../../domain/certificate-requirements.ts';
 import { type Part, trustName } from '../../api/names.ts';
+import {
+  type CertificateNeed,
+  certificatesOf,
+  partOf,
+  readsTrust,
+  writtenFor,
+} from '../../domain/certificate-requirements.ts';
 import { CA } from '../../pki/examine.ts';
-import { chainIn, isBegun, ours, shownIn, textOf, type World, writtenAt } from './secret-set.ts';
 import { recordedTrust, type Trust, trustIn, vouchesFor } from './ca-bundle.ts';
+import { chainIn, isBegun, ours, shownIn, textOf, type World, writtenAt } from './secret-set.ts';
 
 export interface Side {
   readonly part: Part;

@@ -5,9 +5,8 @@
  */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../api/names.ts';
-import { holding } from '../../domain/ownership.ts';
 import { wantsAuth } from '../../api/tls.ts';
-import type { Login } from '../../etcd/login.ts';
+import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
 import type { Secrets } from './secret-set.ts';
 import type { PasswordProblem, PasswordView } from './view.ts';
@@ -26,7 +25,7 @@ export interface RootPassword {
   readonly given: string | undefined;
   readonly kept: { readonly secret?: Secret; readonly password?: string; readonly next?: string };
   /** What etcd may accept, the likeliest first. */
-  readonly logins: readonly Login[];
+  readonly logins: readonly { readonly user: string; readonly password: string }[];
 }
 
 const refOf = ({ spec }: EtcdCluster): string => spec.auth?.rootCredentialsSecretRef?.name ?? '';

@@ -19,8 +19,8 @@ import {
 import { trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { systemChance } from '../../pki/key-source.ts';
 import { issue } from '../../pki/issue.ts';
+import { systemChance } from '../../pki/key-source.ts';
 import { digestOf } from './ca-bundle.ts';
 
 beforeAll(makeAuthorities);

@@ -1,15 +1,15 @@
 /** The Secrets of a cluster as they were read, and what is found in them. Pure. */
 import type { X509Certificate } from 'node:crypto';
-import { type CertificateNeed, isMutual, namesOf, writtenFor } from '../../domain/certificate-requirements.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { WRITTEN_AT_ANNOTATION } from '../../api/names.ts';
+import { type CertificateNeed, isMutual, namesOf, writtenFor } from '../../domain/certificate-requirements.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { CA, CERT, type Demands, KEY, type Paper } from '../../pki/examine.ts';
 import type { Finding, Role } from '../../pki/findings.ts';
 import { certificatesIn, privateKeyIn } from '../../pki/pem.ts';
 import { costly } from '../../pki/yielding.ts';
-import type { Mounted } from '../mounted.ts';
+import type { Mounted } from './mounts.ts';
 
 /** By name; what is absent is `undefined`. */
 export type Secrets = ReadonlyMap<string, Secret | undefined>;

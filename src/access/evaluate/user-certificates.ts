@@ -3,9 +3,9 @@ import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { ages, CA, CERT, examine, KEY, type Paper } from '../../pki/examine.ts';
 import { type Finding, isGrave } from '../../pki/findings.ts';
-import { chainIn, demandsOf, endOf, leafIn, ours, paperOf, textOf, type World } from './secret-set.ts';
-import { given, mayExchange, reachedAt, type Side, vouched } from './port-trust.ts';
 import { digestOf, sharesAuthority, type Trust, trustIn } from './ca-bundle.ts';
+import { given, mayExchange, reachedAt, type Side, vouched } from './port-trust.ts';
+import { chainIn, demandsOf, endOf, leafIn, ours, paperOf, textOf, type World } from './secret-set.ts';
 import type { CertificateView } from './view.ts';
 
 export type Given = Extract<CertificateNeed, { readonly from: 'user' }>;

@@ -1,6 +1,7 @@
 /** What is known about the certificates and the password of a cluster: plain data for decisions. No key, no certificate and no password is part of it. */
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
+
 import type { Part } from '../../api/names.ts';
+import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
 import { type Finding, isGrave } from '../../pki/findings.ts';
 
 /** What is to be written, if anything. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readFacts } from './bolt.ts';
 import { AgentFailure } from '../failure.ts';
+import { readFacts } from './bolt.ts';
 
 const PAGE = 4096;
 const LEAF = 2;

@@ -1,8 +1,8 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compress, decompress } from './compress.ts';
 import { AgentFailure } from '../failure.ts';
+import { compress, decompress } from './compress.ts';
 
 async function* pieces(...parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
   yield* parts;

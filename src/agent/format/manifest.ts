@@ -5,8 +5,8 @@
  */
 import Type, { type Static } from 'typebox';
 import { Check, Clean, Errors } from 'typebox/value';
-import { manifestKey } from '../../domain/agent-task.ts';
 import type { DeepReadonly } from '../../api/meta.ts';
+import { manifestKey } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
 import type { Store } from '../stores/store.ts';
 

@@ -3,8 +3,9 @@
  * But for 3.5, which does not look and goes on with what 3.6 wrote. What 3.7 wrote it would serve as well, and then be stuck:
  * neither 3.6 nor 3.7 starts with what that leaves.
  */
-import type { DatabaseFacts } from './bolt.ts';
+
 import { AgentFailure } from '../failure.ts';
+import type { DatabaseFacts } from './bolt.ts';
 
 const ordinal = (version: string): number => {
   const [major = 0, minor = 0] = version.split('.').map(Number);

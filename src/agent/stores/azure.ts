@@ -1,12 +1,12 @@
 /** Azure Blob Storage: blocks that are nobody's until they are committed. */
 import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
-import { type AzurePlace, azureContainer } from './azure-client.ts';
+import { symptom } from '../transfer/error-info.ts';
 import type { Vocabulary } from '../transfer/error-message.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
 import type { Piece } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
+import { type AzurePlace, azureContainer } from './azure-client.ts';
 import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
-import { symptom } from '../transfer/error-info.ts';
 
 /** Names of metadata are identifiers here: no hyphens. */
 const UID = 'etcd_snapshot_uid';

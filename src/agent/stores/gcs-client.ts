@@ -6,10 +6,10 @@ import { GoogleAuth, JWT } from 'google-auth-library';
 import { Agent, type Dispatcher, request } from 'undici';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
+import { Refusal } from '../transfer/error-info.ts';
 import { checkEndpoint, guardedLookup } from '../transfer/ssrf-guard.ts';
 import { requireOwn } from './own-endpoint.ts';
 import type { ReadSecret } from './store.ts';
-import { Refusal } from '../transfer/error-info.ts';
 
 export type GcsPlace = Extract<Place, { readonly kind: 'gcs' }>;
 

@@ -1,13 +1,13 @@
 /** Google Cloud Storage: a resumable upload in pieces, of which nothing is to be seen before the last. */
 import type { Dispatcher } from 'undici';
-import type { Vocabulary } from '../transfer/error-message.ts';
 import { AgentFailure } from '../failure.ts';
-import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
+import { Refusal } from '../transfer/error-info.ts';
+import type { Vocabulary } from '../transfer/error-message.ts';
 import type { Piece } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
+import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
 import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
-import { Refusal } from '../transfer/error-info.ts';
 
 const UID = 'etcd-snapshot-uid';
 const UPLOAD = 'etcd-snapshot-upload';

@@ -1,8 +1,8 @@
 /** Files of a volume in one folder: how they are written so that they are whole or not there, and whose they are. */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, type FileHandle, link, open, readdir, rename, rm } from 'node:fs/promises';
-import { NEVER } from '../transfer/retry.ts';
 import { cut } from '../transfer/multipart.ts';
+import { NEVER } from '../transfer/retry.ts';
 import { type Folder, refused } from './pvc-path.ts';
 import type { StoredObject } from './store.ts';
 

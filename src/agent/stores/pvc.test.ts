@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { openVolume } from './pvc.ts';
 import { ROOT_VARIABLE } from '../secrets.ts';
+import { openVolume } from './pvc.ts';
 
 let root: string;
 beforeAll(() => {

@@ -1,6 +1,7 @@
 /** A volume: files, each with a sidecar that says whose it is. */
 import { readdir, rm } from 'node:fs/promises';
 import { AgentFailure } from '../failure.ts';
+import { mounted } from '../secrets.ts';
 import { BodyFailure } from '../transfer/multipart.ts';
 import {
   claim,
@@ -17,7 +18,6 @@ import {
 } from './pvc-files.ts';
 import { Folder, inFolder, refused, segments } from './pvc-path.ts';
 import { exists } from './remote.ts';
-import { mounted } from '../secrets.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
 /** Somebody else published the same, or took our files for what a killed agent left. */

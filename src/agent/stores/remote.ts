@@ -1,10 +1,10 @@
 /** A store that is a service: what is the same for all of them. How each is spoken to is a Service. */
 import { randomUUID } from 'node:crypto';
-import { explain, type Vocabulary } from '../transfer/error-message.ts';
 import { AgentFailure } from '../failure.ts';
-import { NEVER, patiently } from '../transfer/retry.ts';
+import { explain, type Vocabulary } from '../transfer/error-message.ts';
 import { atOnce, type Piece, pieceBytes, sendPieces } from '../transfer/multipart.ts';
 import { wholeBody } from '../transfer/resumable-download.ts';
+import { NEVER, patiently } from '../transfer/retry.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
 /** Of a listing. */

@@ -14,13 +14,13 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { symptom } from '../transfer/error-info.ts';
 import type { Vocabulary } from '../transfer/error-message.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
 import type { Piece } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
 import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
 import { type S3Place, s3Config } from './s3-client.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
-import { symptom } from '../transfer/error-info.ts';
 
 const UID = 'etcd-snapshot-uid';
 const UPLOAD = 'etcd-snapshot-upload';

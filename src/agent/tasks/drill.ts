@@ -11,13 +11,13 @@ import type { Success } from '../../domain/agent-result.ts';
 import { type DrillTask, MOUNTS } from '../../domain/agent-task.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import type { Answer } from '../../etcd/errors.ts';
-import { readFacts } from '../format/bolt.ts';
-import { lastWords } from './etcdutl.ts';
 import { AgentFailure } from '../failure.ts';
-import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
+import { readFacts } from '../format/bolt.ts';
 import type { Manifest } from '../format/manifest.ts';
-import { restoreInto } from './restore.ts';
 import { mounted } from '../secrets.ts';
+import { lastWords } from './etcdutl.ts';
+import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
+import { restoreInto } from './restore.ts';
 
 /** For tests, which have no etcd image. */
 const PATH_VARIABLE = 'ETCD_PATH';

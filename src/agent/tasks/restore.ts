@@ -7,10 +7,10 @@ import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
-import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { AgentFailure } from '../failure.ts';
-import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
 import { checkReadable } from '../format/version-compat.ts';
+import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
+import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
 
 /** What etcd calls its data. */
 const MEMBER = 'member';

@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto';
 import type { SnapshotResult } from '../../domain/agent-result.ts';
 import { manifestKey, objectKey, type SnapshotTask } from '../../domain/agent-task.ts';
 import { DIGEST_BYTES, type SnapshotStream } from '../../etcd/snapshot.ts';
-import { compress } from '../format/compress.ts';
 import { AgentFailure } from '../failure.ts';
+import { compress } from '../format/compress.ts';
 import { baseName, type Manifest, manifestText, parseManifest, readManifest } from '../format/manifest.ts';
 import { mountedSealKey, type SealKey, seal } from '../format/seal.ts';
-import { type Facts, openSource, piecesOf } from './source.ts';
 import { openStore, type PutOptions, type Store } from '../stores/store.ts';
+import { type Facts, openSource, piecesOf } from './source.ts';
 
 export async function snapshot(task: SnapshotTask, ended: AbortSignal): Promise<SnapshotResult> {
   const late = AbortSignal.timeout(task.deadlineSeconds * 1000);

@@ -1,7 +1,8 @@
 /** The member that a snapshot is taken from: what it says about itself, its database as a stream, and how either can fail. */
+
+import { hexId } from '../../api/names.ts';
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
-import { hexId } from '../../api/names.ts';
 import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
 import { type Answer, type EtcdError, type EtcdErrorKind, EtcdFailure } from '../../etcd/errors.ts';
 import type { SnapshotStream } from '../../etcd/snapshot.ts';

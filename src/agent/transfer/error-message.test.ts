@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { explain, type Vocabulary } from './error-message.ts';
 import { AgentFailure } from '../failure.ts';
-import { BodyFailure } from './multipart.ts';
 import { isPassing, Refusal, symptom } from './error-info.ts';
+import { explain, type Vocabulary } from './error-message.ts';
+import { BodyFailure } from './multipart.ts';
 
 const words: Vocabulary = {
   place: 'the bucket "b"',

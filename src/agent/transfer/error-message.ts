@@ -1,9 +1,9 @@
 /** From what a library threw to what a person can act on. */
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { AgentFailure } from '../failure.ts';
-import { NO_STORE, NO_STORE_WORDS } from './ssrf-guard.ts';
-import { BodyFailure } from './multipart.ts';
 import { isPassing, type Symptom, symptom, symptomText } from './error-info.ts';
+import { BodyFailure } from './multipart.ts';
+import { NO_STORE, NO_STORE_WORDS } from './ssrf-guard.ts';
 
 /** The words of one store. */
 export interface Vocabulary {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../failure.ts';
-import { wholeBody } from './resumable-download.ts';
 import { Refusal } from './error-info.ts';
+import { wholeBody } from './resumable-download.ts';
 
 const never = new AbortController().signal;
 const WHOLE = Buffer.from('0123456789');

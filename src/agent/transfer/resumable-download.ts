@@ -1,6 +1,7 @@
 /** A download that goes on where it broke: a server that is back after a moment costs nothing but that moment. */
-import { patiently, stopped } from './retry.ts';
+
 import { symptom } from './error-info.ts';
+import { patiently, stopped } from './retry.ts';
 
 /** No byte for so long: the connection is dead, whatever it says. */
 const STALL_MS = 60_000;

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Place } from '../../domain/agent-task.ts';
-import { checkEndpoint } from './ssrf-guard.ts';
 import { openStore } from '../stores/store.ts';
+import { checkEndpoint } from './ssrf-guard.ts';
 
 test.each([
   ['http://169.254.169.254', true],

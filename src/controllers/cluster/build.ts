@@ -1,6 +1,5 @@
 /** The objects that a cluster is made of. */
-import { metadataWith } from '../../domain/additional-metadata.ts';
-import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
+
 import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
@@ -25,6 +24,8 @@ import {
 } from '../../api/names.ts';
 import type { AdditionalMetadata } from '../../api/resources.ts';
 import type { Tls } from '../../api/tls.ts';
+import { metadataWith } from '../../domain/additional-metadata.ts';
+import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
 import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../../gen/kube.ts';
 import { mergePatch, sameJson } from '../../lib/merge-patch.ts';
 import { type EtcdMemberEntry, identity } from './observed.ts';

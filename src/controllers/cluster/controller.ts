@@ -1,9 +1,10 @@
 /** The cluster controller: which events concern which cluster, and the three parts of its loop. */
-import { asksCertManager } from '../../domain/cert-manager.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
+import { asksCertManager } from '../../domain/cert-manager.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import type { Access } from '../../etcd/client.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
@@ -12,13 +13,13 @@ import type { AnyStore } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Brain } from '../../runtime/controller.ts';
 import type { Reason } from '../../runtime/queue.ts';
-import { carryOut } from './execute-etcd-call.ts';
-import type { EtcdCall } from './etcd-calls.ts';
-import { decide } from './decide.ts';
-import { type ClusterPorts, observe } from './observe.ts';
-import type { Observed } from './observed.ts';
 import { doPaperwork, isPaperwork } from './credentials/execute-managed-secrets.ts';
 import { doRoot, isRootCall } from './credentials/execute-root-password.ts';
+import { decide } from './decide.ts';
+import type { EtcdCall } from './etcd-calls.ts';
+import { carryOut } from './execute-etcd-call.ts';
+import { type ClusterPorts, observe } from './observe.ts';
+import type { Observed } from './observed.ts';
 import { isMinor } from './status.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;

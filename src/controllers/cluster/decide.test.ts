@@ -13,11 +13,11 @@ import {
   SELF,
   TARGET,
 } from '../../../test/support/builders/builders.ts';
+import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Holding } from '../../domain/ownership.ts';
-import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { Service } from '../../gen/kube.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';

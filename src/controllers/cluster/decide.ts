@@ -1,21 +1,21 @@
 /** What to do next for one EtcdCluster. Order is policy: the first rule that answers wins. */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
-import type { Observed } from './observed.ts';
 import { guard, guardSeed, waitForPassword } from './credentials/rules/auth.ts';
-import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
-import { correctBudget, repairBudget } from './rules/pdb.ts';
+import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './credentials/rules/ca-rotation.ts';
+import { correctRequests, requestCertificates } from './credentials/rules/cert-manager.ts';
 import { prepareCertificates, waitForCertificates, writeCertificates } from './credentials/rules/certificates.ts';
+import type { Observed } from './observed.ts';
+import { wantedChange } from './refused-changes.ts';
+import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
 import {
   addLearner,
   completePending,
-  promote,
   rebuildJoining,
   refreshJoinList,
   startNext,
   waitForJoining,
 } from './rules/growth.ts';
-import { correctRequests, requestCertificates } from './credentials/rules/cert-manager.ts';
 import {
   adoptMembers,
   adoptRefused,
@@ -27,13 +27,17 @@ import {
 } from './rules/lifecycle.ts';
 import { allMembersLost, noReadableData } from './rules/loss.ts';
 import { neverBegun, park, wake } from './rules/pause.ts';
+import { correctBudget, repairBudget } from './rules/pdb.ts';
+import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
-import { discardTrust, recordTrust, renewTrust, restartForTrust, standBack } from './credentials/rules/ca-rotation.ts';
 import { anotherCluster, expireVolumes, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel, repairServices } from './rules/services.ts';
 import { forget, removeLeaving, removeStranger, shrink } from './rules/shrink.ts';
 import { noticesOf, statusOf, wakeAt } from './status.ts';
+
+/** Membership changes that etcd checks by the connections between its members. */
+const WANTED_CHANGE = wantedChange([completePending, removeLeaving, removeStranger, addLearner]);
 
 export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a cluster that goes
@@ -63,7 +67,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
   { name: 'wake', rule: wake },
   { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
   { name: 'guardSeed', rule: guardSeed }, // before there are more who let everybody in
-  { name: 'restartRefusing', rule: restartRefusing }, // before every change that it is about; after deletion and pause, which end it
+  { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before every change that it is about; after deletion and pause, which end it
   { name: 'completePending', rule: completePending }, // half-done by an earlier operator
   { name: 'standBack', rule: standBack }, // clients must not wait for anything else
   { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is
@@ -92,7 +96,7 @@ export const RULES: readonly NamedRule<Observed, EtcdClusterStatus>[] = [
 ];
 
 export const decide = (o: Observed): Plan<EtcdClusterStatus> =>
-  planOf(RULES, o, (rule, answer) => {
-    const status = statusOf(o, rule, answer);
+  planOf(RULES, o, (_, answer) => {
+    const status = statusOf(o, answer, WANTED_CHANGE);
     return { status, notices: noticesOf(o, status), wakeAfter: wakeAt(o, answer) };
   });

@@ -1,7 +1,7 @@
 /** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
 
-import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
 import { CLIENT_PORT, PEER_PORT } from '../../api/names.ts';
+import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
 import type { Call, Step } from '../../runtime/plan.ts';
 import { healthyVoters, leaderOf } from './disruption.ts';

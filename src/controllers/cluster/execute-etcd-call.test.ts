@@ -5,8 +5,8 @@ import { modelPorts } from '../../../test/sim/model/etcd-ports.ts';
 import { hexId } from '../../api/names.ts';
 import type { Etcd } from '../../etcd/client.ts';
 import type { EtcdError } from '../../etcd/errors.ts';
-import { carryOut } from './execute-etcd-call.ts';
 import type { Change, EtcdCall } from './etcd-calls.ts';
+import { carryOut } from './execute-etcd-call.ts';
 
 const { signal } = new AbortController();
 const JOINER = 'http://joiner:2380';

@@ -1,6 +1,5 @@
 /** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
-import { isUpdated } from './spec-drift.ts';
 import { isHealthy, quorumOf, votersOf } from './disruption.ts';
 import {
   entriesOf,
@@ -15,6 +14,7 @@ import {
   takesPart,
   wanted,
 } from './observed.ts';
+import { isUpdated } from './spec-drift.ts';
 
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;

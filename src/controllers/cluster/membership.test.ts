@@ -21,8 +21,8 @@ import {
 } from '../../../test/support/builders/members.ts';
 import { QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
 import { budget } from './build.ts';
-import type { EtcdCall } from './etcd-calls.ts';
 import { decide } from './decide.ts';
+import type { EtcdCall } from './etcd-calls.ts';
 import type { Observed } from './observed.ts';
 
 const withBudget = (o: Observed, minAvailable: number): Observed => ({

@@ -1,7 +1,15 @@
 /** Which EtcdMembers a reconcile counts: those without an owner too, and those that the cache lacks before a loss is concluded. */
 import { expect, test } from 'vitest';
 import { aVolume, condition } from '../../../test/support/builders/builders.ts';
-import { hear, type ModelWorld, member, modelWorld, nameOf, podOf, runningCluster } from '../../../test/support/builders/ports.ts';
+import {
+  hear,
+  type ModelWorld,
+  member,
+  modelWorld,
+  nameOf,
+  podOf,
+  runningCluster,
+} from '../../../test/support/builders/ports.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, memberLabels } from '../../api/names.ts';

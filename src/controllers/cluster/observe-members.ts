@@ -7,9 +7,9 @@ import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
+import { tlsOf } from './credentials/observe-served-certificates.ts';
 import { identity, type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
-import { tlsOf } from './credentials/observe-served-certificates.ts';
 
 interface MemberStores {
   readonly members: Store<EtcdMember>;

@@ -1,5 +1,6 @@
 /** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
-import type { Certificate } from '../../domain/cert-manager.ts';
+
+import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -12,9 +13,9 @@ import {
   hexId,
   QUARANTINE_LABEL,
 } from '../../api/names.ts';
-import { controllerOf, holding, isMemberOf } from '../../domain/ownership.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import type { Credentials } from '../../access/secret-cache.ts';
+import type { Certificate } from '../../domain/cert-manager.ts';
+import { controllerOf, holding, isMemberOf } from '../../domain/ownership.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../gen/kube.ts';
@@ -24,11 +25,13 @@ import type { AnyStore, Store } from '../../kube/store.ts';
 import type { Chance } from '../../pki/issue.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/controller.ts';
 import type { Refusal } from '../../runtime/plan.ts';
-import type { ChangePorts } from './execute-etcd-call.ts';
-import { endpointsOf, hostsOf, UNHEALTHY_CLUSTER } from './etcd-calls.ts';
 import { requestedNeeds } from './credentials/cert-manager-requests.ts';
-import { observeIssuance } from './credentials/observe-cert-manager.ts';
+import type { RootPorts } from './credentials/execute-root-password.ts';
 import { type AskedAuth, askAuth } from './credentials/observe-auth.ts';
+import { observeIssuance } from './credentials/observe-cert-manager.ts';
+import { shown } from './credentials/observe-served-certificates.ts';
+import { endpointsOf, hostsOf, UNHEALTHY_CLUSTER } from './etcd-calls.ts';
+import type { ChangePorts } from './execute-etcd-call.ts';
 import { memberViews, viewOf } from './observe-members.ts';
 import { heldBudget, heldService } from './observe-objects.ts';
 import { unheardOf } from './observe-uncached-members.ts';
@@ -42,8 +45,6 @@ import {
   seedName,
   wantsBudget,
 } from './observed.ts';
-import type { RootPorts } from './credentials/execute-root-password.ts';
-import { shown } from './credentials/observe-served-certificates.ts';
 
 export interface ClusterPorts {
   readonly client: Client;

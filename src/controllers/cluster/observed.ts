@@ -1,16 +1,17 @@
 /** The facts that a decision about one EtcdCluster is made from, and the questions that rules ask of them. */
-import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
+
+import type { CertificatesView, Mount, PasswordView } from '../../access/evaluate/view.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { addedPeerURL } from '../../domain/member-address.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../../api/names.ts';
-import type { Holding } from '../../domain/ownership.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import type { CertificatesView, Mount, PasswordView } from '../../access/evaluate/view.ts';
+import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
+import { addedPeerURL } from '../../domain/member-address.ts';
+import type { Holding } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import { SERVER_REFUSES } from '../../runtime/plan.ts';
 import type { RestoreView } from './restore.ts';
@@ -248,3 +249,13 @@ export function unreadObjects(o: Observed): readonly string[] {
     ...requested.flatMap(({ wanted, holding }) => told('Certificate', wanted.metadata.name ?? '', holding)),
   ];
 }
+
+/** A member answers for another etcd cluster than the recorded one; `undefined` when none does. */
+export function clusterIdMismatch(o: Observed): string | undefined {
+  const ours = o.cluster.status?.clusterID;
+  return ours === undefined || o.etcd.is !== 'answers' || o.etcd.clusterID === ours
+    ? undefined
+    : `a member answers for etcd cluster ${o.etcd.clusterID}, but this cluster is ${ours}: nothing is changed`;
+}
+
+export const isBeingDeleted = (o: Observed): boolean => o.cluster.metadata.deletionTimestamp !== undefined;

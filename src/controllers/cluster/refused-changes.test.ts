@@ -1,9 +1,9 @@
 /** Every voter refuses a membership change although all are healthy: who is restarted for it, how often, and what is said. */
 import { describe, expect, test } from 'vitest';
 import { at, down, type Is, learner, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
+import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';

@@ -6,14 +6,12 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { isAllowed } from '../../api/security.ts';
 import { iso } from '../../lib/time.ts';
 import type { Answer } from '../../runtime/plan.ts';
-import { blocked } from './spec-drift.ts';
 import { canMount, unreadSecrets } from './credentials/certificates.ts';
-import type { EtcdCall } from './etcd-calls.ts';
 import { isHealthy, mayNotPause, votersOf } from './disruption.ts';
+import type { EtcdCall } from './etcd-calls.ts';
 import { type EtcdMemberEntry, entryOf, type MemberView, memberOf, nameOf, type Observed } from './observed.ts';
 import { isInMemory, leaderLast, losesVolume } from './rollout/restart.ts';
-import { addLearner, completePending } from './rules/growth.ts';
-import { removeLeaving, removeStranger } from './rules/shrink.ts';
+import { blocked } from './spec-drift.ts';
 
 export const REFUSED = 'MembershipChangeRefused';
 
@@ -28,14 +26,12 @@ const PENDING_MS = 60_000;
 const COUNTED_MS = 60 * 60_000;
 
 /** The change that would be asked of etcd now, and that etcd checks by its connections: learners are promoted without it. */
-interface Wanted {
+export interface Wanted {
   /** As it is recorded. */
   readonly change: string;
   /** Who is removed by it. */
   readonly removed?: string;
 }
-
-const CHANGING = [completePending, removeLeaving, removeStranger, addLearner];
 
 function wantedIn(answer: Answer<EtcdClusterStatus> | undefined): readonly Wanted[] {
   return (answer?.steps ?? []).flatMap((step) => {
@@ -45,7 +41,16 @@ function wantedIn(answer: Answer<EtcdClusterStatus> | undefined): readonly Wante
   });
 }
 
-const wantedChange = (o: Observed): Wanted | undefined => CHANGING.flatMap((rule) => wantedIn(rule(o)))[0];
+type Rule = (o: Observed) => Answer<EtcdClusterStatus> | undefined;
+
+/** The first membership change that one of these rules asks for. */
+export const wantedChange =
+  (rules: readonly Rule[]) =>
+  (o: Observed): Wanted | undefined =>
+    rules.flatMap((rule) => wantedIn(rule(o)))[0];
+
+/** Decide hands it in, because what is wanted follows from rules, and rules are imported by decide alone. */
+export type WantedChange = ReturnType<typeof wantedChange>;
 
 export interface Refused {
   readonly change: string;
@@ -94,11 +99,11 @@ function restartBlockedBy(o: Observed, m: MemberView): string | undefined {
 const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < PENDING_MS;
 
 /** The change that every healthy voter has refused for a minute, or for which a restart was recorded a moment ago. */
-export function refusedChange(o: Observed): Refused | undefined {
+export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | undefined {
   const due = o.refusedSince !== undefined && o.now - o.refusedSince >= REFUSED_MS;
   const { change: before, restarts: recorded = [] } = o.cluster.status?.refusedChange ?? {};
   if (!due && !recorded.some((each) => isFresh(o, each))) return undefined;
-  const wanted = areAllWell(o) ? wantedChange(o) : undefined;
+  const wanted = areAllWell(o) ? wantedBy(o) : undefined;
   if (!wanted) return undefined;
   const { change, removed } = wanted;
   const candidates = inOrder(o, removed);
@@ -123,8 +128,11 @@ export function refusedChange(o: Observed): Refused | undefined {
 }
 
 /** For the conditions; hopeless: each was restarted, and it is still refused. */
-export function refusedStatus(o: Observed): { readonly message: string; readonly hopeless: boolean } | undefined {
-  const refused = refusedChange(o);
+export function refusedStatus(
+  o: Observed,
+  wantedBy: WantedChange,
+): { readonly message: string; readonly hopeless: boolean } | undefined {
+  const refused = refusedChange(o, wantedBy);
   return refused && { message: refusedMessage(refused), hopeless: refused.next === undefined };
 }
 

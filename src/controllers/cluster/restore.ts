@@ -1,7 +1,8 @@
 /** What is said about the snapshot that a cluster begins with. Nothing of it matters once the cluster is recorded. */
+
+import { NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED, type Verdict } from '../../api/conditions.ts';
 import { parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
-import { NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED, type Verdict } from '../../api/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
 import { isFormed, type Observed } from './observed.ts';
 

@@ -3,9 +3,9 @@ import { aCluster, aMember, condition, FORMED } from '../../../test/support/buil
 import { up, world } from '../../../test/support/builders/members.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
-import { quotaVerdicts, unapplied } from './spec-drift.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
+import { quotaVerdicts, unapplied } from './spec-drift.ts';
 
 const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): readonly string[] => {
   const { resources, additionalMetadata } = has;

@@ -1,14 +1,17 @@
 /** What was asked of a cluster, compared with what its members have and with what this build can do. */
+
 import type { Verdict } from '../../api/conditions.ts';
+import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
-import type { NotYet } from '../../domain/not-yet-supported.ts';
 import type { Resources } from '../../api/resources.ts';
 import { isAllowed } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
+import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';
+import { iso } from '../../lib/time.ts';
 import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
@@ -83,3 +86,7 @@ export function unapplied(o: Observed): readonly string[] {
     return [want === '' ? `${name} (${have.join(', ')})` : `${name} ${want} (${have.join(', ')})`];
   });
 }
+
+/** When the change that begins now counts as late. */
+export const progressDeadline = (o: Observed): string =>
+  iso(o.now + (o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1000);

@@ -12,10 +12,18 @@ import {
   SEED_NAME,
   SELF,
 } from '../../../test/support/builders/builders.ts';
-import { down, entry as entryOf, type Is, learner, world as members, silent, up } from '../../../test/support/builders/members.ts';
+import {
+  down,
+  entry as entryOf,
+  type Is,
+  learner,
+  world as members,
+  silent,
+  up,
+} from '../../../test/support/builders/members.ts';
+import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { EtcdClusterStatus, MemberEntry, Target } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
-import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import { budget, clientService, headlessService } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';

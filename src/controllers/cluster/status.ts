@@ -8,13 +8,12 @@ import {
   type Verdict,
   withVerdicts,
 } from '../../api/conditions.ts';
-import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Answer, Notice } from '../../runtime/plan.ts';
-import { forbiddenImage, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './spec-drift.ts';
+import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
 import {
   AUTH_ENABLED,
   type AuthSaid,
@@ -25,7 +24,7 @@ import {
   passwordMissing,
   unsecured,
 } from './credentials/auth.ts';
-import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
+import { ROTATING, rotationOf } from './credentials/ca-rotation.ts';
 import {
   CERTIFICATES_VALID,
   certificatesMissing,
@@ -37,28 +36,26 @@ import {
   unreadWhy,
 } from './credentials/certificates.ts';
 import { quorumOf } from './disruption.ts';
+import { type Loss, lossOfAll } from './loss.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
+  clusterIdMismatch,
   conflicts,
   desired,
   entriesOf,
   evidence,
   identity,
+  isBeingDeleted,
   isDormant,
   isReadyVoter,
   isStaying,
   type Observed,
 } from './observed.ts';
-import { REFUSED, refusedStatus } from './refused-changes.ts';
+import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
+import { isExhausted } from './replacement.ts';
 import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
-import { ROTATING, rotationOf } from './credentials/ca-rotation.ts';
-import { type Loss, lossOfAll } from './rules/loss.ts';
-import { isExhausted } from './rules/repair.ts';
-
-/** When the change that begins now counts as late. */
-export const progressDeadline = (o: Observed): string =>
-  iso(o.now + (o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1000);
+import { forbiddenImage, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './spec-drift.ts';
 
 /** Everything the three verdicts are made from. */
 interface Situation {
@@ -111,12 +108,12 @@ type Said = Omit<Verdict, 'type'>;
 const yes = (reason: string, message: string): Said => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Said => ({ status: 'False', reason, message });
 
-export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterStatus>): EtcdClusterStatus {
+export function statusOf(o: Observed, answer: Answer<EtcdClusterStatus>, wantedBy: WantedChange): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
-  if (rule === 'beingDeleted') return before;
+  if (isBeingDeleted(o)) return before;
   const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
-  const s = situation(o, latched, rule, answer.why + refused);
+  const s = situation(o, latched, answer.why + refused, wantedBy);
   const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
@@ -160,7 +157,7 @@ export function statusOf(o: Observed, rule: string, answer: Answer<EtcdClusterSt
   };
 }
 
-function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: string): Situation {
+function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedBy: WantedChange): Situation {
   const said = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
   const served = said?.status === 'True' || said?.reason === 'QuorumLost';
@@ -184,8 +181,8 @@ function situation(o: Observed, latched: EtcdClusterStatus, rule: string, why: s
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     rotating: rotationOf(o),
-    trouble: o.etcd.is === 'silent' || rule === 'anotherCluster' ? why : '',
-    refused: refusedStatus(o),
+    trouble: o.etcd.is === 'silent' ? why : (clusterIdMismatch(o) ?? ''),
+    refused: refusedStatus(o, wantedBy),
     full: fullWhy(o),
     held: heldBack(o),
     unread: unreadWhy(o),

@@ -1,9 +1,7 @@
 /** The objects that a member is made of. */
-import { metadataWith } from '../../domain/additional-metadata.ts';
-import { STATE_VARIABLE } from '../../domain/agent-task.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
 import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
 import {
   API_VERSION,
@@ -24,6 +22,9 @@ import {
 } from '../../api/names.ts';
 import type { Resources } from '../../api/resources.ts';
 import { CONFINED } from '../../api/security.ts';
+import { metadataWith } from '../../domain/additional-metadata.ts';
+import { STATE_VARIABLE } from '../../domain/agent-task.ts';
+import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';

@@ -1,7 +1,24 @@
 /** A member that goes: when it is let go, and what is kept running or is taken away until then. */
 import { describe, expect, test } from 'vitest';
-import { aCluster, aMember, aVolume, FORMED, LATCHED, MEMBER_ID, SEED_NAME } from '../../../test/support/builders/builders.ts';
-import { absent, ended, joined, leaving, ours, retain, stepsOf, untied } from '../../../test/support/builders/member.ts';
+import {
+  aCluster,
+  aMember,
+  aVolume,
+  FORMED,
+  LATCHED,
+  MEMBER_ID,
+  SEED_NAME,
+} from '../../../test/support/builders/builders.ts';
+import {
+  absent,
+  ended,
+  joined,
+  leaving,
+  ours,
+  retain,
+  stepsOf,
+  untied,
+} from '../../../test/support/builders/member.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 

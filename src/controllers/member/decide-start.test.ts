@@ -13,8 +13,8 @@ import {
   stepsOf,
   world,
 } from '../../../test/support/builders/member.ts';
-import { TASK_VARIABLE } from '../../domain/agent-task.ts';
 import { INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
+import { TASK_VARIABLE } from '../../domain/agent-task.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';

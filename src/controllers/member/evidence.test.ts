@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { aMember, aPod, aVolume, CLUSTER_ID, MEMBER_ID, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
+import {
+  aMember,
+  aPod,
+  aVolume,
+  CLUSTER_ID,
+  MEMBER_ID,
+  NOW,
+  POD_UID,
+} from '../../../test/support/builders/builders.ts';
 import { absent, inMemory, ours, world as running } from '../../../test/support/builders/member.ts';
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import type { ContainerStatus } from '../../gen/kube.ts';

@@ -1,8 +1,8 @@
 /** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
 
+import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { memberClientScheme, memberHost } from '../../domain/member-address.ts';
 import {
   CLIENT_PORT,
   CLUSTER_LABEL,
@@ -11,10 +11,10 @@ import {
   MEMBER_UID_ANNOTATION,
   volumeClaimName,
 } from '../../api/names.ts';
+import type { ImagePolicy } from '../../api/security.ts';
+import { memberClientScheme, memberHost } from '../../domain/member-address.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
-import type { ImagePolicy } from '../../api/security.ts';
-import type { Credentials } from '../../access/secret-cache.ts';
 import type { Access, EtcdPort } from '../../etcd/client.ts';
 import type { Node, NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';

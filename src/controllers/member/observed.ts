@@ -2,11 +2,11 @@
 import { NO_OPERATOR_IMAGE } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { addedPeerURL } from '../../domain/member-address.ts';
 import { volumeClaimName } from '../../api/names.ts';
+import { type ImagePolicy, isAllowed } from '../../api/security.ts';
+import { addedPeerURL } from '../../domain/member-address.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
 import type { Holding } from '../../domain/ownership.ts';
-import { type ImagePolicy, isAllowed } from '../../api/security.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 
 /** What this member's etcd said about itself in this pass. */

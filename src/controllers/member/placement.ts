@@ -2,7 +2,13 @@
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../../api/names.ts';
 import { USER } from '../../api/security.ts';
-import type { Affinity, PodAffinityTerm, PodSecurityContext, PodSpec, TopologySpreadConstraint } from '../../gen/kube.ts';
+import type {
+  Affinity,
+  PodAffinityTerm,
+  PodSecurityContext,
+  PodSpec,
+  TopologySpreadConstraint,
+} from '../../gen/kube.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { aMember, SEED_NAME } from '../../../test/support/builders/builders.ts';
-import { RESULT_FILE, STATE_VARIABLE, TASK_VARIABLE } from '../../domain/agent-task.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { INITIAL_STATE_ANNOTATION } from '../../api/names.ts';
+import { RESULT_FILE, STATE_VARIABLE, TASK_VARIABLE } from '../../domain/agent-task.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { memberPod } from './build.ts';
 

@@ -1,8 +1,9 @@
 /** How a seed gets the data of a snapshot: containers that run before its etcd, as long as no cluster is recorded. */
-import { agentBesideEtcd, locationFiles, serviceAccountOf } from '../../domain/agent-pod.ts';
-import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
+
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
+import { agentBesideEtcd, locationFiles, serviceAccountOf } from '../../domain/agent-pod.ts';
+import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-task.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
 

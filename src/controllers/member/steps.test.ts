@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { aCluster, aMember, aPod, aVolume, FORMED, POD_UID, SEED_NAME } from '../../../test/support/builders/builders.ts';
+import {
+  aCluster,
+  aMember,
+  aPod,
+  aVolume,
+  FORMED,
+  POD_UID,
+  SEED_NAME,
+} from '../../../test/support/builders/builders.ts';
 import { absent, fresh, joined, leaving, ours, stepsOf, voter, world } from '../../../test/support/builders/member.ts';
 import {
   CLUSTER_LABEL,

@@ -1,6 +1,5 @@
 /** What a schedule has made: snapshots, and Jobs that look after what they stored. */
-import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
-import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, Retention } from '../../api/etcd-snapshot-schedule.ts';
@@ -16,6 +15,8 @@ import {
   scheduledSnapshotName,
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
+import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
 import { identity } from './observed.ts';

@@ -4,7 +4,7 @@ import { aRun, at, doing, FAILED, STORED, settled } from '../../../test/support/
 import type { EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
-import { trimHistory } from './rules/stored.ts';
+import { trimHistory } from './rules/history.ts';
 
 describe('the history', () => {
   const runs = ['01', '02', '03', '04', '05'].map((hour) => aRun(`${hour}:00:00`, hour === '02' ? FAILED : STORED));

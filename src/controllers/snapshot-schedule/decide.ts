@@ -2,9 +2,11 @@
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
-import { begin } from './rules/start.ts';
+import { drill } from './rules/drill.ts';
+import { trimHistory, waitForNext } from './rules/history.ts';
 import { beingDeleted, record } from './rules/record.ts';
-import { drill, prune, trimHistory, waitForNext } from './rules/stored.ts';
+import { prune } from './rules/retention.ts';
+import { begin } from './rules/start.ts';
 import { noticesOf, statusOf, wakeAt } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, EtcdSnapshotScheduleStatus>[] = [

@@ -2,10 +2,10 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { podsOf } from '../../domain/job.ts';
 import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../../api/names.ts';
-import { controllerOf, holding } from '../../domain/ownership.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import { podsOf } from '../../domain/job.ts';
+import { controllerOf, holding } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';

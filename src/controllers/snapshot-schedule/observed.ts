@@ -3,8 +3,8 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { slotOf } from '../../api/names.ts';
-import type { Holding } from '../../domain/ownership.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import type { Holding } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** A Job of this schedule. */

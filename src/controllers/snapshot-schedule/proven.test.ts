@@ -12,9 +12,9 @@ import {
   scheduleWorld,
   settled,
 } from '../../../test/support/builders/schedules.ts';
+import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import type { PruneTask } from '../../domain/agent-task.ts';
-import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import type { Job } from '../../gen/kube.ts';
 import { retain, type Stored } from '../../lib/retention.ts';
 import { decide } from './decide.ts';

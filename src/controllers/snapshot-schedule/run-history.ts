@@ -6,8 +6,8 @@ import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedul
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
-import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
 import { type Outcome, outcomeOf } from './job-result.ts';
+import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
 import { begun } from './scheduling.ts';
 
 export type Facts = Pick<

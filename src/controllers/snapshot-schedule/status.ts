@@ -4,11 +4,11 @@ import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedul
 import { sameJson } from '../../lib/merge-patch.ts';
 import { iso } from '../../lib/time.ts';
 import type { Notice } from '../../runtime/plan.ts';
-import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './run-history.ts';
-import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
-import { drillHeldUp, isDrillDue, pruneHeldUp } from './rules/stored.ts';
-import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
 import { MOST } from './due-times.ts';
+import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
+import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './run-history.ts';
+import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
+import { drillHeldUp, isDrillDue, pruneHeldUp } from './stored-jobs.ts';
 
 export const SCHEDULED = 'Scheduled';
 export const SNAPSHOT_SUCCEEDED = 'SnapshotSucceeded';

@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { aSnapshot, aVoter, s3 } from '../../../test/support/builders/snapshot.ts';
-import { TASK_VARIABLE, type Task } from '../../domain/agent-task.ts';
+import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
 import { API_VERSION, CLUSTER_LABEL } from '../../api/names.ts';
-import type { Sources } from '../../access/evaluate/view.ts';
+import { TASK_VARIABLE, type Task } from '../../domain/agent-task.ts';
 import type { Job } from '../../gen/kube.ts';
 import { snapshotJob } from './build.ts';
 

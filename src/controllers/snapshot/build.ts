@@ -1,4 +1,9 @@
 /** The Job that takes a snapshot. */
+
+import type { Sources } from '../../access/evaluate/view.ts';
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { API_VERSION, agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
 import {
   agentContainer,
   agentPodSpec,
@@ -9,11 +14,7 @@ import {
   together,
 } from '../../domain/agent-pod.ts';
 import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../../domain/agent-task.ts';
-import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { API_VERSION, agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
-import type { Sources } from '../../access/evaluate/view.ts';
 import type { Job } from '../../gen/kube.ts';
 import { identity, type MemberView } from './observed.ts';
 

@@ -1,9 +1,9 @@
 /** Gathers the facts for one snapshot: Kubernetes from the cache, and what is about to be used from the server; etcd asked now. */
+
+import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { podsOf } from '../../domain/job.ts';
-import { memberClientScheme, memberHost, serviceOf } from '../../domain/member-address.ts';
 import {
   CLIENT_PORT,
   CLUSTER_LABEL,
@@ -13,9 +13,10 @@ import {
   JOB_NAME_LABEL,
   snapshotJobName,
 } from '../../api/names.ts';
+import { podsOf } from '../../domain/job.ts';
+import { memberClientScheme, memberHost, serviceOf } from '../../domain/member-address.ts';
 import { controllerOf, holding } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
-import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
@@ -24,7 +25,6 @@ import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
-import { lackOf, needsOf, unreadable } from './required-secrets.ts';
 import {
   clusterNameOf,
   identity,
@@ -36,6 +36,7 @@ import {
   memberToAsk,
   type Observed,
 } from './observed.ts';
+import { lackOf, needsOf, unreadable } from './required-secrets.ts';
 
 export interface SnapshotPorts {
   readonly client: Client;

@@ -1,8 +1,9 @@
 /** The facts that a decision about one EtcdSnapshot is made from, and the questions that rules ask of them. */
+
+import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { Holding } from '../../domain/ownership.ts';
-import type { Sources } from '../../access/evaluate/view.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** What a member's own etcd said in this pass. */

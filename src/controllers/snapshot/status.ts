@@ -1,7 +1,8 @@
 /** What the operator says about a snapshot. */
-import { FAILURES } from '../../domain/agent-result.ts';
+
 import { changedConditions, findCondition, onlyWords, withVerdicts } from '../../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
+import { FAILURES } from '../../domain/agent-result.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Answer, Notice, Step } from '../../runtime/plan.ts';

@@ -10,8 +10,8 @@ import {
   uncordon,
 } from '../../../local/faults.ts';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
-import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../../support/journeys/journey.ts';
 import { settled } from '../../support/journeys/at-rest.ts';
+import { type AnObject, aTenant, becomes, MEMBER_KIND, type Tenant } from '../../support/journeys/journey.ts';
 import { aServingCluster, IN_MEMORY } from '../../support/journeys/serving.ts';
 
 const nodeOf = (pod: AnObject | undefined): string => String(pod?.spec['nodeName']);

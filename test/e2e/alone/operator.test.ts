@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { installOperator, OPERATOR_NAMESPACE, operatorImage } from '../../../local/operator.ts';
 import { LEASE_NAME } from '../../../src/api/names.ts';
 import { ABOUT_DATA } from '../../support/about-data.ts';
+import { quiet, settled } from '../../support/journeys/at-rest.ts';
 import { aTenant, becomes, MEMBER_KIND, testCluster } from '../../support/journeys/journey.ts';
 import { IN_NAMESPACE, killOperator, operatorPods } from '../../support/journeys/operator.ts';
-import { quiet, settled } from '../../support/journeys/at-rest.ts';
 import { aServingCluster, IN_MEMORY } from '../../support/journeys/serving.ts';
 
 /** How many writes the operators have made for clusters since they began; their Leases and Events are not among them. */

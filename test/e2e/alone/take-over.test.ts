@@ -1,10 +1,10 @@
 /** Clusters that the Go operator made go on under ours: the same Pods, the same members, and they can be scaled. */
 import { expect, onTestFinished, test } from 'vitest';
 import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
+import { settled } from '../../support/journeys/at-rest.ts';
 import { asGoOperator } from '../../support/journeys/go-cluster.ts';
 import type { GoCluster } from '../../support/journeys/go-manifests.ts';
 import { type AnObject, aTenant, KIND, MEMBER_KIND, testCluster } from '../../support/journeys/journey.ts';
-import { settled } from '../../support/journeys/at-rest.ts';
 import { serving } from '../../support/journeys/serving.ts';
 
 async function operators(count: 0 | 1): Promise<void> {

@@ -6,10 +6,10 @@ import type { Etcd } from '../../../src/etcd/client.ts';
 import { guarded } from '../../../src/etcd/guarded.ts';
 import type { Client } from '../../../src/kube/client.ts';
 import { sleep } from '../../../src/runtime/clock.ts';
+import { Pulse } from '../../../src/runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../../../src/runtime/log.ts';
 import { whenSynced } from '../../../src/runtime/manager.ts';
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts';
-import { Pulse } from '../../../src/runtime/heartbeat.ts';
 import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 

@@ -1,13 +1,14 @@
 /** Secrets of a cluster, the authorities that sign what is in them, and what is made of them, in short words. */
+
+import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
+import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import { NOTHING_MOUNTED } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
-import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
-import { NOTHING_MOUNTED } from '../../../src/access/mounted.ts';
-import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from './builders.ts';
 
 export const DAY = 24 * 60 * 60_000;

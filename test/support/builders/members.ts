@@ -1,4 +1,6 @@
 /** Clusters with members, as short as the sentence that uses them: what the rules about growth, shrinking and repair look at. */
+
+import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
 import { targetOf } from '../../../src/api/defaults.ts';
 import type { EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
@@ -8,7 +10,6 @@ import { budget, clientService, headlessService, joinList } from '../../../src/c
 import { decide } from '../../../src/controllers/cluster/decide.ts';
 import { quorumOf } from '../../../src/controllers/cluster/disruption.ts';
 import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
-import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
 
 export const name = (n: number): string => memberName('db', CLUSTER_UID, n);

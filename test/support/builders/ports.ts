@@ -1,4 +1,7 @@
 /** What controllers look through: caches that know what they were told, a model API server that may know more, a model etcd. */
+
+import { mountedBy } from '../../../src/access/mounted.ts';
+import { Credentials } from '../../../src/access/secret-cache.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
@@ -13,8 +16,6 @@ import {
   peerURL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
-import { Credentials } from '../../../src/access/secret-cache.ts';
-import { mountedBy } from '../../../src/access/mounted.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';

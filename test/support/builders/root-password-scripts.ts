@@ -2,15 +2,20 @@
  * Passes of an operator that has nothing to do but root and its password: the real rules and the real deeds, on a model of the
  * API server and on whatever etcd there is. It can be killed before and after every change that it makes.
  */
+
+import { passwordSecrets, rootPassword } from '../../../src/access/evaluate/root-password.ts';
+import { textOf } from '../../../src/access/evaluate/secret-set.ts';
+import type { PasswordView } from '../../../src/access/evaluate/view.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters, keptPasswordName } from '../../../src/api/names.ts';
-import type { RootCall } from '../../../src/controllers/cluster/etcd-calls.ts';
+import {
+  doRoot,
+  isRootCall,
+  type RootPorts,
+} from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
 import { askAuth } from '../../../src/controllers/cluster/credentials/observe-auth.ts';
-import { doRoot, isRootCall, type RootPorts } from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
 import { guard } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
-import { textOf } from '../../../src/access/evaluate/secret-set.ts';
-import { passwordSecrets, rootPassword } from '../../../src/access/evaluate/root-password.ts';
-import type { PasswordView } from '../../../src/access/evaluate/view.ts';
+import type { RootCall } from '../../../src/controllers/cluster/etcd-calls.ts';
 import type { AuthPort } from '../../../src/etcd/auth.ts';
 import type { Access, Ask } from '../../../src/etcd/client.ts';
 import type { Answer } from '../../../src/etcd/errors.ts';

@@ -1,13 +1,14 @@
 /** An authority that is being exchanged: what members have started with, what is recorded, and what is to be done then. */
+
+import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
+import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import type { Mounted } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import { ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
-import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
-import type { Mounted } from '../../../src/access/mounted.ts';
-import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
 import { createAuthority, type KeyPair } from '../../../src/pki/issue.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
 import { aCluster, FORMED, NOW } from './builders.ts';
 import { DAY, GRACE, leaf as issued, secretOf } from './credentials.ts';
 

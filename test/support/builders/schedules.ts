@@ -1,5 +1,5 @@
 /** Schedules, their snapshots and Jobs for tests. */
-import { type PruneTask, TASK_VARIABLE } from '../../../src/domain/agent-task.ts';
+
 import { findCondition } from '../../../src/api/conditions.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
 import type {
@@ -8,11 +8,12 @@ import type {
   EtcdSnapshotScheduleStatus,
 } from '../../../src/api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION, API_VERSION, etcdSnapshotSchedules } from '../../../src/api/names.ts';
-import type { Job, Pod } from '../../../src/gen/kube.ts';
-import type { Plan } from '../../../src/runtime/plan.ts';
 import { scheduledSnapshot } from '../../../src/controllers/snapshot-schedule/build.ts';
 import type { Observed, Work } from '../../../src/controllers/snapshot-schedule/observed.ts';
 import { statusOf } from '../../../src/controllers/snapshot-schedule/status.ts';
+import { type PruneTask, TASK_VARIABLE } from '../../../src/domain/agent-task.ts';
+import type { Job, Pod } from '../../../src/gen/kube.ts';
+import type { Plan } from '../../../src/runtime/plan.ts';
 import { aCluster } from './builders.ts';
 
 export const SCHEDULE_UID = '44444444-0000-4000-8000-000000000000';

@@ -1,9 +1,10 @@
 /** A snapshot and what is around it, for tables. */
-import type { Result } from '../../../src/domain/agent-result.ts';
+
 import type { EtcdSnapshot, EtcdSnapshotSpec, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, snapshotJobName } from '../../../src/api/names.ts';
-import type { ContainerState, Job, Pod } from '../../../src/gen/kube.ts';
 import type { MemberSays, MemberView, Observed } from '../../../src/controllers/snapshot/observed.ts';
+import type { Result } from '../../../src/domain/agent-result.ts';
+import type { ContainerState, Job, Pod } from '../../../src/gen/kube.ts';
 import { aCluster, CLUSTER_ID, condition, FORMED, NOW } from './builders.ts';
 
 export const SNAPSHOT_UID = '55555555-0000-4000-8000-000000000000';

@@ -2,9 +2,9 @@
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { type Agent, type Dispatcher, request } from 'undici';
 import { nameCall } from '../../../src/kube/call-name.ts';
+import { pause } from '../servers/processes.ts';
 import type { Passed, Rule } from './rules.ts';
 import { type WatchFault, watchPipe } from './watch.ts';
-import { pause } from '../servers/processes.ts';
 
 const WRITES: readonly string[] = ['create', 'patch', 'update', 'delete'];
 const NOT_COUNTED = /^(events|leases)(\/|$)/;

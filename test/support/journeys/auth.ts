@@ -4,10 +4,10 @@ import type { AuthPort } from '../../../src/etcd/auth.ts';
 import { type Access, type Ask, EtcdClient } from '../../../src/etcd/client.ts';
 import type { Answer } from '../../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
-import { nudge, secretText } from './tls.ts';
+import { foundIn, keyLines } from '../planted.ts';
 import { becomes, conditionOf, KIND, type Tenant } from './journey.ts';
 import { IN_NAMESPACE, operatorPods } from './operator.ts';
-import { foundIn, keyLines } from '../planted.ts';
+import { nudge, secretText } from './tls.ts';
 import { serviceIp } from './writer.ts';
 
 const APP = { user: 'app', password: 'planted-of-the-app' };

@@ -2,8 +2,8 @@
 import { onTestFinished } from 'vitest';
 import { type LocalCluster, running } from '../../../local/cluster.ts';
 import { ETCD_VERSIONS } from '../../../local/images.ts';
-import { readerOf } from './kube-reader.ts';
 import { eventually } from '../servers/processes.ts';
+import { readerOf } from './kube-reader.ts';
 
 export const KIND = 'etcdclusters.etcd-operator.cozystack.io';
 export const MEMBER_KIND = 'etcdmembers.etcd-operator.cozystack.io';

@@ -3,11 +3,11 @@ import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { PARTS } from '../../../src/domain/certificate-requirements.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
-import { certificatesAre, type Source } from './tls.ts';
-import { type AnObject, conditionOf, KIND, type Tenant } from './journey.ts';
 import { eventually, pause } from '../servers/processes.ts';
 import { settled } from './at-rest.ts';
+import { type AnObject, conditionOf, KIND, type Tenant } from './journey.ts';
 import { serving } from './serving.ts';
+import { certificatesAre, type Source } from './tls.ts';
 
 /** Two restarts of each of three members, and twice the time that clients get. */
 export const PATIENCE_MS = 15 * 60_000;

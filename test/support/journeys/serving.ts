@@ -3,8 +3,8 @@
 import { expect } from 'vitest';
 import type { Access } from '../../../src/etcd/client.ts';
 import { ABOUT_DATA } from '../about-data.ts';
-import { type AnObject, KIND, type Tenant } from './journey.ts';
 import { atRest, settled } from './at-rest.ts';
+import { type AnObject, KIND, type Tenant } from './journey.ts';
 import { aWriter, type Writer } from './writer.ts';
 
 /** Quick to begin, and gone with its Pod. */

@@ -6,13 +6,13 @@ import type { Artifact } from '../../../src/api/etcd-snapshot.ts';
 import { type Access, type Ask, EtcdClient } from '../../../src/etcd/client.ts';
 import type { Answer } from '../../../src/etcd/errors.ts';
 import { ABOUT_DATA } from '../about-data.ts';
-import { clientOf, managed, secretText } from './tls.ts';
-import { type AnObject, becomes, type Condition, conditionOf, KIND, type Tenant } from './journey.ts';
-import { IN_NAMESPACE, operatorPods } from './operator.ts';
 import { foundIn } from '../planted.ts';
 import { settled } from './at-rest.ts';
+import { type AnObject, becomes, type Condition, conditionOf, KIND, type Tenant } from './journey.ts';
+import { IN_NAMESPACE, operatorPods } from './operator.ts';
 import { IN_MEMORY } from './serving.ts';
 import { opaque, S3_SECRET_KEY } from './tenant-store.ts';
+import { clientOf, managed, secretText } from './tls.ts';
 import { serviceIp } from './writer.ts';
 
 export const SNAPSHOT_KIND = 'etcdsnapshots.etcd-operator.cozystack.io';

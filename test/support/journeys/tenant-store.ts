@@ -4,8 +4,8 @@ import { chmod, mkdir, open, readdir, readFile, truncate, writeFile } from 'node
 import { dirname, join } from 'node:path';
 import { podProcesses, volumeFolder } from '../../../local/faults.ts';
 import { S3_IMAGE } from '../../../local/images.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
 import { createAuthority, issue } from '../../../src/pki/issue.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
 import type { Tenant } from './journey.ts';
 
 const NAME = 's3';

@@ -1,5 +1,9 @@
 /** What every encrypted cluster goes through, wherever its certificates come from. */
 import { expect } from 'vitest';
+import { eventually } from '../servers/processes.ts';
+import { settled } from './at-rest.ts';
+import { becomes, MEMBER_KIND, type Tenant } from './journey.ts';
+import { IN_MEMORY, type Serving, serving } from './serving.ts';
 import {
   accessWith,
   certificatesAre,
@@ -12,10 +16,6 @@ import {
   secretText,
   shownByMembers,
 } from './tls.ts';
-import { becomes, MEMBER_KIND, type Tenant } from './journey.ts';
-import { eventually } from '../servers/processes.ts';
-import { settled } from './at-rest.ts';
-import { IN_MEMORY, type Serving, serving } from './serving.ts';
 
 /** A cluster of three that serves a client with a certificate. */
 export async function threeServing(tenant: Tenant, name: string, source: Source): Promise<Serving> {

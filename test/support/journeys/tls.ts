@@ -4,10 +4,10 @@ import { expect, onTestFinished } from 'vitest';
 import { type Access, EtcdClient } from '../../../src/etcd/client.ts';
 import { shownBy } from '../../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
-import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
+import { systemChance } from '../../../src/pki/key-source.ts';
 import { eventually } from '../servers/processes.ts';
+import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 import { serviceIp } from './writer.ts';
 
 export type Text = Readonly<Record<string, string>>;

@@ -8,12 +8,12 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { keyOf, pathOf } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import { watch } from '../../../src/kube/watcher.ts';
-import { Addresses } from '../servers/addresses.ts';
 import type { Rulebook } from '../faults/grpc-proxy.ts';
+import { Addresses } from '../servers/addresses.ts';
 import { type Host, Hosts } from '../servers/hosts.ts';
+import { type Processes, pause } from '../servers/processes.ts';
 import { isEtcd } from './pod-process.ts';
 import { insist, NODE, PodRun, quiet, type Running, refOf, removeFolder, type Site } from './pod-run.ts';
-import { type Processes, pause } from '../servers/processes.ts';
 
 export class Kubelet {
   readonly #site: Site;

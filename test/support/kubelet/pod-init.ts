@@ -4,8 +4,8 @@ import { TASK_VARIABLE, type Task } from '../../../src/domain/agent-task.ts';
 import type { Container, ContainerState, ContainerStatus, Pod } from '../../../src/gen/kube.ts';
 import { root } from '../../../tools/paths.ts';
 import { type Ended, placeOf } from '../servers/agent-place.ts';
-import type { Site } from './pod-run.ts';
 import { pause } from '../servers/processes.ts';
+import type { Site } from './pod-run.ts';
 
 const RESTART_MS = 300;
 /** Copies itself into a volume: here the agent is where it is. */

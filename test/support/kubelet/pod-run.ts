@@ -5,14 +5,14 @@ import { ApiError, isConflict } from '../../../src/kube/errors.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { pathOf, type Ref } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
+import { type GrpcProxy, type Rulebook, startGrpcProxy } from '../faults/grpc-proxy.ts';
 import type { Addresses } from '../servers/addresses.ts';
 import { claimFolder } from '../servers/agent-place.ts';
-import { type GrpcProxy, type Rulebook, startGrpcProxy } from '../faults/grpc-proxy.ts';
 import type { Host, Hosts } from '../servers/hosts.ts';
+import { type Child, eventually, type Processes, pause } from '../servers/processes.ts';
 import { runBefore } from './pod-init.ts';
 import { argumentsOf, environment, podStatus, type Reported, readinessURL, readyFor } from './pod-process.ts';
 import { type Mounts, mountSecrets } from './pod-secrets.ts';
-import { type Child, eventually, type Processes, pause } from '../servers/processes.ts';
 
 /** One Pod's process. */
 export interface Running {

@@ -9,9 +9,9 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import { watch } from '../../../src/kube/watcher.ts';
 import { root } from '../../../tools/paths.ts';
-import { type Ended, placeOf } from './agent-place.ts';
 import { type Kubelet, remove } from '../kubelet/kubelet.ts';
 import { bind, insist, quiet, refOf } from '../kubelet/pod-run.ts';
+import { type Ended, placeOf } from './agent-place.ts';
 import { type Child, type Processes, pause } from './processes.ts';
 
 export interface Site {

@@ -8,8 +8,8 @@ import { API_VERSION } from '../../../src/api/names.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { type KubeObject, pathOf, type Resource } from '../../../src/kube/object.ts';
-import { startControlPlane } from './control-plane.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
+import { startControlPlane } from './control-plane.ts';
 import { Processes } from './processes.ts';
 
 /** Ours, as far as the API server cares. */

@@ -7,8 +7,8 @@ import { build } from '../../../local/binaries.ts';
 import type { CustomResourceDefinition } from '../../../src/api/crd.ts';
 import { root } from '../../../tools/paths.ts';
 import { run } from '../../../tools/process.ts';
-import { clientOf, type Source } from '../journeys/tls.ts';
 import type { Tenant } from '../journeys/journey.ts';
+import { clientOf, type Source } from '../journeys/tls.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 

@@ -10,8 +10,8 @@ import { build } from '../../../local/binaries.ts';
 import { createAuthority } from '../../../local/pki.ts';
 import type { ReadSecret } from '../../../src/agent/stores/store.ts';
 import { MOUNTS, type Place } from '../../../src/domain/agent-task.ts';
-import { type Child, eventually, freePort, Processes } from './processes.ts';
 import { type Relay, relayTo } from '../faults/relay.ts';
+import { type Child, eventually, freePort, Processes } from './processes.ts';
 
 /** Files of Secrets by `<mount>/<key>`. */
 export type Secrets = Readonly<Record<string, string>>;

@@ -12,11 +12,11 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import type { Identity } from '../../../src/kube/identity.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import { bundle } from '../../../tools/image/bundle.ts';
-import { AgentRuns } from './agent-runs.ts';
-import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
 import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
 import { Kubelet } from '../kubelet/kubelet.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
+import { AgentRuns } from './agent-runs.ts';
+import { type ApiServer, startControlPlane, writeKubeconfig } from './control-plane.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
 export const clusters: Resource<EtcdCluster> = etcdClusters;

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../../../src/agent/failure.ts';
 import { type Manifest, manifestText } from '../../../src/agent/format/manifest.ts';
-import { prune } from '../../../src/agent/tasks/prune.ts';
 import type { Store } from '../../../src/agent/stores/store.ts';
+import { prune } from '../../../src/agent/tasks/prune.ts';
 import { MANIFEST, type Place, type PruneTask } from '../../../src/domain/agent-task.ts';
 import { ABOUT_DATA } from '../about-data.ts';
 

@@ -1,10 +1,11 @@
 /** What is said about logging in: whether clients must, and whether the operator can. */
+
+import { isPasswordUnsettled, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
 import type { Verdict } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../../../api/tls.ts';
-import { isPasswordUnsettled, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
-import { SECRET_UNREADABLE, unreadSecrets } from './certificates.ts';
 import { isFormed, type Observed } from '../observed.ts';
+import { SECRET_UNREADABLE, unreadSecrets } from './certificates.ts';
 
 export const AUTH_ENABLED = 'AuthEnabled';
 

@@ -1,11 +1,11 @@
 /** An authority is exchanged under members that run: what is recorded when, and who is started again, one after the other. */
 import { describe, expect, test } from 'vitest';
 import { down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import { type CertificatesView, NO_CERTIFICATES, type TrustView } from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { type Part, trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
-import { type CertificatesView, NO_CERTIFICATES, type TrustView } from '../../../access/evaluate/view.ts';
 import { iso } from '../../../lib/time.ts';
 import { decide } from '../decide.ts';
 import type { MemberView, Observed } from '../observed.ts';

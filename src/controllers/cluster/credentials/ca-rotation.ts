@@ -2,8 +2,9 @@
  * How an authority is exchanged under members that run, as facts say it: members come to trust the old and the new one, then
  * they get certificates of the new one, then they trust the new one only. Whom a member trusts is in the spec of its Pod.
  */
-import { type Part, trustName } from '../../../api/names.ts';
+
 import type { TrustView } from '../../../access/evaluate/view.ts';
+import { type Part, trustName } from '../../../api/names.ts';
 import { iso } from '../../../lib/time.ts';
 import { isHealthy, learnersOf, mayNotGo, mayNotPause, votersOf } from '../disruption.ts';
 import {

@@ -2,15 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../../../test/support/builders/builders.ts';
 import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
-import type { Certificate, CertificateRequest, TheirCondition } from '../../../domain/cert-manager.ts';
-import { findCondition } from '../../../api/conditions.ts';
-import { holding } from '../../../domain/ownership.ts';
-import type { Tls } from '../../../api/tls.ts';
 import { type CertificatesView, NO_CERTIFICATES } from '../../../access/evaluate/view.ts';
+import { findCondition } from '../../../api/conditions.ts';
+import type { Tls } from '../../../api/tls.ts';
+import type { Certificate, CertificateRequest, TheirCondition } from '../../../domain/cert-manager.ts';
+import { holding } from '../../../domain/ownership.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
-import { certificateFor, correctionOf, requestedNeeds } from './cert-manager-requests.ts';
 import type { CertificateHolding, Issuance, Observed } from '../observed.ts';
+import { certificateFor, correctionOf, requestedNeeds } from './cert-manager-requests.ts';
 
 const issuer = { name: 'i' };
 const tls: Tls = {

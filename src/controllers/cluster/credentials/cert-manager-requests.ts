@@ -1,8 +1,19 @@
 /** What is asked of cert-manager on behalf of a cluster, and what is said about its answers. */
-import { type Certificate, certificateKind, type TheirCondition, theirCondition } from '../../../domain/cert-manager.ts';
-import { type CertificateNeed, certificatesOf, EXTENDED_USAGES, namesOf } from '../../../domain/certificate-requirements.ts';
+
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { CERT_MANAGER_GROUP, clusterLabels } from '../../../api/names.ts';
+import {
+  type Certificate,
+  certificateKind,
+  type TheirCondition,
+  theirCondition,
+} from '../../../domain/cert-manager.ts';
+import {
+  type CertificateNeed,
+  certificatesOf,
+  EXTENDED_USAGES,
+  namesOf,
+} from '../../../domain/certificate-requirements.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { ownedBy } from '../build.ts';
 import { type CertificateHolding, identity, isFormed, type Observed } from '../observed.ts';

@@ -2,11 +2,16 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../../test/support/builders/builders.ts';
 import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
-import type { CertificateNeed } from '../../../domain/certificate-requirements.ts';
+import {
+  type CertificatesView,
+  type CertificateView,
+  NO_CERTIFICATES,
+  type TrustView,
+} from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { ROTATE_ANNOTATION } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
-import { type CertificatesView, type CertificateView, NO_CERTIFICATES, type TrustView } from '../../../access/evaluate/view.ts';
+import type { CertificateNeed } from '../../../domain/certificate-requirements.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
 import type { Observed } from '../observed.ts';

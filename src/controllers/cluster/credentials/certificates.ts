@@ -1,13 +1,14 @@
 /** What is said about the certificates of a cluster. */
+
+import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
 import type { Verdict } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { ROTATE_ANNOTATION } from '../../../api/names.ts';
-import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Finding, isGrave, reasonOf, sentenceOf } from '../../../pki/findings.ts';
-import { isPending, issuanceFindings, withIssuance } from './cert-manager-requests.ts';
 import { isFormed, type Observed, unreadObjects } from '../observed.ts';
 import { ROTATING, rotationOf } from './ca-rotation.ts';
+import { isPending, issuanceFindings, withIssuance } from './cert-manager-requests.ts';
 
 export const CERTIFICATES_VALID = 'CertificatesValid';
 

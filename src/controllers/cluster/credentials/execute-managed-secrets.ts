@@ -1,4 +1,13 @@
 /** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
+
+import { NEXT_CERT, NEXT_KEY } from '../../../access/evaluate/ca.ts';
+import { type Judged, judge, secretNames } from '../../../access/evaluate/evaluate.ts';
+import { type Secrets, textOf } from '../../../access/evaluate/secret-set.ts';
+import type { Todo } from '../../../access/evaluate/view.ts';
+import { readAndJudge, readSecrets, type Unreadable } from '../../../access/read-secrets.ts';
+import type { Credentials } from '../../../access/secret-cache.ts';
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
+import { type Part, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
 import {
   type CertificateNeed,
   certificatesOf,
@@ -7,15 +16,7 @@ import {
   partOf,
   writtenFor,
 } from '../../../domain/certificate-requirements.ts';
-import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { type Part, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
 import { holding } from '../../../domain/ownership.ts';
-import { NEXT_CERT, NEXT_KEY } from '../../../access/evaluate/ca.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
-import { type Judged, judge, secretNames } from '../../../access/evaluate/evaluate.ts';
-import { type Secrets, textOf } from '../../../access/evaluate/secret-set.ts';
-import { readAndJudge, readSecrets, type Unreadable } from '../../../access/read-secrets.ts';
-import type { Todo } from '../../../access/evaluate/view.ts';
 import type { Secret } from '../../../gen/kube.ts';
 import type { Client } from '../../../kube/client.ts';
 import { type Ref, refKey } from '../../../kube/object.ts';

@@ -3,7 +3,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../../../test/sim/model/etcd-ports.ts';
 import { hear, modelWorld } from '../../../../test/support/builders/ports.ts';
-import { type Fault, Killed, RootPasses, type RootSite } from '../../../../test/support/builders/root-password-scripts.ts';
+import {
+  type Fault,
+  Killed,
+  RootPasses,
+  type RootSite,
+} from '../../../../test/support/builders/root-password-scripts.ts';
 import { API_VERSION, hexId } from '../../../api/names.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { secrets } from '../../../kube/resources.ts';

@@ -2,11 +2,19 @@
  * Carries out what a plan says about root. Passwords are read here only, at the moment when they are needed: no plan, and so no
  * log, ever has one. Each deed can be done again, and after each the password that etcd has is one that is kept.
  */
+
+import {
+  NEXT,
+  PASSWORD,
+  passwordSecrets,
+  ROOT,
+  type RootPassword,
+  rootPassword,
+} from '../../../access/evaluate/root-password.ts';
+import { readSecrets } from '../../../access/read-secrets.ts';
+import type { Credentials } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../../api/names.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
-import { NEXT, PASSWORD, passwordSecrets, ROOT, type RootPassword, rootPassword } from '../../../access/evaluate/root-password.ts';
-import { readSecrets } from '../../../access/read-secrets.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import type { Ask } from '../../../etcd/client.ts';
 import type { Answer, EtcdErrorKind } from '../../../etcd/errors.ts';

@@ -5,8 +5,8 @@ import { hear, type ModelWorld, modelWorld, runningCluster } from '../../../../t
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { secrets } from '../../../kube/resources.ts';
-import { systemChance } from '../../../pki/key-source.ts';
 import { createAuthority, issue } from '../../../pki/issue.ts';
+import { systemChance } from '../../../pki/key-source.ts';
 import { observe } from '../observe.ts';
 import { askAuth } from './observe-auth.ts';
 

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID } from '../../../../test/support/builders/builders.ts';
 import { failingReads, hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
-import type { Certificate } from '../../../domain/cert-manager.ts';
 import type { Tls } from '../../../api/tls.ts';
+import type { Certificate } from '../../../domain/cert-manager.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 import { certificates, observeIssuance } from './observe-cert-manager.ts';
 

@@ -1,4 +1,6 @@
 /** Gathers what cert-manager was asked for, and how far it has come: from the cache, and by name what the cache does not hold. */
+
+import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import {
   asksCertManager,
   type Certificate,
@@ -8,14 +10,13 @@ import {
   nextRequestName,
   theirCondition,
 } from '../../../domain/cert-manager.ts';
-import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { holding } from '../../../domain/ownership.ts';
 import type { Client } from '../../../kube/client.ts';
 import { type Resource, refKey } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
 import { tryGet } from '../../../kube/try-get.ts';
-import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 import { type CertificateHolding, type Issuance, identity } from '../observed.ts';
+import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 
 export const certificates: Resource<Certificate> = certificateKind;
 const requests: Resource<CertificateRequest> = certificateRequestKind;

@@ -1,10 +1,11 @@
 /** Which certificates members have, and which they show in a handshake. */
-import { PARTS } from '../../../domain/certificate-requirements.ts';
+
+import { mountIn } from '../../../access/evaluate/mounts.ts';
+import type { CertificatesView } from '../../../access/evaluate/view.ts';
+import type { Credentials } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { CLIENT_PORT, type Part, PEER_PORT, peerMountName, serverMountName } from '../../../api/names.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
-import { mountIn } from '../../../access/mounted.ts';
-import type { CertificatesView } from '../../../access/evaluate/view.ts';
+import { PARTS } from '../../../domain/certificate-requirements.ts';
 import type { Pod } from '../../../gen/kube.ts';
 import { endpointsOf, hostsOf } from '../etcd-calls.ts';
 import type { MemberView, PodView } from '../observed.ts';

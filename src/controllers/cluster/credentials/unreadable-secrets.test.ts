@@ -2,13 +2,18 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_ID, NOW } from '../../../../test/support/builders/builders.ts';
 import { down, type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
+import {
+  type CertificatesView,
+  NO_CERTIFICATES,
+  type PasswordView,
+  type Unread,
+} from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
-import { type CertificatesView, NO_CERTIFICATES, type PasswordView, type Unread } from '../../../access/evaluate/view.ts';
 import { decide } from '../decide.ts';
-import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 import type { Issuance, Observed } from '../observed.ts';
+import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 
 const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };

@@ -4,8 +4,8 @@ import { ASIDE_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { iso } from '../../../lib/time.ts';
 import type { Answer, Seen, Step } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { change } from '../etcd-calls.ts';
 import { healthyVoters, leaderOf, votersOf } from '../disruption.ts';
+import { change } from '../etcd-calls.ts';
 import { type EtcdMemberEntry, entryOf, type MemberView, nameOf, type Observed } from '../observed.ts';
 
 export const isInMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';

@@ -6,7 +6,6 @@ import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { clusterToken } from '../../../api/names.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Answer, seen } from '../../../runtime/plan.ts';
-import { unapplied } from '../spec-drift.ts';
 import { seedMember } from '../build.ts';
 import { trustNow, unreadSecrets } from '../credentials/certificates.ts';
 import {
@@ -25,10 +24,10 @@ import {
   unreadObjects,
   wanted,
 } from '../observed.ts';
+import { replacing } from '../replacement.ts';
 import { restoreWords } from '../restore.ts';
-import { progressDeadline } from '../status.ts';
-import { replacing } from './repair.ts';
-import { serviceSteps } from './services.ts';
+import { serviceSteps } from '../services.ts';
+import { progressDeadline, unapplied } from '../spec-drift.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 

@@ -3,10 +3,18 @@ import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { controllerOf } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { blocked } from '../spec-drift.ts';
 import { ownedBy } from '../build.ts';
-import { conflicts, isFormed, isRefused, isStaying, nameOf, type Observed, wanted } from '../observed.ts';
-import { progressDeadline } from '../status.ts';
+import {
+  conflicts,
+  isBeingDeleted,
+  isFormed,
+  isRefused,
+  isStaying,
+  nameOf,
+  type Observed,
+  wanted,
+} from '../observed.ts';
+import { blocked, progressDeadline } from '../spec-drift.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -14,9 +22,7 @@ type Answered = Answer<EtcdClusterStatus> | undefined;
 const RECHECK_MS = 10_000;
 
 export const beingDeleted = (o: Observed): Answered =>
-  o.cluster.metadata.deletionTimestamp === undefined
-    ? undefined
-    : { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' };
+  isBeingDeleted(o) ? { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' } : undefined;
 
 /**
  * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector

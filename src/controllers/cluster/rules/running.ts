@@ -5,6 +5,7 @@ import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
 import { isHealthy, mayNotGo } from '../disruption.ts';
 import {
+  clusterIdMismatch,
   desired,
   entriesOf,
   entryOf,
@@ -15,7 +16,7 @@ import {
   type Observed,
   readyCondition,
 } from '../observed.ts';
-import { waitingLosses } from './repair.ts';
+import { waitingLosses } from '../replacement.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 
@@ -25,12 +26,8 @@ const ASK_SOON_MS = 5_000;
 
 /** An address can come to belong to another cluster: nothing that it says is about ours. */
 export const anotherCluster = (o: Observed): Answered => {
-  const ours = o.cluster.status?.clusterID;
-  if (o.etcd.is !== 'answers' || o.etcd.clusterID === ours) return undefined;
-  return {
-    why: `a member answers for etcd cluster ${o.etcd.clusterID}, but this cluster is ${ours}: nothing is changed`,
-    wakeAfter: ASK_SOON_MS,
-  };
+  const why = clusterIdMismatch(o);
+  return why === undefined ? undefined : { why, wakeAfter: ASK_SOON_MS };
 };
 
 /** Which members vote is etcd's to say; the client Service follows from it. */

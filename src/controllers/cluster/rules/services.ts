@@ -1,21 +1,9 @@
 /** Rules about the two Services. */
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import type { Service } from '../../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { clientService, hasDrifted, headlessService, heldFields, metadataPatch } from '../build.ts';
-import { isRefused, type Looked, type Observed } from '../observed.ts';
-
-const stepFor = (built: Service, holding: Looked<Service>): readonly Step[] => {
-  if (holding.is === 'absent') return [{ do: 'create', object: built }];
-  if (holding.is !== 'ours' || !hasDrifted(holding.object, built)) return [];
-  return [{ do: 'apply', to: seen('Service', holding.object), fields: heldFields(built) }];
-};
-
-/** What makes both Services right; nothing for one that belongs to somebody else, or could not be read. */
-export const serviceSteps = (o: Observed): readonly Step[] => [
-  ...stepFor(headlessService(o.cluster), o.services.headless),
-  ...stepFor(clientService(o.cluster), o.services.client),
-];
+import { metadataPatch } from '../build.ts';
+import { isRefused, type Observed } from '../observed.ts';
+import { serviceSteps } from '../services.ts';
 
 export const repairServices = (o: Observed): Answer<EtcdClusterStatus> | undefined =>
   isRefused(o) ? undefined : correctServices(o);

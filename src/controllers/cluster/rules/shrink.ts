@@ -3,8 +3,9 @@ import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { headlessServiceName } from '../../../api/names.ts';
 import { type Answer, seen } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { change, removal } from '../etcd-calls.ts';
 import { healthyVoters, isHealthy, leaderOf, mayNotGo, quorumOf } from '../disruption.ts';
+import { change, removal } from '../etcd-calls.ts';
+import { isAwaited, mostMembers } from '../joining.ts';
 import {
   createdAt,
   desired,
@@ -20,7 +21,6 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
-import { isAwaited, mostMembers } from './growth.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 

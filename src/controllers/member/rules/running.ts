@@ -10,9 +10,9 @@ import {
   ROLE_VOTER,
   volumeClaimName,
 } from '../../../api/names.ts';
+import { wantsAuth } from '../../../api/tls.ts';
 import { controllerOf } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
-import { wantsAuth } from '../../../api/tls.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
 import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';

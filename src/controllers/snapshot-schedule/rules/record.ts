@@ -2,8 +2,8 @@
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import type { Answer } from '../../../runtime/plan.ts';
-import { type Facts, factsOf } from '../run-history.ts';
 import { isGoing, type Observed, statusBefore } from '../observed.ts';
+import { type Facts, factsOf } from '../run-history.ts';
 
 /** Kubernetes removes what belongs to it. */
 export const beingDeleted = (o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined =>

@@ -3,10 +3,10 @@ import { parseResult, type Result } from '../../../domain/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleWords } from '../../../domain/job.ts';
 import { troubleOf } from '../../../domain/pod.ts';
 import type { Job, Pod } from '../../../gen/kube.ts';
+import { artifactOf } from '../artifact.ts';
 import { AGENT } from '../build.ts';
 import type { Observed } from '../observed.ts';
 import { failed, running, type Said } from '../status.ts';
-import { artifactOf } from './result.ts';
 
 const ended = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === AGENT)?.state?.terminated;
 const toldBy = (pod: Pod): Result | undefined => parseResult(ended(pod)?.message);

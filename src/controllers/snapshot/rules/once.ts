@@ -2,7 +2,7 @@
 import { snapshotJobName } from '../../../api/names.ts';
 import { identity, isGoing, isOver, type Observed } from '../observed.ts';
 import { failed, pending, type Said } from '../status.ts';
-import { patience } from './waiting.ts';
+import { patience } from '../waiting.ts';
 
 /** Its Job goes with it, by its owner reference. */
 export const over = (o: Observed): Said | undefined => {

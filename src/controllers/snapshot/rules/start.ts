@@ -1,11 +1,12 @@
 /** Rules that stand right before a Job is made: everything that it needs is there, and somebody answers. */
-import { isMutual } from '../../../domain/certificate-requirements.ts';
+
 import { snapshotJobName } from '../../../api/names.ts';
 import { wantsAuth } from '../../../api/tls.ts';
+import { isMutual } from '../../../domain/certificate-requirements.ts';
 import { snapshotJob } from '../build.ts';
 import { clusterNameOf, identity, type MemberView, memberToAsk, type Observed } from '../observed.ts';
 import { failed, pending, type Said } from '../status.ts';
-import { patience, waitFor } from './waiting.ts';
+import { patience, waitFor } from '../waiting.ts';
 
 /** Nobody tells when a Secret is made. */
 const LOOK_AGAIN_MS = 10_000;

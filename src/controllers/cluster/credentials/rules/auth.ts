@@ -2,11 +2,11 @@
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { keptPasswordName } from '../../../../api/names.ts';
 import type { Answer } from '../../../../runtime/plan.ts';
+import { isHealthy } from '../../disruption.ts';
+import { rootStep } from '../../etcd-calls.ts';
+import { entriesOf, identity, memberOf, type Observed } from '../../observed.ts';
 import { passwordMissing } from '../auth.ts';
 import { unreadSecrets } from '../certificates.ts';
-import { rootStep } from '../../etcd-calls.ts';
-import { isHealthy } from '../../disruption.ts';
-import { entriesOf, identity, memberOf, type Observed } from '../../observed.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 

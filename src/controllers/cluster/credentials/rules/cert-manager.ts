@@ -1,10 +1,11 @@
 /** Rules about the Certificates that cert-manager is asked for. */
-import { certificateKind } from '../../../../domain/cert-manager.ts';
+
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
+import { certificateKind } from '../../../../domain/cert-manager.ts';
 import { type Answer, type Step, seen } from '../../../../runtime/plan.ts';
-import { findingsOf, unreadSecrets } from '../certificates.ts';
-import { correctionOf } from '../cert-manager-requests.ts';
 import { type CertificateHolding, isFormed, type Observed } from '../../observed.ts';
+import { correctionOf } from '../cert-manager-requests.ts';
+import { findingsOf, unreadSecrets } from '../certificates.ts';
 
 type Answered = Answer<EtcdClusterStatus> | undefined;
 

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { aSnapshot, isStored, STORED, tells } from '../../../test/support/builders/snapshot.ts';
-import { parseResult } from '../../domain/agent-result.ts';
 import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
-import { artifactOf } from './rules/result.ts';
+import { parseResult } from '../../domain/agent-result.ts';
+import { artifactOf } from './artifact.ts';
 
 const told = (text: string, spec: Partial<EtcdSnapshotSpec> = {}, cluster = aCluster({ status: FORMED })): string => {
   const found = artifactOf(aSnapshot({ spec }), cluster, parseResult(text));

@@ -1,8 +1,9 @@
 /** What an agent says that it has stored. It comes from a Pod in somebody's namespace: what it does not prove is not repeated. */
-import type { Result } from '../../../domain/agent-result.ts';
-import { keyOf, MOUNTS, objectKey } from '../../../domain/agent-task.ts';
-import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../../api/etcd-snapshot.ts';
+
+import type { EtcdCluster } from '../../api/etcd-cluster.ts';
+import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
+import type { Result } from '../../domain/agent-result.ts';
+import { keyOf, MOUNTS, objectKey } from '../../domain/agent-task.ts';
 
 export type Told =
   | { readonly is: 'artifact'; readonly artifact: Artifact }

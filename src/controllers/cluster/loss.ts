@@ -1,0 +1,72 @@
+/** A cluster whose data no member can serve any more: what is lost, what is left, and what a person can do. */
+import { EVIDENCE } from '../../api/etcd-member.ts';
+import { volumeClaimName } from '../../api/names.ts';
+import {
+  evidence,
+  hasNoData,
+  hasNoReadableData,
+  isFormed,
+  type MemberView,
+  nameOf,
+  type Observed,
+} from './observed.ts';
+
+export interface Loss {
+  readonly reason: 'AllMembersLost' | 'NoReadableData';
+  readonly message: string;
+}
+
+const NO_REPLACEMENT = 'The operator never bootstraps an empty replacement.';
+
+const listed = (what: string, names: readonly string[]): readonly string[] =>
+  names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
+
+const isVolumeLost = (m: MemberView): boolean => evidence(m)?.reason === EVIDENCE.volumeLost;
+const inMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
+const claims = (members: readonly MemberView[]): readonly string[] => members.map((m) => volumeClaimName(nameOf(m)));
+
+/** By kind, because this message may be the only trace of it. */
+function lostObjects({ members }: Observed): string {
+  if (members.length === 0) return 'all EtcdMembers deleted';
+  const deleted = members.filter((m) => !isVolumeLost(m));
+  return [
+    ...listed('PVCs deleted', claims(deleted.filter((m) => !inMemory(m)))),
+    ...listed('Pods deleted', deleted.filter(inMemory).map(nameOf)),
+    ...listed('volumes lost', claims(members.filter(isVolumeLost))),
+  ].join('; ');
+}
+
+function allLost(o: Observed): Loss {
+  const left = o.leftVolumes ?? [];
+  const remedy =
+    left.length === 0
+      ? 'Restore a snapshot into a new cluster, or delete this one.'
+      : `Keep the volumes: ${left.join(', ')}. Copy the data directories from them, or restore a snapshot into a new cluster, before you delete this one.`;
+  return {
+    reason: 'AllMembersLost',
+    message: `All members have lost their data (${lostObjects(o)}). ${NO_REPLACEMENT} ${remedy}`,
+  };
+}
+
+/** What is wrong with each member comes last: a message that is too long is cut there. */
+function unreadable({ members }: Observed): Loss {
+  const kept = members.filter((m) => !hasNoData(m));
+  const places = [...claims(kept.filter((m) => !inMemory(m))), ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`)];
+  const found = members.map((m) => `${nameOf(m)}: ${evidence(m)?.message ?? ''}`);
+  return {
+    reason: 'NoReadableData',
+    message:
+      `No member can read its data. ${NO_REPLACEMENT} It deletes nothing; keep ${places.join(', ')}. ` +
+      'Repair the data directories, of which you keep copies, or restore a snapshot into a new cluster. ' +
+      `What is wrong: ${found.join('; ')}`,
+  };
+}
+
+/**
+ * No member serves, and none will by itself. Lost means that the volumes are deleted: as long as one exists, the data in it may
+ * be what a person needs, and the advice to delete the cluster would destroy it. No members at all: the API server was asked.
+ */
+export function lossOfAll(o: Observed): Loss | undefined {
+  if (!isFormed(o) || !o.members.every(hasNoReadableData)) return undefined;
+  return o.members.every(hasNoData) ? allLost(o) : unreadable(o);
+}

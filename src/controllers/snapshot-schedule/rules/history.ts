@@ -1,0 +1,34 @@
+/** Deletes EtcdSnapshots beyond the limits of the history; and what is said when nothing is due. */
+import type { EtcdSnapshot } from '../../../api/etcd-snapshot.ts';
+import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
+import { etcdSnapshots } from '../../../api/names.ts';
+import { type Answer, seen } from '../../../runtime/plan.ts';
+import { hasFailed, identity, isGoing, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
+
+const SUCCESSFUL = 3;
+const FAILED = 3;
+
+/** Only what is recorded may go, and never that which the status names as the last good one. */
+export function trimHistory(o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined {
+  const { lastSuccessful, lastFailed } = statusBefore(o);
+  const { successfulSnapshotsHistoryLimit = SUCCESSFUL, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
+  const beyond = (ended: (run: EtcdSnapshot) => boolean, limit: number, recorded: string | undefined) => {
+    const known = o.runs.filter(
+      (run) => ended(run) && recorded !== undefined && slotIn(o, identity(run).name) <= slotIn(o, recorded),
+    );
+    return known.slice(0, Math.max(0, known.length - limit));
+  };
+  const old = [
+    ...beyond(isStored, successfulSnapshotsHistoryLimit, lastSuccessful?.name),
+    ...beyond(hasFailed, failedSnapshotsHistoryLimit, lastFailed?.name),
+  ].filter((run) => !isGoing(run) && identity(run).name !== lastSuccessful?.name);
+  if (old.length === 0) return undefined;
+  return {
+    why: `the limits of the history do not keep ${old.map((run) => identity(run).name).join(', ')}`,
+    steps: old.map((run) => ({ do: 'delete', what: seen(etcdSnapshots.kind, run) })),
+  };
+}
+
+export const waitForNext = (o: Observed): Answer<EtcdSnapshotScheduleStatus> => ({
+  why: `nothing is to be done for ${identity(o.object).name} now`,
+});
