@@ -139,7 +139,7 @@ test('it is told when what was read last expires, and no longer when the cluster
   expect([...credentials.expiries()]).toEqual([]);
   await credentials.view(cluster());
   const labels = { namespace: 'ns', cluster: 'db', role: 'server', secret: 'mine' };
-  expect([...credentials.expiries()]).toEqual([{ ...labels, notAfter: NOW + 1e10 }]);
+  expect([...credentials.expiries()]).toEqual([{ ...labels, at: NOW + 1e10 }]);
   credentials.drop('ns/db');
   expect([...credentials.expiries()]).toEqual([]);
 });

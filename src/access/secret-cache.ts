@@ -47,14 +47,13 @@ export const SETTLED_MS = 5 * 60_000;
 /** While reads fail: an API server whose KMS provider is away must not be asked for every Secret every ten seconds. */
 const RETRY = { firstMs: 1_000, maxMs: SETTLED_MS };
 
-export interface Expiry {
-  readonly namespace: string;
-  readonly cluster: string;
-  readonly role: string;
-  readonly secret: string;
-  /** Milliseconds since 1970. */
-  readonly notAfter: number;
-}
+/** The metric of `expiries`. */
+export const EXPIRY = {
+  name: 'etcd_operator_certificate_expiry_timestamp_seconds',
+  help: 'When a certificate of a cluster stops being valid, in seconds since 1970.',
+  labelNames: ['namespace', 'cluster', 'role', 'secret'],
+} as const;
+type Expiry = Readonly<Record<(typeof EXPIRY.labelNames)[number], string>> & { readonly at: number };
 
 interface Known extends Judged {
   readonly password: RootPassword | undefined;
@@ -157,7 +156,7 @@ export class Credentials {
     for (const [key, { view }] of this.#known)
       for (const { need, notAfter } of view.certificates) {
         const { namespace, name: cluster } = refOf(key);
-        if (notAfter !== undefined) yield { namespace, cluster, role: need.role, secret: need.secret, notAfter };
+        if (notAfter !== undefined) yield { namespace, cluster, role: need.role, secret: need.secret, at: notAfter };
       }
   }
 

@@ -28,8 +28,3 @@ test('URLs use the short service domain', () => {
   expect(names.peerURL('db-x', 'db', 'ns')).toBe('http://db-x.db.ns.svc:2380');
   expect(names.clientURL('db-x', 'db', 'ns')).toBe('http://db-x.db.ns.svc:2379');
 });
-
-test('ids are sixteen hex digits', () => {
-  expect(names.hexId(0xabcn)).toBe('0000000000000abc');
-  expect(names.hexId(0xffff_ffff_ffff_ffffn)).toBe('ffffffffffffffff');
-});

@@ -170,6 +170,3 @@ export const peerURL = (member: string, service: string, namespace: string, sche
   `${scheme}://${hostOf(member, service, namespace)}:${PEER_PORT}`;
 export const clientURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>
   `${scheme}://${hostOf(member, service, namespace)}:${CLIENT_PORT}`;
-
-/** etcd ids as its log has them, and the earlier operator; etcdctl leaves out leading zeros. */
-export const hexId = (id: bigint): string => id.toString(16).padStart(16, '0');

@@ -90,3 +90,9 @@ export const isAllowed = ({ repository, allowed }: ImagePolicy, asked: string): 
   [repository, ...allowed].some((entry) =>
     entry.endsWith('/*') ? asked.startsWith(entry.slice(0, -1)) : asked === entry,
   );
+
+/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
+export const forbiddenImage = (images: ImagePolicy, repository: string | undefined): string | undefined =>
+  repository === undefined || isAllowed(images, repository)
+    ? undefined
+    : `image.repository ${repository} is not on the administrator's list of etcd images`;

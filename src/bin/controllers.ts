@@ -1,7 +1,7 @@
 /** The caches and the controllers: one line per kind. */
 
 import { mountedBy } from '../access/mounted.ts';
-import { Credentials } from '../access/secret-cache.ts';
+import { Credentials, EXPIRY } from '../access/secret-cache.ts';
 import { findCondition } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdDefrag } from '../api/etcd-defrag.ts';
@@ -12,8 +12,7 @@ import { backedUpAt, byCluster, type EtcdSnapshotSchedule } from '../api/etcd-sn
 import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
 import { clusterBrain, clusterResource, wireCluster } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
-import { defragBrain, defragResource } from '../controllers/defrag/controller.ts';
-import { defragPolicyBrain, defragPolicyResource } from '../controllers/defrag-policy/controller.ts';
+import { defragPolicyResource, defragResource, notYetBrain } from '../controllers/defrag/controller.ts';
 import { memberBrain, memberResource, wireMember } from '../controllers/member/controller.ts';
 import { snapshotBrain, snapshotResource, wireSnapshot } from '../controllers/snapshot/controller.ts';
 import { isOver } from '../controllers/snapshot/observed.ts';
@@ -36,7 +35,7 @@ import { type Brain, Controller, type ControllerOptions } from '../runtime/contr
 import type { Pulse } from '../runtime/heartbeat.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
-import type { Backup, Metrics } from '../runtime/metrics.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { Reason } from '../runtime/queue.ts';
 import { Claims } from '../runtime/status-write-lock.ts';
 import type { Flags } from './flags.ts';
@@ -195,7 +194,13 @@ export function countSnapshots({ snapshots }: Pick<Stores, 'snapshots'>, metrics
   });
 }
 
-function* backupsOf({ schedules }: Stores): Iterable<Backup> {
+const LAST_BACKUP = {
+  name: 'etcd_operator_last_backup_timestamp_seconds',
+  help: 'When the data of the last snapshot that a schedule stored was read, in seconds since 1970.',
+  labelNames: ['namespace', 'cluster', 'schedule'],
+} as const;
+
+function* backupsOf({ schedules }: Stores) {
   for (const schedule of schedules.all()) {
     const { namespace = '', name = '' } = schedule.metadata;
     const at = backedUpAt(schedule);
@@ -271,13 +276,13 @@ export function startControllers(
     started(memberBrain(ports), stores.members, options, (enqueue) => wireMember(ports, enqueue), runs),
     started(snapshotBrain(ports), stores.snapshots, options, (enqueue) => wireSnapshot(ports, enqueue), isOver),
     started(scheduleBrain(ports), stores.schedules, options, (enqueue) => wireSchedule(ports, enqueue)),
-    started(defragBrain(stores.defrags, now), stores.defrags, options),
-    started(defragPolicyBrain(stores.defragPolicies, now), stores.defragPolicies, options),
+    started(notYetBrain('defrag', stores.defrags, now), stores.defrags, options),
+    started(notYetBrain('defrag-policy', stores.defragPolicies, now), stores.defragPolicies, options),
   ];
   countSnapshots(stores, metrics);
   metrics.gauges(parts);
-  metrics.expiryGauge(() => ports.credentials.expiries());
-  metrics.backupGauge(() => backupsOf(stores));
+  metrics.timestamps({ ...EXPIRY, read: () => ports.credentials.expiries() });
+  metrics.timestamps({ ...LAST_BACKUP, read: () => backupsOf(stores) });
   return async () => {
     await Promise.all(parts.controllers.map((controller) => controller.stop()));
     await recorder.flush();

@@ -41,10 +41,10 @@ import { decide as decideCluster } from '../controllers/cluster/decide.ts';
 import { alarmsOf } from '../controllers/cluster/observe.ts';
 import type { Observed as ClusterObserved } from '../controllers/cluster/observed.ts';
 import { decide as decideDefrag } from '../controllers/defrag/decide.ts';
-import { decide as decidePolicy } from '../controllers/defrag-policy/decide.ts';
 import { decide as decideMember } from '../controllers/member/decide.ts';
 import { decide as decideSnapshot } from '../controllers/snapshot/decide.ts';
 import { decide as decideSchedule } from '../controllers/snapshot-schedule/decide.ts';
+import { alarmsIn } from '../etcd/maintenance.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import type { Plan } from '../runtime/plan.ts';
 
@@ -141,11 +141,11 @@ const DECISIONS: Readonly<Record<string, (parts: Parts) => readonly (() => Repor
   },
   EtcdDefrag: (parts) => {
     const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefrag;
-    return [() => carriedOut(object.status, decideDefrag({ now: NOW, object }))];
+    return [() => carriedOut(object.status, decideDefrag('EtcdDefrag')({ now: NOW, object }))];
   },
   EtcdDefragPolicy: (parts) => {
     const object = { ...snapshotWorld.aSnapshot(), ...parts } as unknown as EtcdDefragPolicy;
-    return [() => carriedOut(object.status, decidePolicy({ now: NOW, object }))];
+    return [() => carriedOut(object.status, decideDefrag('EtcdDefragPolicy')({ now: NOW, object }))];
   },
 };
 
@@ -223,7 +223,8 @@ describe('what others report', () => {
       () => carriedOut(failed.object.status, decideSnapshot(failed)),
       () => carriedOut(schedule.object.status, decideSchedule(schedule)),
     ]);
-    const told = { errors: [text, ...Array.from({ length: 60_000 }, (_, i) => `memberID:${i} alarm:CORRUPT`)] };
-    expect(blockMs(() => alarmsOf(Array.from({ length: 100 }, () => ({ told }))))).toBeLessThan(LONGEST_MS);
+    const errors = [text, ...Array.from({ length: 60_000 }, (_, i) => `memberID:${i} alarm:CORRUPT`)];
+    const told = () => ({ told: { alarms: alarmsIn(errors) } });
+    expect(blockMs(() => alarmsOf(Array.from({ length: 100 }, told)))).toBeLessThan(LONGEST_MS);
   });
 });

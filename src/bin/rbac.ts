@@ -1,7 +1,6 @@
 /** The rights of the operator, put together from what each part says that it calls. The chart's roles are made from this. */
 import { clusterRbac } from '../controllers/cluster/rbac.ts';
 import { defragRbac } from '../controllers/defrag/rbac.ts';
-import { defragPolicyRbac } from '../controllers/defrag-policy/rbac.ts';
 import { memberRbac } from '../controllers/member/rbac.ts';
 import { snapshotRbac } from '../controllers/snapshot/rbac.ts';
 import { snapshotScheduleRbac } from '../controllers/snapshot-schedule/rbac.ts';
@@ -30,7 +29,6 @@ export const rbac: readonly PolicyRule[] = joined([
   ...snapshotRbac,
   ...snapshotScheduleRbac,
   ...defragRbac,
-  ...defragPolicyRbac,
   ...eventsRbac,
 ]);
 /** For a Role in the operator's own namespace. */

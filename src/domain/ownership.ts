@@ -2,10 +2,30 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
-import { CLUSTER_LABEL, clusterToken } from '../api/names.ts';
+import { API_VERSION, CLUSTER_LABEL, clusterToken } from '../api/names.ts';
 
 interface Owned {
   readonly metadata: ObjectMeta;
+}
+
+export interface Identity {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+export const identity = ({ metadata: { name = '', namespace = '', uid = '' } }: Owned): Identity => ({
+  name,
+  namespace,
+  uid,
+});
+
+export const isBeingDeleted = ({ metadata }: Owned): boolean => metadata.deletionTimestamp !== undefined;
+
+/** For what the garbage collector deletes with this object. */
+export function ownedBy({ kind }: { readonly kind: string }, owner: Owned): readonly OwnerReference[] {
+  const { name, uid } = identity(owner);
+  return [{ apiVersion: API_VERSION, kind, name, uid, controller: true, blockOwnerDeletion: true }];
 }
 
 /** What is known about an object that we want by name. */

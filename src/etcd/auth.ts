@@ -1,19 +1,13 @@
 /** Users, roles, and whether they are asked for. */
-import { Auth, Permission_Type as PermissionType } from '../gen/etcd/auth_pb.ts';
+import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Answer } from './errors.ts';
-import { type Keys, keyRange } from './kv.ts';
 import type { Login } from './login.ts';
-
-export interface Permission extends Keys {
-  readonly may: 'read' | 'write' | 'readwrite';
-}
 
 export interface AuthPort {
   status(ask: Ask): Promise<Answer<{ readonly enabled: boolean; readonly revision: bigint }>>;
   /** Needs a user `root` with the role `root`. */
   enable(ask: Ask): Promise<Answer<void>>;
-  disable(ask: Ask): Promise<Answer<void>>;
   /** A token; calls with an `access.logins` get theirs without this. */
   authenticate(ask: Ask, login: Login): Promise<Answer<string>>;
   /** Without a password, the user is known by a client certificate only. */
@@ -21,14 +15,10 @@ export interface AuthPort {
   deleteUser(ask: Ask, name: string): Promise<Answer<void>>;
   changePassword(ask: Ask, name: string, password: string): Promise<Answer<void>>;
   grantRole(ask: Ask, user: string, role: string): Promise<Answer<void>>;
-  users(ask: Ask): Promise<Answer<readonly string[]>>;
   rolesOf(ask: Ask, user: string): Promise<Answer<readonly string[]>>;
-  addRole(ask: Ask, name: string): Promise<Answer<void>>;
   roles(ask: Ask): Promise<Answer<readonly string[]>>;
-  grantPermission(ask: Ask, role: string, permission: Permission): Promise<Answer<void>>;
 }
 
-const MAY = { read: PermissionType.READ, write: PermissionType.WRITE, readwrite: PermissionType.READWRITE } as const;
 const nothing = (): void => undefined;
 
 export function authPort(caller: Caller): AuthPort {
@@ -37,7 +27,6 @@ export function authPort(caller: Caller): AuthPort {
     status: (ask) =>
       caller.unary(ask, method.authStatus, {}, ({ enabled, authRevision }) => ({ enabled, revision: authRevision })),
     enable: (ask) => caller.unary(ask, method.authEnable, {}, nothing),
-    disable: (ask) => caller.unary(ask, method.authDisable, {}, nothing),
     authenticate: (ask, login) => caller.authenticate(ask, login),
     addUser: (ask, name, password) => {
       const options = { noPassword: password === undefined };
@@ -46,11 +35,7 @@ export function authPort(caller: Caller): AuthPort {
     deleteUser: (ask, name) => caller.unary(ask, method.userDelete, { name }, nothing),
     changePassword: (ask, name, password) => caller.unary(ask, method.userChangePassword, { name, password }, nothing),
     grantRole: (ask, user, role) => caller.unary(ask, method.userGrantRole, { user, role }, nothing),
-    users: (ask) => caller.unary(ask, method.userList, {}, ({ users }) => users),
     rolesOf: (ask, name) => caller.unary(ask, method.userGet, { name }, ({ roles }) => roles),
-    addRole: (ask, name) => caller.unary(ask, method.roleAdd, { name }, nothing),
     roles: (ask) => caller.unary(ask, method.roleList, {}, ({ roles }) => roles),
-    grantPermission: (ask, name, { may, ...keys }) =>
-      caller.unary(ask, method.roleGrantPermission, { name, perm: { permType: MAY[may], ...keyRange(keys) } }, nothing),
   };
 }

@@ -5,12 +5,10 @@ import { type AuthPort, authPort } from './auth.ts';
 import { type Ask, Caller, type CallReport } from './call.ts';
 import type { Answer } from './errors.ts';
 import { type KvPort, kvPort } from './kv.ts';
-import { type LeasePort, leasePort } from './lease.ts';
 import { type MaintenancePort, type MemberStatus, maintenancePort } from './maintenance.ts';
 import { type Membership, type MembersPort, membersPort } from './members.ts';
 import { Pool, type SessionCounts } from './pool.ts';
 import { type OpenSession, openSession } from './transport.ts';
-import { type WatchPort, watchPort } from './watch.ts';
 
 export type { Access, Ask, CallReport } from './call.ts';
 export type { MemberStatus } from './maintenance.ts';
@@ -22,8 +20,6 @@ export interface EtcdPort {
   status(ask: Ask): Promise<Answer<MemberStatus>>;
   /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
   memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Answer<Membership>>;
-  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>>;
-  get(ask: Ask, key: string): Promise<Answer<string | undefined>>;
   /** These are the cluster's members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void;
   /** Something about the cluster's members has changed: whoever was given up on is asked again. */
@@ -37,8 +33,6 @@ export interface Etcd extends EtcdPort {
   readonly members: MembersPort;
   readonly maintenance: MaintenancePort;
   readonly kv: KvPort;
-  readonly lease: LeasePort;
-  readonly watches: WatchPort;
   readonly auth: AuthPort;
 }
 
@@ -63,11 +57,9 @@ export class EtcdClient implements Etcd {
   readonly members: MembersPort;
   readonly maintenance: MaintenancePort;
   readonly kv: KvPort;
-  readonly lease: LeasePort;
-  readonly watches: WatchPort;
   readonly auth: AuthPort;
   readonly #pool: Pool;
-  readonly #caller: Caller;
+  protected readonly caller: Caller;
 
   constructor(monotonic: () => number, options: ClientOptions = {}) {
     const { open = openSession, idleMs = IDLE_MS, now = Date.now, backoff, onCall } = options;
@@ -79,13 +71,11 @@ export class EtcdClient implements Etcd {
       waiting: WAITING,
       backoff,
     });
-    this.#caller = new Caller({ monotonic, pool: this.#pool, onCall });
-    this.members = membersPort(this.#caller);
-    this.maintenance = maintenancePort(this.#caller);
-    this.kv = kvPort(this.#caller);
-    this.lease = leasePort(this.#caller);
-    this.watches = watchPort(this.#caller);
-    this.auth = authPort(this.#caller);
+    this.caller = new Caller({ monotonic, pool: this.#pool, onCall });
+    this.members = membersPort(this.caller);
+    this.maintenance = maintenancePort(this.caller);
+    this.kv = kvPort(this.caller);
+    this.auth = authPort(this.caller);
   }
 
   status(ask: Ask): Promise<Answer<MemberStatus>> {
@@ -96,23 +86,12 @@ export class EtcdClient implements Etcd {
     return this.members.list(ask, ask);
   }
 
-  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>> {
-    return this.kv.put(ask, key, value);
-  }
-
-  async get(ask: Ask, key: string): Promise<Answer<string | undefined>> {
-    const answer = await this.kv.range(ask, { key });
-    if (!answer.ok) return answer;
-    const [kv] = answer.value.kvs;
-    return { ok: true, value: kv && new TextDecoder().decode(kv.value) };
-  }
-
   retain(cluster: string, endpoints: readonly string[]): void {
     this.#pool.retain(cluster, endpoints);
   }
 
   forget(cluster: string): void {
-    this.#caller.forget(cluster);
+    this.caller.forget(cluster);
   }
 
   /** A Pod of the cluster has changed: none of its members is spared any longer. */

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Ask } from './call.ts';
 import type { Answer, EtcdErrorKind } from './errors.ts';
-import { atAny, atLeader } from './failover.ts';
-import type { MemberStatus } from './maintenance.ts';
+import { atAny } from './failover.ts';
 
 const ask = { timeoutMs: 500 };
 const refuse = (kind: EtcdErrorKind): Answer<never> => ({ ok: false, error: { kind, message: kind } });
@@ -37,36 +36,5 @@ test('without any member there is nobody to ask', async () => {
   expect(await atAny([], ask, { repeatable: true }, members({}).call)).toMatchObject({
     ok: false,
     error: { kind: 'unreachable' },
-  });
-});
-
-const statusOf = (views: Readonly<Record<string, { id: bigint; leader: bigint; term: bigint }>>) => ({
-  status: ({ endpoint }: Ask): Promise<Answer<MemberStatus>> => {
-    const view = views[endpoint];
-    if (!view) return Promise.resolve(refuse('unreachable'));
-    const { id: memberId, leader, term: raftTerm } = view;
-    return Promise.resolve({ ok: true, value: { memberId, leader, raftTerm } as MemberStatus });
-  },
-});
-
-test('of two that believe to lead, the one of the later term is asked', async () => {
-  const status = statusOf({ a: { id: 1n, leader: 1n, term: 4n }, b: { id: 2n, leader: 2n, term: 5n } });
-  const { call, asked } = members({ a: 'ok', b: 'ok' });
-  await atLeader(status, ['a', 'b'], ask, call);
-  expect(asked).toEqual(['b']);
-});
-
-test('a leader that has just lost its office is looked for once more', async () => {
-  const status = statusOf({ a: { id: 1n, leader: 1n, term: 4n } });
-  const { call, asked } = members({ a: 'notLeader' });
-  expect(await atLeader(status, ['a'], ask, call)).toMatchObject({ ok: false, error: { kind: 'notLeader' } });
-  expect(asked).toEqual(['a', 'a']);
-});
-
-test('a cluster without a leader says so', async () => {
-  const status = statusOf({ a: { id: 1n, leader: 0n, term: 4n } });
-  expect(await atLeader(status, ['a'], ask, members({}).call)).toMatchObject({
-    ok: false,
-    error: { kind: 'noLeader' },
   });
 });

@@ -1,7 +1,6 @@
-/** Asking a cluster instead of a member: elsewhere when one cannot answer, or at the leader where only it can. */
+/** Asking a cluster instead of a member: elsewhere when one cannot answer. */
 import type { Ask } from './call.ts';
 import { type Answer, type EtcdErrorKind, mayHaveHappened } from './errors.ts';
-import type { MaintenancePort } from './maintenance.ts';
 
 /** With these, another member may have an answer. */
 const ELSEWHERE: readonly EtcdErrorKind[] = [
@@ -42,39 +41,4 @@ export async function atAny<T>(
     if (!repeatable && mayHaveHappened(last.error)) return last;
   }
   return last;
-}
-
-/** Where the leader is. A member that says that it leads is believed; others only tell whom to look for. */
-export async function findLeader(
-  maintenance: Pick<MaintenancePort, 'status'>,
-  endpoints: readonly string[],
-  ask: Omit<Ask, 'endpoint'>,
-): Promise<Answer<string>> {
-  const answers = await Promise.all(
-    endpoints.map(async (endpoint) => ({ endpoint, status: await maintenance.status({ ...ask, endpoint }) })),
-  );
-  let newest: { readonly endpoint: string; readonly term: bigint } | undefined;
-  for (const { endpoint, status } of answers) {
-    if (!status.ok || status.value.leader === 0n || status.value.leader !== status.value.memberId) continue;
-    // A leader that was cut off believes in itself for a while; the one of the later term is right.
-    if (!newest || status.value.raftTerm > newest.term) newest = { endpoint, term: status.value.raftTerm };
-  }
-  if (newest) return { ok: true, value: newest.endpoint };
-  const error = answers.map(({ status }) => status).find((status) => !status.ok);
-  return error ?? { ok: false, error: { kind: 'noLeader', message: 'no member says that it is the leader' } };
-}
-
-/** For calls that only the leader serves. It may change between the question and the call: then once more. */
-export async function atLeader<T>(
-  maintenance: Pick<MaintenancePort, 'status'>,
-  endpoints: readonly string[],
-  ask: Omit<Ask, 'endpoint'>,
-  call: (ask: Ask) => Promise<Answer<T>>,
-): Promise<Answer<T>> {
-  for (let attempt = 1; ; attempt++) {
-    const leader = await findLeader(maintenance, endpoints, ask);
-    if (!leader.ok) return leader;
-    const answer = await call({ ...ask, endpoint: leader.value });
-    if (answer.ok || answer.error.kind !== 'notLeader' || attempt > 1) return answer;
-  }
 }

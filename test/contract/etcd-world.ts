@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'vitest';
-import type { Ask, Etcd } from '../../src/etcd/client.ts';
+import type { Ask } from '../../src/etcd/client.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
+import type { UserEtcd } from '../support/etcd-client.ts';
 import { ETCD_VERSIONS, type EtcdVersion, initialCluster, type Join, startLab } from '../support/servers/etcd.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 
@@ -32,12 +33,10 @@ export interface WorldNodeOptions {
   readonly maxLearners?: number;
   readonly quotaBytes?: number;
   readonly tokenSeconds?: number;
-  /** How often a watch on which nothing happens says so. */
-  readonly progressMs?: number;
 }
 
 export interface EtcdWorld {
-  readonly etcd: Etcd;
+  readonly etcd: UserEtcd;
   readonly node: (name: string, options?: WorldNodeOptions) => WorldNode;
   /** Several that were started together and serve. */
   readonly together: (size: number, options?: WorldNodeOptions) => Promise<[WorldNode, WorldNode, WorldNode]>;
@@ -100,22 +99,19 @@ function keptWaiting(folder: string): readonly string[] {
   return [`--auth-token=jwt,sign-method=RS256,pub-key=${key}`];
 }
 
-function flagsOf(version: EtcdVersion, { maxLearners, quotaBytes, tokenSeconds, progressMs }: WorldNodeOptions) {
-  // The flag lost its prefix in 3.6, and 3.7 no longer knows the old one.
-  const progress = version === '3.5.35' ? 'experimental-watch-progress-notify' : 'watch-progress-notify';
+function flagsOf({ maxLearners, quotaBytes, tokenSeconds }: WorldNodeOptions) {
   return [
     '--bcrypt-cost=4',
     ...(maxLearners === undefined ? [] : [`--max-learners=${maxLearners}`]),
     ...(quotaBytes === undefined ? [] : [`--quota-backend-bytes=${quotaBytes}`]),
     ...(tokenSeconds === undefined ? [] : [`--auth-token-ttl=${tokenSeconds}`]),
-    ...(progressMs === undefined ? [] : [`--${progress}-interval=${progressMs}ms`]),
   ];
 }
 
 async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
   const lab = await startLab();
   const makeNode: EtcdWorld['node'] = (name, options = {}) => {
-    const node = lab.node(name, { version, flags: flagsOf(version, options) });
+    const node = lab.node(name, { version, flags: flagsOf(options) });
     return {
       name,
       endpoint: node.endpoint,

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
-import { EtcdClient } from '../../src/etcd/client.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
+import { UserClient } from '../support/etcd-client.ts';
 import { settled } from '../support/journeys/at-rest.ts';
 import { type AnObject, aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
 import { aServingCluster } from '../support/journeys/serving.ts';
@@ -54,7 +54,7 @@ test('members that are OOM-killed again and again keep their volumes, and the st
   const load = async (): Promise<void> => {
     const value = 'x'.repeat(512 * 1024);
     for (let n = 0; !stopped.signal.aborted; n++) {
-      const etcd = new EtcdClient(() => performance.now());
+      const etcd = new UserClient(() => performance.now());
       const answer = await etcd.put({ endpoint, timeoutMs: 3_000 }, `large/${n % 64}`, value);
       etcd.close();
       if (!answer.ok) await sleep(200);

@@ -1,12 +1,12 @@
 /** Logs and ports of Pods through the whole of Kubernetes, kubelet and containerd included: what the kubectl plugin stands on. */
 
 import { expect, onTestFinished, test } from 'vitest';
-import { EtcdClient } from '../../src/etcd/client.ts';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { podLog } from '../../src/kube/logs.ts';
 import { listenForPod } from '../../src/kube/port-forward.ts';
 import { Transport } from '../../src/kube/transport.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
+import { UserClient } from '../support/etcd-client.ts';
 import { aTenant } from '../support/journeys/journey.ts';
 
 test('a member is reached from outside through a forwarded port, and its log can be read', async () => {
@@ -17,7 +17,7 @@ test('a member is reached from outside through a forwarded port, and its log can
   const ref = { namespace: tenant.namespace, name: pod?.metadata.name ?? '' };
   const monotonic = (): number => performance.now();
   const transport = new Transport(identityFromKubeconfig({ files: [tenant.cluster.kubeconfig], env: {}, monotonic }));
-  const etcd = new EtcdClient(monotonic);
+  const etcd = new UserClient(monotonic);
   const abort = new AbortController();
   onTestFinished(async () => {
     abort.abort();

@@ -4,8 +4,9 @@
  */
 import { findCondition } from '../../src/api/conditions.ts';
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
-import { CLUSTER_LABEL, hexId, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
+import { CLUSTER_LABEL, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import type { Answer } from '../../src/etcd/errors.ts';
+import { hexId } from '../../src/etcd/ids.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
 import { type Group, quorum, voters } from './model/etcd-group.ts';

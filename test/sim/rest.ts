@@ -1,6 +1,7 @@
 /** How a world must look when nothing befalls it any more: as the spec asks, or in a state that has a name and is true. */
 import { type Condition, findCondition } from '../../src/api/conditions.ts';
-import { hexId, QUARANTINE_LABEL } from '../../src/api/names.ts';
+import { QUARANTINE_LABEL } from '../../src/api/names.ts';
+import { hexId } from '../../src/etcd/ids.ts';
 import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import type { Scene } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';

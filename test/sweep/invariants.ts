@@ -3,8 +3,9 @@
  * every change of membership, and every third of a second.
  */
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
-import { hexId, volumeClaimName } from '../../src/api/names.ts';
+import { volumeClaimName } from '../../src/api/names.ts';
 import type { Membership } from '../../src/etcd/client.ts';
+import { hexId } from '../../src/etcd/ids.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { SeenCall } from '../support/faults/grpc-proxy.ts';
 import type { Running } from '../support/kubelet/pod-run.ts';

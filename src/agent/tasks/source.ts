@@ -1,10 +1,9 @@
 /** The member that a snapshot is taken from: what it says about itself, its database as a stream, and how either can fail. */
-
-import { hexId } from '../../api/names.ts';
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
 import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
 import { type Answer, type EtcdError, type EtcdErrorKind, EtcdFailure } from '../../etcd/errors.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { SnapshotStream } from '../../etcd/snapshot.ts';
 import { AgentFailure } from '../failure.ts';
 import type { Manifest } from '../format/manifest.ts';
@@ -50,10 +49,9 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
       const status = must(await client.status(ask(QUESTION_MS)));
       if (status.isLearner) throw sourceFailure(from, { kind: 'learnerRefused', message: '' }, 'asked');
       const { revision } = status;
-      const all = { key: '', prefix: true, countOnly: true, serializable: true, revision };
-      const counted = await client.kv.range(ask(COUNT_MS), all);
+      const counted = await client.kv.count(ask(COUNT_MS), { serializable: true, revision });
       const compacted = !counted.ok && counted.error.kind === 'compacted';
-      if (!compacted || attempt === ATTEMPTS) return { status, totalKeys: must(counted).count };
+      if (!compacted || attempt === ATTEMPTS) return { status, totalKeys: must(counted) };
     }
   };
 

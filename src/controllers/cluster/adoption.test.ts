@@ -4,7 +4,8 @@ import { CLUSTER_UID } from '../../../test/support/builders/builders.ts';
 import { awaited, down, type Is, lost, name, silent, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import type { OwnerReference } from '../../api/meta.ts';
-import { ownedBy } from './build.ts';
+import { etcdClusters } from '../../api/names.ts';
+import { ownedBy } from '../../domain/ownership.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
 
@@ -71,7 +72,7 @@ test('references of others are kept, and the patch is void when the member has c
     {
       do: 'patch',
       to: { kind: 'EtcdMember', namespace: 'ns', name: name(1), uid: 'uid-1', resourceVersion: '200' },
-      fields: { metadata: { ownerReferences: [other, ...ownedBy(o.cluster)] } },
+      fields: { metadata: { ownerReferences: [other, ...ownedBy(etcdClusters, o.cluster)] } },
     },
   ]);
   expect(notices.map(({ reason }) => reason)).toContain('MembersAdopted');

@@ -4,7 +4,7 @@ import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
 import {
   API_VERSION,
   budgetName,
@@ -12,6 +12,7 @@ import {
   CLUSTER_LABEL,
   clientServiceName,
   clusterLabels,
+  etcdClusters,
   headlessServiceName,
   MEMBER_FINALIZER,
   memberLabels,
@@ -26,20 +27,10 @@ import type { AdditionalMetadata } from '../../api/resources.ts';
 import type { Tls } from '../../api/tls.ts';
 import { metadataWith } from '../../domain/additional-metadata.ts';
 import { isMutual, peerScheme } from '../../domain/certificate-requirements.ts';
+import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { PodDisruptionBudget, Secret, Service, ServicePort, ServiceSpec } from '../../gen/kube.ts';
 import { mergePatch, sameJson } from '../../lib/merge-patch.ts';
-import { type EtcdMemberEntry, identity } from './observed.ts';
-
-export const ownedBy = (cluster: EtcdCluster): readonly OwnerReference[] => [
-  {
-    apiVersion: API_VERSION,
-    kind: 'EtcdCluster',
-    name: identity(cluster).name,
-    uid: identity(cluster).uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  },
-];
+import type { EtcdMemberEntry } from './observed.ts';
 
 const port = (name: string, number: number): ServicePort => ({
   name,
@@ -57,7 +48,7 @@ function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service
       name,
       namespace,
       ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
-      ownerReferences: ownedBy(cluster),
+      ownerReferences: ownedBy(etcdClusters, cluster),
     },
     spec,
   };
@@ -117,7 +108,7 @@ export function budget(cluster: EtcdCluster, minAvailable: number): PodDisruptio
       name: budgetName(name),
       namespace,
       ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(name)),
-      ownerReferences: ownedBy(cluster),
+      ownerReferences: ownedBy(etcdClusters, cluster),
     },
     spec: {
       minAvailable,
@@ -184,7 +175,7 @@ export function secretOf<D>(
       name,
       namespace,
       ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(clusterName)),
-      ownerReferences: ownedBy(cluster),
+      ownerReferences: ownedBy(etcdClusters, cluster),
     },
     type,
     data,
@@ -207,7 +198,7 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
       namespace,
       ...metadataWith(target.additionalMetadata, memberLabels(clusterName, name)),
       finalizers: [MEMBER_FINALIZER],
-      ownerReferences: ownedBy(cluster),
+      ownerReferences: ownedBy(etcdClusters, cluster),
     },
     spec: {
       ...template,

@@ -2,10 +2,11 @@
 
 import { CLIENT_PORT, PEER_PORT } from '../../api/names.ts';
 import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
+import { identity } from '../../domain/ownership.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
 import type { Call, Step } from '../../runtime/plan.ts';
 import { healthyVoters, leaderOf } from './disruption.ts';
-import { type EtcdMemberEntry, entriesOf, identity, type MemberView, memberOf, type Observed } from './observed.ts';
+import { type EtcdMemberEntry, entriesOf, type MemberView, memberOf, type Observed } from './observed.ts';
 
 export type Change =
   | { readonly name: 'addLearner'; readonly peerURL: string }

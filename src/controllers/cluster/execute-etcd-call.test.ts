@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../../test/sim/model/etcd-ports.ts';
-import { hexId } from '../../api/names.ts';
 import type { Etcd } from '../../etcd/client.ts';
 import type { EtcdError } from '../../etcd/errors.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { Change, EtcdCall } from './etcd-calls.ts';
 import { carryOut } from './execute-etcd-call.ts';
 

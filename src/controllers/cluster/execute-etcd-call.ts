@@ -2,6 +2,7 @@
 import type { Access, Ask } from '../../etcd/client.ts';
 import type { Answer, EtcdErrorKind } from '../../etcd/errors.ts';
 import { atAny } from '../../etcd/failover.ts';
+import { idOf } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { MembersPort } from '../../etcd/members.ts';
 import { NotNow } from '../../runtime/plan.ts';
@@ -21,8 +22,6 @@ const DONE: Readonly<Record<Change['name'], readonly EtcdErrorKind[]>> = {
   moveLeader: [],
   disarmCorrupt: [],
 };
-
-const idOf = (hex: string): bigint => BigInt(`0x${hex}`);
 
 export async function carryOut(
   etcd: ChangePorts,

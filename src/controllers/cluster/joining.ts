@@ -1,5 +1,7 @@
 /** Members on their way into the cluster: their names, how far they are, and how many more etcd takes. */
+
 import { memberName, memberNumber } from '../../api/names.ts';
+import { identity } from '../../domain/ownership.ts';
 import { nameIn } from './build.ts';
 import { learnersOf, votersOf } from './disruption.ts';
 import {
@@ -9,7 +11,6 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
-  identity,
   isStaying,
   type MemberView,
   memberOf,

@@ -2,13 +2,13 @@
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { ASIDE_ANNOTATION, CLUSTER_LABEL, volumeClaimName } from '../../api/names.ts';
-import { controllerOf, isMemberOf } from '../../domain/ownership.ts';
+import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { tlsOf } from './credentials/observe-served-certificates.ts';
-import { identity, type MemberView, type PodView } from './observed.ts';
+import { type MemberView, type PodView } from './observed.ts';
 import { restoreOf } from './restore.ts';
 
 interface MemberStores {

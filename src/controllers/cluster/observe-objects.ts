@@ -1,14 +1,14 @@
 /** The Services and the PodDisruptionBudget of a cluster: from the cache, and by name what the cache does not hold. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { budgetName } from '../../api/names.ts';
-import { holding } from '../../domain/ownership.ts';
+import { holding, identity } from '../../domain/ownership.ts';
 import type { PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { identity, type Looked, wantsBudget } from './observed.ts';
+import { type Looked, wantsBudget } from './observed.ts';
 
 interface ObjectPorts {
   readonly client: Pick<Client, 'get'>;

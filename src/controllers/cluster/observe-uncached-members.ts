@@ -4,10 +4,10 @@
  */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { isMemberOf } from '../../domain/ownership.ts';
+import { identity, isMemberOf } from '../../domain/ownership.ts';
 import { type Client, listAll } from '../../kube/client.ts';
 import type { Store } from '../../kube/store.ts';
-import { type EtcdView, hasNoReadableData, identity, isEntryOf, type MemberView, nameOf } from './observed.ts';
+import { type EtcdView, hasNoReadableData, isEntryOf, type MemberView, nameOf } from './observed.ts';
 
 export async function unheardOf(
   { client, members: store }: { readonly client: Client; readonly members: Store<EtcdMember> },

@@ -13,7 +13,8 @@ import {
 } from '../../../test/support/builders/ports.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
-import { CLUSTER_LABEL, hexId, QUARANTINE_LABEL } from '../../api/names.ts';
+import { CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import { ALL_NAMESPACES } from '../../kube/store.ts';

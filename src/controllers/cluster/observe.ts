@@ -10,13 +10,14 @@ import {
   CLUSTER_LABEL,
   clientServiceName,
   headlessServiceName,
-  hexId,
   QUARANTINE_LABEL,
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate } from '../../domain/cert-manager.ts';
-import { controllerOf, holding, isMemberOf } from '../../domain/ownership.ts';
+import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
+import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
@@ -35,16 +36,7 @@ import type { ChangePorts } from './execute-etcd-call.ts';
 import { memberViews, viewOf } from './observe-members.ts';
 import { heldBudget, heldService } from './observe-objects.ts';
 import { unheardOf } from './observe-uncached-members.ts';
-import {
-  type EtcdView,
-  identity,
-  isInconsistent,
-  type MemberView,
-  type Observed,
-  type SelfReport,
-  seedName,
-  wantsBudget,
-} from './observed.ts';
+import { type EtcdView, isInconsistent, type MemberView, type Observed, seedName, wantsBudget } from './observed.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
@@ -178,62 +170,36 @@ const hasBudget = (cluster: EtcdCluster): boolean =>
 /** A member with everything that it said. */
 type Told = MemberView & { readonly told?: MemberStatus };
 
-/**
- * Every member of a cluster that exists, about itself. Only what speaks for this cluster is believed, and only as the member
- * that was meant: a late Pod cache asks an address that another member of the cluster has by now.
- */
+/** Every member of a cluster that exists, about itself. */
 function askEach(
   { etcd, access, signal }: Ways,
   cluster: EtcdCluster,
   members: readonly MemberView[],
 ): Promise<readonly Told[]> {
-  const ours = cluster.status?.clusterID;
+  const clusterID = cluster.status?.clusterID;
   const ask = async (m: MemberView): Promise<Told> => {
     const [endpoint] = endpointsOf(m);
-    if (ours === undefined || endpoint === undefined) return m;
-    const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
-    if (!answer.ok || hexId(answer.value.clusterId) !== ours) return m;
-    const recorded = m.object.status?.memberID;
-    const id = hexId(answer.value.memberId);
-    if (recorded !== undefined && recorded !== id) return { ...m, answersAs: id };
-    return { ...m, self: selfReport(answer.value), told: answer.value };
+    if (clusterID === undefined || endpoint === undefined) return m;
+    const expected = { clusterID, memberID: m.object.status?.memberID };
+    const answer = await askMember(etcd, { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access }, expected);
+    if (answer.is === 'otherMember') return { ...m, answersAs: answer.id };
+    return answer.is === 'answers' ? { ...m, self: answer.self, told: answer.status } : m;
   };
   return Promise.all(members.map(ask));
 }
 
-const selfReport = (s: MemberStatus): SelfReport => ({
-  id: hexId(s.memberId),
-  clusterID: hexId(s.clusterId),
-  leader: s.leader === 0n ? undefined : hexId(s.leader),
-  isLearner: s.isLearner,
-  version: s.version,
-  alarms: alarmsIn(s).flatMap(({ id, alarm }) => (id === hexId(s.memberId) ? [alarm] : [])),
-  databaseBytes: s.dbSize,
-  term: Number(s.raftTerm),
-  applied: Number(s.raftAppliedIndex),
-});
-
-/** Two for each of 100 members, which is more than an answer may list. */
-const MAX_ALARMS = 200;
-
-/** Every member tells the alarms of all, in the text form of the message. */
-const alarmsIn = (s: Pick<MemberStatus, 'errors'>): readonly { readonly id: string; readonly alarm: string }[] =>
-  s.errors.slice(0, MAX_ALARMS).flatMap((text) => {
-    const found = /memberID:(\d{1,20})\s+alarm:(\w+)/.exec(text);
-    return found?.[1] && found[2] ? [{ id: hexId(BigInt(found[1])), alarm: found[2] }] : [];
-  });
-
 export const alarmsOf = (
-  members: readonly { readonly told?: Pick<MemberStatus, 'errors'> }[],
+  members: readonly { readonly told?: Pick<MemberStatus, 'alarms'> }[],
 ): readonly { readonly id: string; readonly alarm: string }[] => {
-  const all = members.flatMap(({ told }) => (told ? alarmsIn(told) : []));
-  return [...new Map(all.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
+  const all = members.flatMap(({ told }) => told?.alarms ?? []);
+  const named = all.map(({ memberId, alarm }) => ({ id: hexId(memberId), alarm }));
+  return [...new Map(named.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
 };
 
 /** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */
 async function withHashes({ etcd, access, signal }: Ways, members: readonly Told[]): Promise<readonly Told[]> {
   const told = members.flatMap((m) => m.told ?? []);
-  const alarmed = told.some((s) => alarmsIn(s).some(({ alarm }) => alarm === 'CORRUPT'));
+  const alarmed = told.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
   if (!alarmed && !members.some(isInconsistent)) return members;
   const revision = told.reduce((least, s) => (s.revision < least ? s.revision : least), told[0]?.revision ?? 0n);
   return Promise.all(

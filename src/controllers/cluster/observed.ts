@@ -4,16 +4,16 @@ import type { CertificatesView, Mount, PasswordView } from '../../access/evaluat
 import { findCondition } from '../../api/conditions.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { Target } from '../../api/etcd-cluster-status.ts';
+import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
-import type { Holding } from '../../domain/ownership.ts';
+import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
-import { SERVER_REFUSES } from '../../runtime/plan.ts';
+import { type Answer, SERVER_REFUSES } from '../../runtime/plan.ts';
 import type { RestoreView } from './restore.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -145,16 +145,11 @@ export interface Observed {
   readonly password?: PasswordView | undefined;
 }
 
+/** How a rule answers: `undefined` means that the case is not its own. */
+export type Answered = Answer<EtcdClusterStatus> | undefined;
+
 /** The first name that a cluster gives out is the seed's. */
 export const SEED = 1;
-
-export const identity = (
-  cluster: EtcdCluster,
-): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
-  name: cluster.metadata.name ?? '',
-  namespace: cluster.metadata.namespace ?? '',
-  uid: cluster.metadata.uid ?? '',
-});
 
 export const seedName = (cluster: EtcdCluster): string => {
   const { name, uid } = identity(cluster);
@@ -257,5 +252,3 @@ export function clusterIdMismatch(o: Observed): string | undefined {
     ? undefined
     : `a member answers for etcd cluster ${o.etcd.clusterID}, but this cluster is ${ours}: nothing is changed`;
 }
-
-export const isBeingDeleted = (o: Observed): boolean => o.cluster.metadata.deletionTimestamp !== undefined;

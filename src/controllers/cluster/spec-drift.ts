@@ -5,7 +5,7 @@ import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Resources } from '../../api/resources.ts';
-import { isAllowed } from '../../api/security.ts';
+import { forbiddenImage } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
@@ -25,17 +25,16 @@ export function notYet(o: Observed): readonly NotYet[] {
   return [...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
 }
 
-/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
-export function forbiddenImage(o: Observed): string | undefined {
-  const repository = o.cluster.spec.image?.repository;
-  if (repository === undefined || isAllowed(o.images, repository)) return undefined;
-  return `image.repository ${repository} is not on the administrator's list of etcd images: use one of ${[o.images.repository, ...o.images.allowed].join(', ')}, or have it added`;
+/** The image that the administrator's list keeps from being used, and what a user can do about it. */
+export function imageRefusal({ cluster, images }: Observed): string | undefined {
+  const why = forbiddenImage(images, cluster.spec.image?.repository);
+  return why && `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or have it added`;
 }
 
 /** Why nothing may be started or changed towards the spec, if so. */
 export const blocked = (o: Observed): string | undefined => {
   const said = notYet(o);
-  return said.length > 0 ? said.map((n) => n.message).join('; ') : (forbiddenImage(o) ?? restoreImpossible(o));
+  return said.length > 0 ? said.map((n) => n.message).join('; ') : (imageRefusal(o) ?? restoreImpossible(o));
 };
 
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';

@@ -11,6 +11,7 @@ import {
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
 import type { Answer, Notice } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
@@ -45,8 +46,6 @@ import {
   desired,
   entriesOf,
   evidence,
-  identity,
-  isBeingDeleted,
   isDormant,
   isReadyVoter,
   isStaying,
@@ -55,7 +54,7 @@ import {
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
 import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
-import { forbiddenImage, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './spec-drift.ts';
+import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './spec-drift.ts';
 
 /** Everything the three verdicts are made from. */
 interface Situation {
@@ -110,7 +109,7 @@ const no = (reason: string, message: string): Said => ({ status: 'False', reason
 
 export function statusOf(o: Observed, answer: Answer<EtcdClusterStatus>, wantedBy: WantedChange): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
-  if (isBeingDeleted(o)) return before;
+  if (isBeingDeleted(o.cluster)) return before;
   const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
   const s = situation(o, latched, answer.why + refused, wantedBy);
@@ -219,7 +218,7 @@ function fullWhy(o: Observed): string | undefined {
 function heldBack(o: Observed): Situation['held'] {
   const [unsupported] = notYetVerdicts(notYet(o));
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
-  const image = forbiddenImage(o);
+  const image = imageRefusal(o);
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
   const unrestorable = restoreImpossible(o);
   if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };

@@ -1,21 +1,26 @@
-/** The controller of EtcdDefrag: which events concern which object, and the parts of its loop. */
-import type { EtcdDefrag, EtcdDefragStatus } from '../../api/etcd-defrag.ts';
-import { etcdDefrags } from '../../api/names.ts';
-import type { Resource } from '../../kube/object.ts';
+/** The controllers of EtcdDefrag and EtcdDefragPolicy. */
+import type { EtcdDefrag } from '../../api/etcd-defrag.ts';
+import type { EtcdDefragPolicy } from '../../api/etcd-defrag-policy.ts';
+import { etcdDefragPolicies, etcdDefrags } from '../../api/names.ts';
+import type { KubeObject, Resource } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import type { Brain } from '../../runtime/controller.ts';
-import { decide } from './decide.ts';
-import type { Observed } from './observed.ts';
+import { type Accepted, decide, type Observed } from './decide.ts';
 
 export const defragResource: Resource<EtcdDefrag> = etcdDefrags;
+export const defragPolicyResource: Resource<EtcdDefragPolicy> = etcdDefragPolicies;
 
-export const defragBrain = (store: Store<EtcdDefrag>, now: () => number): Brain<Observed, EtcdDefragStatus> => ({
-  name: 'defrag',
-  resource: defragResource,
+export const notYetBrain = <T extends KubeObject & Accepted>(
+  name: string,
+  store: Store<T>,
+  now: () => number,
+): Brain<Observed, object> => ({
+  name,
+  resource: store.resource,
   observe: (key) => {
     const object = store.get(key);
     return Promise.resolve(object && { now: now(), object });
   },
   subject: (observed) => observed.object,
-  decide,
+  decide: decide(store.resource.kind),
 });

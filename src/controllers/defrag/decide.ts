@@ -1,13 +1,36 @@
-/** What to do next for one EtcdDefrag: nothing yet, and say so. */
-import type { EtcdDefragStatus } from '../../api/etcd-defrag.ts';
+/** Kinds that the API server accepts and this build does not carry out yet: a condition reports that nothing is started. */
+import { type Condition, withVerdicts } from '../../api/conditions.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import { notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { iso } from '../../lib/time.ts';
 import type { Plan } from '../../runtime/plan.ts';
-import type { Observed } from './observed.ts';
-import { statusOf, WHY } from './status.ts';
 
-export const decide = (o: Observed): Plan<EtcdDefragStatus> => ({
-  rule: 'notYetSupported',
-  why: WHY,
-  steps: [],
-  status: statusOf(o),
-  notices: [],
-});
+interface Status {
+  readonly phase?: string;
+  readonly conditions?: readonly Condition[];
+}
+
+export interface Accepted {
+  readonly metadata: ObjectMeta;
+  readonly status?: Status;
+}
+
+export interface Observed {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly object: Accepted;
+}
+
+/** A run of another operator that has ended stays as it is. */
+const hasEnded = ({ phase = '' }: Status): boolean => ['Complete', 'Failed'].includes(phase);
+
+export const decide =
+  (kind: string) =>
+  ({ now, object }: Observed): Plan<Status> => {
+    const why = `${kind} is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator`;
+    const before: Status = object.status ?? {};
+    const verdicts = notYetVerdicts([{ subject: 'Defragmentation', message: why }]);
+    const at = { generation: object.metadata.generation, now: iso(now) };
+    const status = hasEnded(before) ? before : { ...before, conditions: withVerdicts(before.conditions, verdicts, at) };
+    return { rule: 'notYetSupported', why, steps: [], status, notices: [] };
+  };

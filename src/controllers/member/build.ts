@@ -2,12 +2,12 @@
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
 import {
-  API_VERSION,
   CLIENT_PORT,
   clientURL,
   DATA_SUBPATH_ANNOTATION,
+  etcdMembers,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   INITIAL_STATE_ANNOTATION,
@@ -25,6 +25,7 @@ import { CONFINED } from '../../api/security.ts';
 import { metadataWith } from '../../domain/additional-metadata.ts';
 import { STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { annotated, memberClientScheme, memberHost, memberPeerScheme, serviceOf } from '../../domain/member-address.ts';
+import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { Container, EnvVar, PersistentVolumeClaim, Pod, ResourceRequirements, Volume } from '../../gen/kube.ts';
 import { INITIAL_CHECK, learnerFlags, readinessPath, statedFlags } from './options.ts';
 import { placement } from './placement.ts';
@@ -38,32 +39,18 @@ const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
 const dataMount = { name: DATA, mountPath: DATA_DIR };
 
-const nameOf = (m: EtcdMember): string => m.metadata.name ?? '';
-const namespaceOf = (m: EtcdMember): string => m.metadata.namespace ?? '';
-
 /** A member that was taken over keeps its data where it is. */
 const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
-
-export const ownedBy = (member: EtcdMember): readonly OwnerReference[] => [
-  {
-    apiVersion: API_VERSION,
-    kind: 'EtcdMember',
-    name: nameOf(member),
-    uid: member.metadata.uid ?? '',
-    controller: true,
-    blockOwnerDeletion: true,
-  },
-];
 
 /** What ties a volume to its member: Kubernetes deletes what has an owner, so one that is to stay never gets one. */
 export const volumeTie = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
   member.spec.deletionPolicy === 'Retain'
     ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
-    : { ownerReferences: ownedBy(member) };
+    : { ownerReferences: ownedBy(etcdMembers, member) };
 
 function volumeMetadata(member: EtcdMember): ObjectMeta {
-  const labels = memberLabels(member.spec.clusterName, nameOf(member));
+  const labels = memberLabels(member.spec.clusterName, identity(member).name);
   const stated = metadataWith(member.spec.additionalMetadata, labels, 'volume');
   const tie = volumeTie(member);
   const annotations = { ...stated.annotations, ...tie.annotations };
@@ -76,8 +63,8 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: {
-      name: volumeClaimName(nameOf(member)),
-      namespace: namespaceOf(member),
+      name: volumeClaimName(identity(member).name),
+      namespace: identity(member).namespace,
       ...volumeMetadata(member),
     },
     spec: {
@@ -90,7 +77,7 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
 
 /** The labels of a member's Pod. Clients are routed by the role, so it is there only once the member votes. */
 export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<string, string>> => ({
-  ...memberLabels(member.spec.clusterName, nameOf(member)),
+  ...memberLabels(member.spec.clusterName, identity(member).name),
   ...(votes && { [ROLE_LABEL]: ROLE_VOTER }),
 });
 
@@ -106,8 +93,10 @@ const fromAnnotation = (name: string, annotation: string): EnvVar => ({
 const LIST = 'INITIAL_CLUSTER';
 
 /** A list that nobody can join by. It is ignored by an etcd that has its data. */
-const listOfOne = (member: EtcdMember): string =>
-  `${nameOf(member)}=${peerURL(nameOf(member), serviceOf(member), namespaceOf(member), memberPeerScheme(member))}`;
+const listOfOne = (member: EtcdMember): string => {
+  const { name, namespace } = identity(member);
+  return `${name}=${peerURL(name, serviceOf(member), namespace, memberPeerScheme(member))}`;
+};
 
 /** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
 export function beginningOf(
@@ -157,7 +146,8 @@ function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
 
 function command(member: EtcdMember, beginning: Beginning): readonly string[] {
   const { clusterToken } = member.spec;
-  const [name, namespace, service] = [nameOf(member), namespaceOf(member), serviceOf(member)];
+  const { name, namespace } = identity(member);
+  const service = serviceOf(member);
   const [client, peer] = [memberClientScheme(member), memberPeerScheme(member)];
   return [
     'etcd',
@@ -217,7 +207,7 @@ const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, 
 const dataVolume = (member: EtcdMember): Volume =>
   member.spec.storage.medium === 'Memory'
     ? { name: DATA, emptyDir: { medium: 'Memory', sizeLimit: String(member.spec.storage.size) } }
-    : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(nameOf(member)) } };
+    : { name: DATA, persistentVolumeClaim: { claimName: volumeClaimName(identity(member).name) } };
 
 function podMetadata(
   member: EtcdMember,
@@ -261,13 +251,13 @@ export function memberPod(
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: nameOf(member),
-      namespace: namespaceOf(member),
+      name: identity(member).name,
+      namespace: identity(member).namespace,
       ...podMetadata(member, podLabels(member, options.votes), annotations),
-      ownerReferences: ownedBy(member),
+      ownerReferences: ownedBy(etcdMembers, member),
     },
     spec: {
-      hostname: nameOf(member),
+      hostname: identity(member).name,
       subdomain: serviceOf(member),
       // etcd looks up its own name when it joins. DNS may not have it yet, and says so for as long as it caches that.
       hostAliases: [{ ip: '127.0.0.1', hostnames: [memberHost(member)] }],

@@ -2,9 +2,10 @@
 
 import { DATA_INCONSISTENT, EVIDENCE, type EvidenceReason, STORAGE_ERROR } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
+import { identity } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
 import type { ContainerStatus } from '../../gen/kube.ts';
-import { hasJoined, inMemory, names, type Observed } from './observed.ts';
+import { hasJoined, inMemory, type Observed } from './observed.ts';
 import {
   etcdContainer,
   type Finding,
@@ -46,7 +47,7 @@ const now = (reason: EvidenceReason, message: string): Evidence => ({ reason, me
 /** An empty data directory must never come back under the name of a member that had joined. */
 function lostData(o: Observed): Evidence | undefined {
   if (!hasJoined(o)) return undefined;
-  const { name } = names(o);
+  const { name } = identity(o.member);
   const lost = (message: string): Evidence => now(EVIDENCE.dataLost, message);
   if (!inMemory(o))
     return o.volume.is === 'absent'

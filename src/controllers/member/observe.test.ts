@@ -12,7 +12,8 @@ import {
   runningCluster,
   storedCluster,
 } from '../../../test/support/builders/ports.ts';
-import { hexId, volumeClaimName } from '../../api/names.ts';
+import { volumeClaimName } from '../../api/names.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolume } from '../../gen/kube.ts';
 import { persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
 import { decide } from './decide.ts';

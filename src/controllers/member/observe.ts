@@ -3,25 +3,19 @@
 import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import {
-  CLIENT_PORT,
-  CLUSTER_LABEL,
-  etcdClusters,
-  hexId,
-  MEMBER_UID_ANNOTATION,
-  volumeClaimName,
-} from '../../api/names.ts';
+import { CLUSTER_LABEL, etcdClusters, MEMBER_UID_ANNOTATION, volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import { memberClientScheme, memberHost } from '../../domain/member-address.ts';
+import { memberEndpoint, memberHost } from '../../domain/member-address.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort } from '../../etcd/client.ts';
+import { hexId } from '../../etcd/ids.ts';
 import type { Node, NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
 import { nodes, persistentVolumeClaims, persistentVolumes, pods } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
-import { endpointOf } from '../../lib/endpoint.ts';
 import { isListed, type NodeView, type Observed, type PeersView, type SelfView } from './observed.ts';
 
 export interface MemberPorts {
@@ -191,16 +185,16 @@ async function askSelf(
 ): Promise<SelfView> {
   const ip = pod.status?.podIP;
   if (ip === undefined || isPodOver(pod)) return { is: 'notAsked' };
-  const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(member));
-  const access = await accessTo(ports, member, cluster);
-  const answer = await ports.etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
-  if (!answer.ok) return { is: 'silent', why: answer.error.message };
-  const { clusterId, memberId, version } = answer.value;
+  const ask = { timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, member, cluster) };
+  // The rules compare the ids: one that differs from what is recorded is a fact of its own.
+  const answer = await askMember(ports.etcd, { ...ask, endpoint: memberEndpoint(member, ip) }, {});
+  if (answer.is !== 'answers') return { is: 'silent', why: answer.message };
+  const { clusterID, id: memberID, version } = answer.self;
   // The id is recorded once. An address that was reused within the cluster must not give this member the id of another.
-  const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === hexId(memberId));
+  const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === memberID);
   if (other && member.status?.memberID === undefined)
     return { is: 'silent', why: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
-  return { is: 'answers', clusterID: hexId(clusterId), memberID: hexId(memberId), version };
+  return { is: 'answers', clusterID, memberID, version };
 }
 
 /** The other members of the same cluster. */
@@ -235,7 +229,7 @@ async function askPeers(
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
     if (ip === undefined) continue;
-    const endpoint = endpointOf(ip, CLIENT_PORT, memberClientScheme(other));
+    const endpoint = memberEndpoint(other, ip);
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, other, cluster) };
     const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {

@@ -1,13 +1,14 @@
 /** The facts that a decision about one EtcdMember is made from, and the questions that rules ask of them. */
 import { NO_OPERATOR_IMAGE } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { EtcdMember } from '../../api/etcd-member.ts';
+import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
-import { type ImagePolicy, isAllowed } from '../../api/security.ts';
+import type { ImagePolicy } from '../../api/security.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
-import type { Holding } from '../../domain/ownership.ts';
+import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
+import type { Answer } from '../../runtime/plan.ts';
 
 /** What this member's etcd said about itself in this pass. */
 export type SelfView =
@@ -69,11 +70,8 @@ export interface Observed {
   readonly images: ImagePolicy;
 }
 
-export const names = (o: Observed): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
-  name: o.member.metadata.name ?? '',
-  namespace: o.member.metadata.namespace ?? '',
-  uid: o.member.metadata.uid ?? '',
-});
+/** How a rule answers: `undefined` means that the case is not its own. */
+export type Answered = Answer<EtcdMemberStatus> | undefined;
 
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
@@ -91,7 +89,7 @@ export function hasJoined(o: Observed): boolean {
 
 /** Names that we need and somebody else has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
-  const { name } = names(o);
+  const { name } = identity(o.member);
   return [
     ...(o.pod.is === 'foreign' ? [`Pod ${name} exists and belongs to ${o.pod.owner}`] : []),
     ...(o.volume.is === 'foreign' && !inMemory(o)
@@ -113,11 +111,3 @@ export const cannotRestore = (o: Observed): string | undefined =>
   o.member.spec.restore !== undefined && !hasJoined(o) && o.images.operator === undefined
     ? NO_OPERATOR_IMAGE
     : undefined;
-
-/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
-export function forbiddenImage(o: Observed): string | undefined {
-  const repository = o.member.spec.image?.repository;
-  return repository === undefined || isAllowed(o.images, repository)
-    ? undefined
-    : `image.repository ${repository} is not on the administrator's list of etcd images`;
-}

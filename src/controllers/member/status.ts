@@ -10,23 +10,15 @@ import {
 } from '../../api/conditions.ts';
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { memberSelector } from '../../api/names.ts';
+import { forbiddenImage } from '../../api/security.ts';
 import { NOT_YET_SUPPORTED, notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import type { Notice } from '../../runtime/plan.ts';
 import { dataTrouble, goesOn, provenLoss } from './evidence.ts';
-import {
-  cannotRestore,
-  conflicts,
-  forbiddenImage,
-  isClusterGoing,
-  isDeleting,
-  isDormant,
-  names,
-  notYet,
-  type Observed,
-} from './observed.ts';
+import { cannotRestore, conflicts, isClusterGoing, isDeleting, isDormant, notYet, type Observed } from './observed.ts';
 import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
 
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
@@ -46,7 +38,7 @@ export function statusOf(o: Observed, why: string): EtcdMemberStatus {
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
-    selector: memberSelector(o.member.spec.clusterName, names(o).name),
+    selector: memberSelector(o.member.spec.clusterName, identity(o.member).name),
     conditions: [...withVerdicts(before.conditions, verdicts, at, dropped)],
   };
 }
@@ -78,12 +70,12 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
   if (lost) return no(lost.reason, lost.message);
   if (isDormant(o)) return no('Paused', 'the cluster is parked: the volume and the id are kept');
   const [unsupported] = notYet(o);
-  const forbidden = forbiddenImage(o);
+  const forbidden = forbiddenImage(o.images, o.member.spec.image?.repository);
   if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
   if (o.pod.is !== 'ours' && forbidden !== undefined) return no('ImageNotAllowed', forbidden);
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
-  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${names(o).name} is not there yet${refused(o)}`);
+  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${identity(o.member).name} is not there yet${refused(o)}`);
   const trouble = dataTrouble(o);
   if (trouble) return no(trouble.reason, trouble.message);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));

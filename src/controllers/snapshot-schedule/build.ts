@@ -17,9 +17,9 @@ import {
 import type { ImagePolicy } from '../../api/security.ts';
 import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
 import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
+import { identity, ownedBy } from '../../domain/ownership.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
-import { identity } from './observed.ts';
 
 const PRUNE_SECONDS = 3_600;
 const DRILL_SECONDS = 4 * 3_600;
@@ -32,11 +32,10 @@ const DRILL_RESOURCES: ResourceRequirements = {
   limits: { memory: '2Gi' },
 };
 
-function ownedBy(schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespace' | 'ownerReferences'> {
-  const { name, namespace, uid } = identity(schedule);
-  const owner = { apiVersion: API_VERSION, kind: etcdSnapshotSchedules.kind, name, uid };
-  return { namespace, ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }] };
-}
+const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespace' | 'ownerReferences'> => ({
+  namespace: identity(schedule).namespace,
+  ownerReferences: ownedBy(etcdSnapshotSchedules, schedule),
+});
 
 const labelsOf = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_LABEL]: identity(schedule).name });
 
@@ -49,7 +48,7 @@ export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number):
     metadata: {
       name: scheduledSnapshotName(identity(schedule).name, slot),
       labels: labelsOf(schedule),
-      ...ownedBy(schedule),
+      ...belongingTo(schedule),
     },
     spec: {
       clusterRef,
@@ -75,7 +74,7 @@ const jobOf = (
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...ownedBy(schedule) },
+    metadata: { name, labels, annotations: { [ABOUT_ANNOTATION]: run }, ...belongingTo(schedule) },
     spec: {
       ...attempts(spec.containers[0]?.name ?? ''),
       activeDeadlineSeconds: seconds,

@@ -5,12 +5,12 @@ import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { JOB_NAME_LABEL, SCHEDULE_LABEL, scheduledSnapshotName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import { podsOf } from '../../domain/job.ts';
-import { controllerOf, holding } from '../../domain/ownership.ts';
+import { controllerOf, holding, identity } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
-import { identity, type Observed, type Work } from './observed.ts';
+import { type Observed, type Work } from './observed.ts';
 import { schedulingOf } from './scheduling.ts';
 
 export interface SchedulePorts {

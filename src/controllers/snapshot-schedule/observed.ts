@@ -4,7 +4,7 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { slotOf } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
-import type { Holding } from '../../domain/ownership.ts';
+import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** A Job of this schedule. */
@@ -32,23 +32,13 @@ export interface Observed {
   readonly images: ImagePolicy;
 }
 
-interface Named {
-  readonly metadata: { readonly name?: string; readonly namespace?: string; readonly uid?: string };
-}
-export const identity = ({
-  metadata: { name = '', namespace = '', uid = '' },
-}: Named): { readonly name: string; readonly namespace: string; readonly uid: string } => ({ name, namespace, uid });
-
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};
-export const isGoing = ({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean =>
-  metadata.deletionTimestamp !== undefined;
-
 /** A snapshot has ended when it is stored, or never will be. */
 export const isStored = ({ status }: EtcdSnapshot): boolean =>
   status?.phase === 'Complete' && status.artifact !== undefined;
 export const hasFailed = ({ status }: EtcdSnapshot): boolean =>
   status?.phase === 'Failed' || (status?.phase === 'Complete' && status.artifact === undefined);
-export const isActive = (run: EtcdSnapshot): boolean => !isStored(run) && !hasFailed(run) && !isGoing(run);
+export const isActive = (run: EtcdSnapshot): boolean => !isStored(run) && !hasFailed(run) && !isBeingDeleted(run);
 
 /** The minute that a snapshot of this schedule is for. */
 export const slotIn = (o: Observed, snapshot: string): number =>

@@ -15,10 +15,11 @@ import {
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import type { PruneTask } from '../../domain/agent-task.ts';
+import { identity } from '../../domain/ownership.ts';
 import type { Job } from '../../gen/kube.ts';
 import { retain, type Stored } from '../../lib/retention.ts';
 import { decide } from './decide.ts';
-import { identity, type Observed } from './observed.ts';
+import type { Observed } from './observed.ts';
 
 /** What the Job finds out or does, as its Pod reports it. */
 class Bucket {

@@ -4,10 +4,11 @@ import { findCondition } from '../../api/conditions.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
+import { identity } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
 import { type Outcome, outcomeOf } from './job-result.ts';
-import { hasFailed, identity, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { hasFailed, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
 import { begun } from './scheduling.ts';
 
 export type Facts = Pick<

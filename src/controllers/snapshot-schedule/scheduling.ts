@@ -1,8 +1,9 @@
 /** Whether a snapshot is to begin now, and if not, why: what rules act on is what the status tells. */
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { identity } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
 import { begunUntil, type Slot, type Slots, slotsOf, timetable } from './due-times.ts';
-import { identity, isActive, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { isActive, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
 
 export type Scheduling =
   /** Nothing is scheduled. */

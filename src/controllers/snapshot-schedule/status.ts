@@ -1,11 +1,12 @@
 /** What the operator says about a schedule. Every pass says it, whichever rule answered. */
 import { changedConditions, findCondition, type Verdict, withVerdicts } from '../../api/conditions.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { iso } from '../../lib/time.ts';
 import type { Notice } from '../../runtime/plan.ts';
 import { MOST } from './due-times.ts';
-import { identity, isActive, isGoing, type Observed, slotIn, statusBefore } from './observed.ts';
+import { isActive, type Observed, slotIn, statusBefore } from './observed.ts';
 import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
 import { drillHeldUp, isDrillDue, pruneHeldUp } from './stored-jobs.ts';
@@ -20,7 +21,7 @@ const LONGEST_SLEEP_MS = 3_600_000;
 
 export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
   const before = statusBefore(o);
-  if (isGoing(o.object)) return before;
+  if (isBeingDeleted(o.object)) return before;
   const scheduling = schedulingOf(o);
   const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...factsOf(o) };
   const next = nextMoment(o, scheduling);
@@ -118,7 +119,7 @@ const EVENTS: Readonly<Record<string, string>> = {
 
 export function noticesOf(o: Observed, after: EtcdSnapshotScheduleStatus): readonly Notice[] {
   const before = statusBefore(o);
-  if (isGoing(o.object)) return [];
+  if (isBeingDeleted(o.object)) return [];
   const news = changedConditions(before.conditions, after.conditions)
     .filter(({ type, reason, status }) => type !== DRILL_SUCCEEDED && reason !== 'Scheduled' && status !== 'Unknown')
     .map(({ type, status, reason, message }): Notice => {

@@ -1,15 +1,17 @@
 /** The Jobs that look after what is stored: which are due, and what holds each of them up. */
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { isAllowed } from '../../api/security.ts';
 import { endOf } from '../../domain/job.ts';
+import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { jobNames } from './build.ts';
-import { identity, isGoing, type Observed, statusBefore } from './observed.ts';
+import { type Observed, statusBefore } from './observed.ts';
 import { unrestored } from './run-history.ts';
 
 /** Whom a Job works for, when one can be made. */
 export const jobOwner = (o: Observed): EtcdCluster | undefined =>
-  o.operatorImage !== '' && o.cluster && !isGoing(o.cluster) ? o.cluster : undefined;
+  o.operatorImage !== '' && o.cluster && !isBeingDeleted(o.cluster) ? o.cluster : undefined;
 
 /** Two that remove at once would count each other's work. */
 export const isBusy = (o: Observed, task: 'prune' | 'drill'): boolean =>

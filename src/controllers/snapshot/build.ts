@@ -3,7 +3,7 @@
 import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import { API_VERSION, agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
+import { agentLabels, etcdSnapshotSchedules, etcdSnapshots, snapshotJobName } from '../../api/names.ts';
 import {
   agentContainer,
   agentPodSpec,
@@ -14,9 +14,9 @@ import {
   together,
 } from '../../domain/agent-pod.ts';
 import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../../domain/agent-task.ts';
-import { controllerOf } from '../../domain/ownership.ts';
+import { controllerOf, identity, ownedBy } from '../../domain/ownership.ts';
 import type { Job } from '../../gen/kube.ts';
-import { identity, type MemberView } from './observed.ts';
+import type { MemberView } from './observed.ts';
 
 /** The container. */
 export const AGENT = 'snapshot-agent';
@@ -72,14 +72,13 @@ const etcdFiles = ({ ca, pair, root }: Sources): Mounted =>
 
 export function snapshotJob(taking: Taking): Job {
   const { object, cluster, sources, image } = taking;
-  const { name, namespace, uid } = identity(object);
+  const { name, namespace } = identity(object);
   const { destination, encryption } = object.spec;
   const labels = agentLabels(cluster.metadata.name ?? '');
   const files = together(
     locationFiles(destination, encryption, { mountPath: MOUNTS.volume, readOnly: false }),
     etcdFiles(sources),
   );
-  const owner = { apiVersion: API_VERSION, kind: etcdSnapshots.kind, name, uid };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -87,7 +86,7 @@ export function snapshotJob(taking: Taking): Job {
       name: snapshotJobName(name),
       namespace,
       labels,
-      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: ownedBy(etcdSnapshots, object),
     },
     spec: {
       ...attempts(AGENT),

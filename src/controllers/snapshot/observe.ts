@@ -4,31 +4,21 @@ import type { Credentials } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
-import {
-  CLIENT_PORT,
-  CLUSTER_LABEL,
-  clientURL,
-  etcdSnapshots,
-  hexId,
-  JOB_NAME_LABEL,
-  snapshotJobName,
-} from '../../api/names.ts';
+import { CLUSTER_LABEL, clientURL, etcdSnapshots, JOB_NAME_LABEL, snapshotJobName } from '../../api/names.ts';
 import { podsOf } from '../../domain/job.ts';
-import { memberClientScheme, memberHost, serviceOf } from '../../domain/member-address.ts';
-import { controllerOf, holding } from '../../domain/ownership.ts';
+import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../../domain/member-address.ts';
+import { controllerOf, holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
-import type { EtcdPort, MemberStatus } from '../../etcd/client.ts';
+import { askMember } from '../../etcd/ask-member.ts';
+import type { EtcdPort } from '../../etcd/client.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, secrets } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { endpointOf } from '../../lib/endpoint.ts';
 import {
   clusterNameOf,
-  identity,
-  isGoing,
   isOver,
   type Lack,
   type MemberSays,
@@ -79,7 +69,7 @@ export async function observe(
     sources: {},
     members: [],
   };
-  if (isOver(object) || isGoing(object)) return seen;
+  if (isOver(object) || isBeingDeleted(object)) return seen;
   const { name, namespace, uid } = identity(object);
   const ref = { namespace, name: snapshotJobName(name) };
   // A Job that is not heard of yet must not be made, or missed, a second time.
@@ -201,20 +191,9 @@ async function ask(
   if (metadata.deletionTimestamp !== undefined) return silent('its Pod is being deleted');
   if (status?.podIP === undefined || isPodOver(held.object)) return silent('its Pod does not run');
   const access = await credentials.access(cluster, () => memberHost(member));
-  const endpoint = endpointOf(status.podIP, CLIENT_PORT, memberClientScheme(member));
-  const answer = await etcd.status({ endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access });
-  if (!answer.ok) return silent(answer.error.message);
-  if (hexId(answer.value.clusterId) !== cluster.status?.clusterID) return silent('it speaks for another cluster');
-  return saysOf(answer.value);
+  const ask = { endpoint: memberEndpoint(member, status.podIP), timeoutMs: ASK_TIMEOUT_MS, signal, access };
+  const answer = await askMember(etcd, ask, { clusterID: cluster.status?.clusterID });
+  if (answer.is !== 'answers') return silent(answer.message);
+  const { id, leader, isLearner, applied, databaseBytes, alarms } = answer.self;
+  return { is: 'answers', id, leader, isLearner, applied, databaseBytes, isCorrupt: alarms.includes('CORRUPT') };
 }
-
-const saysOf = (s: MemberStatus): MemberSays => ({
-  databaseBytes: s.dbSize,
-  is: 'answers',
-  id: hexId(s.memberId),
-  leader: s.leader === 0n ? undefined : hexId(s.leader),
-  isLearner: s.isLearner,
-  applied: Number(s.raftAppliedIndex),
-  // Every member tells the alarms of all, in the text form of the message.
-  isCorrupt: s.errors.some((text) => text.includes(`memberID:${s.memberId} `) && text.includes('alarm:CORRUPT')),
-});

@@ -60,20 +60,10 @@ export interface Observed {
   readonly silentSince?: number;
 }
 
-export const identity = ({
-  metadata: { name = '', namespace = '', uid = '' },
-}: EtcdSnapshot): { readonly name: string; readonly namespace: string; readonly uid: string } => ({
-  name,
-  namespace,
-  uid,
-});
-
 export const clusterNameOf = ({ spec }: EtcdSnapshot): string => spec.clusterRef.name ?? '';
 
 /** A snapshot is taken once: nothing that has ended begins again. */
 export const isOver = ({ status }: EtcdSnapshot): boolean => status?.phase === 'Complete' || status?.phase === 'Failed';
-
-export const isGoing = ({ metadata }: EtcdSnapshot): boolean => metadata.deletionTimestamp !== undefined;
 
 /** In entries of the log: a follower that is further behind would give yesterday's data. */
 const MAX_LAG = 1_000;

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file etcd/auth.proto.
  */
 export const file_etcd_auth: GenFile = /*@__PURE__*/
-  fileDesc("Cg9ldGNkL2F1dGgucHJvdG8SDGV0Y2RzZXJ2ZXJwYiKJAQoKUGVybWlzc2lvbhIvCghwZXJtVHlwZRgBIAEoDjIdLmV0Y2RzZXJ2ZXJwYi5QZXJtaXNzaW9uLlR5cGUSCwoDa2V5GAIgASgMEhEKCXJhbmdlX2VuZBgDIAEoDCIqCgRUeXBlEggKBFJFQUQQABIJCgVXUklURRABEg0KCVJFQURXUklURRACIiUKDlVzZXJBZGRPcHRpb25zEhMKC25vX3Bhc3N3b3JkGAEgASgIIhMKEUF1dGhFbmFibGVSZXF1ZXN0IkIKEkF1dGhFbmFibGVSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXIiFAoSQXV0aERpc2FibGVSZXF1ZXN0IkMKE0F1dGhEaXNhYmxlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIhMKEUF1dGhTdGF0dXNSZXF1ZXN0ImkKEkF1dGhTdGF0dXNSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISDwoHZW5hYmxlZBgCIAEoCBIUCgxhdXRoUmV2aXNpb24YAyABKAQiNQoTQXV0aGVudGljYXRlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJIlMKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchINCgV0b2tlbhgCIAEoCSJjChJBdXRoVXNlckFkZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRItCgdvcHRpb25zGAMgASgLMhwuZXRjZHNlcnZlcnBiLlVzZXJBZGRPcHRpb25zIkMKE0F1dGhVc2VyQWRkUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIiIKEkF1dGhVc2VyR2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJIlIKE0F1dGhVc2VyR2V0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXJvbGVzGAIgAygJIhUKE0F1dGhVc2VyTGlzdFJlcXVlc3QiUwoUQXV0aFVzZXJMaXN0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXVzZXJzGAIgAygJIiUKFUF1dGhVc2VyRGVsZXRlUmVxdWVzdBIMCgRuYW1lGAEgASgJIkYKFkF1dGhVc2VyRGVsZXRlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIj8KHUF1dGhVc2VyQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEAoIcGFzc3dvcmQYAiABKAkiTgoeQXV0aFVzZXJDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciI2ChhBdXRoVXNlckdyYW50Um9sZVJlcXVlc3QSDAoEdXNlchgBIAEoCRIMCgRyb2xlGAIgASgJIkkKGUF1dGhVc2VyR3JhbnRSb2xlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIiIKEkF1dGhSb2xlQWRkUmVxdWVzdBIMCgRuYW1lGAEgASgJIkMKE0F1dGhSb2xlQWRkUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIhUKE0F1dGhSb2xlTGlzdFJlcXVlc3QiUwoUQXV0aFJvbGVMaXN0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXJvbGVzGAIgAygJIlYKHkF1dGhSb2xlR3JhbnRQZXJtaXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHBlcm0YAiABKAsyGC5ldGNkc2VydmVycGIuUGVybWlzc2lvbiJPCh9BdXRoUm9sZUdyYW50UGVybWlzc2lvblJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlcjKJCQoEQXV0aBJPCgpBdXRoRW5hYmxlEh8uZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXNwb25zZRJSCgtBdXRoRGlzYWJsZRIgLmV0Y2RzZXJ2ZXJwYi5BdXRoRGlzYWJsZVJlcXVlc3QaIS5ldGNkc2VydmVycGIuQXV0aERpc2FibGVSZXNwb25zZRJPCgpBdXRoU3RhdHVzEh8uZXRjZHNlcnZlcnBiLkF1dGhTdGF0dXNSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkF1dGhTdGF0dXNSZXNwb25zZRJVCgxBdXRoZW50aWNhdGUSIS5ldGNkc2VydmVycGIuQXV0aGVudGljYXRlUmVxdWVzdBoiLmV0Y2RzZXJ2ZXJwYi5BdXRoZW50aWNhdGVSZXNwb25zZRJOCgdVc2VyQWRkEiAuZXRjZHNlcnZlcnBiLkF1dGhVc2VyQWRkUmVxdWVzdBohLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckFkZFJlc3BvbnNlEk4KB1VzZXJHZXQSIC5ldGNkc2VydmVycGIuQXV0aFVzZXJHZXRSZXF1ZXN0GiEuZXRjZHNlcnZlcnBiLkF1dGhVc2VyR2V0UmVzcG9uc2USUQoIVXNlckxpc3QSIS5ldGNkc2VydmVycGIuQXV0aFVzZXJMaXN0UmVxdWVzdBoiLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckxpc3RSZXNwb25zZRJXCgpVc2VyRGVsZXRlEiMuZXRjZHNlcnZlcnBiLkF1dGhVc2VyRGVsZXRlUmVxdWVzdBokLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckRlbGV0ZVJlc3BvbnNlEm8KElVzZXJDaGFuZ2VQYXNzd29yZBIrLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckNoYW5nZVBhc3N3b3JkUmVxdWVzdBosLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckNoYW5nZVBhc3N3b3JkUmVzcG9uc2USYAoNVXNlckdyYW50Um9sZRImLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckdyYW50Um9sZVJlcXVlc3QaJy5ldGNkc2VydmVycGIuQXV0aFVzZXJHcmFudFJvbGVSZXNwb25zZRJOCgdSb2xlQWRkEiAuZXRjZHNlcnZlcnBiLkF1dGhSb2xlQWRkUmVxdWVzdBohLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUFkZFJlc3BvbnNlElEKCFJvbGVMaXN0EiEuZXRjZHNlcnZlcnBiLkF1dGhSb2xlTGlzdFJlcXVlc3QaIi5ldGNkc2VydmVycGIuQXV0aFJvbGVMaXN0UmVzcG9uc2UScgoTUm9sZUdyYW50UGVybWlzc2lvbhIsLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUdyYW50UGVybWlzc2lvblJlcXVlc3QaLS5ldGNkc2VydmVycGIuQXV0aFJvbGVHcmFudFBlcm1pc3Npb25SZXNwb25zZWIGcHJvdG8z", [file_etcd_header]);
+  fileDesc("Cg9ldGNkL2F1dGgucHJvdG8SDGV0Y2RzZXJ2ZXJwYiKJAQoKUGVybWlzc2lvbhIvCghwZXJtVHlwZRgBIAEoDjIdLmV0Y2RzZXJ2ZXJwYi5QZXJtaXNzaW9uLlR5cGUSCwoDa2V5GAIgASgMEhEKCXJhbmdlX2VuZBgDIAEoDCIqCgRUeXBlEggKBFJFQUQQABIJCgVXUklURRABEg0KCVJFQURXUklURRACIiUKDlVzZXJBZGRPcHRpb25zEhMKC25vX3Bhc3N3b3JkGAEgASgIIhMKEUF1dGhFbmFibGVSZXF1ZXN0IkIKEkF1dGhFbmFibGVSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXIiFAoSQXV0aERpc2FibGVSZXF1ZXN0IkMKE0F1dGhEaXNhYmxlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIhMKEUF1dGhTdGF0dXNSZXF1ZXN0ImkKEkF1dGhTdGF0dXNSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISDwoHZW5hYmxlZBgCIAEoCBIUCgxhdXRoUmV2aXNpb24YAyABKAQiNQoTQXV0aGVudGljYXRlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJIlMKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchINCgV0b2tlbhgCIAEoCSJjChJBdXRoVXNlckFkZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRItCgdvcHRpb25zGAMgASgLMhwuZXRjZHNlcnZlcnBiLlVzZXJBZGRPcHRpb25zIkMKE0F1dGhVc2VyQWRkUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIiIKEkF1dGhVc2VyR2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJIlIKE0F1dGhVc2VyR2V0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXJvbGVzGAIgAygJIiUKFUF1dGhVc2VyRGVsZXRlUmVxdWVzdBIMCgRuYW1lGAEgASgJIkYKFkF1dGhVc2VyRGVsZXRlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIj8KHUF1dGhVc2VyQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEAoIcGFzc3dvcmQYAiABKAkiTgoeQXV0aFVzZXJDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciI2ChhBdXRoVXNlckdyYW50Um9sZVJlcXVlc3QSDAoEdXNlchgBIAEoCRIMCgRyb2xlGAIgASgJIkkKGUF1dGhVc2VyR3JhbnRSb2xlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIiIKEkF1dGhSb2xlQWRkUmVxdWVzdBIMCgRuYW1lGAEgASgJIkMKE0F1dGhSb2xlQWRkUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIhUKE0F1dGhSb2xlTGlzdFJlcXVlc3QiUwoUQXV0aFJvbGVMaXN0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXJvbGVzGAIgAygJIlYKHkF1dGhSb2xlR3JhbnRQZXJtaXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHBlcm0YAiABKAsyGC5ldGNkc2VydmVycGIuUGVybWlzc2lvbiJPCh9BdXRoUm9sZUdyYW50UGVybWlzc2lvblJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlcjK2CAoEQXV0aBJPCgpBdXRoRW5hYmxlEh8uZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkF1dGhFbmFibGVSZXNwb25zZRJSCgtBdXRoRGlzYWJsZRIgLmV0Y2RzZXJ2ZXJwYi5BdXRoRGlzYWJsZVJlcXVlc3QaIS5ldGNkc2VydmVycGIuQXV0aERpc2FibGVSZXNwb25zZRJPCgpBdXRoU3RhdHVzEh8uZXRjZHNlcnZlcnBiLkF1dGhTdGF0dXNSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkF1dGhTdGF0dXNSZXNwb25zZRJVCgxBdXRoZW50aWNhdGUSIS5ldGNkc2VydmVycGIuQXV0aGVudGljYXRlUmVxdWVzdBoiLmV0Y2RzZXJ2ZXJwYi5BdXRoZW50aWNhdGVSZXNwb25zZRJOCgdVc2VyQWRkEiAuZXRjZHNlcnZlcnBiLkF1dGhVc2VyQWRkUmVxdWVzdBohLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckFkZFJlc3BvbnNlEk4KB1VzZXJHZXQSIC5ldGNkc2VydmVycGIuQXV0aFVzZXJHZXRSZXF1ZXN0GiEuZXRjZHNlcnZlcnBiLkF1dGhVc2VyR2V0UmVzcG9uc2USVwoKVXNlckRlbGV0ZRIjLmV0Y2RzZXJ2ZXJwYi5BdXRoVXNlckRlbGV0ZVJlcXVlc3QaJC5ldGNkc2VydmVycGIuQXV0aFVzZXJEZWxldGVSZXNwb25zZRJvChJVc2VyQ2hhbmdlUGFzc3dvcmQSKy5ldGNkc2VydmVycGIuQXV0aFVzZXJDaGFuZ2VQYXNzd29yZFJlcXVlc3QaLC5ldGNkc2VydmVycGIuQXV0aFVzZXJDaGFuZ2VQYXNzd29yZFJlc3BvbnNlEmAKDVVzZXJHcmFudFJvbGUSJi5ldGNkc2VydmVycGIuQXV0aFVzZXJHcmFudFJvbGVSZXF1ZXN0GicuZXRjZHNlcnZlcnBiLkF1dGhVc2VyR3JhbnRSb2xlUmVzcG9uc2USTgoHUm9sZUFkZBIgLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUFkZFJlcXVlc3QaIS5ldGNkc2VydmVycGIuQXV0aFJvbGVBZGRSZXNwb25zZRJRCghSb2xlTGlzdBIhLmV0Y2RzZXJ2ZXJwYi5BdXRoUm9sZUxpc3RSZXF1ZXN0GiIuZXRjZHNlcnZlcnBiLkF1dGhSb2xlTGlzdFJlc3BvbnNlEnIKE1JvbGVHcmFudFBlcm1pc3Npb24SLC5ldGNkc2VydmVycGIuQXV0aFJvbGVHcmFudFBlcm1pc3Npb25SZXF1ZXN0Gi0uZXRjZHNlcnZlcnBiLkF1dGhSb2xlR3JhbnRQZXJtaXNzaW9uUmVzcG9uc2ViBnByb3RvMw", [file_etcd_header]);
 
 /**
  * @generated from message etcdserverpb.Permission
@@ -320,41 +320,6 @@ export const AuthUserGetResponseSchema: GenMessage<AuthUserGetResponse> = /*@__P
   messageDesc(file_etcd_auth, 13);
 
 /**
- * @generated from message etcdserverpb.AuthUserListRequest
- */
-export type AuthUserListRequest = Message<"etcdserverpb.AuthUserListRequest"> & {
-};
-
-/**
- * Describes the message etcdserverpb.AuthUserListRequest.
- * Use `create(AuthUserListRequestSchema)` to create a new message.
- */
-export const AuthUserListRequestSchema: GenMessage<AuthUserListRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 14);
-
-/**
- * @generated from message etcdserverpb.AuthUserListResponse
- */
-export type AuthUserListResponse = Message<"etcdserverpb.AuthUserListResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: repeated string users = 2;
-   */
-  users: string[];
-};
-
-/**
- * Describes the message etcdserverpb.AuthUserListResponse.
- * Use `create(AuthUserListResponseSchema)` to create a new message.
- */
-export const AuthUserListResponseSchema: GenMessage<AuthUserListResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 15);
-
-/**
  * @generated from message etcdserverpb.AuthUserDeleteRequest
  */
 export type AuthUserDeleteRequest = Message<"etcdserverpb.AuthUserDeleteRequest"> & {
@@ -369,7 +334,7 @@ export type AuthUserDeleteRequest = Message<"etcdserverpb.AuthUserDeleteRequest"
  * Use `create(AuthUserDeleteRequestSchema)` to create a new message.
  */
 export const AuthUserDeleteRequestSchema: GenMessage<AuthUserDeleteRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 16);
+  messageDesc(file_etcd_auth, 14);
 
 /**
  * @generated from message etcdserverpb.AuthUserDeleteResponse
@@ -386,7 +351,7 @@ export type AuthUserDeleteResponse = Message<"etcdserverpb.AuthUserDeleteRespons
  * Use `create(AuthUserDeleteResponseSchema)` to create a new message.
  */
 export const AuthUserDeleteResponseSchema: GenMessage<AuthUserDeleteResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 17);
+  messageDesc(file_etcd_auth, 15);
 
 /**
  * @generated from message etcdserverpb.AuthUserChangePasswordRequest
@@ -408,7 +373,7 @@ export type AuthUserChangePasswordRequest = Message<"etcdserverpb.AuthUserChange
  * Use `create(AuthUserChangePasswordRequestSchema)` to create a new message.
  */
 export const AuthUserChangePasswordRequestSchema: GenMessage<AuthUserChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 18);
+  messageDesc(file_etcd_auth, 16);
 
 /**
  * @generated from message etcdserverpb.AuthUserChangePasswordResponse
@@ -425,7 +390,7 @@ export type AuthUserChangePasswordResponse = Message<"etcdserverpb.AuthUserChang
  * Use `create(AuthUserChangePasswordResponseSchema)` to create a new message.
  */
 export const AuthUserChangePasswordResponseSchema: GenMessage<AuthUserChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 19);
+  messageDesc(file_etcd_auth, 17);
 
 /**
  * @generated from message etcdserverpb.AuthUserGrantRoleRequest
@@ -447,7 +412,7 @@ export type AuthUserGrantRoleRequest = Message<"etcdserverpb.AuthUserGrantRoleRe
  * Use `create(AuthUserGrantRoleRequestSchema)` to create a new message.
  */
 export const AuthUserGrantRoleRequestSchema: GenMessage<AuthUserGrantRoleRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 20);
+  messageDesc(file_etcd_auth, 18);
 
 /**
  * @generated from message etcdserverpb.AuthUserGrantRoleResponse
@@ -464,7 +429,7 @@ export type AuthUserGrantRoleResponse = Message<"etcdserverpb.AuthUserGrantRoleR
  * Use `create(AuthUserGrantRoleResponseSchema)` to create a new message.
  */
 export const AuthUserGrantRoleResponseSchema: GenMessage<AuthUserGrantRoleResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 21);
+  messageDesc(file_etcd_auth, 19);
 
 /**
  * @generated from message etcdserverpb.AuthRoleAddRequest
@@ -481,7 +446,7 @@ export type AuthRoleAddRequest = Message<"etcdserverpb.AuthRoleAddRequest"> & {
  * Use `create(AuthRoleAddRequestSchema)` to create a new message.
  */
 export const AuthRoleAddRequestSchema: GenMessage<AuthRoleAddRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 22);
+  messageDesc(file_etcd_auth, 20);
 
 /**
  * @generated from message etcdserverpb.AuthRoleAddResponse
@@ -498,7 +463,7 @@ export type AuthRoleAddResponse = Message<"etcdserverpb.AuthRoleAddResponse"> & 
  * Use `create(AuthRoleAddResponseSchema)` to create a new message.
  */
 export const AuthRoleAddResponseSchema: GenMessage<AuthRoleAddResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 23);
+  messageDesc(file_etcd_auth, 21);
 
 /**
  * @generated from message etcdserverpb.AuthRoleListRequest
@@ -511,7 +476,7 @@ export type AuthRoleListRequest = Message<"etcdserverpb.AuthRoleListRequest"> & 
  * Use `create(AuthRoleListRequestSchema)` to create a new message.
  */
 export const AuthRoleListRequestSchema: GenMessage<AuthRoleListRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 24);
+  messageDesc(file_etcd_auth, 22);
 
 /**
  * @generated from message etcdserverpb.AuthRoleListResponse
@@ -533,7 +498,7 @@ export type AuthRoleListResponse = Message<"etcdserverpb.AuthRoleListResponse"> 
  * Use `create(AuthRoleListResponseSchema)` to create a new message.
  */
 export const AuthRoleListResponseSchema: GenMessage<AuthRoleListResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 25);
+  messageDesc(file_etcd_auth, 23);
 
 /**
  * @generated from message etcdserverpb.AuthRoleGrantPermissionRequest
@@ -555,7 +520,7 @@ export type AuthRoleGrantPermissionRequest = Message<"etcdserverpb.AuthRoleGrant
  * Use `create(AuthRoleGrantPermissionRequestSchema)` to create a new message.
  */
 export const AuthRoleGrantPermissionRequestSchema: GenMessage<AuthRoleGrantPermissionRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 26);
+  messageDesc(file_etcd_auth, 24);
 
 /**
  * @generated from message etcdserverpb.AuthRoleGrantPermissionResponse
@@ -572,7 +537,7 @@ export type AuthRoleGrantPermissionResponse = Message<"etcdserverpb.AuthRoleGran
  * Use `create(AuthRoleGrantPermissionResponseSchema)` to create a new message.
  */
 export const AuthRoleGrantPermissionResponseSchema: GenMessage<AuthRoleGrantPermissionResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_auth, 27);
+  messageDesc(file_etcd_auth, 25);
 
 /**
  * @generated from service etcdserverpb.Auth
@@ -625,14 +590,6 @@ export const Auth: GenService<{
     methodKind: "unary";
     input: typeof AuthUserGetRequestSchema;
     output: typeof AuthUserGetResponseSchema;
-  },
-  /**
-   * @generated from rpc etcdserverpb.Auth.UserList
-   */
-  userList: {
-    methodKind: "unary";
-    input: typeof AuthUserListRequestSchema;
-    output: typeof AuthUserListResponseSchema;
   },
   /**
    * @generated from rpc etcdserverpb.Auth.UserDelete

@@ -5,17 +5,17 @@
 // @generated from file etcd/kv.proto (package etcdserverpb, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { ResponseHeader } from "./header_pb.ts";
 import { file_etcd_header } from "./header_pb.ts";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file etcd/kv.proto.
  */
 export const file_etcd_kv: GenFile = /*@__PURE__*/
-  fileDesc("Cg1ldGNkL2t2LnByb3RvEgxldGNkc2VydmVycGIidQoIS2V5VmFsdWUSCwoDa2V5GAEgASgMEhcKD2NyZWF0ZV9yZXZpc2lvbhgCIAEoAxIUCgxtb2RfcmV2aXNpb24YAyABKAMSDwoHdmVyc2lvbhgEIAEoAxINCgV2YWx1ZRgFIAEoDBINCgVsZWFzZRgGIAEoAyKMAQoMUmFuZ2VSZXF1ZXN0EgsKA2tleRgBIAEoDBIRCglyYW5nZV9lbmQYAiABKAwSDQoFbGltaXQYAyABKAMSEAoIcmV2aXNpb24YBCABKAMSFAoMc2VyaWFsaXphYmxlGAcgASgIEhEKCWtleXNfb25seRgIIAEoCBISCgpjb3VudF9vbmx5GAkgASgIIn8KDVJhbmdlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEiMKA2t2cxgCIAMoCzIWLmV0Y2RzZXJ2ZXJwYi5LZXlWYWx1ZRIMCgRtb3JlGAMgASgIEg0KBWNvdW50GAQgASgDIkgKClB1dFJlcXVlc3QSCwoDa2V5GAEgASgMEg0KBXZhbHVlGAIgASgMEg0KBWxlYXNlGAMgASgDEg8KB3ByZXZfa3YYBCABKAgiZAoLUHV0UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEicKB3ByZXZfa3YYAiABKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUiRQoSRGVsZXRlUmFuZ2VSZXF1ZXN0EgsKA2tleRgBIAEoDBIRCglyYW5nZV9lbmQYAiABKAwSDwoHcHJldl9rdhgDIAEoCCJ+ChNEZWxldGVSYW5nZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgdkZWxldGVkGAIgASgDEigKCHByZXZfa3ZzGAMgAygLMhYuZXRjZHNlcnZlcnBiLktleVZhbHVlIr4BCglSZXF1ZXN0T3ASMwoNcmVxdWVzdF9yYW5nZRgBIAEoCzIaLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlcXVlc3RIABIvCgtyZXF1ZXN0X3B1dBgCIAEoCzIYLmV0Y2RzZXJ2ZXJwYi5QdXRSZXF1ZXN0SAASQAoUcmVxdWVzdF9kZWxldGVfcmFuZ2UYAyABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SABCCQoHcmVxdWVzdCLGAQoKUmVzcG9uc2VPcBI1Cg5yZXNwb25zZV9yYW5nZRgBIAEoCzIbLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlc3BvbnNlSAASMQoMcmVzcG9uc2VfcHV0GAIgASgLMhkuZXRjZHNlcnZlcnBiLlB1dFJlc3BvbnNlSAASQgoVcmVzcG9uc2VfZGVsZXRlX3JhbmdlGAMgASgLMiEuZXRjZHNlcnZlcnBiLkRlbGV0ZVJhbmdlUmVzcG9uc2VIAEIKCghyZXNwb25zZSKDAwoHQ29tcGFyZRIzCgZyZXN1bHQYASABKA4yIy5ldGNkc2VydmVycGIuQ29tcGFyZS5Db21wYXJlUmVzdWx0EjMKBnRhcmdldBgCIAEoDjIjLmV0Y2RzZXJ2ZXJwYi5Db21wYXJlLkNvbXBhcmVUYXJnZXQSCwoDa2V5GAMgASgMEhEKB3ZlcnNpb24YBCABKANIABIZCg9jcmVhdGVfcmV2aXNpb24YBSABKANIABIWCgxtb2RfcmV2aXNpb24YBiABKANIABIPCgV2YWx1ZRgHIAEoDEgAEg8KBWxlYXNlGAggASgDSAAiQAoNQ29tcGFyZVJlc3VsdBIJCgVFUVVBTBAAEgsKB0dSRUFURVIQARIICgRMRVNTEAISDQoJTk9UX0VRVUFMEAMiRwoNQ29tcGFyZVRhcmdldBILCgdWRVJTSU9OEAASCgoGQ1JFQVRFEAESBwoDTU9EEAISCQoFVkFMVUUQAxIJCgVMRUFTRRAEQg4KDHRhcmdldF91bmlvbiKIAQoKVHhuUmVxdWVzdBImCgdjb21wYXJlGAEgAygLMhUuZXRjZHNlcnZlcnBiLkNvbXBhcmUSKAoHc3VjY2VzcxgCIAMoCzIXLmV0Y2RzZXJ2ZXJwYi5SZXF1ZXN0T3ASKAoHZmFpbHVyZRgDIAMoCzIXLmV0Y2RzZXJ2ZXJwYi5SZXF1ZXN0T3AiewoLVHhuUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEhEKCXN1Y2NlZWRlZBgCIAEoCBIrCglyZXNwb25zZXMYAyADKAsyGC5ldGNkc2VydmVycGIuUmVzcG9uc2VPcCI3ChFDb21wYWN0aW9uUmVxdWVzdBIQCghyZXZpc2lvbhgBIAEoAxIQCghwaHlzaWNhbBgCIAEoCCJCChJDb21wYWN0aW9uUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyMuACCgJLVhJACgVSYW5nZRIaLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlcXVlc3QaGy5ldGNkc2VydmVycGIuUmFuZ2VSZXNwb25zZRI6CgNQdXQSGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdBoZLmV0Y2RzZXJ2ZXJwYi5QdXRSZXNwb25zZRJSCgtEZWxldGVSYW5nZRIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3QaIS5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXNwb25zZRI6CgNUeG4SGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdBoZLmV0Y2RzZXJ2ZXJwYi5UeG5SZXNwb25zZRJMCgdDb21wYWN0Eh8uZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXNwb25zZWIGcHJvdG8z", [file_etcd_header]);
+  fileDesc("Cg1ldGNkL2t2LnByb3RvEgxldGNkc2VydmVycGIiPAoIS2V5VmFsdWUSCwoDa2V5GAEgASgMEhQKDG1vZF9yZXZpc2lvbhgDIAEoAxINCgV2YWx1ZRgFIAEoDCKMAQoMUmFuZ2VSZXF1ZXN0EgsKA2tleRgBIAEoDBIRCglyYW5nZV9lbmQYAiABKAwSDQoFbGltaXQYAyABKAMSEAoIcmV2aXNpb24YBCABKAMSFAoMc2VyaWFsaXphYmxlGAcgASgIEhEKCWtleXNfb25seRgIIAEoCBISCgpjb3VudF9vbmx5GAkgASgIIn8KDVJhbmdlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEiMKA2t2cxgCIAMoCzIWLmV0Y2RzZXJ2ZXJwYi5LZXlWYWx1ZRIMCgRtb3JlGAMgASgIEg0KBWNvdW50GAQgASgDIigKClB1dFJlcXVlc3QSCwoDa2V5GAEgASgMEg0KBXZhbHVlGAIgASgMIjsKC1B1dFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciI0ChJEZWxldGVSYW5nZVJlcXVlc3QSCwoDa2V5GAEgASgMEhEKCXJhbmdlX2VuZBgCIAEoDCJUChNEZWxldGVSYW5nZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgdkZWxldGVkGAIgASgDIjcKEUNvbXBhY3Rpb25SZXF1ZXN0EhAKCHJldmlzaW9uGAEgASgDEhAKCHBoeXNpY2FsGAIgASgIIkIKEkNvbXBhY3Rpb25SZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXIypAIKAktWEkAKBVJhbmdlEhouZXRjZHNlcnZlcnBiLlJhbmdlUmVxdWVzdBobLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlc3BvbnNlEjoKA1B1dBIYLmV0Y2RzZXJ2ZXJwYi5QdXRSZXF1ZXN0GhkuZXRjZHNlcnZlcnBiLlB1dFJlc3BvbnNlElIKC0RlbGV0ZVJhbmdlEiAuZXRjZHNlcnZlcnBiLkRlbGV0ZVJhbmdlUmVxdWVzdBohLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlc3BvbnNlEkwKB0NvbXBhY3QSHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3QaIC5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlc3BvbnNlYgZwcm90bzM", [file_etcd_header]);
 
 /**
  * @generated from message etcdserverpb.KeyValue
@@ -27,29 +27,14 @@ export type KeyValue = Message<"etcdserverpb.KeyValue"> & {
   key: Uint8Array;
 
   /**
-   * @generated from field: int64 create_revision = 2;
-   */
-  createRevision: bigint;
-
-  /**
    * @generated from field: int64 mod_revision = 3;
    */
   modRevision: bigint;
 
   /**
-   * @generated from field: int64 version = 4;
-   */
-  version: bigint;
-
-  /**
    * @generated from field: bytes value = 5;
    */
   value: Uint8Array;
-
-  /**
-   * @generated from field: int64 lease = 6;
-   */
-  lease: bigint;
 };
 
 /**
@@ -151,16 +136,6 @@ export type PutRequest = Message<"etcdserverpb.PutRequest"> & {
    * @generated from field: bytes value = 2;
    */
   value: Uint8Array;
-
-  /**
-   * @generated from field: int64 lease = 3;
-   */
-  lease: bigint;
-
-  /**
-   * @generated from field: bool prev_kv = 4;
-   */
-  prevKv: boolean;
 };
 
 /**
@@ -178,11 +153,6 @@ export type PutResponse = Message<"etcdserverpb.PutResponse"> & {
    * @generated from field: etcdserverpb.ResponseHeader header = 1;
    */
   header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: etcdserverpb.KeyValue prev_kv = 2;
-   */
-  prevKv?: KeyValue | undefined;
 };
 
 /**
@@ -205,11 +175,6 @@ export type DeleteRangeRequest = Message<"etcdserverpb.DeleteRangeRequest"> & {
    * @generated from field: bytes range_end = 2;
    */
   rangeEnd: Uint8Array;
-
-  /**
-   * @generated from field: bool prev_kv = 3;
-   */
-  prevKv: boolean;
 };
 
 /**
@@ -232,11 +197,6 @@ export type DeleteRangeResponse = Message<"etcdserverpb.DeleteRangeResponse"> & 
    * @generated from field: int64 deleted = 2;
    */
   deleted: bigint;
-
-  /**
-   * @generated from field: repeated etcdserverpb.KeyValue prev_kvs = 3;
-   */
-  prevKvs: KeyValue[];
 };
 
 /**
@@ -245,269 +205,6 @@ export type DeleteRangeResponse = Message<"etcdserverpb.DeleteRangeResponse"> & 
  */
 export const DeleteRangeResponseSchema: GenMessage<DeleteRangeResponse> = /*@__PURE__*/
   messageDesc(file_etcd_kv, 6);
-
-/**
- * @generated from message etcdserverpb.RequestOp
- */
-export type RequestOp = Message<"etcdserverpb.RequestOp"> & {
-  /**
-   * @generated from oneof etcdserverpb.RequestOp.request
-   */
-  request: {
-    /**
-     * @generated from field: etcdserverpb.RangeRequest request_range = 1;
-     */
-    value: RangeRequest;
-    case: "requestRange";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.PutRequest request_put = 2;
-     */
-    value: PutRequest;
-    case: "requestPut";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.DeleteRangeRequest request_delete_range = 3;
-     */
-    value: DeleteRangeRequest;
-    case: "requestDeleteRange";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message etcdserverpb.RequestOp.
- * Use `create(RequestOpSchema)` to create a new message.
- */
-export const RequestOpSchema: GenMessage<RequestOp> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 7);
-
-/**
- * @generated from message etcdserverpb.ResponseOp
- */
-export type ResponseOp = Message<"etcdserverpb.ResponseOp"> & {
-  /**
-   * @generated from oneof etcdserverpb.ResponseOp.response
-   */
-  response: {
-    /**
-     * @generated from field: etcdserverpb.RangeResponse response_range = 1;
-     */
-    value: RangeResponse;
-    case: "responseRange";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.PutResponse response_put = 2;
-     */
-    value: PutResponse;
-    case: "responsePut";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.DeleteRangeResponse response_delete_range = 3;
-     */
-    value: DeleteRangeResponse;
-    case: "responseDeleteRange";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message etcdserverpb.ResponseOp.
- * Use `create(ResponseOpSchema)` to create a new message.
- */
-export const ResponseOpSchema: GenMessage<ResponseOp> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 8);
-
-/**
- * @generated from message etcdserverpb.Compare
- */
-export type Compare = Message<"etcdserverpb.Compare"> & {
-  /**
-   * @generated from field: etcdserverpb.Compare.CompareResult result = 1;
-   */
-  result: Compare_CompareResult;
-
-  /**
-   * @generated from field: etcdserverpb.Compare.CompareTarget target = 2;
-   */
-  target: Compare_CompareTarget;
-
-  /**
-   * @generated from field: bytes key = 3;
-   */
-  key: Uint8Array;
-
-  /**
-   * @generated from oneof etcdserverpb.Compare.target_union
-   */
-  targetUnion: {
-    /**
-     * @generated from field: int64 version = 4;
-     */
-    value: bigint;
-    case: "version";
-  } | {
-    /**
-     * @generated from field: int64 create_revision = 5;
-     */
-    value: bigint;
-    case: "createRevision";
-  } | {
-    /**
-     * @generated from field: int64 mod_revision = 6;
-     */
-    value: bigint;
-    case: "modRevision";
-  } | {
-    /**
-     * @generated from field: bytes value = 7;
-     */
-    value: Uint8Array;
-    case: "value";
-  } | {
-    /**
-     * @generated from field: int64 lease = 8;
-     */
-    value: bigint;
-    case: "lease";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message etcdserverpb.Compare.
- * Use `create(CompareSchema)` to create a new message.
- */
-export const CompareSchema: GenMessage<Compare> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 9);
-
-/**
- * @generated from enum etcdserverpb.Compare.CompareResult
- */
-export const Compare_CompareResult = {
-  /**
-   * @generated from enum value: EQUAL = 0;
-   */
-  EQUAL: 0,
-
-  /**
-   * @generated from enum value: GREATER = 1;
-   */
-  GREATER: 1,
-
-  /**
-   * @generated from enum value: LESS = 2;
-   */
-  LESS: 2,
-
-  /**
-   * @generated from enum value: NOT_EQUAL = 3;
-   */
-  NOT_EQUAL: 3,
-} as const;
-
-/**
- * @generated from enum etcdserverpb.Compare.CompareResult
- */
-export type Compare_CompareResult = (typeof Compare_CompareResult)[keyof typeof Compare_CompareResult] | UnknownEnum;
-
-/**
- * Describes the enum etcdserverpb.Compare.CompareResult.
- */
-export const Compare_CompareResultSchema: GenEnum<Compare_CompareResult> = /*@__PURE__*/
-  enumDesc(file_etcd_kv, 9, 0);
-
-/**
- * @generated from enum etcdserverpb.Compare.CompareTarget
- */
-export const Compare_CompareTarget = {
-  /**
-   * @generated from enum value: VERSION = 0;
-   */
-  VERSION: 0,
-
-  /**
-   * @generated from enum value: CREATE = 1;
-   */
-  CREATE: 1,
-
-  /**
-   * @generated from enum value: MOD = 2;
-   */
-  MOD: 2,
-
-  /**
-   * @generated from enum value: VALUE = 3;
-   */
-  VALUE: 3,
-
-  /**
-   * @generated from enum value: LEASE = 4;
-   */
-  LEASE: 4,
-} as const;
-
-/**
- * @generated from enum etcdserverpb.Compare.CompareTarget
- */
-export type Compare_CompareTarget = (typeof Compare_CompareTarget)[keyof typeof Compare_CompareTarget] | UnknownEnum;
-
-/**
- * Describes the enum etcdserverpb.Compare.CompareTarget.
- */
-export const Compare_CompareTargetSchema: GenEnum<Compare_CompareTarget> = /*@__PURE__*/
-  enumDesc(file_etcd_kv, 9, 1);
-
-/**
- * @generated from message etcdserverpb.TxnRequest
- */
-export type TxnRequest = Message<"etcdserverpb.TxnRequest"> & {
-  /**
-   * @generated from field: repeated etcdserverpb.Compare compare = 1;
-   */
-  compare: Compare[];
-
-  /**
-   * @generated from field: repeated etcdserverpb.RequestOp success = 2;
-   */
-  success: RequestOp[];
-
-  /**
-   * @generated from field: repeated etcdserverpb.RequestOp failure = 3;
-   */
-  failure: RequestOp[];
-};
-
-/**
- * Describes the message etcdserverpb.TxnRequest.
- * Use `create(TxnRequestSchema)` to create a new message.
- */
-export const TxnRequestSchema: GenMessage<TxnRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 10);
-
-/**
- * @generated from message etcdserverpb.TxnResponse
- */
-export type TxnResponse = Message<"etcdserverpb.TxnResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: bool succeeded = 2;
-   */
-  succeeded: boolean;
-
-  /**
-   * @generated from field: repeated etcdserverpb.ResponseOp responses = 3;
-   */
-  responses: ResponseOp[];
-};
-
-/**
- * Describes the message etcdserverpb.TxnResponse.
- * Use `create(TxnResponseSchema)` to create a new message.
- */
-export const TxnResponseSchema: GenMessage<TxnResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 11);
 
 /**
  * @generated from message etcdserverpb.CompactionRequest
@@ -529,7 +226,7 @@ export type CompactionRequest = Message<"etcdserverpb.CompactionRequest"> & {
  * Use `create(CompactionRequestSchema)` to create a new message.
  */
 export const CompactionRequestSchema: GenMessage<CompactionRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 12);
+  messageDesc(file_etcd_kv, 7);
 
 /**
  * @generated from message etcdserverpb.CompactionResponse
@@ -546,7 +243,7 @@ export type CompactionResponse = Message<"etcdserverpb.CompactionResponse"> & {
  * Use `create(CompactionResponseSchema)` to create a new message.
  */
 export const CompactionResponseSchema: GenMessage<CompactionResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_kv, 13);
+  messageDesc(file_etcd_kv, 8);
 
 /**
  * @generated from service etcdserverpb.KV
@@ -575,14 +272,6 @@ export const KV: GenService<{
     methodKind: "unary";
     input: typeof DeleteRangeRequestSchema;
     output: typeof DeleteRangeResponseSchema;
-  },
-  /**
-   * @generated from rpc etcdserverpb.KV.Txn
-   */
-  txn: {
-    methodKind: "unary";
-    input: typeof TxnRequestSchema;
-    output: typeof TxnResponseSchema;
   },
   /**
    * @generated from rpc etcdserverpb.KV.Compact

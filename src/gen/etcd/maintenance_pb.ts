@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file etcd/maintenance.proto.
  */
 export const file_etcd_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("ChZldGNkL21haW50ZW5hbmNlLnByb3RvEgxldGNkc2VydmVycGIitgEKDEFsYXJtUmVxdWVzdBI2CgZhY3Rpb24YASABKA4yJi5ldGNkc2VydmVycGIuQWxhcm1SZXF1ZXN0LkFsYXJtQWN0aW9uEhAKCG1lbWJlcklEGAIgASgEEiYKBWFsYXJtGAMgASgOMhcuZXRjZHNlcnZlcnBiLkFsYXJtVHlwZSI0CgtBbGFybUFjdGlvbhIHCgNHRVQQABIMCghBQ1RJVkFURRABEg4KCkRFQUNUSVZBVEUQAiJHCgtBbGFybU1lbWJlchIQCghtZW1iZXJJRBgBIAEoBBImCgVhbGFybRgCIAEoDjIXLmV0Y2RzZXJ2ZXJwYi5BbGFybVR5cGUiaAoNQWxhcm1SZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISKQoGYWxhcm1zGAIgAygLMhkuZXRjZHNlcnZlcnBiLkFsYXJtTWVtYmVyIg8KDVN0YXR1c1JlcXVlc3QixwIKDlN0YXR1c1Jlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgd2ZXJzaW9uGAIgASgJEg4KBmRiU2l6ZRgDIAEoAxIOCgZsZWFkZXIYBCABKAQSEQoJcmFmdEluZGV4GAUgASgEEhAKCHJhZnRUZXJtGAYgASgEEhgKEHJhZnRBcHBsaWVkSW5kZXgYByABKAQSDgoGZXJyb3JzGAggAygJEhMKC2RiU2l6ZUluVXNlGAkgASgDEhEKCWlzTGVhcm5lchgKIAEoCBIWCg5zdG9yYWdlVmVyc2lvbhgLIAEoCRITCgtkYlNpemVRdW90YRgMIAEoAxIyCg1kb3duZ3JhZGVJbmZvGA0gASgLMhsuZXRjZHNlcnZlcnBiLkRvd25ncmFkZUluZm8iNwoNRG93bmdyYWRlSW5mbxIPCgdlbmFibGVkGAEgASgIEhUKDXRhcmdldFZlcnNpb24YAiABKAkiEwoRRGVmcmFnbWVudFJlcXVlc3QiQgoSRGVmcmFnbWVudFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciINCgtIYXNoUmVxdWVzdCJKCgxIYXNoUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEgwKBGhhc2gYAiABKA0iIQoNSGFzaEtWUmVxdWVzdBIQCghyZXZpc2lvbhgBIAEoAyJ9Cg5IYXNoS1ZSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISDAoEaGFzaBgCIAEoDRIYChBjb21wYWN0X3JldmlzaW9uGAMgASgDEhUKDWhhc2hfcmV2aXNpb24YBCABKAMiEQoPU25hcHNob3RSZXF1ZXN0IngKEFNuYXBzaG90UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEhcKD3JlbWFpbmluZ19ieXRlcxgCIAEoBBIMCgRibG9iGAMgASgMEg8KB3ZlcnNpb24YBCABKAkiJQoRTW92ZUxlYWRlclJlcXVlc3QSEAoIdGFyZ2V0SUQYASABKAQiQgoSTW92ZUxlYWRlclJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciKcAQoQRG93bmdyYWRlUmVxdWVzdBI+CgZhY3Rpb24YASABKA4yLi5ldGNkc2VydmVycGIuRG93bmdyYWRlUmVxdWVzdC5Eb3duZ3JhZGVBY3Rpb24SDwoHdmVyc2lvbhgCIAEoCSI3Cg9Eb3duZ3JhZGVBY3Rpb24SDAoIVkFMSURBVEUQABIKCgZFTkFCTEUQARIKCgZDQU5DRUwQAiJSChFEb3duZ3JhZGVSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISDwoHdmVyc2lvbhgCIAEoCSovCglBbGFybVR5cGUSCAoETk9ORRAAEgsKB05PU1BBQ0UQARILCgdDT1JSVVBUEAIy1QQKC01haW50ZW5hbmNlEkAKBUFsYXJtEhouZXRjZHNlcnZlcnBiLkFsYXJtUmVxdWVzdBobLmV0Y2RzZXJ2ZXJwYi5BbGFybVJlc3BvbnNlEkMKBlN0YXR1cxIbLmV0Y2RzZXJ2ZXJwYi5TdGF0dXNSZXF1ZXN0GhwuZXRjZHNlcnZlcnBiLlN0YXR1c1Jlc3BvbnNlEk8KCkRlZnJhZ21lbnQSHy5ldGNkc2VydmVycGIuRGVmcmFnbWVudFJlcXVlc3QaIC5ldGNkc2VydmVycGIuRGVmcmFnbWVudFJlc3BvbnNlEj0KBEhhc2gSGS5ldGNkc2VydmVycGIuSGFzaFJlcXVlc3QaGi5ldGNkc2VydmVycGIuSGFzaFJlc3BvbnNlEkMKBkhhc2hLVhIbLmV0Y2RzZXJ2ZXJwYi5IYXNoS1ZSZXF1ZXN0GhwuZXRjZHNlcnZlcnBiLkhhc2hLVlJlc3BvbnNlEksKCFNuYXBzaG90Eh0uZXRjZHNlcnZlcnBiLlNuYXBzaG90UmVxdWVzdBoeLmV0Y2RzZXJ2ZXJwYi5TbmFwc2hvdFJlc3BvbnNlMAESTwoKTW92ZUxlYWRlchIfLmV0Y2RzZXJ2ZXJwYi5Nb3ZlTGVhZGVyUmVxdWVzdBogLmV0Y2RzZXJ2ZXJwYi5Nb3ZlTGVhZGVyUmVzcG9uc2USTAoJRG93bmdyYWRlEh4uZXRjZHNlcnZlcnBiLkRvd25ncmFkZVJlcXVlc3QaHy5ldGNkc2VydmVycGIuRG93bmdyYWRlUmVzcG9uc2ViBnByb3RvMw", [file_etcd_header]);
+  fileDesc("ChZldGNkL21haW50ZW5hbmNlLnByb3RvEgxldGNkc2VydmVycGIitgEKDEFsYXJtUmVxdWVzdBI2CgZhY3Rpb24YASABKA4yJi5ldGNkc2VydmVycGIuQWxhcm1SZXF1ZXN0LkFsYXJtQWN0aW9uEhAKCG1lbWJlcklEGAIgASgEEiYKBWFsYXJtGAMgASgOMhcuZXRjZHNlcnZlcnBiLkFsYXJtVHlwZSI0CgtBbGFybUFjdGlvbhIHCgNHRVQQABIMCghBQ1RJVkFURRABEg4KCkRFQUNUSVZBVEUQAiJHCgtBbGFybU1lbWJlchIQCghtZW1iZXJJRBgBIAEoBBImCgVhbGFybRgCIAEoDjIXLmV0Y2RzZXJ2ZXJwYi5BbGFybVR5cGUiaAoNQWxhcm1SZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISKQoGYWxhcm1zGAIgAygLMhkuZXRjZHNlcnZlcnBiLkFsYXJtTWVtYmVyIg8KDVN0YXR1c1JlcXVlc3QixwIKDlN0YXR1c1Jlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgd2ZXJzaW9uGAIgASgJEg4KBmRiU2l6ZRgDIAEoAxIOCgZsZWFkZXIYBCABKAQSEQoJcmFmdEluZGV4GAUgASgEEhAKCHJhZnRUZXJtGAYgASgEEhgKEHJhZnRBcHBsaWVkSW5kZXgYByABKAQSDgoGZXJyb3JzGAggAygJEhMKC2RiU2l6ZUluVXNlGAkgASgDEhEKCWlzTGVhcm5lchgKIAEoCBIWCg5zdG9yYWdlVmVyc2lvbhgLIAEoCRITCgtkYlNpemVRdW90YRgMIAEoAxIyCg1kb3duZ3JhZGVJbmZvGA0gASgLMhsuZXRjZHNlcnZlcnBiLkRvd25ncmFkZUluZm8iNwoNRG93bmdyYWRlSW5mbxIPCgdlbmFibGVkGAEgASgIEhUKDXRhcmdldFZlcnNpb24YAiABKAkiEwoRRGVmcmFnbWVudFJlcXVlc3QiQgoSRGVmcmFnbWVudFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciIhCg1IYXNoS1ZSZXF1ZXN0EhAKCHJldmlzaW9uGAEgASgDIn0KDkhhc2hLVlJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIMCgRoYXNoGAIgASgNEhgKEGNvbXBhY3RfcmV2aXNpb24YAyABKAMSFQoNaGFzaF9yZXZpc2lvbhgEIAEoAyIRCg9TbmFwc2hvdFJlcXVlc3QieAoQU25hcHNob3RSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISFwoPcmVtYWluaW5nX2J5dGVzGAIgASgEEgwKBGJsb2IYAyABKAwSDwoHdmVyc2lvbhgEIAEoCSIlChFNb3ZlTGVhZGVyUmVxdWVzdBIQCgh0YXJnZXRJRBgBIAEoBCJCChJNb3ZlTGVhZGVyUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyIpwBChBEb3duZ3JhZGVSZXF1ZXN0Ej4KBmFjdGlvbhgBIAEoDjIuLmV0Y2RzZXJ2ZXJwYi5Eb3duZ3JhZGVSZXF1ZXN0LkRvd25ncmFkZUFjdGlvbhIPCgd2ZXJzaW9uGAIgASgJIjcKD0Rvd25ncmFkZUFjdGlvbhIMCghWQUxJREFURRAAEgoKBkVOQUJMRRABEgoKBkNBTkNFTBACIlIKEURvd25ncmFkZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgd2ZXJzaW9uGAIgASgJKi8KCUFsYXJtVHlwZRIICgROT05FEAASCwoHTk9TUEFDRRABEgsKB0NPUlJVUFQQAjKWBAoLTWFpbnRlbmFuY2USQAoFQWxhcm0SGi5ldGNkc2VydmVycGIuQWxhcm1SZXF1ZXN0GhsuZXRjZHNlcnZlcnBiLkFsYXJtUmVzcG9uc2USQwoGU3RhdHVzEhsuZXRjZHNlcnZlcnBiLlN0YXR1c1JlcXVlc3QaHC5ldGNkc2VydmVycGIuU3RhdHVzUmVzcG9uc2USTwoKRGVmcmFnbWVudBIfLmV0Y2RzZXJ2ZXJwYi5EZWZyYWdtZW50UmVxdWVzdBogLmV0Y2RzZXJ2ZXJwYi5EZWZyYWdtZW50UmVzcG9uc2USQwoGSGFzaEtWEhsuZXRjZHNlcnZlcnBiLkhhc2hLVlJlcXVlc3QaHC5ldGNkc2VydmVycGIuSGFzaEtWUmVzcG9uc2USSwoIU25hcHNob3QSHS5ldGNkc2VydmVycGIuU25hcHNob3RSZXF1ZXN0Gh4uZXRjZHNlcnZlcnBiLlNuYXBzaG90UmVzcG9uc2UwARJPCgpNb3ZlTGVhZGVyEh8uZXRjZHNlcnZlcnBiLk1vdmVMZWFkZXJSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLk1vdmVMZWFkZXJSZXNwb25zZRJMCglEb3duZ3JhZGUSHi5ldGNkc2VydmVycGIuRG93bmdyYWRlUmVxdWVzdBofLmV0Y2RzZXJ2ZXJwYi5Eb3duZ3JhZGVSZXNwb25zZWIGcHJvdG8z", [file_etcd_header]);
 
 /**
  * @generated from message etcdserverpb.AlarmRequest
@@ -264,41 +264,6 @@ export const DefragmentResponseSchema: GenMessage<DefragmentResponse> = /*@__PUR
   messageDesc(file_etcd_maintenance, 7);
 
 /**
- * @generated from message etcdserverpb.HashRequest
- */
-export type HashRequest = Message<"etcdserverpb.HashRequest"> & {
-};
-
-/**
- * Describes the message etcdserverpb.HashRequest.
- * Use `create(HashRequestSchema)` to create a new message.
- */
-export const HashRequestSchema: GenMessage<HashRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 8);
-
-/**
- * @generated from message etcdserverpb.HashResponse
- */
-export type HashResponse = Message<"etcdserverpb.HashResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: uint32 hash = 2;
-   */
-  hash: number;
-};
-
-/**
- * Describes the message etcdserverpb.HashResponse.
- * Use `create(HashResponseSchema)` to create a new message.
- */
-export const HashResponseSchema: GenMessage<HashResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 9);
-
-/**
  * @generated from message etcdserverpb.HashKVRequest
  */
 export type HashKVRequest = Message<"etcdserverpb.HashKVRequest"> & {
@@ -313,7 +278,7 @@ export type HashKVRequest = Message<"etcdserverpb.HashKVRequest"> & {
  * Use `create(HashKVRequestSchema)` to create a new message.
  */
 export const HashKVRequestSchema: GenMessage<HashKVRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 10);
+  messageDesc(file_etcd_maintenance, 8);
 
 /**
  * @generated from message etcdserverpb.HashKVResponse
@@ -347,7 +312,7 @@ export type HashKVResponse = Message<"etcdserverpb.HashKVResponse"> & {
  * Use `create(HashKVResponseSchema)` to create a new message.
  */
 export const HashKVResponseSchema: GenMessage<HashKVResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 11);
+  messageDesc(file_etcd_maintenance, 9);
 
 /**
  * @generated from message etcdserverpb.SnapshotRequest
@@ -360,7 +325,7 @@ export type SnapshotRequest = Message<"etcdserverpb.SnapshotRequest"> & {
  * Use `create(SnapshotRequestSchema)` to create a new message.
  */
 export const SnapshotRequestSchema: GenMessage<SnapshotRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 12);
+  messageDesc(file_etcd_maintenance, 10);
 
 /**
  * @generated from message etcdserverpb.SnapshotResponse
@@ -394,7 +359,7 @@ export type SnapshotResponse = Message<"etcdserverpb.SnapshotResponse"> & {
  * Use `create(SnapshotResponseSchema)` to create a new message.
  */
 export const SnapshotResponseSchema: GenMessage<SnapshotResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 13);
+  messageDesc(file_etcd_maintenance, 11);
 
 /**
  * @generated from message etcdserverpb.MoveLeaderRequest
@@ -411,7 +376,7 @@ export type MoveLeaderRequest = Message<"etcdserverpb.MoveLeaderRequest"> & {
  * Use `create(MoveLeaderRequestSchema)` to create a new message.
  */
 export const MoveLeaderRequestSchema: GenMessage<MoveLeaderRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 14);
+  messageDesc(file_etcd_maintenance, 12);
 
 /**
  * @generated from message etcdserverpb.MoveLeaderResponse
@@ -428,7 +393,7 @@ export type MoveLeaderResponse = Message<"etcdserverpb.MoveLeaderResponse"> & {
  * Use `create(MoveLeaderResponseSchema)` to create a new message.
  */
 export const MoveLeaderResponseSchema: GenMessage<MoveLeaderResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 15);
+  messageDesc(file_etcd_maintenance, 13);
 
 /**
  * @generated from message etcdserverpb.DowngradeRequest
@@ -450,7 +415,7 @@ export type DowngradeRequest = Message<"etcdserverpb.DowngradeRequest"> & {
  * Use `create(DowngradeRequestSchema)` to create a new message.
  */
 export const DowngradeRequestSchema: GenMessage<DowngradeRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 16);
+  messageDesc(file_etcd_maintenance, 14);
 
 /**
  * @generated from enum etcdserverpb.DowngradeRequest.DowngradeAction
@@ -481,7 +446,7 @@ export type DowngradeRequest_DowngradeAction = (typeof DowngradeRequest_Downgrad
  * Describes the enum etcdserverpb.DowngradeRequest.DowngradeAction.
  */
 export const DowngradeRequest_DowngradeActionSchema: GenEnum<DowngradeRequest_DowngradeAction> = /*@__PURE__*/
-  enumDesc(file_etcd_maintenance, 16, 0);
+  enumDesc(file_etcd_maintenance, 14, 0);
 
 /**
  * @generated from message etcdserverpb.DowngradeResponse
@@ -503,7 +468,7 @@ export type DowngradeResponse = Message<"etcdserverpb.DowngradeResponse"> & {
  * Use `create(DowngradeResponseSchema)` to create a new message.
  */
 export const DowngradeResponseSchema: GenMessage<DowngradeResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_maintenance, 17);
+  messageDesc(file_etcd_maintenance, 15);
 
 /**
  * @generated from enum etcdserverpb.AlarmType
@@ -563,14 +528,6 @@ export const Maintenance: GenService<{
     methodKind: "unary";
     input: typeof DefragmentRequestSchema;
     output: typeof DefragmentResponseSchema;
-  },
-  /**
-   * @generated from rpc etcdserverpb.Maintenance.Hash
-   */
-  hash: {
-    methodKind: "unary";
-    input: typeof HashRequestSchema;
-    output: typeof HashResponseSchema;
   },
   /**
    * @generated from rpc etcdserverpb.Maintenance.HashKV

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file etcd/watch.proto.
  */
 export const file_etcd_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChBldGNkL3dhdGNoLnByb3RvEgxldGNkc2VydmVycGIiowEKBUV2ZW50EisKBHR5cGUYASABKA4yHS5ldGNkc2VydmVycGIuRXZlbnQuRXZlbnRUeXBlEiIKAmt2GAIgASgLMhYuZXRjZHNlcnZlcnBiLktleVZhbHVlEicKB3ByZXZfa3YYAyABKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUiIAoJRXZlbnRUeXBlEgcKA1BVVBAAEgoKBkRFTEVURRABItcBCgxXYXRjaFJlcXVlc3QSOgoOY3JlYXRlX3JlcXVlc3QYASABKAsyIC5ldGNkc2VydmVycGIuV2F0Y2hDcmVhdGVSZXF1ZXN0SAASOgoOY2FuY2VsX3JlcXVlc3QYAiABKAsyIC5ldGNkc2VydmVycGIuV2F0Y2hDYW5jZWxSZXF1ZXN0SAASPgoQcHJvZ3Jlc3NfcmVxdWVzdBgDIAEoCzIiLmV0Y2RzZXJ2ZXJwYi5XYXRjaFByb2dyZXNzUmVxdWVzdEgAQg8KDXJlcXVlc3RfdW5pb24imgEKEldhdGNoQ3JlYXRlUmVxdWVzdBILCgNrZXkYASABKAwSEQoJcmFuZ2VfZW5kGAIgASgMEhYKDnN0YXJ0X3JldmlzaW9uGAMgASgDEhcKD3Byb2dyZXNzX25vdGlmeRgEIAEoCBIPCgdwcmV2X2t2GAYgASgIEhAKCHdhdGNoX2lkGAcgASgDEhAKCGZyYWdtZW50GAggASgIIiYKEldhdGNoQ2FuY2VsUmVxdWVzdBIQCgh3YXRjaF9pZBgBIAEoAyIWChRXYXRjaFByb2dyZXNzUmVxdWVzdCLaAQoNV2F0Y2hSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISEAoId2F0Y2hfaWQYAiABKAMSDwoHY3JlYXRlZBgDIAEoCBIQCghjYW5jZWxlZBgEIAEoCBIYChBjb21wYWN0X3JldmlzaW9uGAUgASgDEhUKDWNhbmNlbF9yZWFzb24YBiABKAkSEAoIZnJhZ21lbnQYByABKAgSIwoGZXZlbnRzGAsgAygLMhMuZXRjZHNlcnZlcnBiLkV2ZW50Mk0KBVdhdGNoEkQKBVdhdGNoEhouZXRjZHNlcnZlcnBiLldhdGNoUmVxdWVzdBobLmV0Y2RzZXJ2ZXJwYi5XYXRjaFJlc3BvbnNlKAEwAWIGcHJvdG8z", [file_etcd_header, file_etcd_kv]);
+  fileDesc("ChBldGNkL3dhdGNoLnByb3RvEgxldGNkc2VydmVycGIiegoFRXZlbnQSKwoEdHlwZRgBIAEoDjIdLmV0Y2RzZXJ2ZXJwYi5FdmVudC5FdmVudFR5cGUSIgoCa3YYAiABKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUiIAoJRXZlbnRUeXBlEgcKA1BVVBAAEgoKBkRFTEVURRABIlsKDFdhdGNoUmVxdWVzdBI6Cg5jcmVhdGVfcmVxdWVzdBgBIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5XYXRjaENyZWF0ZVJlcXVlc3RIAEIPCg1yZXF1ZXN0X3VuaW9uIkwKEldhdGNoQ3JlYXRlUmVxdWVzdBILCgNrZXkYASABKAwSEQoJcmFuZ2VfZW5kGAIgASgMEhYKDnN0YXJ0X3JldmlzaW9uGAMgASgDIrYBCg1XYXRjaFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgdjcmVhdGVkGAMgASgIEhAKCGNhbmNlbGVkGAQgASgIEhgKEGNvbXBhY3RfcmV2aXNpb24YBSABKAMSFQoNY2FuY2VsX3JlYXNvbhgGIAEoCRIjCgZldmVudHMYCyADKAsyEy5ldGNkc2VydmVycGIuRXZlbnQyTQoFV2F0Y2gSRAoFV2F0Y2gSGi5ldGNkc2VydmVycGIuV2F0Y2hSZXF1ZXN0GhsuZXRjZHNlcnZlcnBiLldhdGNoUmVzcG9uc2UoATABYgZwcm90bzM", [file_etcd_header, file_etcd_kv]);
 
 /**
  * @generated from message etcdserverpb.Event
@@ -32,11 +32,6 @@ export type Event = Message<"etcdserverpb.Event"> & {
    * @generated from field: etcdserverpb.KeyValue kv = 2;
    */
   kv?: KeyValue | undefined;
-
-  /**
-   * @generated from field: etcdserverpb.KeyValue prev_kv = 3;
-   */
-  prevKv?: KeyValue | undefined;
 };
 
 /**
@@ -85,18 +80,6 @@ export type WatchRequest = Message<"etcdserverpb.WatchRequest"> & {
      */
     value: WatchCreateRequest;
     case: "createRequest";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.WatchCancelRequest cancel_request = 2;
-     */
-    value: WatchCancelRequest;
-    case: "cancelRequest";
-  } | {
-    /**
-     * @generated from field: etcdserverpb.WatchProgressRequest progress_request = 3;
-     */
-    value: WatchProgressRequest;
-    case: "progressRequest";
   } | { case: undefined; value?: undefined };
 };
 
@@ -125,26 +108,6 @@ export type WatchCreateRequest = Message<"etcdserverpb.WatchCreateRequest"> & {
    * @generated from field: int64 start_revision = 3;
    */
   startRevision: bigint;
-
-  /**
-   * @generated from field: bool progress_notify = 4;
-   */
-  progressNotify: boolean;
-
-  /**
-   * @generated from field: bool prev_kv = 6;
-   */
-  prevKv: boolean;
-
-  /**
-   * @generated from field: int64 watch_id = 7;
-   */
-  watchId: bigint;
-
-  /**
-   * @generated from field: bool fragment = 8;
-   */
-  fragment: boolean;
 };
 
 /**
@@ -155,36 +118,6 @@ export const WatchCreateRequestSchema: GenMessage<WatchCreateRequest> = /*@__PUR
   messageDesc(file_etcd_watch, 2);
 
 /**
- * @generated from message etcdserverpb.WatchCancelRequest
- */
-export type WatchCancelRequest = Message<"etcdserverpb.WatchCancelRequest"> & {
-  /**
-   * @generated from field: int64 watch_id = 1;
-   */
-  watchId: bigint;
-};
-
-/**
- * Describes the message etcdserverpb.WatchCancelRequest.
- * Use `create(WatchCancelRequestSchema)` to create a new message.
- */
-export const WatchCancelRequestSchema: GenMessage<WatchCancelRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_watch, 3);
-
-/**
- * @generated from message etcdserverpb.WatchProgressRequest
- */
-export type WatchProgressRequest = Message<"etcdserverpb.WatchProgressRequest"> & {
-};
-
-/**
- * Describes the message etcdserverpb.WatchProgressRequest.
- * Use `create(WatchProgressRequestSchema)` to create a new message.
- */
-export const WatchProgressRequestSchema: GenMessage<WatchProgressRequest> = /*@__PURE__*/
-  messageDesc(file_etcd_watch, 4);
-
-/**
  * @generated from message etcdserverpb.WatchResponse
  */
 export type WatchResponse = Message<"etcdserverpb.WatchResponse"> & {
@@ -192,11 +125,6 @@ export type WatchResponse = Message<"etcdserverpb.WatchResponse"> & {
    * @generated from field: etcdserverpb.ResponseHeader header = 1;
    */
   header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: int64 watch_id = 2;
-   */
-  watchId: bigint;
 
   /**
    * @generated from field: bool created = 3;
@@ -219,11 +147,6 @@ export type WatchResponse = Message<"etcdserverpb.WatchResponse"> & {
   cancelReason: string;
 
   /**
-   * @generated from field: bool fragment = 7;
-   */
-  fragment: boolean;
-
-  /**
    * @generated from field: repeated etcdserverpb.Event events = 11;
    */
   events: Event[];
@@ -234,7 +157,7 @@ export type WatchResponse = Message<"etcdserverpb.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_etcd_watch, 5);
+  messageDesc(file_etcd_watch, 3);
 
 /**
  * @generated from service etcdserverpb.Watch

@@ -16,7 +16,6 @@ export interface State {
   readonly members: Map<bigint, MemberEntry>;
   readonly removed: Set<bigint>;
   readonly keys: KeyStore;
-  readonly leases: Map<bigint, bigint>;
   readonly users: Users;
   readonly alarms: Alarms;
   /** The version that all members understand; nothing until they have agreed on one. */
@@ -30,7 +29,6 @@ const newState = (members: readonly MemberEntry[]): State => ({
   members: new Map(members.map((member) => [member.id, member])),
   removed: new Set(),
   keys: new KeyStore(),
-  leases: new Map(),
   users: new Users(),
   alarms: new Alarms(),
   version: undefined,
@@ -46,8 +44,6 @@ export class Group {
   readonly matches = new Map<bigint, number>();
   /** Where the log was cut, each time that those who elected had less of it. */
   readonly cuts: number[] = [];
-  /** When a lease ends, as the leader reckons; a new leader gives each its whole time again. */
-  readonly leaseEnds = new Map<bigint, number>();
   readonly #founders: readonly MemberEntry[];
   readonly #log: Entry[] = [];
   #state: State;

@@ -4,21 +4,17 @@ import type { EtcdError } from '../../../src/etcd/errors.ts';
 import {
   type Bytes,
   bytes,
-  type Condition,
   type Keys,
   type KeyValue,
   keyRange,
-  type Operation,
-  type OperationAnswer,
   type RangeAnswer,
   type RangeOptions,
-} from '../../../src/etcd/kv.ts';
+} from '../../support/etcd-client.ts';
 import { said } from './etcd-said.ts';
 
-export interface Change {
+interface Change {
   readonly type: 'put' | 'delete';
   readonly kv: KeyValue;
-  readonly previous: KeyValue | undefined;
 }
 
 const NOTHING = new Uint8Array();
@@ -30,7 +26,7 @@ const nameOf = (key: Bytes): string => Buffer.from(bytes(key)).toString('latin1'
 export const costOf = (key: Bytes, value: Bytes): number => OVERHEAD + bytes(key).length + bytes(value).length;
 
 /** Whether a key is one of these: from the first up to the end; all from the first with an end of one zero. */
-export function within(keys: Keys): (name: string) => boolean {
+function within(keys: Keys): (name: string) => boolean {
   const { key, rangeEnd } = keyRange(keys);
   const [first, end] = [nameOf(key), nameOf(rangeEnd)];
   if (end === '') return (name) => name === first;
@@ -42,48 +38,20 @@ export class KeyStore {
   compacted = 0n;
   /** Of every version that is kept. */
   bytes = 0;
-  /** What a watch can still be told, in order. */
-  changes: Change[] = [];
   readonly #history = new Map<string, Change[]>();
 
-  put(key: Bytes, value: Bytes, lease = 0n, at = this.revision + 1n): bigint {
-    const name = nameOf(key);
-    const previous = this.#last(name, at);
-    this.#add(name, {
-      type: 'put',
-      kv: {
-        key: bytes(key),
-        value: bytes(value),
-        createRevision: previous?.createRevision ?? at,
-        modRevision: at,
-        version: (previous?.version ?? 0n) + 1n,
-        lease,
-      },
-      previous,
-    });
-    this.revision = at;
-    return at;
+  put(key: Bytes, value: Bytes): bigint {
+    const modRevision = ++this.revision;
+    this.#add(nameOf(key), { type: 'put', kv: { key: bytes(key), value: bytes(value), modRevision } });
+    return modRevision;
   }
 
   /** How many there were. */
-  delete(keys: Keys, at = this.revision + 1n): number {
-    const found = this.#found(within(keys), this.revision > at ? this.revision : at);
-    for (const [name, previous] of found) {
-      const kv = { ...previous, value: NOTHING, createRevision: 0n, modRevision: at, version: 0n, lease: 0n };
-      this.#add(name, { type: 'delete', kv, previous });
-    }
-    if (found.length > 0) this.revision = at;
+  delete(keys: Keys): number {
+    const found = this.#found(within(keys), this.revision);
+    const modRevision = found.length > 0 ? ++this.revision : this.revision;
+    for (const [name, { key }] of found) this.#add(name, { type: 'delete', kv: { key, value: NOTHING, modRevision } });
     return found.length;
-  }
-
-  /** All that hang on a lease. */
-  deleteLeased(lease: bigint): void {
-    const at = this.revision + 1n;
-    for (const { key } of this.leased(lease)) this.delete({ key }, at);
-  }
-
-  leased(lease: bigint): readonly KeyValue[] {
-    return this.#found(() => true, this.revision).flatMap(([, kv]) => (kv.lease === lease ? [kv] : []));
   }
 
   range({ revision = 0n, limit = 0, keysOnly, countOnly, ...keys }: RangeOptions): RangeAnswer | EtcdError {
@@ -99,34 +67,10 @@ export class KeyStore {
     };
   }
 
-  /** All in one revision. */
-  run(operations: readonly Operation[]): readonly OperationAnswer[] {
-    const at = this.revision + 1n;
-    return operations.map((op): OperationAnswer => {
-      if (op.do === 'put') this.put(op.key, op.value, op.lease, at);
-      if (op.do === 'delete') return { did: 'delete', deleted: BigInt(this.delete(op, at)) };
-      if (op.do !== 'range') return { did: 'put' };
-      const answer = this.range(op);
-      if ('kind' in answer) throw new Error('a transaction reads at the present revision');
-      return { did: 'range', kvs: answer.kvs, count: answer.count, more: answer.more };
-    });
-  }
-
-  holds({ key, its, is, than }: Condition): boolean {
-    const kv = this.#last(nameOf(key), this.revision);
-    const order =
-      its === 'value'
-        ? Buffer.compare(kv?.value ?? NOTHING, bytes(than as Bytes))
-        : Number((kv?.[its] ?? 0n) - (than as bigint));
-    if (is === '=') return order === 0 && (its !== 'value' || kv !== undefined);
-    return is === '!=' ? order !== 0 : is === '<' ? order < 0 : order > 0;
-  }
-
   compact(revision: bigint): EtcdError | undefined {
     if (revision <= this.compacted) return said('compacted');
     if (revision > this.revision) return said('futureRevision');
     this.compacted = revision;
-    this.changes = this.changes.filter(({ kv }) => kv.modRevision >= revision);
     for (const [name, history] of this.#history) {
       const last = history.findLastIndex(({ kv }) => kv.modRevision <= revision);
       const gone = last >= 0 && history[last]?.type === 'delete' ? last + 1 : Math.max(last, 0);
@@ -151,7 +95,6 @@ export class KeyStore {
     const history = this.#history.get(name);
     if (history) history.push(change);
     else this.#history.set(name, [change]);
-    this.changes.push(change);
     this.bytes += costOf(change.kv.key, change.kv.value);
   }
 

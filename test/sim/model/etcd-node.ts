@@ -23,8 +23,6 @@ export interface NodeOptions {
   readonly maxLearners?: number | undefined;
   readonly quotaBytes?: number | undefined;
   readonly tokenSeconds?: number | undefined;
-  /** How often a watch on which nothing happens says so. */
-  readonly progressMs?: number | undefined;
 }
 
 export interface ModelNode {

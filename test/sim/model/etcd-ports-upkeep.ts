@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { Ask, MemberStatus } from '../../../src/etcd/client.ts';
 import { type EtcdError, EtcdFailure, failure } from '../../../src/etcd/errors.ts';
-import type { MaintenancePort } from '../../../src/etcd/maintenance.ts';
 import type { SnapshotStream } from '../../../src/etcd/snapshot.ts';
+import type { UserMaintenance } from '../../support/etcd-client.ts';
 import { agreed, type Call, type Gate } from './etcd-gate.ts';
 import { voters } from './etcd-group.ts';
 import { inUse, sizeOf } from './etcd-node.ts';
@@ -16,14 +16,13 @@ const WORKED_ON = { who: 'root' } as const;
 function statusOf({ node, disk, group, state }: Call): MemberStatus {
   const modern = minorOf(node.version) >= 6;
   const written = storageVersion(node, state);
-  const alarms = state.alarms.all.map(({ memberId, alarm }) => `memberID:${memberId} alarm:${alarm.toUpperCase()} `);
   return {
     clusterId: group.clusterId,
     memberId: disk.id,
     version: node.version,
     leader: group.leader ?? 0n,
     isLearner: state.members.get(disk.id)?.isLearner ?? false,
-    errors: [...(group.leader === undefined ? ['etcdserver: no leader'] : []), ...alarms],
+    alarms: state.alarms.all.map(({ memberId, alarm }) => ({ memberId, alarm: alarm.toUpperCase() })),
     revision: state.keys.revision,
     raftTerm: group.term,
     raftIndex: BigInt(group.index),
@@ -36,7 +35,7 @@ function statusOf({ node, disk, group, state }: Call): MemberStatus {
   };
 }
 
-export const upkeepPort = (gate: Gate): MaintenancePort => ({
+export const upkeepPort = (gate: Gate): UserMaintenance => ({
   status: (ask) => gate.ask(ask, { who: 'user', learner: true }, statusOf),
   alarms: (ask) => gate.ask(ask, { who: 'user' }, (call) => agreed(call, ({ alarms }) => alarms.all)),
   activate: (ask, entry) => gate.ask(ask, WORKED_ON, (call) => agreed(call, ({ alarms }) => alarms.raise(entry))),
@@ -45,7 +44,6 @@ export const upkeepPort = (gate: Gate): MaintenancePort => ({
     gate.ask<void>(ask, WORKED_ON, ({ disk }) => {
       disk.dbSize = inUse(disk);
     }),
-  hash: (ask) => gate.ask(ask, WORKED_ON, (call) => hashOf(call, 0n)),
   hashKV: (ask, revision) =>
     gate.ask(ask, WORKED_ON, (call) => {
       const { keys } = call.state;

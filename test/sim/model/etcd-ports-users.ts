@@ -1,13 +1,13 @@
 /** Users and roles of the model: root manages them, and whoever is logged in sees its own. */
-import type { AuthPort } from '../../../src/etcd/auth.ts';
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { UserAuth } from '../../support/etcd-client.ts';
 import { agreed, type Gate } from './etcd-gate.ts';
 import { said } from './etcd-said.ts';
 import type { Users } from './etcd-users.ts';
 import { minorOf } from './etcd-version.ts';
 
-export function usersPort(gate: Gate): AuthPort {
+export function usersPort(gate: Gate): UserAuth {
   const change = (ask: Ask, make: (users: Users) => EtcdError | undefined | void): Promise<Answer<void>> =>
     gate.ask<void>(ask, { who: 'root' }, (call) => agreed(call, ({ users }) => make(users)) ?? undefined);
   return {
@@ -27,13 +27,10 @@ export function usersPort(gate: Gate): AuthPort {
     deleteUser: (ask, name) => change(ask, (users) => users.delete(name)),
     changePassword: (ask, name, password) => change(ask, (users) => users.changePassword(name, password)),
     grantRole: (ask, user, role) => change(ask, (users) => users.grantRole(user, role)),
-    users: (ask) => gate.ask(ask, { who: 'root' }, ({ state }) => state.users.names),
     rolesOf: (ask, name) =>
       gate.ask(ask, { who: 'user' }, ({ user, state: { users } }) =>
         user === undefined || user === name || users.isRoot(user) ? users.rolesOf(name) : said('permissionDenied'),
       ),
-    addRole: (ask, name) => change(ask, (users) => users.addRole(name)),
-    roles: (ask) => gate.ask(ask, { who: 'root' }, ({ state }) => state.users.roleNames),
-    grantPermission: (ask, role, permission) => change(ask, (users) => users.grantPermission(role, permission)),
+    roles: (ask) => gate.ask<readonly string[]>(ask, { who: 'root' }, () => []),
   };
 }

@@ -1,34 +1,27 @@
 /** The model behind the client's own ports. */
-import type { Ask, Etcd, MemberEntry, Membership } from '../../../src/etcd/client.ts';
+import type { Ask, MemberEntry, Membership } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
 import type { MembersPort } from '../../../src/etcd/members.ts';
+import type { UserEtcd } from '../../support/etcd-client.ts';
 import { type ModelEtcd, membershipOf } from './etcd.ts';
 import { agreed, type Call, Gate } from './etcd-gate.ts';
 import { mayAdd, mayPromote, mayRemove, mayUpdate, memberIdOf, type State } from './etcd-group.ts';
-import { keysPort, leasesPort } from './etcd-ports-keys.ts';
+import { keysPort } from './etcd-ports-keys.ts';
 import { upkeepPort } from './etcd-ports-upkeep.ts';
 import { usersPort } from './etcd-ports-users.ts';
-import { changesPort } from './etcd-ports-watch.ts';
 import { isRefusal, type Refusal, said } from './etcd-said.ts';
 
-export function modelPorts(model: ModelEtcd): Etcd {
+export function modelPorts(model: ModelEtcd): UserEtcd {
   const gate = new Gate(model);
   const [members, maintenance, kv] = [membersPort(gate), upkeepPort(gate), keysPort(gate)];
   return {
     members,
     maintenance,
     kv,
-    lease: leasesPort(gate),
-    watches: changesPort(gate),
     auth: usersPort(gate),
     status: (ask) => maintenance.status(ask),
     memberList: (ask) => members.list(ask, ask),
     put: (ask, key, value) => kv.put(ask, key, value),
-    get: async (ask, key) => {
-      const answer = await kv.range(ask, { key });
-      const [found] = answer.ok ? answer.value.kvs : [];
-      return answer.ok ? { ok: true, value: found && new TextDecoder().decode(found.value) } : answer;
-    },
     retain: () => {}, // there are no sessions here
     reset: () => {},
     forget: (cluster) => gate.forget(cluster),

@@ -5,7 +5,7 @@
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
 import { begin, type ModelJoin, restored } from './etcd-begin.ts';
-import { Group, inOrder, type Peers, quorum, type State, voters } from './etcd-group.ts';
+import { Group, inOrder, type Peers, quorum, voters } from './etcd-group.ts';
 import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
 import { isRefusal } from './etcd-said.ts';
 import { checkVersion, mayStart, minorOf } from './etcd-version.ts';
@@ -23,7 +23,6 @@ export class ModelEtcd {
   /** Called once, with the next member that joins. */
   onJoin: ((node: ModelNode) => void) | undefined;
   #count = 0;
-  #waiting = new Set<() => void>();
 
   node(name: string, options: NodeOptions = {}): ModelNode {
     const address = `10.${Math.floor(++this.#count / 65_536)}.${Math.floor(this.#count / 256) % 256}.${this.#count % 256}`;
@@ -122,25 +121,8 @@ export class ModelEtcd {
       if (group.leader === undefined) continue;
       for (const node of live) if (node.disk) this.#follow(node, node.disk);
       checkVersion(group, live, this.now);
-      expireLeases(group, this.now);
       this.#elect(group, live);
     }
-    if (this.#waiting.size === 0) return;
-    const waiting = Array.from(this.#waiting);
-    for (const wake of waiting) wake();
-  }
-
-  /** Resolves when something may have happened. */
-  change(signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        this.#waiting.delete(wake);
-        signal?.removeEventListener('abort', wake);
-        resolve();
-      };
-      this.#waiting.add(wake);
-      signal?.addEventListener('abort', wake, { once: true });
-    });
   }
 
   /** Processes of a cluster that can reach each other. */
@@ -233,7 +215,6 @@ export class ModelEtcd {
   lead(group: Group, id: bigint): void {
     group.leader = id;
     group.matches.clear();
-    group.leaseEnds.clear();
     group.term++;
   }
 
@@ -292,20 +273,6 @@ function publish(group: Group, id: bigint, node: ModelNode): void {
     const known = members.get(id);
     if (known) members.set(id, { ...known, ...entry });
   });
-}
-
-function expireLeases(group: Group, now: number): void {
-  for (const [id, seconds] of group.state.leases) {
-    const end = group.leaseEnds.get(id);
-    if (end === undefined) group.leaseEnds.set(id, now + Number(seconds) * 1_000);
-    else if (end <= now) group.commit((state) => revoke(state, id));
-  }
-}
-
-/** A lease goes with its keys. */
-export function revoke({ leases, keys }: State, id: bigint): void {
-  leases.delete(id);
-  keys.deleteLeased(id);
 }
 
 /** The list as a member gives it. */

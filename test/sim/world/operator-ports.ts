@@ -207,8 +207,6 @@ export function etcdFor(
     ...wrapped,
     status: (ask) => wrapped.maintenance.status(ask),
     memberList: (ask) => wrapped.members.list(ask, ask),
-    put: (ask, key, value) => wrapped.kv.put(ask, key, value),
-    get: () => Promise.reject(new Error('nobody reads keys in this world')),
     retain: nothing,
     reset: nothing,
     forget: nothing,

@@ -18,8 +18,7 @@ const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
 const METRICS: Metrics = {
   ...createMetrics(),
   gauges: () => undefined,
-  expiryGauge: () => undefined,
-  backupGauge: () => undefined,
+  timestamps: () => undefined,
 };
 const SILENT = createLogger('silent');
 const RETRY_MS = 2_000;

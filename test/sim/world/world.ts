@@ -2,8 +2,8 @@
 
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { etcdClusters } from '../../../src/api/names.ts';
-import type { Etcd } from '../../../src/etcd/client.ts';
 import type { Resource } from '../../../src/kube/object.ts';
+import type { UserEtcd } from '../../support/etcd-client.ts';
 import { ModelEtcd } from '../model/etcd.ts';
 import { modelPorts } from '../model/etcd-ports.ts';
 import { Ground, NAMESPACE } from './ground.ts';
@@ -31,7 +31,7 @@ export interface WorldOptions {
 export class World {
   readonly ground: Ground;
   readonly etcd = new ModelEtcd();
-  readonly ports: Etcd;
+  readonly ports: UserEtcd;
   readonly nodes: Nodes;
   readonly volumes: Volumes;
   readonly kubelet: Kubelet;

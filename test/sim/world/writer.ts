@@ -1,8 +1,8 @@
 /** A client of the cluster: it writes through the client Service and remembers what was acknowledged. */
 import { clientServiceName } from '../../../src/api/names.ts';
-import type { Etcd } from '../../../src/etcd/client.ts';
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods, services } from '../../../src/kube/resources.ts';
+import type { UserEtcd } from '../../support/etcd-client.ts';
 import type { Group } from '../model/etcd-group.ts';
 import type { Ground } from './ground.ts';
 import type { Kubelet } from './kubelet.ts';
@@ -20,12 +20,12 @@ export class Writer {
   readonly acknowledged: Acknowledged[] = [];
   readonly #ground: Ground;
   readonly #cluster: string;
-  readonly #ports: Etcd;
+  readonly #ports: UserEtcd;
   readonly #kubelet: Kubelet;
   #written = 0;
   #resting = false;
 
-  constructor(ground: Ground, cluster: string, ports: Etcd, kubelet: Kubelet) {
+  constructor(ground: Ground, cluster: string, ports: UserEtcd, kubelet: Kubelet) {
     this.#ground = ground;
     this.#cluster = cluster;
     this.#ports = ports;

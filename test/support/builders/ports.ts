@@ -11,11 +11,11 @@ import {
   etcdClusters,
   etcdMembers,
   etcdSnapshotSchedules,
-  hexId,
   memberName,
   peerURL,
 } from '../../../src/api/names.ts';
 import { certificates } from '../../../src/controllers/cluster/credentials/observe-cert-manager.ts';
+import { hexId } from '../../../src/etcd/ids.ts';
 import type { Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../../../src/gen/kube.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';

@@ -1,7 +1,8 @@
 /** How every journey ends: the status says that all is well, etcd and Kubernetes agree, and then nothing is written any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { hexId, MANAGER } from '../../../src/api/names.ts';
+import { MANAGER } from '../../../src/api/names.ts';
+import { hexId } from '../../../src/etcd/ids.ts';
 import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 
 const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb', 'secrets'];

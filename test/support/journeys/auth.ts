@@ -1,9 +1,9 @@
 /** Clusters on real nodes whose clients must log in: who has which password, and what nobody may read. */
 import { expect, onTestFinished } from 'vitest';
-import type { AuthPort } from '../../../src/etcd/auth.ts';
-import { type Access, type Ask, EtcdClient } from '../../../src/etcd/client.ts';
+import { type Access, type Ask } from '../../../src/etcd/client.ts';
 import type { Answer } from '../../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
+import { UserClient } from '../etcd-client.ts';
 import { foundIn, keyLines } from '../planted.ts';
 import { becomes, conditionOf, KIND, type Tenant } from './journey.ts';
 import { IN_NAMESPACE, operatorPods } from './operator.ts';
@@ -16,7 +16,7 @@ export class Guarded {
   readonly tenant: Tenant;
   readonly name: string;
   readonly secret: string;
-  readonly #etcd = new EtcdClient(() => performance.now());
+  readonly #etcd = new UserClient(() => performance.now());
   /** Every password that there ever was. */
   readonly #planted: Record<string, string> = { app: APP.password };
 
@@ -83,7 +83,10 @@ export class Guarded {
   }
 
   /** What root does in etcd, one after the other. */
-  async does(password: string, ...deeds: readonly ((auth: AuthPort, ask: Ask) => Promise<Answer<unknown>>)[]) {
+  async does(
+    password: string,
+    ...deeds: readonly ((auth: UserClient['auth'], ask: Ask) => Promise<Answer<unknown>>)[]
+  ) {
     const ask = await this.as(password);
     for (const deed of deeds) expect(await deed(this.#etcd.auth, ask)).toMatchObject({ ok: true });
   }
@@ -93,8 +96,7 @@ export class Guarded {
     await this.does(
       password,
       (auth, ask) => auth.addUser(ask, APP.user, APP.password),
-      (auth, ask) => auth.addRole(ask, 'writer'),
-      (auth, ask) => auth.grantPermission(ask, 'writer', { may: 'readwrite', key: 'seq/', prefix: true }),
+      (auth, ask) => auth.addRole(ask, 'writer', { key: 'seq/', prefix: true }),
       (auth, ask) => auth.grantRole(ask, APP.user, 'writer'),
     );
     return (await this.as(APP.password, APP.user)).access;

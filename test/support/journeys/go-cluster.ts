@@ -1,5 +1,6 @@
 /** A running cluster as the Go operator of the same API leaves it: its objects, its latches, its Pods. */
-import { API_VERSION, clusterToken, hexId } from '../../../src/api/names.ts';
+import { API_VERSION, clusterToken } from '../../../src/api/names.ts';
+import { hexId } from '../../../src/etcd/ids.ts';
 import {
   budget,
   claim,

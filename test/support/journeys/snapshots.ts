@@ -3,9 +3,10 @@
 import { expect, onTestFinished } from 'vitest';
 import { DEFAULT_BUMP } from '../../../src/api/bootstrap.ts';
 import type { Artifact } from '../../../src/api/etcd-snapshot.ts';
-import { type Access, type Ask, EtcdClient } from '../../../src/etcd/client.ts';
+import { type Access, type Ask } from '../../../src/etcd/client.ts';
 import type { Answer } from '../../../src/etcd/errors.ts';
 import { ABOUT_DATA } from '../about-data.ts';
+import { UserClient } from '../etcd-client.ts';
 import { foundIn } from '../planted.ts';
 import { settled } from './at-rest.ts';
 import { type AnObject, becomes, type Condition, conditionOf, KIND, type Tenant } from './journey.ts';
@@ -32,7 +33,7 @@ export type Security = (typeof SECURITIES)[number];
 export class Clusters {
   readonly tenant: Tenant;
   readonly #security: Security;
-  readonly #etcd = new EtcdClient(() => performance.now());
+  readonly #etcd = new UserClient(() => performance.now());
 
   constructor(tenant: Tenant, security: Security) {
     this.tenant = tenant;
@@ -130,7 +131,7 @@ export class Clusters {
     expect(await this.#revision(name), ABOUT_DATA).toBeGreaterThan(ended);
     expect(await this.#revision(name), ABOUT_DATA).toBeGreaterThanOrEqual(BigInt(revision + DEFAULT_BUMP));
     for (const fromRevision of [BigInt(revision), ended, ended + 1n]) {
-      const watch = this.#etcd.watches.watch(await this.#ask(name), { key: 'seq/', prefix: true, fromRevision });
+      const watch = this.#etcd.watch(await this.#ask(name), { key: 'seq/', prefix: true, fromRevision });
       expect(
         (await Array.fromAsync(watch)).map((item) => item.is),
         ABOUT_DATA,

@@ -1,11 +1,12 @@
 /** Encrypted clusters on real nodes: where their certificates come from, who may connect, and what members show. */
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import { type Access, EtcdClient } from '../../../src/etcd/client.ts';
+import { type Access } from '../../../src/etcd/client.ts';
 import { shownBy } from '../../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
 import { systemChance } from '../../../src/pki/key-source.ts';
+import { UserClient } from '../etcd-client.ts';
 import { eventually } from '../servers/processes.ts';
 import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 import { serviceIp } from './writer.ts';
@@ -106,7 +107,7 @@ export const accessWith = (cluster: string, tls: TlsMaterial): Access => ({ clus
 
 /** Whoever shows a certificate is served, and nobody else; and nobody at all without encryption. */
 export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMaterial): Promise<void> {
-  const etcd = new EtcdClient(() => performance.now());
+  const etcd = new UserClient(() => performance.now());
   onTestFinished(() => etcd.close());
   const ip = await serviceIp(tenant, name);
   const ask = (scheme: string, access?: Access) => ({

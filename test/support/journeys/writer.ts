@@ -1,7 +1,8 @@
 /** A client that writes all the time, through the cluster's Service, and knows what was acknowledged. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { type Access, type Ask, EtcdClient } from '../../../src/etcd/client.ts';
+import { type Access, type Ask } from '../../../src/etcd/client.ts';
+import { UserClient } from '../etcd-client.ts';
 import { becomes, type Tenant } from './journey.ts';
 
 const PREFIX = 'seq/';
@@ -59,7 +60,7 @@ export class Writer {
   }
 
   async #run(): Promise<void> {
-    let etcd = new EtcdClient(() => performance.now());
+    let etcd = new UserClient(() => performance.now());
     for (let number = 0, tries = 0; !this.#stopped.signal.aborted; ) {
       const answer = await etcd.put(this.#ask(), keyOf(number), String(number));
       if (answer.ok) {
@@ -69,7 +70,7 @@ export class Writer {
       } else this.#mostRetries = Math.max(this.#mostRetries, ++tries);
       if (!answer.ok || (this.#access && number % WRITES_PER_HANDSHAKE === 0)) {
         etcd.close(); // a new connection may reach another member
-        etcd = new EtcdClient(() => performance.now());
+        etcd = new UserClient(() => performance.now());
       }
       await sleep(PAUSE_MS);
     }
@@ -112,7 +113,7 @@ export class Writer {
   }
 
   async #read(): Promise<ReadonlyMap<string, bigint>> {
-    const etcd = new EtcdClient(() => performance.now());
+    const etcd = new UserClient(() => performance.now());
     try {
       return await becomes('all keys', async () => {
         const answer = await etcd.kv.range(

@@ -6,10 +6,10 @@ import { build } from '../../../local/binaries.ts';
 import type { CustomResourceDefinition } from '../../../src/api/crd.ts';
 import { crds } from '../../../src/api/crds.ts';
 import { leaderElectionRbac, rbac } from '../../../src/bin/rbac.ts';
-import { EtcdClient } from '../../../src/etcd/client.ts';
 import { isConflict } from '../../../src/kube/errors.ts';
 import { HttpClient } from '../../../src/kube/http-client.ts';
 import { type Identity, Transport } from '../../../src/kube/transport.ts';
+import { UserClient } from '../etcd-client.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
@@ -205,7 +205,7 @@ export function writeKubeconfig(folder: string, user: string, server: string, ca
 
 /** An etcd forgets everything but its last revision. */
 export async function compact(endpoint: string): Promise<void> {
-  const etcd = new EtcdClient(() => performance.now());
+  const etcd = new UserClient(() => performance.now());
   const ask = { endpoint, timeoutMs: 5_000 };
   try {
     const status = await etcd.status(ask);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, type Part } from '../../../local/binaries.ts';
 import type { Ask } from '../../../src/etcd/client.ts';
-import { EtcdClient } from '../../../src/etcd/client.ts';
+import { UserClient } from '../etcd-client.ts';
 import { Addresses } from './addresses.ts';
 import { type Child, eventually, Processes } from './processes.ts';
 
@@ -54,7 +54,7 @@ export interface NodeOptions {
 
 export interface EtcdLab {
   readonly folder: string;
-  readonly client: EtcdClient;
+  readonly client: UserClient;
   node(name: string, options: NodeOptions): Node;
   /** A cluster of one member that serves. */
   seed(options: NodeOptions): Promise<Node>;
@@ -80,7 +80,7 @@ export async function startLab({
   const binaries = await build(versions.map((version) => ETCD_PARTS[version]));
   const folder = mkdtempSync(join(parent, 'etcd-lab-'));
   const processes = new Processes(folder);
-  const client = new EtcdClient(() => performance.now());
+  const client = new UserClient(() => performance.now());
   const addresses = new Addresses();
   const base = await addresses.block();
   let count = 0;
@@ -120,7 +120,7 @@ interface Making extends NodeOptions {
   readonly binary: (version: NodeOptions['version']) => string;
 }
 
-function makeNode(processes: Processes, client: EtcdClient, making: Making): Node {
+function makeNode(processes: Processes, client: UserClient, making: Making): Node {
   const { name, address, scheme = 'http', peerScheme = 'http' } = making;
   const peerURL = `${peerScheme}://${address}:2380`;
   const endpoint = `${scheme}://${address}:2379`;
@@ -185,7 +185,7 @@ async function hasVersion(endpoint: string): Promise<true | undefined> {
   return etcdcluster === 'not_decided' ? undefined : true;
 }
 
-async function hasLeader(client: EtcdClient, endpoint: string): Promise<true | undefined> {
+async function hasLeader(client: UserClient, endpoint: string): Promise<true | undefined> {
   const status = await client.status({ endpoint, timeoutMs: 1_000 });
   return status.ok && status.value.leader !== 0n ? true : undefined;
 }

@@ -1,6 +1,7 @@
 /** What really happened to the objects of a kind and namespace, revision by revision, as the API server's own etcd has it: nothing on our way disturbs that. */
-import { EtcdClient } from '../../../src/etcd/client.ts';
+
 import { isAtLeast, type Resource } from '../../../src/kube/object.ts';
+import { UserClient } from '../etcd-client.ts';
 
 export interface Change {
   /** `namespace/name`. */
@@ -17,11 +18,11 @@ export interface History {
 const decoder = new TextDecoder();
 
 export async function recordHistory(endpoint: string, { plural }: Resource, namespace: string): Promise<History> {
-  const etcd = new EtcdClient(() => performance.now());
+  const etcd = new UserClient(() => performance.now());
   const over = new AbortController();
   const changes: Change[] = [];
   const registry = `/registry/${plural}/`;
-  const watch = etcd.watches.watch(
+  const watch = etcd.watch(
     { endpoint, timeoutMs: 10_000, signal: over.signal },
     { key: `${registry}${namespace}/`, prefix: true },
   );

@@ -7,11 +7,11 @@ import { crds } from '../../../src/api/crds.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { API_VERSION, etcdClusters, etcdMembers } from '../../../src/api/names.ts';
-import { EtcdClient } from '../../../src/etcd/client.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import type { Identity } from '../../../src/kube/identity.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import { bundle } from '../../../tools/image/bundle.ts';
+import { UserClient } from '../etcd-client.ts';
 import { type FaultProxy, startFaultProxy } from '../faults/proxy.ts';
 import { Kubelet } from '../kubelet/kubelet.ts';
 import { removeFolder } from '../kubelet/pod-run.ts';
@@ -25,7 +25,7 @@ export const members: Resource<EtcdMember> = etcdMembers;
 export interface World {
   readonly admin: HttpClient;
   readonly kubelet: Kubelet;
-  readonly etcd: EtcdClient;
+  readonly etcd: UserClient;
   readonly apiServer: ApiServer;
   /** A misbehaving way to the API server, and flags that make an operator take it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
@@ -65,7 +65,7 @@ async function assemble(
   });
   const kubelet = new Kubelet(admin, processes, folder, etcdBinary);
   await kubelet.register();
-  const etcd = new EtcdClient(() => performance.now());
+  const etcd = new UserClient(() => performance.now());
   // As in the image: one file, which starts in a third of the time.
   const program = join(folder, 'manager.mjs');
   writeFileSync(program, (await bundle('src/bin/operator.ts')).code);

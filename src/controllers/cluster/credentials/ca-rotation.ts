@@ -5,18 +5,10 @@
 
 import type { TrustView } from '../../../access/evaluate/view.ts';
 import { type Part, trustName } from '../../../api/names.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { iso } from '../../../lib/time.ts';
 import { isHealthy, learnersOf, mayNotGo, mayNotPause, votersOf } from '../disruption.ts';
-import {
-  desired,
-  entryOf,
-  identity,
-  isReadyVoter,
-  isStaying,
-  type MemberView,
-  nameOf,
-  type Observed,
-} from '../observed.ts';
+import { desired, entryOf, isReadyVoter, isStaying, type MemberView, nameOf, type Observed } from '../observed.ts';
 import { isInMemory, leaderLast, losesVolume } from '../rollout/restart.ts';
 
 export const ROTATING = 'RotatingAuthority';

@@ -1,7 +1,7 @@
 /** What is asked of cert-manager on behalf of a cluster, and what is said about its answers. */
 
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { CERT_MANAGER_GROUP, clusterLabels } from '../../../api/names.ts';
+import { CERT_MANAGER_GROUP, clusterLabels, etcdClusters } from '../../../api/names.ts';
 import {
   type Certificate,
   certificateKind,
@@ -14,9 +14,9 @@ import {
   EXTENDED_USAGES,
   namesOf,
 } from '../../../domain/certificate-requirements.ts';
+import { identity, ownedBy } from '../../../domain/ownership.ts';
 import type { Finding } from '../../../pki/findings.ts';
-import { ownedBy } from '../build.ts';
-import { type CertificateHolding, identity, isFormed, type Observed } from '../observed.ts';
+import { type CertificateHolding, isFormed, type Observed } from '../observed.ts';
 
 const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
 
@@ -43,7 +43,7 @@ export function certificateFor(cluster: EtcdCluster, need: RequestedNeed, domain
       name,
       namespace: identity(cluster).namespace,
       labels: clusterLabels(identity(cluster).name),
-      ownerReferences: ownedBy(cluster),
+      ownerReferences: ownedBy(etcdClusters, cluster),
     },
     spec: {
       secretName: need.secret,

@@ -9,15 +9,17 @@ import {
   RootPasses,
   type RootSite,
 } from '../../../../test/support/builders/root-password-scripts.ts';
-import { API_VERSION, hexId } from '../../../api/names.ts';
+import type { UserAuth } from '../../../../test/support/etcd-client.ts';
+import { API_VERSION } from '../../../api/names.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
+import { hexId } from '../../../etcd/ids.ts';
 import { secrets } from '../../../kube/resources.ts';
 import type { RootCall } from '../etcd-calls.ts';
 import { doRoot, type RootPorts } from './execute-root-password.ts';
 
 let model: ModelEtcd;
 let node: ModelNode;
-let auth: AuthPort;
+let auth: UserAuth;
 let root: RootPasses;
 
 beforeEach(async () => {

@@ -10,12 +10,12 @@ import {
   nextRequestName,
   theirCondition,
 } from '../../../domain/cert-manager.ts';
-import { holding } from '../../../domain/ownership.ts';
+import { holding, identity } from '../../../domain/ownership.ts';
 import type { Client } from '../../../kube/client.ts';
 import { type Resource, refKey } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
 import { tryGet } from '../../../kube/try-get.ts';
-import { type CertificateHolding, type Issuance, identity } from '../observed.ts';
+import { type CertificateHolding, type Issuance } from '../observed.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 
 export const certificates: Resource<Certificate> = certificateKind;

@@ -4,14 +4,15 @@ import { defaultsOf } from '../../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { clusterToken } from '../../../api/names.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { type Answer, seen } from '../../../runtime/plan.ts';
+import { seen } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
 import { trustNow, unreadSecrets } from '../credentials/certificates.ts';
 import {
+  type Answered,
   createdAt,
   evidence,
-  identity,
   isEntryOf,
   isFormed,
   isStaying,
@@ -28,8 +29,6 @@ import { replacing } from '../replacement.ts';
 import { restoreWords } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 /** etcd is up within a second of its Pod's address, so it is asked often at first; a broken image may take hours. */
 const PROBE = { firstMs: 100, maxMs: 10_000 };

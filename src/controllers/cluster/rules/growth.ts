@@ -3,11 +3,11 @@
  * follows from what etcd's own list says, so whoever comes after a crash goes on where it stopped.
  */
 
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { peerURL } from '../../../api/names.ts';
 import { peerScheme } from '../../../domain/certificate-requirements.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { type Answer, seen } from '../../../runtime/plan.ts';
+import { seen } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { canMount } from '../credentials/certificates.ts';
 import { healthyVoters, learnersOf, mayNotGo, votersOf } from '../disruption.ts';
@@ -25,11 +25,11 @@ import {
   TAKES_LONG_MS,
 } from '../joining.ts';
 import {
+  type Answered,
   desired,
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
-  identity,
   isPending,
   isStaying,
   type MemberView,
@@ -38,8 +38,6 @@ import {
   wanted,
 } from '../observed.ts';
 import { isUpdated } from '../spec-drift.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 const PROBE = { firstMs: 100, maxMs: 5_000 };
 /**

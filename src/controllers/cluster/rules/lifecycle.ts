@@ -1,12 +1,12 @@
 /** Rules about the cluster as a whole: is there anything to do, and towards which target. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import { controllerOf } from '../../../domain/ownership.ts';
+import { etcdClusters } from '../../../api/names.ts';
+import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
-import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { ownedBy } from '../build.ts';
+import { type Step, seen } from '../../../runtime/plan.ts';
+
 import {
+  type Answered,
   conflicts,
-  isBeingDeleted,
   isFormed,
   isRefused,
   isStaying,
@@ -16,13 +16,13 @@ import {
 } from '../observed.ts';
 import { blocked, progressDeadline } from '../spec-drift.ts';
 
-type Answered = Answer<EtcdClusterStatus> | undefined;
-
 /** Things that carry no label of ours send us no event when they go. */
 const RECHECK_MS = 10_000;
 
 export const beingDeleted = (o: Observed): Answered =>
-  isBeingDeleted(o) ? { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' } : undefined;
+  isBeingDeleted(o.cluster)
+    ? { why: 'the cluster is being deleted; Kubernetes removes what belongs to it' }
+    : undefined;
 
 /**
  * etcd-migrate creates EtcdMembers without an owner reference, and a person can strip it. Without one, the garbage collector
@@ -34,7 +34,7 @@ export const adoptMembers = (o: Observed): Answered => (isRefused(o) ? undefined
 export const adoptRefused = (o: Observed): Answered => {
   const unowned = o.members.filter((m) => isStaying(m) && controllerOf(m.object) === undefined);
   if (unowned.length === 0) return undefined;
-  const references = ownedBy(o.cluster);
+  const references = ownedBy(etcdClusters, o.cluster);
   const why = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
   return {
     why,

@@ -1,10 +1,7 @@
 /** Rules for a cluster whose data no member can serve any more. They have no steps: what is left is for a person to save. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import type { Answer } from '../../../runtime/plan.ts';
-import { type Loss, lossOfAll } from '../loss.ts';
-import type { Observed } from '../observed.ts';
 
-type Answered = Answer<EtcdClusterStatus> | undefined;
+import { type Loss, lossOfAll } from '../loss.ts';
+import type { Answered, Observed } from '../observed.ts';
 
 const answering = (o: Observed, reason: Loss['reason']): Answered => {
   const loss = lossOfAll(o);

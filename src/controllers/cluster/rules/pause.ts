@@ -1,9 +1,15 @@
 /** Rules about a cluster that is to have no members running: all of them are parked, and all wake. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { desired, isDormant, isFormed, isStaying, type MemberView, nameOf, type Observed } from '../observed.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
+import { type Step, seen } from '../../../runtime/plan.ts';
+import {
+  type Answered,
+  desired,
+  isDormant,
+  isFormed,
+  isStaying,
+  type MemberView,
+  nameOf,
+  type Observed,
+} from '../observed.ts';
 
 const turn = (m: MemberView, dormant: boolean): Step => ({
   do: 'patch',

@@ -1,12 +1,8 @@
 /** Rules that replace members that will not come back, and clear what they leave in etcd. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import type { Answer } from '../../../runtime/plan.ts';
 import { healthyVoters } from '../disruption.ts';
 import { change } from '../etcd-calls.ts';
-import { entriesOf, isFormed, type Observed } from '../observed.ts';
+import { type Answered, entriesOf, isFormed, type Observed } from '../observed.ts';
 import { heldUp, lossOf, replacing } from '../replacement.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 export function replaceLost(o: Observed): Answered {
   if (!isFormed(o)) return undefined;

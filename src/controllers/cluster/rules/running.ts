@@ -5,6 +5,7 @@ import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
 import { isHealthy, mayNotGo } from '../disruption.ts';
 import {
+  type Answered,
   clusterIdMismatch,
   desired,
   entriesOf,
@@ -17,8 +18,6 @@ import {
   readyCondition,
 } from '../observed.ts';
 import { waitingLosses } from '../replacement.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 /** Events tell when a Pod changes; etcd itself sends none. */
 const ASK_AGAIN_MS = 5 * 60_000;

@@ -1,19 +1,19 @@
 /** Rules that take members out, one at a time: etcd forgets a member before its volume goes. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { headlessServiceName } from '../../../api/names.ts';
-import { type Answer, seen } from '../../../runtime/plan.ts';
+import { identity } from '../../../domain/ownership.ts';
+import { seen } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { healthyVoters, isHealthy, leaderOf, mayNotGo, quorumOf } from '../disruption.ts';
 import { change, removal } from '../etcd-calls.ts';
 import { isAwaited, mostMembers } from '../joining.ts';
 import {
+  type Answered,
   createdAt,
   desired,
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
   hasJoined,
-  identity,
   isPending,
   isStaying,
   type MemberView,
@@ -21,8 +21,6 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 const RETRY_MS = 1_000;
 

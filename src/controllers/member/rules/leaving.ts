@@ -1,23 +1,28 @@
 /** Rules for a member that goes, or whose cluster is gone. */
-import { type EtcdMemberStatus, EVIDENCE } from '../../../api/etcd-member.ts';
-import { MEMBER_FINALIZER, memberLabels, QUARANTINE_LABEL, QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
+import { EVIDENCE } from '../../../api/etcd-member.ts';
+import {
+  etcdMembers,
+  MEMBER_FINALIZER,
+  memberLabels,
+  QUARANTINE_LABEL,
+  QUARANTINED_AT_ANNOTATION,
+} from '../../../api/names.ts';
+import { identity, ownedBy } from '../../../domain/ownership.ts';
 import { isPodOver } from '../../../domain/pod.ts';
-import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { ownedBy } from '../build.ts';
+import { type Step, seen } from '../../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
 import {
+  type Answered,
   hasJoined,
   isClusterFormed,
   isClusterGoing,
   isDeleting,
   isDormant,
   isListed,
-  names,
   type Observed,
   retains,
 } from '../observed.ts';
 
-type Answered = Answer<EtcdMemberStatus> | undefined;
 const RETRY_MS = 1_000;
 
 /**
@@ -29,11 +34,11 @@ function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
   const what = seen('PersistentVolumeClaim', o.volume.object, 'this version');
   if (!isClusterFormed(o) && o.cluster !== undefined)
-    return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(o.member) } } }];
+    return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(etcdMembers, o.member) } } }];
   const metadata = {
     ownerReferences: null,
     labels: {
-      ...memberLabels(o.member.spec.clusterName, names(o).name), // who has lost them is not seen, and kept for ever
+      ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // who has lost them is not seen, and kept for ever
       [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed',
     },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },

@@ -10,28 +10,26 @@ import {
   ROLE_VOTER,
   volumeClaimName,
 } from '../../../api/names.ts';
+import { forbiddenImage } from '../../../api/security.ts';
 import { wantsAuth } from '../../../api/tls.ts';
-import { controllerOf } from '../../../domain/ownership.ts';
+import { controllerOf, identity } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
 import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';
 import { dataTrouble, evidenceOf, provenLoss } from '../evidence.ts';
 import {
+  type Answered,
   cannotRestore,
   conflicts,
-  forbiddenImage,
   hasJoined,
   inMemory,
   isClusterFormed,
   isDormant,
-  names,
   notYet,
   type Observed,
   retains,
 } from '../observed.ts';
-
-type Answered = Answer<EtcdMemberStatus> | undefined;
 
 const RECHECK_MS = 10_000;
 const ASK_AGAIN_MS = 5 * 60_000;
@@ -46,7 +44,7 @@ export const nameTaken = (o: Observed): Answered =>
 /** A Pod that lacks what was asked for, or runs what was forbidden, is never made. One that runs is left running. */
 export const cannotRun = (o: Observed): Answered => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
-  const why = notYet(o)[0]?.message ?? forbiddenImage(o) ?? cannotRestore(o);
+  const why = notYet(o)[0]?.message ?? forbiddenImage(o.images, o.member.spec.image?.repository) ?? cannotRestore(o);
   return why === undefined ? undefined : { why };
 };
 
@@ -67,7 +65,7 @@ export const park = (o: Observed): Answered => {
   if (o.pod.is !== 'ours') return { why: 'parked: it keeps its volume and its id' };
   return o.pod.object.metadata.deletionTimestamp === undefined
     ? { why: 'parking: the Pod goes, the volume stays', steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }] }
-    : { why: `parking: waiting for Pod ${names(o).name} to be gone` };
+    : { why: `parking: waiting for Pod ${identity(o.member).name} to be gone` };
 };
 
 export const addFinalizer = (o: Observed): Answered => {
@@ -115,7 +113,7 @@ export const remakeJoiningPod = (o: Observed): Answered => {
   const list = o.member.spec.initialCluster;
   if (told === list || flags.includes(`--initial-cluster=${list}`)) return undefined; // flags: a Pod of the earlier operator
   if (o.pod.object.metadata.deletionTimestamp !== undefined)
-    return { why: `waiting for Pod ${names(o).name} with an outdated list of members to be gone` };
+    return { why: `waiting for Pod ${identity(o.member).name} with an outdated list of members to be gone` };
   return {
     why: 'the members have changed since the Pod was made, and it has not joined yet: making it again',
     steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }],
@@ -134,7 +132,9 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
   const needsVolume = !inMemory(o) && o.volume.is === 'absent';
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
-    return { why: `PersistentVolumeClaim ${volumeClaimName(names(o).name)} is being deleted: no Pod can use it` };
+    return {
+      why: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can use it`,
+    };
   const { hasCompany, images } = o;
   const pod = memberPod(o.member, {
     imageRepository: images.repository,

@@ -1,8 +1,10 @@
 /** Restores a stored snapshot on trial. */
+
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
+import { identity } from '../../../domain/ownership.ts';
 import type { Answer } from '../../../runtime/plan.ts';
 import { drillJob } from '../build.ts';
-import { identity, type Observed } from '../observed.ts';
+import { type Observed } from '../observed.ts';
 import { isBusy, isDrillToBeMade, trial } from '../stored-jobs.ts';
 
 /** Not while a Job removes: it was made with the snapshot to protect, and would remove one that this drill restores. */

@@ -1,9 +1,11 @@
 /** Deletes EtcdSnapshots beyond the limits of the history; and what is said when nothing is due. */
+
 import type { EtcdSnapshot } from '../../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { etcdSnapshots } from '../../../api/names.ts';
+import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
 import { type Answer, seen } from '../../../runtime/plan.ts';
-import { hasFailed, identity, isGoing, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
+import { hasFailed, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
 
 const SUCCESSFUL = 3;
 const FAILED = 3;
@@ -21,7 +23,7 @@ export function trimHistory(o: Observed): Answer<EtcdSnapshotScheduleStatus> | u
   const old = [
     ...beyond(isStored, successfulSnapshotsHistoryLimit, lastSuccessful?.name),
     ...beyond(hasFailed, failedSnapshotsHistoryLimit, lastFailed?.name),
-  ].filter((run) => !isGoing(run) && identity(run).name !== lastSuccessful?.name);
+  ].filter((run) => !isBeingDeleted(run) && identity(run).name !== lastSuccessful?.name);
   if (old.length === 0) return undefined;
   return {
     why: `the limits of the history do not keep ${old.map((run) => identity(run).name).join(', ')}`,

@@ -1,13 +1,14 @@
 /** What has happened is recorded before what tells of it is removed, or anything follows from it. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
+import { isBeingDeleted } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import type { Answer } from '../../../runtime/plan.ts';
-import { isGoing, type Observed, statusBefore } from '../observed.ts';
+import { type Observed, statusBefore } from '../observed.ts';
 import { type Facts, factsOf } from '../run-history.ts';
 
 /** Kubernetes removes what belongs to it. */
 export const beingDeleted = (o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined =>
-  isGoing(o.object) ? { why: 'the schedule is being deleted: stored snapshots stay' } : undefined;
+  isBeingDeleted(o.object) ? { why: 'the schedule is being deleted: stored snapshots stay' } : undefined;
 
 const RECORDED: readonly (keyof Facts)[] = [
   'lastScheduleTime',

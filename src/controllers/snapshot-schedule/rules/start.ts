@@ -1,10 +1,11 @@
 /** Snapshots that are due. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { etcdSnapshots } from '../../../api/names.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
 import { scheduledSnapshot } from '../build.ts';
-import { identity, type Observed } from '../observed.ts';
+import type { Observed } from '../observed.ts';
 import { schedulingOf } from '../scheduling.ts';
 
 /**

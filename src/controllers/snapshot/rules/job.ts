@@ -1,6 +1,7 @@
 /** Rules about a Job that was made: what has come of it. What its Pods tell is believed only when it can be true. */
 import { parseResult, type Result } from '../../../domain/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleWords } from '../../../domain/job.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { troubleOf } from '../../../domain/pod.ts';
 import type { Job, Pod } from '../../../gen/kube.ts';
 import { artifactOf } from '../artifact.ts';
@@ -18,7 +19,6 @@ const endedAs = (type: 'Complete' | 'Failed', job: Job) => {
   const end = endOf(job);
   return end?.type === type ? end : undefined;
 };
-const nameOf = (object: Job | Pod): string => object.metadata.name ?? '';
 
 /** Long enough after the Job has ended that its Pods would have been heard of. */
 const settlesIn = (o: Observed, job: Job): number => settledAt(job) - o.now;
@@ -30,7 +30,7 @@ export const stored = (o: Observed): Said | undefined => {
   if (found.is === 'refused')
     return failed(
       'ResultRefused',
-      `what Pod ${nameOf(done)} reports is not believed: ${found.why}. Look into the destination before you rely on it`,
+      `what Pod ${identity(done).name} reports is not believed: ${found.why}. Look into the destination before you rely on it`,
     );
   const { artifact } = found;
   return {
@@ -47,7 +47,7 @@ export const jobFailed = (o: Observed): Said | undefined => {
   const last = o.pods.at(-1);
   const told = last && toldBy(last);
   if (told && !told.ok) return failed(told.reason, told.message);
-  const job = `Job ${nameOf(o.job.object)}`;
+  const job = `Job ${identity(o.job.object).name}`;
   const left = settlesIn(o, o.job.object);
   if (left > 0 && isStopping(o.job.object))
     return running('JobRunning', `${job} is being stopped (${condition.reason}): waiting for its Pod to end`, left);
@@ -64,7 +64,7 @@ export const jobFailed = (o: Observed): Said | undefined => {
 export const resultMissing = (o: Observed): Said | undefined => {
   const condition = o.job.is === 'ours' ? endedAs('Complete', o.job.object) : undefined;
   if (o.job.is !== 'ours' || !condition) return undefined;
-  const job = `Job ${nameOf(o.job.object)}`;
+  const job = `Job ${identity(o.job.object).name}`;
   const left = settlesIn(o, o.job.object);
   if (left > 0) return running('JobRunning', `${job} is complete: waiting to hear what it has stored`, left);
   return failed(
@@ -75,10 +75,10 @@ export const resultMissing = (o: Observed): Said | undefined => {
 
 export const jobRuns = (o: Observed): Said | undefined => {
   if (o.job.is !== 'ours') return undefined;
-  const job = `Job ${nameOf(o.job.object)}`;
+  const job = `Job ${identity(o.job.object).name}`;
   const last = o.pods.at(-1);
   if (!last) return running('JobCreated', `${job} was made and has no Pod yet: if that lasts, its Events say why`);
-  const pod = `Pod ${nameOf(last)}`;
+  const pod = `Pod ${identity(last).name}`;
   const failure = failureOf(last);
   if (failure !== undefined)
     return running('JobRunning', `${pod} has failed, and there may be another attempt: ${failure}`);

@@ -1,13 +1,14 @@
 /** Rules by which a snapshot is taken once, and never again. */
 import { snapshotJobName } from '../../../api/names.ts';
-import { identity, isGoing, isOver, type Observed } from '../observed.ts';
+import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
+import { isOver, type Observed } from '../observed.ts';
 import { failed, pending, type Said } from '../status.ts';
 import { patience } from '../waiting.ts';
 
 /** Its Job goes with it, by its owner reference. */
 export const over = (o: Observed): Said | undefined => {
   if (isOver(o.object)) return { why: 'this snapshot has ended: nothing is done for it any more' };
-  return isGoing(o.object) ? { why: 'this snapshot is being deleted' } : undefined;
+  return isBeingDeleted(o.object) ? { why: 'this snapshot is being deleted' } : undefined;
 };
 
 /** A Job that is not ours is never looked into: what its Pods report could be about anything. */

@@ -3,8 +3,9 @@
 import { snapshotJobName } from '../../../api/names.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import { isMutual } from '../../../domain/certificate-requirements.ts';
+import { identity } from '../../../domain/ownership.ts';
 import { snapshotJob } from '../build.ts';
-import { clusterNameOf, identity, type MemberView, memberToAsk, type Observed } from '../observed.ts';
+import { clusterNameOf, type MemberView, memberToAsk, type Observed } from '../observed.ts';
 import { failed, pending, type Said } from '../status.ts';
 import { patience, waitFor } from '../waiting.ts';
 

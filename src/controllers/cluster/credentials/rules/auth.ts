@@ -1,14 +1,11 @@
 /** Rules about logging in: asked for as soon as it can be, and the password of root as the user says. */
-import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { keptPasswordName } from '../../../../api/names.ts';
-import type { Answer } from '../../../../runtime/plan.ts';
+import { identity } from '../../../../domain/ownership.ts';
 import { isHealthy } from '../../disruption.ts';
 import { rootStep } from '../../etcd-calls.ts';
-import { entriesOf, identity, memberOf, type Observed } from '../../observed.ts';
+import { type Answered, entriesOf, memberOf, type Observed } from '../../observed.ts';
 import { passwordMissing } from '../auth.ts';
 import { unreadSecrets } from '../certificates.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 /** A cluster that is to ask for a password would serve everybody until there is one. */
 export function waitForPassword(o: Observed): Answered {

@@ -4,13 +4,13 @@ import type { TrustView } from '../../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { type Part, ROLE_VOTER, trustName } from '../../../../api/names.ts';
 import { PARTS } from '../../../../domain/certificate-requirements.ts';
-import { type Answer, seen } from '../../../../runtime/plan.ts';
-import { entryOf, identity, isFormed, type MemberView, nameOf, type Observed } from '../../observed.ts';
+import { identity } from '../../../../domain/ownership.ts';
+import { seen } from '../../../../runtime/plan.ts';
+import { type Answered, entryOf, isFormed, type MemberView, nameOf, type Observed } from '../../observed.ts';
 import { asideFor, asidePatch, isInMemory, restarting } from '../../rollout/restart.ts';
 import { bundleOf, isSettled, mayNarrow, mayNotRestart, nextToRestart, ROTATING } from '../ca-rotation.ts';
 import { canMount, trustNow, unreadSecrets } from '../certificates.ts';
 
-type Answered = Answer<EtcdClusterStatus> | undefined;
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
 const RETRY_MS = 1_000;

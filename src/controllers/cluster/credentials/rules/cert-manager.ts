@@ -1,13 +1,9 @@
 /** Rules about the Certificates that cert-manager is asked for. */
-
-import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { certificateKind } from '../../../../domain/cert-manager.ts';
-import { type Answer, type Step, seen } from '../../../../runtime/plan.ts';
-import { type CertificateHolding, isFormed, type Observed } from '../../observed.ts';
+import { type Step, seen } from '../../../../runtime/plan.ts';
+import { type Answered, type CertificateHolding, isFormed, type Observed } from '../../observed.ts';
 import { correctionOf } from '../cert-manager-requests.ts';
 import { findingsOf, unreadSecrets } from '../certificates.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 export const requestCertificates = (o: Observed): Answered => (isFormed(o) ? undefined : correctRequests(o));
 

@@ -1,13 +1,11 @@
 /** Rules about certificates: made, copied to where members mount them, and good before anything is started on them. */
 
 import type { Todo } from '../../../../access/evaluate/view.ts';
-import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { writtenFor } from '../../../../domain/certificate-requirements.ts';
-import type { Answer, Step } from '../../../../runtime/plan.ts';
-import { identity, isFormed, type Observed } from '../../observed.ts';
+import { identity } from '../../../../domain/ownership.ts';
+import type { Step } from '../../../../runtime/plan.ts';
+import { type Answered, isFormed, type Observed } from '../../observed.ts';
 import { certificatesAwaited, certificatesMissing, unreadSecrets } from '../certificates.ts';
-
-type Answered = Answer<EtcdClusterStatus> | undefined;
 
 const RETRY_MS = 1_000;
 

@@ -1,0 +1,56 @@
+/** One member about itself. A Pod address is reused: a response counts only from the cluster, and the member, that is expected. */
+import type { Ask } from './call.ts';
+import { hexId } from './ids.ts';
+import type { MaintenancePort, MemberStatus } from './maintenance.ts';
+
+export interface SelfReport {
+  readonly id: string;
+  readonly clusterID: string;
+  /** `undefined` without a leader. */
+  readonly leader: string | undefined;
+  readonly isLearner: boolean;
+  readonly version: string;
+  /** Its own, as etcd spells them. */
+  readonly alarms: readonly string[];
+  readonly databaseBytes: number;
+  readonly term: number;
+  readonly applied: number;
+}
+
+/** Ids that are not recorded yet are not compared. */
+export interface Expected {
+  readonly clusterID?: string | undefined;
+  readonly memberID?: string | undefined;
+}
+
+export type AskedMember =
+  | { readonly is: 'failed' | 'otherCluster'; readonly message: string }
+  | { readonly is: 'otherMember'; readonly id: string; readonly message: string }
+  | { readonly is: 'answers'; readonly self: SelfReport; readonly status: MemberStatus };
+
+export async function askMember(
+  etcd: Pick<MaintenancePort, 'status'>,
+  ask: Ask,
+  { clusterID, memberID }: Expected,
+): Promise<AskedMember> {
+  const answer = await etcd.status(ask);
+  if (!answer.ok) return { is: 'failed', message: answer.error.message };
+  const self = selfReport(answer.value);
+  if (clusterID !== undefined && self.clusterID !== clusterID)
+    return { is: 'otherCluster', message: 'it speaks for another cluster' };
+  if (memberID !== undefined && self.id !== memberID)
+    return { is: 'otherMember', id: self.id, message: `member ${self.id} responds at its address` };
+  return { is: 'answers', self, status: answer.value };
+}
+
+const selfReport = (s: MemberStatus): SelfReport => ({
+  id: hexId(s.memberId),
+  clusterID: hexId(s.clusterId),
+  leader: s.leader === 0n ? undefined : hexId(s.leader),
+  isLearner: s.isLearner,
+  version: s.version,
+  alarms: s.alarms.flatMap(({ memberId, alarm }) => (memberId === s.memberId ? [alarm] : [])),
+  databaseBytes: s.dbSize,
+  term: Number(s.raftTerm),
+  applied: Number(s.raftAppliedIndex),
+});

@@ -1,0 +1,224 @@
+/** The client of the operator, with what a user of etcd does and the operator does not: keys, watches, alarms, auth turned off. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { AuthPort } from '../../src/etcd/auth.ts';
+import { authPort } from '../../src/etcd/auth.ts';
+import type { Ask, Caller } from '../../src/etcd/call.ts';
+import { type Etcd, EtcdClient } from '../../src/etcd/client.ts';
+import { type Answer, EtcdFailure, failure } from '../../src/etcd/errors.ts';
+import { type KvPort, kvPort } from '../../src/etcd/kv.ts';
+import {
+  ALARMS,
+  type AlarmEntry,
+  alarmEntries,
+  type MaintenancePort,
+  maintenancePort,
+} from '../../src/etcd/maintenance.ts';
+import { Auth, Permission_Type as PermissionType } from '../../src/gen/etcd/auth_pb.ts';
+import { KV, type KeyValue as WireKeyValue } from '../../src/gen/etcd/kv_pb.ts';
+import { AlarmRequest_AlarmAction as AlarmAction, Maintenance } from '../../src/gen/etcd/maintenance_pb.ts';
+import {
+  Event_EventType as EventType,
+  Watch,
+  type WatchRequestSchema,
+  type WatchResponse,
+} from '../../src/gen/etcd/watch_pb.ts';
+
+export type Bytes = string | Uint8Array;
+
+export interface KeyValue {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+  readonly modRevision: bigint;
+}
+
+/** One key; with `prefix` all that begin with it, and an empty prefix is every key; with `end` all from the key up to it. */
+export interface Keys {
+  readonly key: Bytes;
+  readonly prefix?: boolean;
+  readonly end?: Bytes;
+}
+
+export interface RangeOptions extends Keys {
+  readonly limit?: number;
+  readonly revision?: bigint;
+  readonly serializable?: boolean;
+  readonly keysOnly?: boolean;
+  readonly countOnly?: boolean;
+}
+
+export interface RangeAnswer {
+  readonly revision: bigint;
+  readonly kvs: readonly KeyValue[];
+  /** Of all that match, however many were asked for. */
+  readonly count: bigint;
+  readonly more: boolean;
+}
+
+export interface UserKv extends KvPort {
+  range(ask: Ask, options: RangeOptions): Promise<Answer<RangeAnswer>>;
+  /** The answer is the revision of the change. */
+  put(ask: Ask, key: Bytes, value: Bytes): Promise<Answer<bigint>>;
+  /** The answer is how many keys were deleted. */
+  delete(ask: Ask, keys: Keys): Promise<Answer<bigint>>;
+  /** Physical: answers when the old revisions are gone from the database, not only from view. */
+  compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Answer<void>>;
+}
+
+export interface UserMaintenance extends MaintenancePort {
+  activate(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
+}
+
+export interface UserAuth extends AuthPort {
+  disable(ask: Ask): Promise<Answer<void>>;
+}
+
+/** What the real client and the model have in common. */
+export interface UserEtcd extends Etcd {
+  readonly kv: UserKv;
+  readonly maintenance: UserMaintenance;
+  readonly auth: UserAuth;
+  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>>;
+}
+
+/** A role that opens some keys. */
+interface RoleAuth {
+  addRole(ask: Ask, role: string, keys: Keys): Promise<Answer<void>>;
+}
+
+export class UserClient extends EtcdClient implements UserEtcd {
+  override readonly kv: UserKv = userKv(this.caller);
+  override readonly maintenance: UserMaintenance = {
+    ...maintenancePort(this.caller),
+    activate: (ask, { memberId, alarm }) => {
+      const request = { action: AlarmAction.ACTIVATE, memberID: memberId, alarm: ALARMS[alarm] };
+      return this.caller.unary(ask, Maintenance.method.alarm, request, alarmEntries);
+    },
+  };
+  override readonly auth: UserAuth & RoleAuth = {
+    ...authPort(this.caller),
+    disable: (ask) => this.caller.unary(ask, Auth.method.authDisable, {}, () => undefined),
+    addRole: async (ask, name, keys) => {
+      const added = await this.caller.unary(ask, Auth.method.roleAdd, { name }, () => undefined);
+      const perm = { permType: PermissionType.READWRITE, ...keyRange(keys) };
+      return added.ok
+        ? this.caller.unary(ask, Auth.method.roleGrantPermission, { name, perm }, () => undefined)
+        : added;
+    },
+  };
+
+  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>> {
+    return this.kv.put(ask, key, value);
+  }
+
+  async get(ask: Ask, key: string): Promise<Answer<string | undefined>> {
+    const answer = await this.kv.range(ask, { key });
+    if (!answer.ok) return answer;
+    const [kv] = answer.value.kvs;
+    return { ok: true, value: kv && new TextDecoder().decode(kv.value) };
+  }
+
+  /** The time limit is for the watch to begin; then it lasts until the signal, or until the consumer stops reading. */
+  watch(ask: Ask, options: WatchOptions): AsyncGenerator<WatchItem, void, undefined> {
+    return items(this.caller, ask, options);
+  }
+}
+
+const encoder = new TextEncoder();
+export const bytes = (data: Bytes): Uint8Array => (typeof data === 'string' ? encoder.encode(data) : data);
+
+const EVERYTHING = new Uint8Array([0]);
+
+/** The first key that does not begin with the prefix. */
+function prefixEnd(prefix: Uint8Array): Uint8Array {
+  const last = prefix.findLastIndex((byte) => byte < 0xff);
+  if (last < 0) return EVERYTHING;
+  const end = prefix.slice(0, last + 1);
+  end[last] = (end[last] ?? 0) + 1;
+  return end;
+}
+
+export function keyRange({ key, prefix, end }: Keys): { readonly key: Uint8Array; readonly rangeEnd: Uint8Array } {
+  const start = bytes(key);
+  if (!prefix) return { key: start, rangeEnd: end === undefined ? new Uint8Array() : bytes(end) };
+  return { key: start.length === 0 ? EVERYTHING : start, rangeEnd: prefixEnd(start) };
+}
+
+const keyValue = ({ key, value, modRevision }: WireKeyValue): KeyValue => ({ key, value, modRevision });
+
+const userKv = (caller: Caller): UserKv => ({
+  ...kvPort(caller),
+  range: (ask, { limit = 0, key, prefix = false, end, ...options }) =>
+    caller.unary(
+      ask,
+      KV.method.range,
+      { ...keyRange({ key, prefix, ...(end !== undefined && { end }) }), ...options, limit: BigInt(limit) },
+      ({ header, kvs, count, more }) => ({ revision: header?.revision ?? 0n, kvs: kvs.map(keyValue), count, more }),
+      'bulk',
+    ),
+  put: (ask, key, value) =>
+    caller.unary(ask, KV.method.put, { key: bytes(key), value: bytes(value) }, ({ header }) => header?.revision ?? 0n),
+  delete: (ask, keys) => caller.unary(ask, KV.method.deleteRange, keyRange(keys), ({ deleted }) => deleted),
+  compact: (ask, revision, { physical = false } = {}) =>
+    caller.unary(ask, KV.method.compact, { revision, physical }, () => undefined),
+});
+
+export interface WatchOptions extends Keys {
+  /** The first revision to tell about; without it, from now on. */
+  readonly fromRevision?: bigint;
+}
+
+export type WatchItem =
+  | { readonly is: 'created' }
+  | { readonly is: 'events'; readonly events: readonly WatchEvent[] }
+  /** The end: revisions before this one are gone. List, and watch from there. */
+  | { readonly is: 'compacted'; readonly compactRevision: bigint }
+  /** The end, for a reason of etcd's. */
+  | { readonly is: 'canceled'; readonly reason: string };
+
+export interface WatchEvent {
+  readonly type: 'put' | 'delete';
+  readonly kv: KeyValue;
+}
+
+async function* items(caller: Caller, ask: Ask, options: WatchOptions): AsyncGenerator<WatchItem, void, undefined> {
+  const beginning = new AbortController();
+  const timer = setTimeout(() => beginning.abort(), ask.timeoutMs);
+  const over = Promise.withResolvers<void>();
+  const signal = AbortSignal.any([beginning.signal, ...(ask.signal ? [ask.signal] : [])]);
+  try {
+    const requests = creation(options, over.promise);
+    for await (const answer of caller.stream({ ...ask, timeoutMs: 0, signal }, Watch.method.watch, requests)) {
+      clearTimeout(timer);
+      const item = itemOf(answer);
+      yield item;
+      if (item.is === 'compacted' || item.is === 'canceled') return;
+    }
+    throw failure('disconnected', 'the watch ended without a reason');
+  } catch (error) {
+    if (beginning.signal.aborted) throw failure('timeout', `the watch did not begin within ${ask.timeoutMs} ms`);
+    throw error instanceof EtcdFailure ? error : new EtcdFailure({ kind: 'other', message: String(error) });
+  } finally {
+    clearTimeout(timer);
+    over.resolve();
+  }
+}
+
+/** The request side stays open for as long as the watch lasts: its end would be the end of the stream. */
+async function* creation(
+  options: WatchOptions,
+  over: Promise<void>,
+): AsyncGenerator<MessageInitShape<typeof WatchRequestSchema>, void, undefined> {
+  const value = { ...keyRange(options), startRevision: options.fromRevision ?? 0n };
+  yield { requestUnion: { case: 'createRequest', value } };
+  await over;
+}
+
+function itemOf(answer: WatchResponse): WatchItem {
+  if (answer.compactRevision > 0n) return { is: 'compacted', compactRevision: answer.compactRevision };
+  if (answer.canceled) return { is: 'canceled', reason: answer.cancelReason };
+  if (answer.created) return { is: 'created' };
+  const events = answer.events.flatMap(({ type, kv }): readonly WatchEvent[] =>
+    kv ? [{ type: type === EventType.DELETE ? 'delete' : 'put', kv: keyValue(kv) }] : [],
+  );
+  return { is: 'events', events };
+}
