@@ -16,8 +16,8 @@ import { reactions } from './support/reactions.ts';
 export const about = 'what the operator writes and asks';
 
 const RUNS = 3;
-/** Longer than the operator holds back what nobody waits for. */
-const QUIET_MS = 5_000;
+/** Longer than the operator coalesces message-only changes of a status. */
+const QUIET_MS = 35_000;
 const MINUTES = Number(process.env['MINUTES'] ?? 0);
 
 type Progress = (detail: string) => void;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedConditions, withVerdicts } from './conditions.ts';
+import { changedConditions, messagesOnly, withVerdicts } from './conditions.ts';
 
 const up = { type: 'Available', status: 'True', reason: 'QuorumHealthy', message: 'All members are ready' } as const;
 const before = withVerdicts(undefined, [up], { generation: 1, now: '2026-01-01T00:00:00Z' });
@@ -45,4 +45,17 @@ test('only a new status or reason is worth an Event, not a new wording', () => {
 test('a message that the API server would refuse is cut', () => {
   const [said] = withVerdicts(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
   expect(said?.message).toBe(`${'x'.repeat(32_767)}…`);
+});
+
+test.each<[string, object, boolean]>([
+  ['nothing', {}, true],
+  ['a message', { conditions: [{ ...before[0], message: 'other' }] }, true],
+  ['a late field', { size: 2 }, true],
+  ['another field', { count: 2 }, false],
+  ['a reason', { conditions: [{ ...before[0], reason: 'Other' }] }, false],
+  ['the generation', { conditions: [{ ...before[0], observedGeneration: 2 }] }, false],
+  ['one condition less', { conditions: [] }, false],
+])('whether two statuses differ in messages only: %s', (_, change, expected) => {
+  const status = { conditions: before, count: 1, size: 1 };
+  expect(messagesOnly(status, { ...status, ...change }, ['size'])).toBe(expected);
 });

@@ -1,5 +1,6 @@
 /** Conditions: what the operator says about an object, and when it last changed its mind. */
 import Type from 'typebox';
+import { sameJson } from '../lib/merge-patch.ts';
 
 /** Agents run from the operator's image, and nobody has said which it is. */
 export const OPERATOR_IMAGE_NOT_CONFIGURED = 'OperatorImageNotConfigured';
@@ -75,6 +76,19 @@ export const changedConditions = (
     return old?.status !== c.status || old.reason !== c.reason;
   });
 
-/** Whether two lists of conditions come to the same and differ in words at most. */
-export const onlyWords = (before: readonly Condition[] | undefined, after: readonly Condition[] | undefined): boolean =>
-  before?.length === after?.length && changedConditions(before, after).length === 0;
+/**
+ * Whether two statuses differ in messages at most, and in the `late` fields: such a change is written with the next one that
+ * a client can wait for. Each on its own would cost a reconcile and a PATCH.
+ */
+export const messagesOnly = <Status extends { readonly conditions?: readonly Condition[] }>(
+  before: Status,
+  after: Status,
+  late: readonly (keyof Status)[] = [],
+): boolean => {
+  const withoutMessages = (status: Status): unknown => ({
+    ...status,
+    ...Object.fromEntries(late.map((field) => [field, undefined])),
+    ...(!late.includes('conditions') && { conditions: status.conditions?.map((c) => ({ ...c, message: '' })) }),
+  });
+  return sameJson(withoutMessages(before), withoutMessages(after));
+};

@@ -37,7 +37,6 @@ import type { Logger } from '../runtime/log.ts';
 import { startCache } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Reason } from '../runtime/queue.ts';
-import { Claims } from '../runtime/status-write-lock.ts';
 import type { Flags } from './flags.ts';
 
 /** Every kind that plans speak about. */
@@ -257,7 +256,6 @@ export function startControllers(
     metrics,
     stores: [...parts.stores, stores.certificates],
     signal,
-    claims: new Claims(),
   };
   const ports = {
     client,

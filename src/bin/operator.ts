@@ -14,8 +14,8 @@ import { alive, ready } from '../runtime/health.ts';
 import { Pulse } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { definitionOf, serve, whenSynced } from '../runtime/manager.ts';
+import { releaseIdleMemory } from '../runtime/memory.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
-import { beThrifty, processMemory } from '../runtime/thrift.ts';
 import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
 
@@ -137,7 +137,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const self: Process = { flags, clock, log, metrics, identity, signal, pulse, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
-  void beThrifty(processMemory(), clock, signal);
+  void releaseIdleMemory(clock, signal);
   void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
     await whenSynced(parts.stores, clock, signal);

@@ -4,6 +4,6 @@
  * by `./dev bench backup`.
  */
 export const AGENT_RUNTIME = [
-  { name: 'NODE_OPTIONS', value: '--use-openssl-ca --max-semi-space-size=1 --disable-warning=ExperimentalWarning' },
+  { name: 'NODE_OPTIONS', value: '--use-openssl-ca --max-semi-space-size=1' },
   { name: 'MALLOC_ARENA_MAX', value: '1' },
 ] as const;

@@ -9,12 +9,12 @@ import { type Brain, Controller } from './controller.ts';
 import { createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { type Call, NotNow, type Plan, seen } from './plan.ts';
-import { Claims, claimOf } from './status-write-lock.ts';
 
-type Thing = KubeObject & { readonly status?: { readonly told?: string } };
+type Status = { readonly told?: string; readonly token?: string };
+type Thing = KubeObject & { readonly status?: Status };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
 const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
-const plan = (more: Partial<Plan<{ told?: string }>>): Plan<{ told?: string }> => ({
+const plan = (more: Partial<Plan<Status>>): Plan<Status> => ({
   rule: 'r',
   why: 'because',
   steps: [],
@@ -32,11 +32,12 @@ interface Observed {
 
 /** A controller of Things made of Parts, on a model of the API server. */
 function aController(
-  decide: (observed: Observed) => Plan<{ told?: string }>,
+  decide: (observed: Observed) => Plan<Status>,
   admit?: () => never,
   call?: (call: Call) => Promise<void>,
-  isMinor?: (before: { told?: string }) => boolean,
+  isMinor?: (before: Status, after: Status) => boolean,
   now = (): number => systemClock.now(),
+  speed = 1,
 ) {
   const server = new ModelApiServer(
     admit ? { admit: (resource, object) => (resource.kind === 'Part' ? admit() : object) } : {},
@@ -55,7 +56,7 @@ function aController(
       random: () => 0,
     });
   const observed: Observed[] = [];
-  const brain: Brain<Observed, { told?: string }> = {
+  const brain: Brain<Observed, Status> = {
     name: 'thing',
     resource: things,
     observe: async (key, _signal, refusal) => {
@@ -75,7 +76,6 @@ function aController(
     ...(isMinor && { isMinor }),
   };
   const told: string[] = [];
-  const claims = new Claims();
   const controller = new Controller(brain, {
     client: server,
     recorder: { record: (_resource, _object, { note }) => void told.push(note) },
@@ -83,15 +83,19 @@ function aController(
       ['Thing', things],
       ['Part', parts],
     ]),
-    clock: { ...systemClock, random: () => 0, now },
+    clock: {
+      random: () => 0,
+      now,
+      monotonic: () => speed * systemClock.monotonic(),
+      after: (ms, call) => systemClock.after(ms / speed, call),
+    },
     log: createLogger('silent'),
     metrics: createMetrics(),
     stores: Object.values(stores),
-    claims,
     signal: stop.signal,
   });
   stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
-  return { server, observed, stores, controller, told, claims, stop: () => stop.abort() };
+  return { server, observed, stores, controller, told, stop: () => stop.abort() };
 }
 const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
 const aPart = (name: string) => ({
@@ -264,139 +268,64 @@ test('a write that the cache does not show is not waited for', async () => {
   stop();
 });
 
-test('a minor change of status waits for others, and is told when it has stood', async () => {
-  let words = 'first';
-  const { server, controller, stop } = aController(
-    () => plan({ status: { told: words } }),
+/** A controller whose time passes a hundred times as fast, and whose status has a message and a count. */
+const aCoalescing = (status: () => Status, steps: () => Plan<object>['steps'] = () => []) =>
+  aController(
+    () => plan({ status: status(), steps: steps() }),
     undefined,
+    () => Promise.reject(new NotNow('refused')),
+    (before, after) => before.told !== undefined && before.token === after.token,
     undefined,
-    (before) => before.told !== undefined,
+    100,
   );
-  const told = async (): Promise<string | undefined> =>
-    (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+
+test.each<[string, Plan<object>['steps']]>([
+  ['', []],
+  [
+    ', also while a step is refused again and again',
+    [{ do: 'call', call: { name: 'c', target: 'a' }, retryMs: 5_000 }],
+  ],
+])('a message-only change of status is written after half a minute%s', async (_, steps) => {
+  let told = 'first';
+  const { server, controller, stop } = aCoalescing(
+    () => ({ told, token: 'x' }),
+    () => (told === 'first' ? [] : steps),
+  );
+  const status = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
   await server.create(things, aThing());
-  await settle();
-  expect(await told()).toBe('first');
-  words = 'second';
+  await until('the first', async () => (await status()) === 'first');
+  told = 'second';
   controller.enqueue('n/a');
-  await settle();
-  expect(await told()).toBe('first');
-  await until('the second', async () => (await told()) === 'second');
+  await settle(100);
+  expect(await status()).toBe('first');
+  await until('the second', async () => (await status()) === 'second');
   stop();
 });
 
-test.each([
-  ['others wait for their turn', 1, 1],
-  ['many are at it', 13, 0],
-])('while %s, a minor change of status waits longer', async (_, others, depth) => {
-  let words = 'first';
-  let done = false;
-  const letGo: (() => void)[] = [];
-  const { server, controller, stop } = aController(
-    ({ thing: { metadata } }) =>
-      metadata.name === 'a'
-        ? plan({ status: { told: words } })
-        : plan(done ? {} : { steps: [{ do: 'call', call: { name: 'wait', target: 'b' }, retryMs: 1_000 }] }),
-    undefined,
-    () => new Promise((resolve) => void letGo.push(resolve)),
-    (before) => before.told !== undefined,
-  );
-  const told = async (): Promise<string | undefined> =>
-    (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
-  await server.create(things, aThing('a'));
-  for (let i = 0; i < others; i++) await server.create(things, aThing(`b-${i}`));
-  await until('the others', () => letGo.length === others);
-  for (let i = 0; i < depth; i++) controller.enqueue(`n/b-${i}`); // is being worked on, and waits for its next turn
-  expect(controller.depth).toBe(depth);
-  words = 'second';
+test('a message-only change of status is written with the next real change', async () => {
+  let status = { told: 'first', token: 'x' };
+  const { server, controller, stop } = aCoalescing(() => status);
+  const written = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status;
+  await server.create(things, aThing());
+  await until('the first', async () => (await written())?.told === 'first');
+  status = { told: 'second', token: 'x' };
   controller.enqueue('n/a');
-  await settle(2_200);
-  expect(await told()).toBe('first');
-  done = true;
-  for (const go of letGo) go();
-  await until('nobody waits', () => controller.depth === 0);
+  await settle();
+  expect(await written()).toEqual({ told: 'first', token: 'x' });
+  status = { told: 'second', token: 'y' };
   controller.enqueue('n/a');
-  await until('the second', async () => (await told()) === 'second');
+  await settle();
+  expect(await written()).toEqual(status);
   stop();
 });
 
 test('a pass that changes nothing is not followed by another one', async () => {
-  const { server, observed, stop } = aController(
-    () => plan({ status: { told: 'the same' } }),
-    undefined,
-    undefined,
-    (before) => before.told !== undefined,
-  );
+  const { server, observed, stop } = aCoalescing(() => ({ told: 'the same' }));
   await server.create(things, aThing());
-  await settle(100);
-  expect(observed.length).toBe(2); // it told something, and saw that it did
-  await settle(2_100);
+  await until('the status', () => observed.length === 2); // it was written, and seen
+  await settle(400);
   expect(observed.length).toBe(2);
   stop();
-});
-
-test('a status that was made from an older version is not sent to be refused, and the next pass makes it anew', async () => {
-  const { server, observed, stop } = aController(
-    ({ thing }) => {
-      const edited = thing.metadata.labels?.['edited'] ?? 'no';
-      const call = { name: 'edit', target: 'a' };
-      return plan({ steps: edited === 'no' ? [{ do: 'call', call, retryMs: 1 }] : [], status: { told: edited } });
-    },
-    undefined,
-    async () => {
-      await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { edited: 'yes' } } });
-      await settle(); // until the cache has it
-    },
-  );
-  const patch = server.patch.bind(server);
-  const refused: unknown[] = [];
-  server.patch = (...args) =>
-    patch(...args).catch((error: unknown) => {
-      refused.push(error);
-      throw error;
-    });
-  await server.create(things, aThing());
-  const told = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
-  await until('the status, and the pass after it', async () => (await told()) === 'yes' && observed.length > 2);
-  await settle();
-  expect(observed.map((o) => o.thing.metadata.labels?.['edited'])).toEqual([undefined, 'yes', 'yes']);
-  expect(refused).toEqual([]);
-  stop();
-});
-
-test('a status waits while another controller changes the object, and goes out if that fails', async () => {
-  const { server, observed, claims, stop } = aController(() => plan({ status: { told: 'mine' } }));
-  const told = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
-  const other = Promise.withResolvers<Thing>();
-  const fails = claims
-    .changing(
-      claimOf('Thing', 'n/a'),
-      () => other.promise,
-      () => settle(),
-    )
-    .catch(String);
-  await server.create(things, aThing());
-  await settle();
-  expect([observed.length, await told()]).toEqual([1, undefined]);
-  other.reject(new Error('refused'));
-  expect(await fails).toContain('refused');
-  await until('the status', async () => (await told()) === 'mine');
-  stop();
-});
-
-test('another controller waits for a status that is on its way', async () => {
-  const claims = new Claims();
-  const order: string[] = [];
-  const status = Promise.withResolvers<void>();
-  const told = claims.telling('a', () => status.promise.then(() => order.push('status')));
-  const changed = claims.changing('a', async () => order.push('change'), settle);
-  await settle();
-  expect(order).toEqual([]);
-  status.resolve();
-  await Promise.all([told, changed]);
-  expect(order).toEqual(['status', 'change']);
-  expect(claims.holds('a')).toBe(true); // the cache does not have it yet
-  await until('the cache', () => !claims.holds('a'));
 });
 
 test('many things are worked on at once, and one that is gone is let go', async () => {

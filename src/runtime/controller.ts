@@ -1,25 +1,16 @@
 /** The loop of one controller: observe, decide, execute; one key at a time, many keys at once. */
 import { createHash } from 'node:crypto';
 import { ApiError, isConflict, isNotLeading, isRefusal } from '../kube/errors.ts';
-import { isAtLeast, type KubeObject, type Resource, refKey } from '../kube/object.ts';
+import { isAtLeast, type Resource, refKey } from '../kube/object.ts';
 import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { type Clock, deadline } from './clock.ts';
-import {
-  type ExecuteOptions,
-  execute,
-  type Outcome,
-  Overtaken,
-  type Subject,
-  Vanished,
-  type Write,
-} from './execute.ts';
+import { type ExecuteOptions, execute, type Outcome, type Subject, Vanished, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type Call, type Plan, type Refusal, SERVER_REFUSES } from './plan.ts';
 import { Queue, type Reason } from './queue.ts';
-import { claimOf } from './status-write-lock.ts';
 
 /** Two refusals that are further apart may have had different causes. */
 export const REFUSED_AGAIN_MS = 30_000;
@@ -34,13 +25,15 @@ export interface Brain<Observed, Status extends object> {
   readonly decide: (observed: Observed) => Plan<Status>;
   /** Carries out the calls of its plans. */
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
-  /** Whether a status differs from the one before in nothing that somebody waits for: several such changes become one write. */
+  /** Whether a client can wait for nothing in which two statuses differ: such a change is coalesced with the next one. */
   readonly isMinor?: (before: Status, after: Status) => boolean;
+  /** Whether these changes of a status, written from a stale view, would lead to a wrong decision. Latches always do. */
+  readonly needsVersion?: (observed: Observed, changes: Partial<Status>) => boolean;
   /** Lets go of what was kept for a key. */
   readonly forget?: (key: string) => void;
 }
 
-export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'mayWait' | 'isOld' | 'cached'> {
+export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'mayWait' | 'needsVersion'> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -57,11 +50,11 @@ const MOST = 96;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** So often the same steps may follow each other without a pause. */
 const REPEATS = 3;
-/** What has overtaken a pass is in the queue already, or is as soon as the cache has it. */
-const OVERTAKEN_MS = 50;
-/** A minor change of status is told when it has stood for so long; while many keys are at it, later. */
-const HOLD_MS = 2_000;
-const HOLD_BUSY_MS = 10_000;
+/**
+ * A message-only status change is written with the next real one, or after this time. The message of a cluster repeats those
+ * of its members: with both, no message is older than a minute.
+ */
+const COALESCE_MS = 30_000;
 
 /** What was written to one kind. */
 interface Footprint {
@@ -89,8 +82,8 @@ export class Controller<Observed, Status extends object> {
   readonly #repeats = new Map<string, { readonly steps: string; readonly times: number }>();
   /** Per key, who refused a step of the last pass, and why: a fact for the next one. */
   readonly #refusals = new Map<string, Refusal>();
-  /** Per key, since when a minor change of its status is held back. */
-  readonly #held = new Map<string, number>();
+  /** Per key, by when a message-only change of its status is written. */
+  readonly #coalesced = new Map<string, number>();
 
   constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
     this.#brain = brain;
@@ -143,8 +136,7 @@ export class Controller<Observed, Status extends object> {
       this.#tell(key, plan);
       return this.#wake(key, plan, await this.#execute(key, plan, observed, limit));
     } catch (error) {
-      result = isStale(error) || error instanceof Overtaken ? 'stale' : 'failed';
-      if (error instanceof Overtaken) return OVERTAKEN_MS;
+      result = isStale(error) ? 'stale' : 'failed';
       return this.#failed(key, rule, error);
     } finally {
       cancel();
@@ -164,19 +156,22 @@ export class Controller<Observed, Status extends object> {
     this.#written.delete(key);
   }
 
-  /** When to look again: at once after a change, and in time for what is held back. */
+  /** When to look again: at once after a change, and in time for a coalesced status. */
   #wake(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
+    const again = this.#lookAgain(key, plan, outcome);
+    const by = this.#coalesced.get(key);
+    if (by === undefined) return again;
+    const left = Math.max(0, by - this.#options.clock.monotonic());
+    return again === undefined ? left : Math.min(again, left);
+  }
+
+  #lookAgain(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
     if (outcome.is === 'notNow') {
       this.#refused(key, outcome.why, outcome.kind);
       return outcome.retryMs;
     }
     this.#refusals.delete(key);
-    if (plan.steps.length > 0 || plan.latch) return this.#pauseAfter(key, plan);
-    const since = this.#held.get(key);
-    const left =
-      since === undefined ? Number.POSITIVE_INFINITY : since + this.#holdMs() - this.#options.clock.monotonic();
-    const wake = Math.min(plan.wakeAfter ?? Number.POSITIVE_INFINITY, Math.max(0, left));
-    return Number.isFinite(wake) ? wake : undefined;
+    return plan.steps.length > 0 || plan.latch ? this.#pauseAfter(key, plan) : plan.wakeAfter;
   }
 
   #refused(key: string, message: string, kind?: string): void {
@@ -196,47 +191,33 @@ export class Controller<Observed, Status extends object> {
     return times > REPEATS ? backoffMs(times - REPEATS, this.#options.clock.random(), BACKOFF) : 0;
   }
 
-  #holdMs(): number {
-    const { depth, running } = this.#queue;
-    return depth > 0 || running > CONCURRENCY / 2 ? HOLD_BUSY_MS : HOLD_MS;
-  }
-
-  /** Whether this is a change of status, minor and young. */
+  /** Whether this is a message-only change of the status that has not waited for long. */
   #mayWait(key: string, before: Status | undefined, after: Status): boolean {
     const now = this.#options.clock.monotonic();
-    const since = this.#held.get(key) ?? now;
+    const by = this.#coalesced.get(key) ?? now + COALESCE_MS;
     const minor = this.#brain.isMinor?.(before ?? ({} as Status), after) === true;
-    const waits = minor && now - since < this.#holdMs() && mergePatch(before, after) !== undefined;
-    if (waits) this.#held.set(key, since);
-    else this.#held.delete(key);
+    const waits = minor && now < by && mergePatch(before, after) !== undefined;
+    if (waits) this.#coalesced.set(key, by);
+    else this.#coalesced.delete(key);
     return waits;
   }
 
   async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
-    const { stores, claims } = this.#options;
-    const storeOf = ({ kind }: Resource) => stores.find((s) => s.resource.kind === kind);
+    const { stores } = this.#options;
     const onWrite = (write: Write): void => {
       const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
-      const store = storeOf(resource);
+      const store = stores.find((s) => s.resource.kind === resource.kind);
       if (!store || (write.object && !store.shows(write.object))) return;
       const footprints = this.#written.get(key) ?? new Map<AnyStore, Footprint>();
       this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
     };
     const subject = this.#brain.subject(observed);
     const { call, resource } = this.#brain;
+    if (plan.latch) this.#coalesced.delete(key); // it is written with the whole status
     const mayWait = (after: object): boolean => this.#mayWait(key, subject.status, after as Status);
-    const isOld = (version: string | undefined): boolean => {
-      const known = storeOf(resource)?.get(key)?.metadata.resourceVersion;
-      const changed = known !== undefined && known !== version && known !== subject.metadata.resourceVersion;
-      return changed || claims.holds(claimOf(resource.kind, key));
-    };
-    const cached = async (kind: Resource, object: KubeObject): Promise<void> => {
-      const { namespace = '', resourceVersion = '' } = object.metadata;
-      const store = storeOf(kind);
-      if (store?.shows(object)) await store.reached(namespace, resourceVersion, this.#options.signal);
-    };
-    const options = { ...this.#options, onWrite, mayWait, isOld, cached, ...(call && { call }) };
+    const needsVersion = (changes: object): boolean => this.#brain.needsVersion?.(observed, changes) === true;
+    const options = { ...this.#options, onWrite, mayWait, needsVersion, ...(call && { call }) };
     return execute(plan, subject, resource, options, signal);
   }
 
@@ -244,7 +225,7 @@ export class Controller<Observed, Status extends object> {
     this.#written.delete(key);
     this.#lastRule.delete(key);
     this.#refusals.delete(key);
-    this.#held.delete(key);
+    this.#coalesced.delete(key);
     this.#repeats.delete(key);
     this.#brain.forget?.(key);
   }

@@ -4,7 +4,6 @@ import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
 import { type ExecuteOptions, execute, type Outcome, Vanished, type Write } from './execute.ts';
 import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
-import { Claims } from './status-write-lock.ts';
 
 type Status = { readonly told?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
@@ -45,9 +44,7 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
         ]),
         onWrite: (write) => void writes.push(write),
         mayWait: () => false,
-        isOld: () => false,
-        claims: new Claims(),
-        cached: () => Promise.resolve(),
+        needsVersion: (changes) => 'token' in changes,
         ...(call && { call }),
       },
       signal,
@@ -135,11 +132,21 @@ test('a webhook that is away does not keep the status from being told either', a
   expect([await status(), told]).toEqual([{ told: 'so it is' }, [`refused by the API server: ${AWAY}`]]);
 });
 
-test('a status is not written over a newer one', async () => {
+test.each<[string, Partial<Plan<Status>>]>([
+  ['a latch', { latch: { told: 'older' } }],
+  ['what must not be written from a stale view', { status: { told: 'older', token: 'a' } }],
+])('%s is not written over a newer status', async (_, more) => {
   const { carryOut, server, status } = await aWorld();
   await server.patch(things, ref('a'), { status: { told: 'newer' } }, { subresource: 'status' });
-  expect(await refusal(carryOut({ status: { told: 'older' } }))).toSatisfy(isConflict);
+  expect(await refusal(carryOut(more))).toSatisfy(isConflict);
   expect(await status()).toEqual({ told: 'newer' });
+});
+
+test('a status is written beside the fields of another controller', async () => {
+  const { carryOut, server, status } = await aWorld();
+  await server.patch(things, ref('a'), { status: { token: 'of another' } }, { subresource: 'status' });
+  await carryOut({ status: { told: 'mine' } });
+  expect(await status()).toEqual({ token: 'of another', told: 'mine' });
 });
 
 test.each<[string, (at: Seen) => Step]>([

@@ -2,10 +2,9 @@
 import type { Client } from '../kube/client.ts';
 import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
-import { type KubeObject, type Ref, type Resource, refKey } from '../kube/object.ts';
+import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { type Call, type Fields, NotNow, type Plan, type Seen, type Step } from './plan.ts';
-import { type Claims, claimOf } from './status-write-lock.ts';
 
 export interface ExecuteOptions {
   readonly client: Client;
@@ -17,16 +16,8 @@ export interface ExecuteOptions {
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
   /** Whether a change of status can wait a little, so that several become one write. */
   readonly mayWait: (after: object) => boolean;
-  /** Whether the object is known to have another version than this one by now, or soon. */
-  readonly isOld: (version: string | undefined) => boolean;
-  readonly claims: Claims;
-  /** Resolves when the cache has this version. */
-  readonly cached: (resource: Resource, object: KubeObject) => Promise<unknown>;
-}
-
-/** The object has changed while the plan was made: the write would be refused, and the change leads to another pass. */
-export class Overtaken extends Error {
-  override readonly name = 'Overtaken';
+  /** Whether these changes of a status must be refused when the object has changed since it was observed. */
+  readonly needsVersion: (changes: object) => boolean;
 }
 
 /** What was to be changed is gone: the cache does not know it yet. */
@@ -76,12 +67,12 @@ export async function execute<Status extends object>(
     const status = mergePatch(current.status, after);
     if (!status) return;
     const { uid, resourceVersion, name = '', namespace = '' } = current.metadata;
-    if (options.isOld(resourceVersion)) throw new Overtaken(`${namespace}/${name} has changed meanwhile`);
-    const body = { metadata: { uid, resourceVersion }, status };
     const ref = { namespace, name };
-    current = await options.claims.telling(claimOf(resource.kind, refKey(ref)), () =>
-      present(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal })),
-    );
+    // Only what must not be written from a stale view has the resourceVersion as its precondition. The cluster controller
+    // patches fields of an EtcdMember that the member controller does not write: each would be a 409 (2-3 per new cluster).
+    const metadata = { uid, ...((plan.latch || options.needsVersion(status)) && { resourceVersion }) };
+    const body = { metadata, status };
+    current = await present(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal }));
     report(options, resource, 'patch', current);
   };
   const tell = (): void => {
@@ -145,12 +136,12 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
       const resource = resourceOf(options, step.to.kind);
       const how = { signal, ...(step.subresource && { subresource: step.subresource }) };
       const body = withPreconditions(step.fields, step.to);
-      const object = await options.claims.changing(
-        claimOf(step.to.kind, refKey(step.to)),
-        () => present(step.to, client.patch(resource, refOf(step.to), body, how)),
-        (written) => options.cached(resource, written),
+      return report(
+        options,
+        resource,
+        'patch',
+        await present(step.to, client.patch(resource, refOf(step.to), body, how)),
       );
-      return report(options, resource, 'patch', object);
     }
     case 'delete': {
       const resource = resourceOf(options, step.what.kind);

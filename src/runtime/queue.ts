@@ -56,9 +56,6 @@ export class Queue {
   get depth(): number {
     return this.#changed.size + this.#due.size;
   }
-  get running(): number {
-    return this.#running.size;
-  }
   /** How long the longest of the running passes has been at it. */
   get oldestPassMs(): number {
     const now = this.#options.clock.monotonic();

@@ -17,7 +17,6 @@ import { Controller } from '../../src/runtime/controller.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { seen } from '../../src/runtime/plan.ts';
-import { Claims } from '../../src/runtime/status-write-lock.ts';
 import { type FaultProxy, startFaultProxy } from '../support/faults/proxy.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
 import { permutations } from '../support/permutations.ts';
@@ -144,7 +143,6 @@ function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, 
       log: createLogger('silent'),
       metrics: createMetrics(),
       stores: [store],
-      claims: new Claims(),
       signal,
     },
   );

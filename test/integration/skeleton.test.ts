@@ -152,16 +152,20 @@ describe('trouble', () => {
     const spec = { limits: [{ type: 'Container', max: { memory: '16Mi' } }] };
     await world.admin.transport.json(path, { method: 'POST', body: { metadata: { name: 'tiny' }, spec } });
     await world.createCluster(namespace, 'db');
-    await eventually('the reason in the status', async () => {
-      const cluster = await world.admin.get(clusters, { namespace, name: 'db' });
-      return cluster?.status?.conditions?.find((c) =>
-        c.message.includes('must be less than or equal to memory limit of 16Mi'),
-      );
-    });
+    await eventually(
+      'the reason in the status',
+      async () => {
+        const cluster = await world.admin.get(clusters, { namespace, name: 'db' });
+        return cluster?.status?.conditions?.find((c) =>
+          c.message.includes('must be less than or equal to memory limit of 16Mi'),
+        );
+      },
+      { timeoutMs: 75_000 },
+    ); // the message of a member, which is coalesced, and then that of the cluster
     await world.admin.transport.json(`${path}/tiny`, { method: 'DELETE' });
     // By now the operator waits longer and longer, and an API server may remember for half a minute what it has looked up.
     await world.patiently(80_000).condition(namespace, 'db', 'Available', 'True');
-  }, 120_000);
+  }, 180_000);
 
   test('a Pod that is deleted comes back at once, with its data', async () => {
     operator = world.startOperator();

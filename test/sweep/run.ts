@@ -32,8 +32,8 @@ export interface Verdict {
 const QUIET_MS = 3_000;
 const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
-/** Words that nobody waits for are held back for ten seconds at most. */
-const TOLD_MS = 15_000;
+/** Message-only changes of a status are coalesced for half a minute. */
+const TOLD_MS = 35_000;
 /** A call that hangs is given up after 30 seconds. */
 const PATIENCE_MS = 90_000;
 export const RECOVERY_MS = 10_000;

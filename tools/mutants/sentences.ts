@@ -99,7 +99,7 @@ export const SENTENCES: readonly Sentence[] = [
   ]),
   ...of('src/runtime/execute.ts', [
     ['takeAll', 'if', 2, 'false', 'a failed step counts as refused, and the status is written'],
-    ['execute', 'isOld()', 1, 'false', 'a status overwrites a newer one'],
+    ['execute', 'needsVersion()', 1, 'false', 'evidence from a stale view overwrites a newer status'],
   ]),
   ...of('src/runtime/controller.ts', [
     ['Controller.#barrier', 'gone()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],

@@ -18,9 +18,9 @@ import { doRoot, isRootCall } from './credentials/execute-root-password.ts';
 import { decide } from './decide.ts';
 import type { EtcdCall } from './etcd-calls.ts';
 import { carryOut } from './execute-etcd-call.ts';
+import { isMinor } from './members-status.ts';
 import { type ClusterPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
-import { isMinor } from './status.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 

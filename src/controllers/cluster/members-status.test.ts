@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aCluster, aMember, FORMED, MEMBER_ID, NOW, SEED_NAME } from '../../../test/support/builders/builders.ts';
-import type { MemberEntry } from '../../api/etcd-cluster-status.ts';
-import { coarsePercent, coarseSize, membersStatus } from './members-status.ts';
+import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
+import { coarsePercent, coarseSize, isMinor, membersStatus } from './members-status.ts';
 import type { MemberView, Observed, SelfReport } from './observed.ts';
 
 const MI = 1024 ** 2;
@@ -74,4 +74,13 @@ test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([
 ])('a member: %s', (what, entry, expected) => {
   if (what.startsWith('the role') || what.startsWith('another')) expect(entry).toMatchObject(expected);
   else expect(entry).toEqual(expected);
+});
+
+test.each<[string, EtcdClusterStatus, boolean]>([
+  ['the leader', { leader: 'db-1' }, true],
+  ['a figure of a member', { members: [{ name: 'db-1', role: 'learner' }] }, true],
+  ['how many are ready', { readyMembers: 2 }, false],
+  ['how many are broken', { brokenMembers: 1 }, false],
+])('whether a status write may wait: %s', (_what, change, expected) => {
+  expect(isMinor({ readyMembers: 3 }, { readyMembers: 3, ...change })).toBe(expected);
 });

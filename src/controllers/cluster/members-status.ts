@@ -1,4 +1,5 @@
 /** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
+import { messagesOnly } from '../../api/conditions.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { isHealthy, quorumOf, votersOf } from './disruption.ts';
 import {
@@ -140,7 +141,12 @@ export const isReached = (o: Observed, m: MemberView): boolean => {
 export const servingVoters = (o: Observed): number =>
   o.members.filter((m) => isReached(o, m) || hasJustBegun(o, m)).length;
 
-export type MembersStatus = Pick<EtcdClusterStatus, 'members' | 'leader' | 'version' | 'updatedMembers' | 'quorum'>;
+const FIELDS = ['members', 'leader', 'version', 'updatedMembers', 'quorum'] as const;
+export type MembersStatus = Pick<EtcdClusterStatus, (typeof FIELDS)[number]>;
+
+/** These may be late: a loss or a growth that they show also changes `readyMembers` or a reason, and is written with it. */
+export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
+  messagesOnly(before, after, FIELDS);
 
 /** Absent parts are those that nobody could tell in this pass. */
 export function membersStatus(o: Observed, now: string): MembersStatus {

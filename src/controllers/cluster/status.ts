@@ -4,7 +4,6 @@ import {
   changedConditions,
   findCondition,
   OPERATOR_IMAGE_NOT_CONFIGURED,
-  onlyWords,
   type Verdict,
   withVerdicts,
 } from '../../api/conditions.ts';
@@ -311,10 +310,6 @@ const EXPECTED = [
   RESTORING,
   RESTORED,
 ];
-
-/** Somebody waits for a condition; the figures beside them may follow a little later. */
-export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
-  onlyWords(before.conditions, after.conditions);
 
 /** One Event for each new reason: the three conditions often change for the same one. */
 export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notice[] {

@@ -11,7 +11,7 @@ import type { Brain } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { type MemberPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
-import { isMinor } from './status.ts';
+import { isMinor, needsVersion } from './status.ts';
 
 export const memberResource: Resource<EtcdMember> = etcdMembers;
 
@@ -22,6 +22,7 @@ export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatu
   subject: (observed) => observed.member,
   decide,
   isMinor,
+  needsVersion,
 });
 
 /** Calls `enqueue` with the member's key whenever something that concerns it has changed. */

@@ -27,7 +27,7 @@ import type { ContainerStateTerminated } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
-import { isMinor, noticesOf } from './status.ts';
+import { isMinor, needsVersion, noticesOf } from './status.ts';
 
 describe('the status', () => {
   const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
@@ -205,7 +205,7 @@ describe('a change of the status that may wait', () => {
   test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
     ['words', parked, { ...parked, conditions: [{ ...ready('False', 'Paused'), message: 'other' }] }, true],
     ['the Pod of a new member', {}, { podUID: 'u', conditions: [ready('False', 'PodNotReady')] }, true],
-    ['another Pod', parked, { ...parked, podUID: 'v' }, true],
+    ['another Pod', parked, { ...parked, podUID: 'v' }, false],
     ['a Pod that is gone', parked, withoutPod, false],
     ['an id', { ...parked, memberID: '0' }, parked, false],
     ['a vote', parked, { ...parked, isVoter: true }, false],
@@ -245,8 +245,17 @@ test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
   ['a member that was ready', { conditions: [ready('PodReady')] }, { conditions: [ready('PodNotReady')] }, false],
   ['another message', { conditions: [ready('PodReady')] }, { conditions: [ready('PodReady', 'x')] }, true],
   ['a Pod that is deleted', { podUID: 'a' }, {}, false],
-  ['a Pod that is created', {}, { podUID: 'a' }, true],
-  ['another Pod', { podUID: 'a' }, { podUID: 'b' }, true],
+  ['a Pod that is created', {}, { podUID: 'a', conditions: [ready('PodNotReady')] }, true],
+  ['another Pod', { podUID: 'a' }, { podUID: 'b' }, false],
 ])('whether a status write may wait: %s', (_what, before, after, expected) => {
   expect(isMinor(before, after)).toBe(expected);
+});
+
+test.each<[string, 'Memory' | '', Partial<EtcdMemberStatus>, boolean]>([
+  ['the Pod of a member in memory', 'Memory', { podUID: 'u' }, true],
+  ['the Pod of a member with a volume', '', { podUID: 'u' }, false],
+  ['a condition of a member in memory', 'Memory', { conditions: [] }, false],
+])('whether a stale write must be refused: %s', (_what, medium, changes, expected) => {
+  const member = aMember({ spec: { storage: { size: '1Gi', medium } } });
+  expect(needsVersion({ member } as Observed, changes)).toBe(expected);
 });

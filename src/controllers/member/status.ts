@@ -3,8 +3,8 @@
 import {
   changedConditions,
   findCondition,
+  messagesOnly,
   OPERATOR_IMAGE_NOT_CONFIGURED,
-  onlyWords,
   type Verdict,
   withVerdicts,
 } from '../../api/conditions.ts';
@@ -18,7 +18,16 @@ import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import type { Notice } from '../../runtime/plan.ts';
 import { dataTrouble, goesOn, provenLoss } from './evidence.ts';
-import { cannotRestore, conflicts, isClusterGoing, isDeleting, isDormant, notYet, type Observed } from './observed.ts';
+import {
+  cannotRestore,
+  conflicts,
+  inMemory,
+  isClusterGoing,
+  isDeleting,
+  isDormant,
+  notYet,
+  type Observed,
+} from './observed.ts';
 import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
 
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
@@ -140,12 +149,21 @@ export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
-/** Nobody waits for these; the uid of a Pod in memory counts only once its member has joined, and then the id is new too. */
+/** A new member is not ready, and its first Pod is not named, until the id is known: nothing waits for that. */
+const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
+  'conditions',
+  'podName',
+  'podUID',
+  'pvcName',
+  'replicas',
+  'selector',
+];
+
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
-  if (before.memberID !== after.memberID || before.isVoter !== after.isVoter || before.version !== after.version)
-    return false;
-  if (before.podUID !== undefined && after.podUID === undefined) return false; // a Pod that is named is there
-  if (before.failedStarts?.finishedAt !== after.failedStarts?.finishedAt) return false; // the next end would break the row
-  const beginning = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
-  return beginning || onlyWords(before.conditions, after.conditions);
+  const isNew = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
+  return messagesOnly(before, after, isNew ? LATE_IN_NEW : []);
 };
+
+/** Of a joined member in memory, another uid than that of its Pod is the evidence that its data is lost. */
+export const needsVersion = (o: Observed, { podUID }: Partial<EtcdMemberStatus>): boolean =>
+  inMemory(o) && podUID !== undefined;

@@ -1,4 +1,5 @@
 /** The controller of EtcdSnapshot: which events concern which snapshot, and the three parts of its loop. */
+import { messagesOnly } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
@@ -11,7 +12,6 @@ import type { Brain } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { observe, type Silences, type SnapshotPorts } from './observe.ts';
 import { clusterNameOf, isOver, type Observed } from './observed.ts';
-import { isMinor } from './status.ts';
 
 export const snapshotResource: Resource<EtcdSnapshot> = etcdSnapshots;
 
@@ -23,7 +23,7 @@ export function snapshotBrain(ports: SnapshotPorts): Brain<Observed, EtcdSnapsho
     observe: (key, signal, refusal) => observe(ports, silences, key, signal, refusal?.message),
     subject: (observed) => observed.object,
     decide,
-    isMinor,
+    isMinor: messagesOnly,
     forget: (key) => silences.delete(key),
   };
 }

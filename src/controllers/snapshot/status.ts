@@ -1,6 +1,6 @@
 /** What the operator says about a snapshot. */
 
-import { changedConditions, findCondition, onlyWords, withVerdicts } from '../../api/conditions.ts';
+import { changedConditions, withVerdicts } from '../../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
@@ -80,10 +80,3 @@ export function noticesOf(o: Observed, after: EtcdSnapshotStatus): readonly Noti
       note: message,
     }));
 }
-
-/** Nobody waits for other words. */
-export const isMinor = (before: EtcdSnapshotStatus, after: EtcdSnapshotStatus): boolean =>
-  before.phase === after.phase &&
-  before.startTime === after.startTime &&
-  findCondition(before.conditions, 'Ready') !== undefined &&
-  onlyWords(before.conditions, after.conditions);
