@@ -1,11 +1,12 @@
 /** The operator's own parts in this process, on a clock that can be put forward: an hour of waiting takes seconds. */
-import { type Process, startControllers, startStores } from '../../src/bin/controllers.ts';
+import { startControllers } from '../../src/bin/controllers.ts';
 import { parseFlags } from '../../src/bin/flags.ts';
+import { type Process, startStores } from '../../src/bin/stores.ts';
 import { EtcdClient } from '../../src/etcd/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import type { Identity } from '../../src/kube/identity.ts';
 import { Transport } from '../../src/kube/transport.ts';
-import { Pulse } from '../../src/runtime/heartbeat.ts';
+import { ApiServerHeartbeat } from '../../src/runtime/heartbeat.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { whenSynced } from '../../src/runtime/manager.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
@@ -34,7 +35,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     metrics: createMetrics(),
     identity: 'bench',
     signal: over.signal,
-    pulse: new Pulse(clock),
+    pulse: new ApiServerHeartbeat(clock),
     parts: { stores: [], controllers: [], deadWatches: [] },
   };
   const client = new HttpClient(new Transport(() => Promise.resolve(through)));
@@ -49,8 +50,8 @@ export async function startHours(through: Identity, namespace: string): Promise<
   const idle = (): Promise<true> =>
     eventually(
       'an operator that is at rest',
-      () => controllers.every((c) => c.depth === 0 && c.oldestPassMs === 0) || undefined,
-      { everyMs: 5, seen: () => controllers.map((c) => [c.name, c.depth, c.oldestPassMs]) },
+      () => controllers.every((c) => c.depth === 0 && c.oldestReconcileMs === 0) || undefined,
+      { everyMs: 5, seen: () => controllers.map((c) => [c.name, c.depth, c.oldestReconcileMs]) },
     );
   const forward = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += STEP_MS) {

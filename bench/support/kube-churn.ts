@@ -24,15 +24,15 @@ let failures = 0;
 const queue = new Queue({
   clock: systemClock,
   concurrency: 64,
-  patienceMs: 1_000,
-  most: 64,
+  slowAfterMs: 1_000,
+  maxRunning: 64,
   backoff: { firstMs: 10, maxMs: 200 },
   work: async (key) => {
     passes++;
     const [namespace = '', name = ''] = key.split('/');
     const deadline = AbortSignal.any([stop.signal, AbortSignal.timeout(5_000)]);
     const now = await client.get(configMaps, { namespace, name }, deadline);
-    if (now) await store.reached(namespace, now.metadata.resourceVersion ?? '', deadline);
+    if (now) await store.waitForVersion(namespace, now.metadata.resourceVersion ?? '', deadline);
     return undefined;
   },
 });

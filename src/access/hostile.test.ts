@@ -8,7 +8,7 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Tls } from '../api/tls.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
-import { Credentials } from './secret-cache.ts';
+import { SecretCache } from './secret-cache.ts';
 
 beforeAll(makeAuthorities);
 
@@ -26,7 +26,7 @@ function judging(of: EtcdCluster, data: Readonly<Record<string, string>>): () =>
   const get = <T extends KubeObject>(_: Resource<T>, { name }: Ref): Promise<T | undefined> =>
     Promise.resolve((name.startsWith('db-') ? { ...ours } : { ...theirs }) as unknown as T);
   return async () => {
-    const credentials = new Credentials({
+    const credentials = new SecretCache({
       client: { get },
       now: () => NOW,
       domain: 'cluster.local',

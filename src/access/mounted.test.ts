@@ -29,7 +29,7 @@ test.each([
 });
 
 function mounted(members: readonly EtcdMember[], pod: Pod | undefined, trust?: EtcdClusterStatus['trust']): Mounted {
-  const stores = { members: { labelled: () => members }, pods: { get: () => pod } };
+  const stores = { members: { byIndex: () => members }, pods: { get: () => pod } };
   const cluster = aCluster({ status: { ...FORMED, ...(trust && { trust }) } });
   return mountedBy(stores as unknown as Parameters<typeof mountedBy>[0], cluster);
 }

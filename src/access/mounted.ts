@@ -1,7 +1,7 @@
 /** Which CA bundles the Pods of a cluster mount, as the caches have them. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
-import { CLUSTER_LABEL, type Part, trustName } from '../api/names.ts';
+import { CLUSTER_LABEL, type EtcdPortName, trustName } from '../api/names.ts';
 import { controllerOf } from '../domain/ownership.ts';
 import type { Pod } from '../gen/kube.ts';
 import { refKey } from '../kube/object.ts';
@@ -17,7 +17,7 @@ export function mountedBy(
   { members, pods }: Stores,
   { metadata: { namespace = '', name = '', uid }, status }: EtcdCluster,
 ): Mounted {
-  const own = members.labelled(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
+  const own = members.byIndex(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
   const found = own.map((m) => {
     const pod = pods.get(refKey({ namespace, name: m.metadata.name ?? '' }));
     return {
@@ -26,7 +26,7 @@ export function mountedBy(
     };
   });
   const running = found.flatMap(({ pod }) => pod ?? []);
-  const named = (part: Part): readonly string[] => {
+  const named = (part: EtcdPortName): readonly string[] => {
     const assumed = status?.trust?.assumed?.[part];
     const names = running.flatMap((pod) => {
       const mount = mountIn(pod, part);

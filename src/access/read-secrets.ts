@@ -3,11 +3,11 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Client } from '../kube/client.ts';
 import { secrets } from '../kube/resources.ts';
 import { tryGet } from '../kube/try-get.ts';
-import { type Judged, judge } from './evaluate/evaluate.ts';
-import type { Secrets, Surroundings } from './evaluate/secret-set.ts';
-import { Pieces } from './yielding.ts';
+import { type Evaluation, evaluate } from './evaluate/evaluate.ts';
+import type { EvalContext, Secrets } from './evaluate/secret-set.ts';
+import { YieldingEvaluation } from './yielding.ts';
 
-export interface Unreadable {
+export interface UnreadSecret {
   readonly secret: string;
   readonly why: string;
 }
@@ -18,7 +18,7 @@ export async function readSecrets(
   namespace: string,
   names: readonly string[],
   signal?: AbortSignal,
-): Promise<Secrets | { readonly unread: readonly Unreadable[] }> {
+): Promise<Secrets | { readonly unread: readonly UnreadSecret[] }> {
   const read = await Promise.all(
     names.map(async (name) => ({ name, result: await tryGet(client, secrets, { namespace, name }, signal) })),
   );
@@ -28,25 +28,25 @@ export async function readSecrets(
 }
 
 /** Which Secrets say whom to trust follows from what others say: those are read after them. */
-export async function readAndJudge(
+export async function readAndEvaluate(
   client: Pick<Client, 'get'>,
   cluster: EtcdCluster,
   names: readonly string[],
-  around: Surroundings,
+  around: EvalContext,
   signal?: AbortSignal,
 ): Promise<
-  | { readonly secrets: Secrets; readonly judged: Judged; readonly pieces: Pieces }
-  | { readonly unread: readonly Unreadable[] }
+  | { readonly secrets: Secrets; readonly judged: Evaluation; readonly pieces: YieldingEvaluation }
+  | { readonly unread: readonly UnreadSecret[] }
 > {
   const { namespace = '' } = cluster.metadata;
-  const pieces = new Pieces();
+  const pieces = new YieldingEvaluation();
   const first = await readSecrets(client, namespace, names, signal);
   if ('unread' in first) return first;
-  const judged = await pieces.run(() => judge(cluster, first, around));
+  const judged = await pieces.run(() => evaluate(cluster, first, around));
   const more = [...judged.bundles.keys()].filter((name) => !first.has(name));
   if (more.length === 0) return { secrets: first, judged, pieces };
   const others = await readSecrets(client, namespace, more, signal);
   if ('unread' in others) return others;
   const all: Secrets = new Map([...first, ...others]);
-  return { secrets: all, judged: await pieces.run(() => judge(cluster, all, around)), pieces };
+  return { secrets: all, judged: await pieces.run(() => evaluate(cluster, all, around)), pieces };
 }

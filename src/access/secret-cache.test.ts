@@ -7,11 +7,11 @@ import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Secret } from '../gen/kube.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
-import { createAuthority, issue } from '../pki/issue.ts';
-import { systemChance } from '../pki/key-source.ts';
+import { createCA, issue } from '../pki/issue.ts';
+import { systemKeySource } from '../pki/key-source.ts';
 import { digestOf } from './evaluate/ca-bundle.ts';
 import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
-import { Credentials } from './secret-cache.ts';
+import { SecretCache } from './secret-cache.ts';
 
 /** Secrets by name, and a record of who was asked for. */
 function vault(held: Map<string, Secret>) {
@@ -30,7 +30,7 @@ function vault(held: Map<string, Secret>) {
     looked.push(`${endpoint} as ${serverName}`);
     return Promise.resolve('another');
   };
-  const credentials = new Credentials({
+  const credentials = new SecretCache({
     client: { get },
     now: () => now,
     domain: 'cluster.local',
@@ -53,10 +53,10 @@ function secret(text: Readonly<Record<string, string>>, ofCluster = false): Secr
 }
 
 async function good(): Promise<Map<string, Secret>> {
-  const ca = await createAuthority('ca', NOW, systemChance);
+  const ca = await createCA('ca', NOW, systemKeySource);
   const hosts = ['*.db.ns.svc', 'db-client.ns.svc'];
   const leaf = { name: 'x', hosts, usages: ['server auth'], durationMs: 1e10 } as const;
-  const { cert, key } = await issue(ca, leaf, NOW, systemChance);
+  const { cert, key } = await issue(ca, leaf, NOW, systemKeySource);
   const text = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
   return new Map([
     ['mine', secret(text)],
@@ -103,9 +103,9 @@ test('an edit of the spec has them read again at once', async () => {
 });
 
 test('they are read again when one of them is to be renewed', async () => {
-  const ca = await createAuthority('ca', NOW, systemChance);
+  const ca = await createCA('ca', NOW, systemKeySource);
   const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
-  const leaf = await issue(ca, { name: 'x', hosts, usages: [], durationMs: 60 * 60_000 }, NOW, systemChance);
+  const leaf = await issue(ca, { name: 'x', hosts, usages: [], durationMs: 60 * 60_000 }, NOW, systemKeySource);
   const held = new Map([
     ['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)],
     ['db-peer-mounted', secret({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert }, true)],
@@ -180,7 +180,7 @@ describe('a Secret that cannot be read', () => {
     const sources = await credentials.sources(cluster());
     faults.set('mine', fault);
     pass(300_000);
-    const { unread, ...view } = await credentials.view(cluster());
+    const { unreadable: unread, ...view } = await credentials.view(cluster());
     expect(view).toEqual(before);
     expect(unread).toEqual({ secrets: ['mine'], why, password: false, judged: true, retryAt: NOW + 301_000 });
     expect((await credentials.access(cluster(), () => 'h')).tls?.('e')).toEqual(way.tls?.('e'));
@@ -191,24 +191,24 @@ describe('a Secret that cannot be read', () => {
     const { credentials, asked, faults } = vault(await good());
     faults.set('mine', kms);
     const view = await credentials.view(cluster());
-    expect(view).toMatchObject({ certificates: [], unread: { secrets: ['mine'], judged: false } });
+    expect(view).toMatchObject({ certificates: [], unreadable: { secrets: ['mine'], judged: false } });
     expect(await credentials.access(cluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
     expect(await credentials.sources(cluster())).toEqual({});
     const { length } = asked;
     const another = await credentials.view(cluster('another'));
-    expect(another.unread?.judged).toBe(false);
+    expect(another.unreadable?.judged).toBe(false);
     expect(asked.length, 'a cluster of the same name does not wait for the retry of its predecessor').toBe(length + 2);
   });
 
   test('one that follows from what others say is no more missing than those', async () => {
-    const ca = await createAuthority('ca', NOW, systemChance);
+    const ca = await createCA('ca', NOW, systemKeySource);
     const bundle = trustName('db', 'peer', digestOf(ca.cert) ?? '');
     const { credentials, faults } = vault(
       new Map([['db-peer-ca', secret({ 'tls.crt': ca.cert, 'tls.key': ca.key }, true)]]),
     );
     faults.set(bundle, kms);
     const managed = aCluster({ spec: { tls: { peer: { managed: {} } } } });
-    expect(await credentials.view(managed)).toMatchObject({ bundles: [], unread: { secrets: [bundle] } });
+    expect(await credentials.view(managed)).toMatchObject({ bundles: [], unreadable: { secrets: [bundle] } });
   });
 
   test('is unread until it was read, also when all else is as it was at the last good read', async () => {
@@ -218,16 +218,19 @@ describe('a Secret that cannot be read', () => {
     const made = cluster();
     const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
     await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
-    expect((await credentials.view(made)).unread).toBeDefined();
+    expect((await credentials.view(made)).unreadable).toBeDefined();
     pass(1_000);
-    expect((await credentials.view(made)).unread).toMatchObject({ retryAt: NOW + 3_000 });
+    expect((await credentials.view(made)).unreadable).toMatchObject({ retryAt: NOW + 3_000 });
   });
 
   test('the judgement of a deleted cluster does not stand for its successor', async () => {
     const { credentials, faults } = vault(await good());
     await credentials.view(cluster());
     faults.set('mine', kms);
-    expect(await credentials.view(cluster('another'))).toMatchObject({ certificates: [], unread: { judged: false } });
+    expect(await credentials.view(cluster('another'))).toMatchObject({
+      certificates: [],
+      unreadable: { judged: false },
+    });
     expect(await credentials.access(cluster('another'), () => 'h')).toEqual({ cluster: 'ns/db' });
   });
 
@@ -237,7 +240,7 @@ describe('a Secret that cannot be read', () => {
     const retries: number[] = [];
     let now = NOW;
     for (let i = 0; i < 11; i++) {
-      const { unread } = await credentials.view(cluster());
+      const { unreadable: unread } = await credentials.view(cluster());
       const { length } = asked;
       credentials.forget('ns/db');
       pass((unread?.retryAt ?? 0) - now - 1);
@@ -249,10 +252,10 @@ describe('a Secret that cannot be read', () => {
     }
     expect(retries).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((s) => s * 1_000));
     faults.clear();
-    expect((await credentials.view(cluster())).unread).toBeUndefined();
+    expect((await credentials.view(cluster())).unreadable).toBeUndefined();
     faults.set('mine', kms);
     pass(300_000);
-    const { unread } = await credentials.view(cluster());
+    const { unreadable: unread } = await credentials.view(cluster());
     expect((unread?.retryAt ?? 0) - now).toBe(301_000);
   });
 
@@ -260,7 +263,7 @@ describe('a Secret that cannot be read', () => {
     const { credentials, asked, faults } = vault(await good());
     faults.set('mine', kms);
     const views = await Promise.all([credentials.view(cluster()), credentials.view(cluster())]);
-    expect(views.map(({ unread }) => unread?.retryAt)).toEqual([NOW + 1_000, NOW + 1_000]);
+    expect(views.map(({ unreadable: unread }) => unread?.retryAt)).toEqual([NOW + 1_000, NOW + 1_000]);
     expect(asked.length).toBe(2);
   });
 
@@ -278,7 +281,7 @@ describe('a Secret that cannot be read', () => {
     const before = await credentials.view(cluster());
     credentials.forget('ns/db');
     faults.set('db-server-mounted', kms);
-    expect(await credentials.view(cluster())).toMatchObject({ ...before, unread: { judged: true } });
+    expect(await credentials.view(cluster())).toMatchObject({ ...before, unreadable: { judged: true } });
     expect([...credentials.expiries()].length).toBe(1);
   });
 
@@ -291,7 +294,7 @@ describe('a Secret that cannot be read', () => {
     expect(await credentials.password(guarded)).toMatchObject({ kept: 'nothing' });
     credentials.forget('ns/db');
     for (const name of ['root', 'db-root-applied']) faults.set(name, kms);
-    expect((await credentials.view(guarded)).unread).toMatchObject({
+    expect((await credentials.view(guarded)).unreadable).toMatchObject({
       secrets: ['root', 'db-root-applied'],
       password: true,
     });

@@ -4,17 +4,17 @@
  */
 
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { type Part, ROTATE_ANNOTATION } from '../api/names.ts';
-import { certificatesOf, PARTS } from '../domain/certificate-requirements.ts';
+import { type EtcdPortName, ROTATE_ANNOTATION } from '../api/names.ts';
+import { certificatesOf, ETCD_PORTS } from '../domain/certificate-requirements.ts';
 import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
 import { refOf } from '../kube/object.ts';
 import { sourcesOf } from './evaluate/agent-sources.ts';
-import { type Judged, type Material, secretNames } from './evaluate/evaluate.ts';
+import { type Evaluation, type Material, secretNames } from './evaluate/evaluate.ts';
 import type { Mounted } from './evaluate/mounts.ts';
 import { passwordSecrets, type RootPassword, rootPassword } from './evaluate/root-password.ts';
-import type { Surroundings } from './evaluate/secret-set.ts';
+import type { EvalContext } from './evaluate/secret-set.ts';
 import {
   type CertificatesView,
   isPasswordUnsettled,
@@ -24,12 +24,12 @@ import {
   renewalOf,
   type Sources,
   UNSETTLED_MS,
-  type Unread,
+  type Unreadable,
 } from './evaluate/view.ts';
-import { readAndJudge, type Unreadable } from './read-secrets.ts';
-import { Shown } from './served-certificates.ts';
+import { readAndEvaluate, type UnreadSecret } from './read-secrets.ts';
+import { ServedCertificates } from './served-certificates.ts';
 
-export interface CredentialsOptions {
+export interface SecretCacheOptions {
   readonly client: Pick<Client, 'get'>;
   readonly now: () => number;
   /** The DNS domain of the Kubernetes cluster. */
@@ -55,7 +55,7 @@ export const EXPIRY = {
 } as const;
 type Expiry = Readonly<Record<(typeof EXPIRY.labelNames)[number], string>> & { readonly at: number };
 
-interface Known extends Judged {
+interface Known extends Evaluation {
   readonly password: RootPassword | undefined;
   readonly sources: Sources;
   /** A cluster that was made anew has nothing in common with its predecessor. */
@@ -71,13 +71,13 @@ interface Known extends Judged {
 interface Failure extends Pick<Known, 'uid' | 'generation'> {
   /** In a row. */
   readonly failures: number;
-  readonly unread: Unread;
+  readonly unread: Unreadable;
 }
 
 /** What was read last, if anything, and whether a later read has failed. */
-type Latest = Partial<Known> & { readonly unread?: Unread };
+type Latest = Partial<Known> & { readonly unread?: Unreadable };
 
-export interface ShownBy {
+export interface Served {
   readonly behind: readonly string[];
   /** They could not be looked at. */
   readonly unseen: readonly string[];
@@ -85,14 +85,14 @@ export interface ShownBy {
 
 const keyOf = ({ metadata: { namespace = '', name = '' } }: EtcdCluster): string => `${namespace}/${name}`;
 
-export class Credentials {
-  readonly #options: CredentialsOptions;
+export class SecretCache {
+  readonly #options: SecretCacheOptions;
   readonly #known = new Map<string, Known>();
   readonly #failing = new Map<string, Failure>();
   readonly #reading = new Map<string, Promise<Known | Failure>>();
-  readonly #shown = new Shown();
+  readonly #shown = new ServedCertificates();
 
-  constructor(options: CredentialsOptions) {
+  constructor(options: SecretCacheOptions) {
     this.#options = options;
   }
 
@@ -101,7 +101,7 @@ export class Credentials {
   }
 
   /** For whoever judges what has just been read. */
-  around(cluster: EtcdCluster, now: number): Surroundings {
+  around(cluster: EtcdCluster, now: number): EvalContext {
     const { domain, graceMs, mounted } = this.#options;
     return { now, domain, graceMs, mounted: mounted(cluster) };
   }
@@ -109,7 +109,7 @@ export class Credentials {
   /** Reads what is not known, or too old. */
   async view(cluster: EtcdCluster): Promise<CertificatesView> {
     const { view = NO_CERTIFICATES, unread } = await this.#judged(cluster);
-    return unread ? { ...view, unread } : view;
+    return unread ? { ...view, unreadable: unread } : view;
   }
 
   /** `undefined` when nobody is to log in. */
@@ -137,7 +137,7 @@ export class Credentials {
   }
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
-  async shown(cluster: EtcdCluster, part: Part, hosts: Readonly<Record<string, string>>): Promise<ShownBy> {
+  async shown(cluster: EtcdCluster, part: EtcdPortName, hosts: Readonly<Record<string, string>>): Promise<Served> {
     const { shows, material } = await this.#judged(cluster);
     const expected = shows?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };
@@ -170,7 +170,7 @@ export class Credentials {
   /** The cluster is gone. */
   drop(key: string): void {
     for (const kept of [this.#known, this.#failing, this.#reading]) kept.delete(key);
-    for (const part of PARTS) this.#shown.forget(`${key} ${part}`);
+    for (const part of ETCD_PORTS) this.#shown.forget(`${key} ${part}`);
   }
 
   async #judged(cluster: EtcdCluster): Promise<Latest> {
@@ -221,7 +221,7 @@ export class Credentials {
     const { client, now } = this.#options;
     const { uid, generation } = cluster.metadata;
     const around = this.around(cluster, now());
-    const read = await readAndJudge(client, cluster, names, around);
+    const read = await readAndEvaluate(client, cluster, names, around);
     if ('unread' in read) return this.#failed(cluster, read.unread);
     const { secrets: held, judged, pieces } = read;
     const password = rootPassword(cluster, held);
@@ -232,7 +232,7 @@ export class Credentials {
     return { ...judged, password, sources, uid, generation, surroundings, until: ends };
   }
 
-  #failed(cluster: EtcdCluster, failed: readonly Unreadable[]): Failure {
+  #failed(cluster: EtcdCluster, failed: readonly UnreadSecret[]): Failure {
     const { uid, generation } = cluster.metadata;
     const before = this.#failing.get(keyOf(cluster));
     const failures = before && before.uid === uid ? before.failures + 1 : 1;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Shown } from './served-certificates.ts';
+import { ServedCertificates } from './served-certificates.ts';
 
 function members(showing: Record<string, string | undefined>) {
   const looks: string[] = [];
-  const shown = new Shown();
+  const shown = new ServedCertificates();
   const look = (expected: string) =>
     shown.look('ns/db client', expected, Object.keys(showing), (endpoint) => {
       looks.push(endpoint);

@@ -2,9 +2,9 @@
  * Whether members show the certificate that was given to them: Kubernetes brings it to their files in its own time, and etcd
  * reads them at every handshake. Each member is looked at until it does, and then no more until there is another one.
  */
-export type Look = (endpoint: string) => Promise<string | undefined>;
+export type ReadServed = (endpoint: string) => Promise<string | undefined>;
 
-export class Shown {
+export class ServedCertificates {
   /** By group and endpoint, the certificate that was last seen there. */
   readonly #seen = new Map<string, ReadonlyMap<string, string>>();
 
@@ -16,7 +16,7 @@ export class Shown {
     group: string,
     expected: string,
     endpoints: readonly string[],
-    look: Look,
+    look: ReadServed,
   ): Promise<{ readonly behind: readonly string[]; readonly unseen: readonly string[] }> {
     const before = this.#seen.get(group);
     const seen = await Promise.all(

@@ -7,7 +7,7 @@ import { attempt, type Kept } from '../pki/yielding.ts';
 
 const PIECE_MS = 5;
 
-export class Pieces {
+export class YieldingEvaluation {
   readonly #kept: Kept = new Map();
 
   /** Starts the work again after each pause: it must not change anything. */

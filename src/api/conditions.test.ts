@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { changedConditions, messagesOnly, withVerdicts } from './conditions.ts';
+import { changedConditions, messagesOnly, updateConditions } from './conditions.ts';
 
 const up = { type: 'Available', status: 'True', reason: 'QuorumHealthy', message: 'All members are ready' } as const;
-const before = withVerdicts(undefined, [up], { generation: 1, now: '2026-01-01T00:00:00Z' });
+const before = updateConditions(undefined, [up], { generation: 1, now: '2026-01-01T00:00:00Z' });
 
 test('the time of a condition stays while its status stays, though reason and generation move', () => {
-  const after = withVerdicts(before, [{ ...up, reason: 'QuorumAvailable' }], {
+  const after = updateConditions(before, [{ ...up, reason: 'QuorumAvailable' }], {
     generation: 2,
     now: '2026-02-02T00:00:00Z',
   });
@@ -15,18 +15,21 @@ test('the time of a condition stays while its status stays, though reason and ge
 });
 
 test('the time moves with the status', () => {
-  const [after] = withVerdicts(before, [{ ...up, status: 'False' }], { generation: 1, now: '2026-02-02T00:00:00Z' });
+  const [after] = updateConditions(before, [{ ...up, status: 'False' }], {
+    generation: 1,
+    now: '2026-02-02T00:00:00Z',
+  });
   expect(after?.lastTransitionTime).toBe('2026-02-02T00:00:00Z');
 });
 
 test('saying the same again changes nothing', () => {
-  expect(withVerdicts(before, [up], { generation: 1, now: '2026-02-02T00:00:00Z' })).toEqual(before);
+  expect(updateConditions(before, [up], { generation: 1, now: '2026-02-02T00:00:00Z' })).toEqual(before);
 });
 
 test('conditions of others are kept', () => {
   const other = { ...up, type: 'Other' };
   expect(
-    withVerdicts([...before, ...withVerdicts(undefined, [other], { generation: 1, now: 't' })], [up], {
+    updateConditions([...before, ...updateConditions(undefined, [other], { generation: 1, now: 't' })], [up], {
       generation: 1,
       now: 't',
     }).map((c) => c.type),
@@ -34,7 +37,8 @@ test('conditions of others are kept', () => {
 });
 
 test('only a new status or reason is worth an Event, not a new wording', () => {
-  const say = (v: Partial<typeof up> | object) => withVerdicts(before, [{ ...up, ...v }], { generation: 1, now: 't' });
+  const say = (v: Partial<typeof up> | object) =>
+    updateConditions(before, [{ ...up, ...v }], { generation: 1, now: 't' });
   expect(changedConditions(before, say({ message: 'still fine' }))).toEqual([]);
   expect(changedConditions(before, say({ reason: 'QuorumAvailable' })).map((c) => c.reason)).toEqual([
     'QuorumAvailable',
@@ -43,7 +47,7 @@ test('only a new status or reason is worth an Event, not a new wording', () => {
 });
 
 test('a message that the API server would refuse is cut', () => {
-  const [said] = withVerdicts(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
+  const [said] = updateConditions(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
   expect(said?.message).toBe(`${'x'.repeat(32_767)}…`);
 });
 

@@ -39,15 +39,15 @@ export interface Condition {
   readonly message: string;
 }
 /** What is so now; when it became so is found by comparing with what was said before. */
-export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+export type ConditionUpdate = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((c) => c.type === type);
 
 /** The conditions after these verdicts. The time moves only with the status; types without a verdict are kept, unless dropped. */
-export function withVerdicts(
+export function updateConditions(
   before: readonly Condition[] | undefined,
-  verdicts: readonly Verdict[],
+  verdicts: readonly ConditionUpdate[],
   at: { readonly generation: number | undefined; readonly now: string },
   dropped: readonly string[] = [],
 ): readonly Condition[] {

@@ -50,7 +50,7 @@ export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
 /** On an EtcdCluster: a new value has the operator exchange the authorities that it made for it. */
 export const ROTATE_ANNOTATION = `${GROUP}/rotate-authority`;
 /** On a Pod that is about to be started again: since when clients are led to others. */
-export const ASIDE_ANNOTATION = `${GROUP}/aside-since`;
+export const DRAINING_ANNOTATION = `${GROUP}/aside-since`;
 /** On a Secret that the operator writes: since when it is as it is. */
 export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
@@ -114,9 +114,9 @@ export const peerMountName = (cluster: string): string => `${cluster}-peer-mount
 /** What the operator itself goes on with when a Secret of the user's is changed too early. */
 export const operatorMountName = (cluster: string): string => `${cluster}-operator-mounted`;
 /** The two ports of a member: each has trust of its own. */
-export type Part = 'client' | 'peer';
+export type EtcdPortName = 'client' | 'peer';
 /** Whom members trust, never changed: by the name in its spec, a Pod says what its etcd has read when it started. */
-export const trustName = (cluster: string, part: Part, digest: string): string =>
+export const trustName = (cluster: string, part: EtcdPortName, digest: string): string =>
   `${cluster}-${part}-trust-${digest.slice(0, 10)}`;
 /** Authorities of the operator's own: one for each port, or an application's certificate would open that of the peers. */
 export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;

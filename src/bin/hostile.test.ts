@@ -46,7 +46,7 @@ import { decide as decideSnapshot } from '../controllers/snapshot/decide.ts';
 import { decide as decideSchedule } from '../controllers/snapshot-schedule/decide.ts';
 import { alarmsIn } from '../etcd/maintenance.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import type { Plan } from '../runtime/plan.ts';
+import type { NamedCall, Plan } from '../runtime/plan.ts';
 
 type Part = 'spec' | 'status';
 type Parts = Readonly<Record<Part, object>>;
@@ -55,7 +55,7 @@ interface Reported {
 }
 
 /** What the loop makes of a plan before it says anything to the API server. */
-function carriedOut<Status extends Reported>(before: object | undefined, plan: Plan<Status>): Status {
+function carriedOut<Status extends Reported>(before: object | undefined, plan: Plan<Status, NamedCall>): Status {
   createHash('sha256').update(JSON.stringify(plan.steps)).digest();
   JSON.stringify(mergePatch(before, plan.status));
   return plan.status;
@@ -67,7 +67,7 @@ const cluster = (patch: Partial<ClusterObserved>): Reported => {
     refusal: undefined,
     cluster: aCluster(),
     services: { headless: { is: 'absent' }, client: { is: 'absent' } },
-    budget: { is: 'absent' },
+    pdb: { is: 'absent' },
     seed: { is: 'absent' },
     members: [],
     etcd: { is: 'notAsked' },

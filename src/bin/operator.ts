@@ -5,19 +5,21 @@ import { hostname } from 'node:os';
 import { LEASE_NAME } from '../api/names.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
+import { etcdMetrics } from '../etcd/metrics.ts';
 import { HttpClient } from '../kube/http-client.ts';
 import { identityFromKubeconfig, identityFromPod, readOwnNamespace } from '../kube/kubeconfig.ts';
 import { Leadership } from '../kube/lease.ts';
 import { type CallReport, Transport } from '../kube/transport.ts';
 import { systemClock as clock, sleep } from '../runtime/clock.ts';
 import { alive, ready } from '../runtime/health.ts';
-import { Pulse } from '../runtime/heartbeat.ts';
+import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { definitionOf, serve, whenSynced } from '../runtime/manager.ts';
+import { crdOf, serve, whenSynced } from '../runtime/manager.ts';
 import { releaseIdleMemory } from '../runtime/memory.ts';
-import { createMetrics, type Metrics } from '../runtime/metrics.ts';
-import { type Parts, type Process, type Stores, startControllers, startStores } from './controllers.ts';
+import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
+import { startControllers } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
+import { type Parts, type Process, type Stores, startStores } from './stores.ts';
 
 async function leadership(client: HttpClient, { flags, log, identity }: Process): Promise<Leadership | undefined> {
   if (!flags.leaderElect) return undefined;
@@ -70,20 +72,18 @@ const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
 /** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
 const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
-function connectEtcd(metrics: Metrics): EtcdClient {
+function connectEtcd({ registry }: Metrics): EtcdClient {
+  const { onCall, watch } = etcdMetrics(registry, LATENCY);
   const etcd = new EtcdClient(() => clock.monotonic(), {
     now: () => clock.now(),
     backoff: ETCD_BACKOFF,
-    onCall: ({ method, outcome, ms }) => {
-      metrics.etcdCalls.inc({ method, outcome });
-      metrics.etcdSeconds.observe({ method }, ms / 1000);
-    },
+    onCall,
   });
-  metrics.etcdGauges(() => etcd.sessions());
+  watch(() => etcd.sessions());
   return etcd;
 }
 
-function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
+function connect(flags: Flags, metrics: Metrics, pulse: ApiServerHeartbeat): HttpClient {
   const monotonic = (): number => clock.monotonic();
   const source = flags.kubeconfig
     ? identityFromKubeconfig({ files: [flags.kubeconfig], env: process.env, monotonic })
@@ -98,13 +98,13 @@ function connect(flags: Flags, metrics: Metrics, pulse: Pulse): HttpClient {
 
 /** Resolves to what closes them. */
 async function servePages({ flags, metrics, pulse, parts }: Process): Promise<() => void> {
-  const missing = () => parts.stores.filter((s) => s.missing).map((s) => definitionOf(s.resource));
+  const missing = () => parts.stores.filter((s) => s.missing).map((s) => crdOf(s.resource));
   const unsynced = () => parts.stores.filter((s) => !s.synced && !s.missing).map((s) => s.resource.kind);
   const probes = {
     '/healthz': () =>
       alive({
         deadWatches: parts.deadWatches,
-        oldestPassMs: Math.max(0, ...parts.controllers.map((c) => c.oldestPassMs)),
+        oldestPassMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
     '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), silentMs: pulse.silentMs }),
   };
@@ -124,7 +124,7 @@ async function servePages({ flags, metrics, pulse, parts }: Process): Promise<()
 /** Runs until the signal; resolves to the exit code. */
 export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal): Promise<number> {
   const metrics = createMetrics();
-  const pulse = new Pulse(clock);
+  const pulse = new ApiServerHeartbeat(clock);
   const client = connect(flags, metrics, pulse);
   await client.transport.identity().catch((error: unknown) => {
     throw new Usage(

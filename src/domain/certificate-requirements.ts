@@ -6,13 +6,13 @@ import {
   applicationRequestName,
   clientAuthorityName,
   clientServiceName,
+  type EtcdPortName,
   headlessServiceName,
   issuedPeerName,
   issuedServerName,
   operatorCertificateName,
   operatorMountName,
   operatorRequestName,
-  type Part,
   peerAuthorityName,
   peerMountName,
   peerRequestName,
@@ -33,8 +33,8 @@ export const EXTENDED_USAGES: Readonly<Record<CertificateRole, readonly ('server
   application: ['client auth'],
 };
 
-export const PARTS: readonly Part[] = ['client', 'peer'];
-export const partOf = (role: CertificateRole): Part => (role === 'peer' ? 'peer' : 'client');
+export const ETCD_PORTS: readonly EtcdPortName[] = ['client', 'peer'];
+export const portOf = (role: CertificateRole): EtcdPortName => (role === 'peer' ? 'peer' : 'client');
 
 /** A Certificate that cert-manager is asked for. */
 export interface Requested {
@@ -43,7 +43,7 @@ export interface Requested {
 }
 
 /** One certificate: in a Secret of the user's or of cert-manager's, or in one that the operator issues it into. */
-export type CertificateNeed = {
+export type CertificateRequirement = {
   readonly role: CertificateRole;
   /** Where it is. */
   readonly secret: string;
@@ -65,7 +65,7 @@ export type CertificateNeed = {
 );
 
 /** The Secret that the operator writes for it, if any. */
-export const writtenFor = (need: CertificateNeed): string | undefined =>
+export const writtenFor = (need: CertificateRequirement): string | undefined =>
   need.from === 'user' ? need.mount : need.secret;
 
 interface Managed {
@@ -85,15 +85,15 @@ export const isMutual = ({ client }: Tls): boolean =>
   (client?.managed !== undefined && client.managed.clientCertificates !== 'None');
 
 /** Members read whom they trust when they start, and only where others show certificates to them. */
-export const readsTrust = ({ spec }: EtcdCluster, part: Part): boolean =>
+export const loadsBundleAtStart = ({ spec }: EtcdCluster, part: EtcdPortName): boolean =>
   part === 'peer' ? spec.tls?.peer !== undefined : isMutual(spec.tls ?? {});
 
-export function certificatesOf({ metadata: { name = '' }, spec }: EtcdCluster): readonly CertificateNeed[] {
+export function certificatesOf({ metadata: { name = '' }, spec }: EtcdCluster): readonly CertificateRequirement[] {
   const { client, peer } = spec.tls ?? {};
   return [...(client ? clientNeeds(name, client) : []), ...(peer ? peerNeeds(name, peer) : [])];
 }
 
-function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): readonly CertificateNeed[] {
+function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): readonly CertificateRequirement[] {
   const { serverSecretRef, operatorClientSecretRef, certManager, managed } = client;
   const mount = serverMountName(cluster);
   const mutual = isMutual({ client });
@@ -116,8 +116,8 @@ function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): reado
 function requestedNeeds(
   cluster: string,
   { serverIssuerRef, operatorClientIssuerRef: issuer }: NonNullable<NonNullable<Tls['client']>['certManager']>,
-): readonly CertificateNeed[] {
-  const clients = (of: Requested['issuer']): readonly CertificateNeed[] => [
+): readonly CertificateRequirement[] {
+  const clients = (of: Requested['issuer']): readonly CertificateRequirement[] => [
     {
       role: 'operator',
       from: 'user',
@@ -132,7 +132,7 @@ function requestedNeeds(
       requested: { certificate: applicationRequestName(cluster), issuer: of },
     },
   ];
-  const server: CertificateNeed = {
+  const server: CertificateRequirement = {
     role: 'server',
     from: 'user',
     secret: issuedServerName(cluster),
@@ -145,7 +145,7 @@ function requestedNeeds(
 function peerNeeds(
   cluster: string,
   { managed, secretRef, certManager }: NonNullable<Tls['peer']>,
-): readonly CertificateNeed[] {
+): readonly CertificateRequirement[] {
   const mount = peerMountName(cluster);
   if (managed) {
     const authority = peerAuthorityName(cluster);

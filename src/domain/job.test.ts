@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endOf, isStopping, podsOf, settledAt, troubleWords } from './job.ts';
+import { endOf, isStopping, podsOf, settledAt, troubleSuffix } from './job.ts';
 
 const job = (...conditions: readonly { readonly type: string; readonly status: string }[]) => ({
   metadata: { name: 'j', uid: 'job' },
@@ -46,7 +46,7 @@ test('the Pods of a Job are its own, the oldest first', () => {
 
 test('what is in the way of a Pod is said with its name, and nothing when nothing is', () => {
   const pod = { metadata: { name: 'p', deletionTimestamp: '2026-01-01T00:00:00Z' } };
-  expect(troubleWords(pod, 'agent')).toBe('; Pod p: the Pod is being deleted');
-  expect(troubleWords({ metadata: { name: 'p' } }, 'agent')).toBe('');
-  expect(troubleWords(undefined, 'agent')).toBe('');
+  expect(troubleSuffix(pod, 'agent')).toBe('; Pod p: the Pod is being deleted');
+  expect(troubleSuffix({ metadata: { name: 'p' } }, 'agent')).toBe('');
+  expect(troubleSuffix(undefined, 'agent')).toBe('');
 });

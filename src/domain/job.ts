@@ -49,7 +49,7 @@ export const podsOf = <P extends Named>(job: JobLike, labelled: readonly P[]): r
 const madeAt = ({ metadata }: Named): number => Date.parse(metadata.creationTimestamp ?? '');
 
 /** What is in the way of a Job's Pod, to be said after something else; nothing when nothing is. */
-export function troubleWords(pod: PodLike | undefined, container: string): string {
+export function troubleSuffix(pod: PodLike | undefined, container: string): string {
   const trouble = pod && troubleOf(pod, container);
   return trouble === undefined ? '' : `; Pod ${pod?.metadata.name ?? ''}: ${trouble}`;
 }

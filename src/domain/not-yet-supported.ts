@@ -1,5 +1,5 @@
 /** Things that the API has and this build does not do yet: accepted, not started, and said so. */
-import type { Verdict } from '../api/conditions.ts';
+import type { ConditionUpdate } from '../api/conditions.ts';
 
 export const NOT_YET_SUPPORTED = 'NotYetSupported';
 
@@ -12,7 +12,7 @@ export interface NotYet {
 }
 
 /** One condition for all of it; none when all can be done. */
-export function notYetVerdicts(asked: readonly NotYet[]): readonly Verdict[] {
+export function notYetConditions(asked: readonly NotYet[]): readonly ConditionUpdate[] {
   const [first, ...others] = asked;
   if (!first) return [];
   return [

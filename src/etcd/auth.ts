@@ -1,22 +1,22 @@
 /** Users, roles, and whether they are asked for. */
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { Ask, Caller } from './call.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 import type { Login } from './login.ts';
 
 export interface AuthPort {
-  status(ask: Ask): Promise<Answer<{ readonly enabled: boolean; readonly revision: bigint }>>;
+  status(ask: Ask): Promise<Result<{ readonly enabled: boolean; readonly revision: bigint }>>;
   /** Needs a user `root` with the role `root`. */
-  enable(ask: Ask): Promise<Answer<void>>;
+  enable(ask: Ask): Promise<Result<void>>;
   /** A token; calls with an `access.logins` get theirs without this. */
-  authenticate(ask: Ask, login: Login): Promise<Answer<string>>;
+  authenticate(ask: Ask, login: Login): Promise<Result<string>>;
   /** Without a password, the user is known by a client certificate only. */
-  addUser(ask: Ask, name: string, password?: string): Promise<Answer<void>>;
-  deleteUser(ask: Ask, name: string): Promise<Answer<void>>;
-  changePassword(ask: Ask, name: string, password: string): Promise<Answer<void>>;
-  grantRole(ask: Ask, user: string, role: string): Promise<Answer<void>>;
-  rolesOf(ask: Ask, user: string): Promise<Answer<readonly string[]>>;
-  roles(ask: Ask): Promise<Answer<readonly string[]>>;
+  addUser(ask: Ask, name: string, password?: string): Promise<Result<void>>;
+  deleteUser(ask: Ask, name: string): Promise<Result<void>>;
+  changePassword(ask: Ask, name: string, password: string): Promise<Result<void>>;
+  grantRole(ask: Ask, user: string, role: string): Promise<Result<void>>;
+  rolesOf(ask: Ask, user: string): Promise<Result<readonly string[]>>;
+  roles(ask: Ask): Promise<Result<readonly string[]>>;
 }
 
 const nothing = (): void => undefined;

@@ -8,7 +8,7 @@ import type {
 } from '@bufbuild/protobuf';
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { ResponseHeader } from '../gen/etcd/header_pb.ts';
-import { type Answer, classify, type EtcdError, type EtcdErrorKind, EtcdFailure, failure } from './errors.ts';
+import { classify, type EtcdError, type EtcdErrorKind, EtcdFailure, failure, type Result } from './errors.ts';
 import { type Login, Logins, type Refused, type Token } from './login.ts';
 import type { Pool, Taken } from './pool.ts';
 import type { TlsMaterial } from './transport.ts';
@@ -75,7 +75,7 @@ export class Caller {
     request: MessageInitShape<I>,
     read: (answer: MessageShape<O>) => T,
     size: Size = 'control',
-  ): Promise<Answer<T>> {
+  ): Promise<Result<T>> {
     const until = this.#options.monotonic() + ask.timeoutMs;
     for (let refused: Refused | undefined; ; ) {
       const token = await this.#token(ask, until, refused);
@@ -134,7 +134,7 @@ export class Caller {
     request: MessageInitShape<I>,
     read: (answer: MessageShape<O>) => T,
     size: Size,
-  ): Promise<Answer<T>> {
+  ): Promise<Result<T>> {
     const started = this.#options.monotonic();
     let failed: EtcdError | undefined;
     let taken: Taken | undefined;
@@ -167,19 +167,19 @@ export class Caller {
     return this.#options.pool.take(clusterOf(ask), ask.endpoint, ask.access?.tls?.(ask.endpoint));
   }
 
-  async #token(ask: Ask, until: number, refused?: Refused): Promise<Answer<Token>> {
+  async #token(ask: Ask, until: number, refused?: Refused): Promise<Result<Token>> {
     const logins = ask.access?.logins?.() ?? [];
     if (logins.length === 0) return { ok: true, value: undefined };
     // Not the caller's signal: other calls may wait for the same log-in.
     const { signal, ...shared } = ask;
-    const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(shared, login, until);
+    const logIn = (login: Login): Promise<Result<string>> => this.authenticate(shared, login, until);
     const answer = this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
     const got = await unlessAborted(answer, signal);
     // A learner answers a few questions, but lets nobody log in.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
 
-  authenticate(ask: Ask, login: Login, until = this.#options.monotonic() + ask.timeoutMs): Promise<Answer<string>> {
+  authenticate(ask: Ask, login: Login, until = this.#options.monotonic() + ask.timeoutMs): Promise<Result<string>> {
     const request = { name: login.user, password: login.password };
     return this.#once(ask, until, undefined, Auth.method.authenticate, request, ({ token }) => token, 'control');
   }
@@ -218,9 +218,9 @@ function checkCluster({ access }: Ask, { header }: WithHeader): void {
 }
 
 /** The answer, or at once that the caller gave up. Leaves nothing behind on a signal that lives longer than the call. */
-async function unlessAborted<T>(answer: Promise<Answer<T>>, signal: AbortSignal | undefined): Promise<Answer<T>> {
+async function unlessAborted<T>(answer: Promise<Result<T>>, signal: AbortSignal | undefined): Promise<Result<T>> {
   if (!signal) return answer;
-  const givenUp = Promise.withResolvers<Answer<T>>();
+  const givenUp = Promise.withResolvers<Result<T>>();
   const giveUp = (): void => givenUp.resolve({ ok: false, error: { kind: 'canceled', message: 'the caller gave up' } });
   if (signal.aborted) giveUp();
   signal.addEventListener('abort', giveUp, { once: true });

@@ -3,7 +3,7 @@
 import type { BackoffOptions } from '../lib/backoff.ts';
 import { type AuthPort, authPort } from './auth.ts';
 import { type Ask, Caller, type CallReport } from './call.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 import { type KvPort, kvPort } from './kv.ts';
 import { type MaintenancePort, type MemberStatus, maintenancePort } from './maintenance.ts';
 import { type Membership, type MembersPort, membersPort } from './members.ts';
@@ -17,9 +17,9 @@ export type { MemberEntry, Membership } from './members.ts';
 /** What a look at a cluster needs. */
 export interface EtcdPort {
   /** The member about itself; answers without a quorum too. */
-  status(ask: Ask): Promise<Answer<MemberStatus>>;
+  status(ask: Ask): Promise<Result<MemberStatus>>;
   /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
-  memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Answer<Membership>>;
+  memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Result<Membership>>;
   /** These are the cluster's members now: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void;
   /** Something about the cluster's members has changed: whoever was given up on is asked again. */
@@ -78,11 +78,11 @@ export class EtcdClient implements Etcd {
     this.auth = authPort(this.caller);
   }
 
-  status(ask: Ask): Promise<Answer<MemberStatus>> {
+  status(ask: Ask): Promise<Result<MemberStatus>> {
     return this.maintenance.status(ask);
   }
 
-  memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Answer<Membership>> {
+  memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Result<Membership>> {
     return this.members.list(ask, ask);
   }
 

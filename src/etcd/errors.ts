@@ -72,7 +72,7 @@ export interface EtcdError {
   readonly since?: number;
 }
 
-export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: EtcdError };
+export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: EtcdError };
 
 /** Streams end with this when they fail. */
 export class EtcdFailure extends Error {

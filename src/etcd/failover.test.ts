@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import type { Ask } from './call.ts';
-import type { Answer, EtcdErrorKind } from './errors.ts';
+import type { EtcdErrorKind, Result } from './errors.ts';
 import { atAny } from './failover.ts';
 
 const ask = { timeoutMs: 500 };
-const refuse = (kind: EtcdErrorKind): Answer<never> => ({ ok: false, error: { kind, message: kind } });
+const refuse = (kind: EtcdErrorKind): Result<never> => ({ ok: false, error: { kind, message: kind } });
 
 /** What each member says, and who was asked. */
 function members(said: Readonly<Record<string, EtcdErrorKind | 'ok'>>) {
   const asked: string[] = [];
-  const call = ({ endpoint }: Ask): Promise<Answer<string>> => {
+  const call = ({ endpoint }: Ask): Promise<Result<string>> => {
     asked.push(endpoint);
     const says = said[endpoint] ?? 'unreachable';
     return Promise.resolve(says === 'ok' ? { ok: true, value: endpoint } : refuse(says));

@@ -1,6 +1,6 @@
 /** Asking a cluster instead of a member: elsewhere when one cannot answer. */
 import type { Ask } from './call.ts';
-import { type Answer, type EtcdErrorKind, mayHaveHappened } from './errors.ts';
+import { type EtcdErrorKind, mayHaveHappened, type Result } from './errors.ts';
 
 /** With these, another member may have an answer. */
 const ELSEWHERE: readonly EtcdErrorKind[] = [
@@ -24,16 +24,16 @@ export interface AnyOptions {
   readonly repeatable: boolean;
 }
 
-const nobody = (why: string): Answer<never> => ({ ok: false, error: { kind: 'unreachable', message: why } });
+const noEndpoint = (why: string): Result<never> => ({ ok: false, error: { kind: 'unreachable', message: why } });
 
 /** The first answer, in the order of the endpoints; without one, what the last said. */
 export async function atAny<T>(
   endpoints: readonly string[],
   ask: Omit<Ask, 'endpoint'>,
   { repeatable }: AnyOptions,
-  call: (ask: Ask) => Promise<Answer<T>>,
-): Promise<Answer<T>> {
-  let last: Answer<T> = nobody('there is no member to ask');
+  call: (ask: Ask) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  let last: Result<T> = noEndpoint('there is no member to ask');
   for (const endpoint of endpoints) {
     if (ask.signal?.aborted) return last;
     last = await call({ ...ask, endpoint });

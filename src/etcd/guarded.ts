@@ -1,8 +1,8 @@
 /** The same etcd, with changes only while this process may act: one that has slept wakes up with an old view of the world. */
 import type { Etcd } from './client.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 
-const REFUSED: Answer<never> = {
+const REFUSED: Result<never> = {
   ok: false,
   error: { kind: 'canceled', message: 'not sent: this process does not hold the lease, so another one may be acting' },
 };

@@ -3,7 +3,7 @@ import { connect } from 'node:tls';
 import { type TlsMaterial, tlsOptions } from './transport.ts';
 
 /** Its fingerprint; `undefined` when there was no handshake that ends well. */
-export function shownBy(endpoint: string, tls: TlsMaterial, timeoutMs: number): Promise<string | undefined> {
+export function servedFingerprint(endpoint: string, tls: TlsMaterial, timeoutMs: number): Promise<string | undefined> {
   const { hostname, port } = new URL(endpoint);
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise<string | undefined>((resolve) => {

@@ -5,9 +5,9 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MemberListResponseSchema } from '../gen/etcd/cluster_pb.ts';
 import { EtcdClient } from './client.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 
 type Serve = (stream: http2.ServerHttp2Stream) => void;
 

@@ -1,7 +1,7 @@
 /** How many keys a cluster has. The operator reads and writes none of them: they are the users'. */
 import { KV } from '../gen/etcd/kv_pb.ts';
 import type { Ask, Caller } from './call.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 
 export interface CountOptions {
   /** As of this revision instead of now. */
@@ -11,7 +11,7 @@ export interface CountOptions {
 }
 
 export interface KvPort {
-  count(ask: Ask, options?: CountOptions): Promise<Answer<bigint>>;
+  count(ask: Ask, options?: CountOptions): Promise<Result<bigint>>;
 }
 
 /** From the first possible key on, without an end. */

@@ -1,5 +1,5 @@
 /** Who has logged in where: one token per cluster, which every member takes, made anew when etcd no longer knows it. */
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 
 export interface Login {
   readonly user: string;
@@ -16,10 +16,10 @@ interface Known {
 
 interface Pending {
   readonly logins: readonly Login[];
-  readonly answer: Promise<Answer<Token>>;
+  readonly answer: Promise<Result<Token>>;
 }
 
-type LogIn = (login: Login) => Promise<Answer<string>>;
+type LogIn = (login: Login) => Promise<Result<string>>;
 
 interface TokenFor {
   readonly cluster: string;
@@ -46,7 +46,7 @@ export class Logins {
    * The token that is known, unless the member has just refused it: then it is replaced if that member lets us log in. A learner
    * does not, and one that lags may only not have heard of the token yet: for all others it stays.
    */
-  async token({ cluster, endpoint, logins, refused }: TokenFor, logIn: LogIn): Promise<Answer<Token>> {
+  async token({ cluster, endpoint, logins, refused }: TokenFor, logIn: LogIn): Promise<Result<Token>> {
     const known = this.#known.get(cluster);
     const usable = known && (refused === undefined || refused.token !== known.token);
     if (usable && logins.some((login) => same(known.login, login))) return { ok: true, value: known.token };
@@ -68,8 +68,8 @@ export class Logins {
   }
 
   /** The first that etcd accepts. */
-  async #logIn(cluster: string, logins: readonly Login[], logIn: LogIn): Promise<Answer<Token>> {
-    let refused: Answer<Token> = { ok: true, value: undefined };
+  async #logIn(cluster: string, logins: readonly Login[], logIn: LogIn): Promise<Result<Token>> {
+    let refused: Result<Token> = { ok: true, value: undefined };
     for (const login of logins) {
       const answer = await logIn(login);
       // Authentication that is not on yet: the next call that is refused without a user tries again.

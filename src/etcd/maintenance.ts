@@ -8,7 +8,7 @@ import {
   type StatusResponse,
 } from '../gen/etcd/maintenance_pb.ts';
 import type { Ask, Caller } from './call.ts';
-import type { Answer } from './errors.ts';
+import type { Result } from './errors.ts';
 import { type SnapshotStream, snapshotStream } from './snapshot.ts';
 
 export interface MemberStatus {
@@ -57,19 +57,19 @@ export interface KeyspaceHash {
 
 export interface MaintenancePort {
   /** The member about itself; answers without a quorum too. */
-  status(ask: Ask): Promise<Answer<MemberStatus>>;
-  alarms(ask: Ask): Promise<Answer<readonly AlarmEntry[]>>;
-  disarm(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
+  status(ask: Ask): Promise<Result<MemberStatus>>;
+  alarms(ask: Ask): Promise<Result<readonly AlarmEntry[]>>;
+  disarm(ask: Ask, entry: AlarmEntry): Promise<Result<readonly AlarmEntry[]>>;
   /** Blocks the member for as long as it takes: give it minutes. */
-  defragment(ask: Ask): Promise<Answer<void>>;
+  defragment(ask: Ask): Promise<Result<void>>;
   /** Of the keys up to a revision; 0: up to now. */
-  hashKV(ask: Ask, revision: bigint): Promise<Answer<KeyspaceHash>>;
+  hashKV(ask: Ask, revision: bigint): Promise<Result<KeyspaceHash>>;
   /** The time limit is of the whole stream; none if it is 0: a silent member is noticed by pings. */
   snapshot(ask: Ask, options?: { readonly maxBytes?: number }): SnapshotStream;
   /** Ask the leader, and nobody else. */
-  moveLeader(ask: Ask, to: bigint): Promise<Answer<void>>;
+  moveLeader(ask: Ask, to: bigint): Promise<Result<void>>;
   /** The answer is the version that the cluster has now. */
-  downgrade(ask: Ask, action: 'validate' | 'enable' | 'cancel', version?: string): Promise<Answer<string>>;
+  downgrade(ask: Ask, action: 'validate' | 'enable' | 'cancel', version?: string): Promise<Result<string>>;
 }
 
 export const ALARMS: Readonly<Record<Alarm, AlarmType>> = { noSpace: AlarmType.NOSPACE, corrupt: AlarmType.CORRUPT };
@@ -121,7 +121,7 @@ function memberStatus(s: StatusResponse): MemberStatus {
 
 export function maintenancePort(caller: Caller): MaintenancePort {
   const { method } = Maintenance;
-  const alarm = (ask: Ask, action: AlarmAction, entry?: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>> => {
+  const alarm = (ask: Ask, action: AlarmAction, entry?: AlarmEntry): Promise<Result<readonly AlarmEntry[]>> => {
     const request = { action, ...(entry && { memberID: entry.memberId, alarm: ALARMS[entry.alarm] }) };
     return caller.unary(ask, method.alarm, request, alarmEntries);
   };

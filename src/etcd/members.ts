@@ -1,7 +1,7 @@
 /** Membership: who belongs to the cluster, and changes to it. */
 import { Cluster, type Member } from '../gen/etcd/cluster_pb.ts';
 import type { Ask, Caller } from './call.ts';
-import { type Answer, failure } from './errors.ts';
+import { failure, type Result } from './errors.ts';
 
 export interface MemberEntry {
   readonly id: bigint;
@@ -23,17 +23,17 @@ export interface Added extends Membership {
 
 export interface MembersPort {
   /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
-  list(ask: Ask, options: { readonly linearizable: boolean }): Promise<Answer<Membership>>;
-  add(ask: Ask, peerURLs: readonly string[], options: { readonly learner: boolean }): Promise<Answer<Added>>;
+  list(ask: Ask, options: { readonly linearizable: boolean }): Promise<Result<Membership>>;
+  add(ask: Ask, peerURLs: readonly string[], options: { readonly learner: boolean }): Promise<Result<Added>>;
   /** With authentication on, members before 3.5.28 and 3.6.6 accept this at the leader only. */
-  promote(ask: Ask, id: bigint): Promise<Answer<Membership>>;
-  remove(ask: Ask, id: bigint): Promise<Answer<Membership>>;
+  promote(ask: Ask, id: bigint): Promise<Result<Membership>>;
+  remove(ask: Ask, id: bigint): Promise<Result<Membership>>;
   /** Never for a learner: before 3.5.31 and 3.6.12 this made it a voter. */
-  update(ask: Ask, id: bigint, peerURLs: readonly string[]): Promise<Answer<Membership>>;
+  update(ask: Ask, id: bigint, peerURLs: readonly string[]): Promise<Result<Membership>>;
 }
 
 /** Nobody runs that many; an answer with more is an attack or a bug. */
-const MOST_MEMBERS = 100;
+const MAX_MEMBERS = 100;
 
 interface ListAnswer {
   readonly header?: { readonly clusterId: bigint } | undefined;
@@ -49,7 +49,7 @@ const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEnt
 });
 
 function membership({ header, members }: ListAnswer): Membership {
-  if (members.length > MOST_MEMBERS) throw failure('badAnswer', `the answer lists ${members.length} members`);
+  if (members.length > MAX_MEMBERS) throw failure('badAnswer', `the answer lists ${members.length} members`);
   return { clusterId: header?.clusterId ?? 0n, members: members.map(entry) };
 }
 

@@ -12,7 +12,7 @@ import {
 import { ApiError, isNotFound } from './errors.ts';
 import { apiVersionOf, type KubeObject, pathOf, type Ref, type Resource } from './object.ts';
 import { pods } from './resources.ts';
-import { Turns } from './semaphore.ts';
+import { Semaphore } from './semaphore.ts';
 import type { Call, Transport } from './transport.ts';
 import type { WireEvent } from './watch-protocol.ts';
 
@@ -32,7 +32,7 @@ export interface Fence {
 export class HttpClient implements Client {
   readonly transport: Transport;
   readonly #fence: Fence | undefined;
-  readonly #creates = new Map<string, Turns>();
+  readonly #creates = new Map<string, Semaphore>();
 
   constructor(transport: Transport, fence?: Fence) {
     this.transport = transport;
@@ -74,9 +74,9 @@ export class HttpClient implements Client {
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
     const path = pathOf(resource, object.metadata.namespace);
     const call: Call = { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } };
-    const turns = this.#creates.get(resource.plural) ?? new Turns(CREATES_AT_ONCE);
+    const turns = this.#creates.get(resource.plural) ?? new Semaphore(CREATES_AT_ONCE);
     this.#creates.set(resource.plural, turns);
-    return turns.take(() => this.#write(path, call, signal), signal);
+    return turns.run(() => this.#write(path, call, signal), signal);
   }
 
   apply<T extends KubeObject>(

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { Turns } from './semaphore.ts';
+import { Semaphore } from './semaphore.ts';
 
 /** Work that begins when its turn comes, and ends when it is told to. */
 class Work {
   begun: string[] = [];
   readonly #ends = new Map<string, (how: Promise<string>) => void>();
-  readonly #turns: Turns;
+  readonly #turns: Semaphore;
 
-  constructor(turns: Turns) {
+  constructor(turns: Semaphore) {
     this.#turns = turns;
   }
 
   start(name: string, signal?: AbortSignal): Promise<string> {
-    return this.#turns.take(() => {
+    return this.#turns.run(() => {
       this.begun.push(name);
       return new Promise<string>((resolve) => this.#ends.set(name, resolve));
     }, signal);
@@ -26,7 +26,7 @@ class Work {
 }
 
 test('so many work at a time, and the others follow in order', async () => {
-  const work = new Work(new Turns(2));
+  const work = new Work(new Semaphore(2));
   const all = ['a', 'b', 'c', 'd'].map((name) => work.start(name));
   await new Promise(setImmediate);
   expect(work.begun).toEqual(['a', 'b']);
@@ -39,7 +39,7 @@ test('so many work at a time, and the others follow in order', async () => {
 });
 
 test('one that fails gives its turn on', async () => {
-  const work = new Work(new Turns(1));
+  const work = new Work(new Semaphore(1));
   const [bad, good] = [work.start('bad'), work.start('good')];
   const said = expect(bad).rejects.toThrow('no');
   await work.end('bad', () => Promise.reject(new Error('no')));
@@ -50,7 +50,7 @@ test('one that fails gives its turn on', async () => {
 });
 
 test('one that gives up while it waits never begins, and takes no turn from the others', async () => {
-  const work = new Work(new Turns(1));
+  const work = new Work(new Semaphore(1));
   const stop = new AbortController();
   const [first, impatient, last] = [work.start('first'), work.start('impatient', stop.signal), work.start('last')];
   stop.abort(new Error('too late'));

@@ -1,5 +1,5 @@
 /** So many at a time; whoever comes later waits for a turn, in the order of arrival. */
-export class Turns {
+export class Semaphore {
   readonly #waiting = new Set<() => void>();
   #free: number;
 
@@ -8,7 +8,7 @@ export class Turns {
   }
 
   /** Rejects without having begun when the signal comes first. */
-  async take<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     await this.#turn(signal);
     try {
       return await work();

@@ -57,11 +57,11 @@ test('objects are found by label within their namespace, in the order of their n
     thing('c', '3', 'y'),
     thing('d', '4', 'x', 'other'),
   );
-  expect(store.labelled('n', 'cluster', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
+  expect(store.byIndex('n', 'cluster', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '11', 'y') });
   store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('b', '12', 'x') });
-  expect(store.labelled('n', 'cluster', 'x')).toEqual([]);
-  expect(store.labelled('n', 'cluster', 'y').map((o) => o.metadata.name)).toEqual(['a', 'c']);
+  expect(store.byIndex('n', 'cluster', 'x')).toEqual([]);
+  expect(store.byIndex('n', 'cluster', 'y').map((o) => o.metadata.name)).toEqual(['a', 'c']);
 });
 
 test('objects are found by what an index says of them, and not any more when that changes', () => {
@@ -76,10 +76,10 @@ test('objects are found by what an index says of them, and not any more when tha
   );
   for (const object of [spoken('a', 'x'), spoken('b', 'x'), spoken('c', undefined)])
     store.apply(ALL_NAMESPACES, { type: 'put', object });
-  expect(store.labelled('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
+  expect(store.byIndex('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['a', 'b']);
   store.apply(ALL_NAMESPACES, { type: 'put', object: spoken('a', 'y') });
-  expect(store.labelled('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['b']);
-  expect(() => store.labelled('n', 'other', 'x')).toThrow('not indexed');
+  expect(store.byIndex('n', 'of', 'x').map((o) => o.metadata.name)).toEqual(['b']);
+  expect(() => store.byIndex('n', 'other', 'x')).toThrow('not indexed');
 });
 
 test('managedFields are not kept', () => {
@@ -98,23 +98,23 @@ test('a kind that the server does not know is missing until something of it is h
 
 test('a reader can wait for its own write', async () => {
   const { store } = synced();
-  await store.reached('n', '9', soon());
-  const write = store.reached('n', '100', AbortSignal.timeout(2000));
+  await store.waitForVersion('n', '9', soon());
+  const write = store.waitForVersion('n', '100', AbortSignal.timeout(2000));
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '99') });
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '100') });
   await write;
-  await store.reached('n', '100', soon());
+  await store.waitForVersion('n', '100', soon());
 });
 
 test('a bookmark is progress too', async () => {
   const { store } = synced();
   store.apply(ALL_NAMESPACES, { type: 'progress', resourceVersion: '500' });
-  await store.reached('n', '450', soon());
+  await store.waitForVersion('n', '450', soon());
 });
 
 test('waiting for a write that never shows ends with the signal', async () => {
   const { store } = synced();
-  await expect(store.reached('n', '11', soon())).rejects.toThrow('timeout');
+  await expect(store.waitForVersion('n', '11', soon())).rejects.toThrow('timeout');
 });
 
 test('each watched namespace is a snapshot of its own', async () => {
@@ -123,16 +123,16 @@ test('each watched namespace is a snapshot of its own', async () => {
   store.apply('n', { type: 'put', object: thing('a', '1') });
   store.apply('n', { type: 'synced', resourceVersion: '5' });
   expect([store.synced, store.size]).toEqual([false, 1]);
-  await expect(store.reached('other', '5', soon())).rejects.toThrow('timeout');
+  await expect(store.waitForVersion('other', '5', soon())).rejects.toThrow('timeout');
 });
 
 test('a reader can wait until an object that it deleted is gone, or is another one', async () => {
   const { store } = synced(thing('a', '1'), thing('b', '2'));
-  await expect(store.gone('n/a', 'uid-a', soon())).rejects.toThrow('timeout');
-  const waiting = store.gone('n/a', 'uid-a', AbortSignal.timeout(2000));
+  await expect(store.waitForDeletion('n/a', 'uid-a', soon())).rejects.toThrow('timeout');
+  const waiting = store.waitForDeletion('n/a', 'uid-a', AbortSignal.timeout(2000));
   store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('a', '11') });
   await waiting;
-  await store.gone('n/b', 'uid-of-an-older-b', soon());
+  await store.waitForDeletion('n/b', 'uid-of-an-older-b', soon());
 });
 
 test('a whole snapshot is told, also an empty one, and again when it comes again', () => {
@@ -150,8 +150,8 @@ test('a whole snapshot is told, also an empty one, and again when it comes again
 
 test('nobody waits for a write of a kind whose definition has gone', async () => {
   const { store } = synced();
-  const waiting = store.reached('n', '99', soon());
+  const waiting = store.waitForVersion('n', '99', soon());
   store.apply(ALL_NAMESPACES, { type: 'missing' });
   await expect(waiting).resolves.toBeUndefined();
-  await expect(store.reached('n', '99', soon())).resolves.toBeUndefined();
+  await expect(store.waitForVersion('n', '99', soon())).resolves.toBeUndefined();
 });

@@ -31,10 +31,10 @@ export interface AnyStore {
   readonly missing: boolean;
   readonly size: number;
   get(key: string): KubeObject | undefined;
-  shows(object: KubeObject): boolean;
+  selects(object: KubeObject): boolean;
   onChange(listener: Listener<KubeObject>): void;
-  reached(namespace: string, version: string, signal: AbortSignal): Promise<void>;
-  gone(key: string, uid: string, signal: AbortSignal): Promise<void>;
+  waitForVersion(namespace: string, version: string, signal: AbortSignal): Promise<void>;
+  waitForDeletion(key: string, uid: string, signal: AbortSignal): Promise<void>;
 }
 
 export const ALL_NAMESPACES = '';
@@ -82,7 +82,7 @@ export class Store<T extends KubeObject> {
   }
 
   /** Whether an object like this one is heard of here; waiting for any other would be in vain. */
-  shows({ metadata }: KubeObject): boolean {
+  selects({ metadata }: KubeObject): boolean {
     const [label = '', value] = this.selector?.split('=') ?? [];
     return this.selector === undefined || metadata.labels?.[label] === value;
   }
@@ -192,7 +192,7 @@ export class Store<T extends KubeObject> {
   }
 
   /** The objects of a namespace that carry this value of an indexed label, or have it in another index, by name. */
-  labelled(namespace: string, label: string, value: string): readonly T[] {
+  byIndex(namespace: string, label: string, value: string): readonly T[] {
     const index = this.#indexes.get(label);
     if (!index) throw new Error(`${this.resource.plural} are not indexed by ${label}`);
     const bucket = index.buckets.get(`${namespace}/${value}`);
@@ -203,13 +203,13 @@ export class Store<T extends KubeObject> {
    * Resolves when this cache has seen the given version of something in the namespace: read your writes. Not for a kind whose
    * definition has gone, and with it all that was written.
    */
-  async reached(namespace: string, version: string, signal: AbortSignal): Promise<void> {
+  async waitForVersion(namespace: string, version: string, signal: AbortSignal): Promise<void> {
     const shard = this.#shards.get(namespace) ?? this.#shards.get(ALL_NAMESPACES);
     if (shard) await this.#until(() => shard.missing || isAtLeast(shard.version, version), signal);
   }
 
   /** Resolves when this cache does not have that very object any more. A deletion is a write without a version. */
-  async gone(key: string, uid: string, signal: AbortSignal): Promise<void> {
+  async waitForDeletion(key: string, uid: string, signal: AbortSignal): Promise<void> {
     await this.#until(() => this.get(key)?.metadata.uid !== uid, signal);
   }
 

@@ -41,7 +41,7 @@ const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
 const MOST_BEHIND = 16;
 
 /** The server offers a state from before the one that we have seen. */
-export class Behind extends Error {
+export class ServerWentBack extends Error {
   override readonly name = 'Behind';
   constructor(plural: string, offered: string) {
     super(`${plural}: the API server offers version ${offered}, which is older than what it has told before`);
@@ -74,7 +74,7 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
       state = onInterruption(reached, how);
       if (how === 'missing') options.emit({ type: 'missing' });
       else options.onError(cause);
-      behind = cause instanceof Behind ? behind + 1 : reached.phase === 'following' ? 0 : behind;
+      behind = cause instanceof ServerWentBack ? behind + 1 : reached.phase === 'following' ? 0 : behind;
       if (behind >= MOST_BEHIND) throw cause;
       const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
       const retry = how === 'missing' ? RETRY_MISSING : RETRY;
@@ -116,7 +116,7 @@ async function follow<T extends KubeObject>(options: WatchOptions<T>, from: Watc
       const step = onEvent(state, wire);
       if (step.emit) options.emit(step.emit);
       state = step.state;
-      if (step.behind !== undefined) throw new Behind(resource.plural, step.behind);
+      if (step.behind !== undefined) throw new ServerWentBack(resource.plural, step.behind);
       if (step.over && wire.type === 'ERROR')
         throw new ApiError(`WATCH ${resource.plural}`, wire.object.code ?? 0, wire.object);
     }
@@ -136,7 +136,7 @@ async function page<T extends KubeObject>(options: WatchOptions<T>, from: WatchS
     for (const object of part.items) options.emit({ type: 'put', object });
     resourceVersion = part.metadata.resourceVersion ?? '';
   }
-  if (!isCurrent(from, resourceVersion)) throw new Behind(options.resource.plural, resourceVersion);
+  if (!isCurrent(from, resourceVersion)) throw new ServerWentBack(options.resource.plural, resourceVersion);
   options.emit({ type: 'synced', resourceVersion });
   return { phase: 'following', resourceVersion };
 }

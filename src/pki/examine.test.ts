@@ -2,10 +2,10 @@ import 'reflect-metadata';
 import { generateKeyPairSync, type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Demands, examine, type Paper, soonFrom } from './examine.ts';
-import { type Finding, isGrave, reasonOf, sentenceOf } from './findings.ts';
-import { type Chance, createAuthority, issue, type KeyPair, type Leaf } from './issue.ts';
-import { systemChance } from './key-source.ts';
+import { examine, type Requirements, soonFrom, type TlsSecret } from './examine.ts';
+import { type Finding, isFatal, reasonOf, sentenceOf } from './findings.ts';
+import { createCA, issue, type KeyPair, type KeySource, type Leaf } from './issue.ts';
+import { systemKeySource } from './key-source.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -14,26 +14,26 @@ const WILDCARDS = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
 const CLIENTS = ['db-client.ns.svc', 'localhost', '127.0.0.1'];
 const BOTH = ['server auth', 'client auth'] as const;
 
-const server: Demands = { role: 'server', memberNames: ['*.db.ns.svc'], clientNames: CLIENTS, mutual: true };
-const peer: Demands = { role: 'peer', memberNames: WILDCARDS, clientNames: [], mutual: true };
-const operator: Demands = { role: 'operator', memberNames: [], clientNames: [], mutual: true };
+const server: Requirements = { role: 'server', memberNames: ['*.db.ns.svc'], clientNames: CLIENTS, mutual: true };
+const peer: Requirements = { role: 'peer', memberNames: WILDCARDS, clientNames: [], mutual: true };
+const operator: Requirements = { role: 'operator', memberNames: [], clientNames: [], mutual: true };
 
 let ca: KeyPair;
 let other: KeyPair;
 /** An authority that another one signed, and a leaf of it. */
 let middle: KeyPair;
 
-const keyed = ({ privateKey }: { readonly privateKey: KeyObject }): Chance => ({
-  ...systemChance,
+const keyed = ({ privateKey }: { readonly privateKey: KeyObject }): KeySource => ({
+  ...systemKeySource,
   key: () => Promise.resolve(privateKey),
 });
-const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW, chance: Chance = systemChance): Promise<KeyPair> =>
+const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW, chance: KeySource = systemKeySource): Promise<KeyPair> =>
   issue(by, { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf }, now, chance);
-const paper = ({ cert, key }: KeyPair, trust = ca.cert): Paper => ({
+const paper = ({ cert, key }: KeyPair, trust = ca.cert): TlsSecret => ({
   secret: 'mine',
   data: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': trust },
 });
-const found = (p: Paper | undefined, demands = server, now = NOW): readonly Finding[] =>
+const found = (p: TlsSecret | undefined, demands = server, now = NOW): readonly Finding[] =>
   examine(p, 'mine', demands, now).findings;
 
 async function signedAuthority(
@@ -59,13 +59,13 @@ async function signedAuthority(
 }
 
 beforeAll(async () => {
-  ca = await createAuthority('root', NOW, systemChance);
-  other = await createAuthority('root', NOW, systemChance); // the same name, another key
+  ca = await createCA('root', NOW, systemKeySource);
+  other = await createCA('root', NOW, systemKeySource); // the same name, another key
   middle = await signedAuthority(ca);
 });
 
 describe('nothing is wrong with', () => {
-  test.each<[string, () => Promise<Paper>, Demands]>([
+  test.each<[string, () => Promise<TlsSecret>, Requirements]>([
     ['a certificate for every name', async () => paper(await made()), server],
     [
       'keys of RSA and on other curves',
@@ -98,12 +98,9 @@ describe('nothing is wrong with', () => {
     [
       'an authority that was renewed with its key, next to what it was before',
       async () => {
-        const key = await systemChance.key();
-        const same = { ...systemChance, key: () => Promise.resolve(key) };
-        const [before, now] = [
-          await createAuthority('twice', NOW - 3700 * DAY, same),
-          await createAuthority('twice', NOW, same),
-        ];
+        const key = await systemKeySource.key();
+        const same = { ...systemKeySource, key: () => Promise.resolve(key) };
+        const [before, now] = [await createCA('twice', NOW - 3700 * DAY, same), await createCA('twice', NOW, same)];
         return paper(await made({}, now), `${before.cert}${now.cert}`);
       },
       server,
@@ -130,7 +127,7 @@ describe('nothing is wrong with', () => {
 });
 
 describe('what is found', () => {
-  test.each<[string, () => Promise<Paper | undefined>, Demands, Partial<Finding>]>([
+  test.each<[string, () => Promise<TlsSecret | undefined>, Requirements, Partial<Finding>]>([
     ['no Secret', () => Promise.resolve(undefined), server, { is: 'secretMissing' }],
     ['no key', async () => paper({ ...(await made()), key: '' }), server, { is: 'keyMissing', key: 'tls.key' }],
     ['no authority', async () => paper(await made(), ' \n'), server, { is: 'keyMissing', key: 'ca.crt' }],
@@ -205,7 +202,7 @@ describe('what is found', () => {
     [
       'an authority that etcd would fail at when it starts again',
       async () => {
-        const odd = await createAuthority('odd', NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })));
+        const odd = await createCA('odd', NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })));
         return paper(await made(), `${ca.cert}${odd.cert}`);
       },
       server,
@@ -302,7 +299,7 @@ describe('what is found', () => {
     [
       'an authority that has expired',
       async () => {
-        const old = await createAuthority('old', NOW - 3700 * DAY, systemChance);
+        const old = await createCA('old', NOW - 3700 * DAY, systemKeySource);
         return paper(await made({}, old), old.cert);
       },
       server,
@@ -334,7 +331,10 @@ test('without client certificates, the gateway needs none either', async () => {
 test('the authority may be in another Secret, which is then the one that is named', async () => {
   const { data, secret } = paper(await made());
   const { 'ca.crt': _, ...mine } = data;
-  const demands = (trust: string): Demands => ({ ...operator, trust: { secret: 'theirs', data: { 'ca.crt': trust } } });
+  const demands = (trust: string): Requirements => ({
+    ...operator,
+    trust: { secret: 'theirs', data: { 'ca.crt': trust } },
+  });
   expect(found({ secret, data: mine }, demands(ca.cert))).toEqual([]);
   const [untrusted] = found({ secret, data: mine }, demands(other.cert));
   expect(untrusted).toEqual({ is: 'untrusted', secret: 'mine', issuer: 'CN=root', trust: 'theirs' });
@@ -342,7 +342,7 @@ test('the authority may be in another Secret, which is then the one that is name
 });
 
 test('what only bothers some, or later, keeps nobody from starting', () => {
-  const grave = (is: Finding['is']): boolean => isGrave({ is, secret: 's' } as Finding);
+  const grave = (is: Finding['is']): boolean => isFatal({ is, secret: 's' } as Finding);
   expect((['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'] as const).map(grave)).toEqual([
     false,
     false,
@@ -357,11 +357,10 @@ test('what only bothers some, or later, keeps nobody from starting', () => {
 });
 
 test('certificates that all claim to have issued each other do not keep the operator busy', async () => {
-  const key = await systemChance.key();
-  const same = { ...systemChance, key: () => Promise.resolve(key) };
-  const made90 = (chance: Chance) =>
-    Promise.all(Array.from({ length: 90 }, () => createAuthority('circle', NOW, chance)));
-  const [circle, liars] = [await made90(same), await made90(systemChance)];
+  const key = await systemKeySource.key();
+  const same = { ...systemKeySource, key: () => Promise.resolve(key) };
+  const made90 = (chance: KeySource) => Promise.all(Array.from({ length: 90 }, () => createCA('circle', NOW, chance)));
+  const [circle, liars] = [await made90(same), await made90(systemKeySource)];
   const leaf = await made({}, circle[0]);
   const tangled = { ...leaf, cert: [leaf, ...liars, ...circle].map(({ cert }) => cert).join('\n') };
   const verify = vi.spyOn(X509Certificate.prototype, 'verify');

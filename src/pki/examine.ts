@@ -6,12 +6,12 @@ import { blocksIn, certificatesIn, leadsTo, MAX_CERTIFICATE, MAX_KEY, privateKey
 import { costly } from './yielding.ts';
 
 /** What is read of a Secret. */
-export interface Paper {
+export interface TlsSecret {
   readonly secret: string;
   readonly data: Readonly<Record<string, string>>;
 }
 
-export interface Demands {
+export interface Requirements {
   readonly role: Role;
   /** Names that members are reached by; `*.` stands for every member that there is or will be. */
   readonly memberNames: readonly string[];
@@ -20,7 +20,7 @@ export interface Demands {
   /** Clients must show a certificate: the gateway inside of etcd is one. */
   readonly mutual: boolean;
   /** Whose ca.crt the certificate must lead to, where it is not its own. */
-  readonly trust?: Paper | undefined;
+  readonly trust?: TlsSecret | undefined;
 }
 
 export interface Examined {
@@ -43,7 +43,7 @@ const MOST_CERTIFICATES = 200;
 const MAX_BYTES: Readonly<Record<string, number>> = { [CERT]: 320 * 1024, [KEY]: MAX_KEY, [CA]: 320 * 1024 };
 
 /** A Secret has room for 1 MiB: an operator that read all of it would keep all other clusters waiting. */
-function excess({ secret, data }: Paper, keys: readonly string[]): readonly Finding[] {
+function excess({ secret, data }: TlsSecret, keys: readonly string[]): readonly Finding[] {
   return keys.flatMap((key): readonly Finding[] => {
     const text = data[key] ?? '';
     const [bytes, limit] = [Buffer.byteLength(text), MAX_BYTES[key] ?? 0];
@@ -56,7 +56,7 @@ function excess({ secret, data }: Paper, keys: readonly string[]): readonly Find
   });
 }
 
-export function examine(paper: Paper | undefined, secret: string, demands: Demands, now: number): Examined {
+export function examine(paper: TlsSecret | undefined, secret: string, demands: Requirements, now: number): Examined {
   if (!paper) return { findings: [{ is: 'secretMissing', secret }] };
   const trust = demands.trust ?? paper;
   const wanted = [CERT, KEY].map((key) => ({ from: paper, key }));
@@ -131,7 +131,7 @@ const covers = (leaf: X509Certificate, name: string): boolean =>
     return leaf.checkHost(host, { subject: 'never', partialWildcards: false }) !== undefined;
   });
 
-function names(leaf: X509Certificate, secret: string, demands: Demands): readonly Finding[] {
+function names(leaf: X509Certificate, secret: string, demands: Requirements): readonly Finding[] {
   const lacking = (wanted: readonly string[]): readonly string[] => wanted.filter((name) => !covers(leaf, name));
   const [forMembers, forClients] = [lacking(demands.memberNames), lacking(demands.clientNames)];
   return [
@@ -147,7 +147,7 @@ const NEEDED: Readonly<Record<Role, readonly Usage[]>> = {
   application: ['client auth'],
 };
 
-function usages(leaf: X509Certificate, secret: string, { role, mutual }: Demands): readonly Finding[] {
+function usages(leaf: X509Certificate, secret: string, { role, mutual }: Requirements): readonly Finding[] {
   const stated = leaf.keyUsage; // the extended one; without the extension everything is allowed
   const lacks = (usage: Usage): boolean =>
     stated !== undefined && !stated.includes(OID[usage]) && !stated.includes(ANY_USAGE);

@@ -61,7 +61,7 @@ const MINOR: readonly Finding['is'][] = [
   'certificatePending',
   'renewalFailing',
 ];
-export const isGrave = ({ is }: Finding): boolean => !MINOR.includes(is);
+export const isFatal = ({ is }: Finding): boolean => !MINOR.includes(is);
 
 /** As reasons of a condition. */
 const REASONS: Readonly<Record<Finding['is'], string>> = {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { AUTHORITY_MS, createAuthority, issue, type Leaf } from './issue.ts';
-import { systemChance } from './key-source.ts';
+import { CA_LIFETIME_MS, createCA, issue, type Leaf } from './issue.ts';
+import { systemKeySource } from './key-source.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 60 * 60_000;
@@ -14,8 +14,8 @@ const leaf: Leaf = {
 const read = ({ cert }: { readonly cert: string }): X509Certificate => new X509Certificate(cert);
 
 test('a leaf has the names, the usages and the time that it was asked for with', async () => {
-  const ca = await createAuthority('db-client-ca', NOW, systemChance);
-  const issued = await issue(ca, leaf, NOW, systemChance);
+  const ca = await createCA('db-client-ca', NOW, systemKeySource);
+  const issued = await issue(ca, leaf, NOW, systemKeySource);
   const certificate = read(issued);
   expect(certificate.verify(read(ca).publicKey) && certificate.checkIssued(read(ca))).toBe(true);
   expect(certificate).toMatchObject({ ca: false, subject: 'CN=db-server', issuer: 'CN=db-client-ca' });
@@ -26,17 +26,17 @@ test('a leaf has the names, the usages and the time that it was asked for with',
 });
 
 test('no leaf outlives its authority', async () => {
-  const ca = await createAuthority('ca', NOW - AUTHORITY_MS + HOUR, systemChance);
-  expect(read(await issue(ca, leaf, NOW, systemChance)).validToDate.getTime()).toBe(NOW + HOUR);
+  const ca = await createCA('ca', NOW - CA_LIFETIME_MS + HOUR, systemKeySource);
+  expect(read(await issue(ca, leaf, NOW, systemKeySource)).validToDate.getTime()).toBe(NOW + HOUR);
 });
 
 test('time and chance are arguments: the same numbers give the same serial, and it is never short or negative', async () => {
-  const key = await systemChance.key();
+  const key = await systemKeySource.key();
   const withByte = (byte: number) => ({
     key: () => Promise.resolve(key),
     serial: () => new Uint8Array(16).fill(byte),
   });
-  const ca = await createAuthority('ca', NOW, withByte(0xff));
+  const ca = await createCA('ca', NOW, withByte(0xff));
   expect(read(ca).serialNumber).toBe(`7F${'FF'.repeat(15)}`);
   const zero = await issue(ca, leaf, NOW, withByte(0));
   expect(read(zero).serialNumber).toBe(`40${'00'.repeat(15)}`);
@@ -44,22 +44,22 @@ test('time and chance are arguments: the same numbers give the same serial, and 
 });
 
 test('two authorities of one name are told apart', async () => {
-  const [one, two] = [await createAuthority('ca', NOW, systemChance), await createAuthority('ca', NOW, systemChance)];
-  expect(read(await issue(one, leaf, NOW, systemChance)).checkIssued(read(two))).toBe(false);
+  const [one, two] = [await createCA('ca', NOW, systemKeySource), await createCA('ca', NOW, systemKeySource)];
+  expect(read(await issue(one, leaf, NOW, systemKeySource)).checkIssued(read(two))).toBe(false);
 });
 
 test('names are as short as X.520 wants them, and those of one cluster still differ', async () => {
   const name = 'n'.repeat(56);
-  const ca = await createAuthority(`${name}-client-ca`, NOW, systemChance);
-  const certificate = read(await issue(ca, { ...leaf, name: `${name}-operator-client` }, NOW, systemChance));
+  const ca = await createCA(`${name}-client-ca`, NOW, systemKeySource);
+  const certificate = read(await issue(ca, { ...leaf, name: `${name}-operator-client` }, NOW, systemKeySource));
   expect(certificate.subject).toBe(`CN=${'n'.repeat(48)}-operator-client`);
   expect(certificate.checkIssued(read(ca)) && certificate.verify(read(ca).publicKey)).toBe(true);
 });
 
 test('only an authority that was made here can be signed with', async () => {
-  const ca = await createAuthority('ca', NOW, systemChance);
+  const ca = await createCA('ca', NOW, systemKeySource);
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const rsa = { ...ca, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
-  await expect(issue(rsa, leaf, NOW, systemChance)).rejects.toThrow('not made here');
-  await expect(issue({ ...ca, key: 'x' }, leaf, NOW, systemChance)).rejects.toThrow();
+  await expect(issue(rsa, leaf, NOW, systemKeySource)).rejects.toThrow('not made here');
+  await expect(issue({ ...ca, key: 'x' }, leaf, NOW, systemKeySource)).rejects.toThrow();
 });

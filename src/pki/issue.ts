@@ -13,7 +13,7 @@ export interface KeyPair {
 }
 
 /** What cannot be computed: fresh keys, and numbers that nobody has used. */
-export interface Chance {
+export interface KeySource {
   /** A private key on P-256. */
   readonly key: () => Promise<KeyObject>;
   /** 16 bytes. */
@@ -32,7 +32,7 @@ export interface Leaf {
 
 /** Clocks of nodes may be behind by so much. */
 const BACKDATED_MS = 5 * 60_000;
-export const AUTHORITY_MS = 10 * 365 * 24 * 60 * 60_000;
+export const CA_LIFETIME_MS = 10 * 365 * 24 * 60 * 60_000;
 
 const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
 const USAGE: Readonly<Record<Usage, Buffer>> = {
@@ -40,14 +40,14 @@ const USAGE: Readonly<Record<Usage, Buffer>> = {
   'client auth': oid('1.3.6.1.5.5.7.3.2'),
 };
 
-export async function createAuthority(name: string, now: number, chance: Chance): Promise<KeyPair> {
+export async function createCA(name: string, now: number, chance: KeySource): Promise<KeyPair> {
   const key = await chance.key();
   const certificate = signed(key, {
     serial: serialOf(chance),
     issuer: nameOf(name),
     subject: nameOf(name),
     from: now - BACKDATED_MS,
-    until: now + AUTHORITY_MS,
+    until: now + CA_LIFETIME_MS,
     publicKey: createPublicKey(key),
     extensions: [
       critical('2.5.29.19', sequence(boolean(true), integer(Buffer.from([0])))), // it signs leaves, and no further authority
@@ -69,7 +69,7 @@ export function signerName(certificate: X509Certificate): string | undefined {
 }
 
 /** Rejects when the authority's own pair cannot be read. */
-export async function issue(authority: KeyPair, leaf: Leaf, now: number, chance: Chance): Promise<KeyPair> {
+export async function issue(authority: KeyPair, leaf: Leaf, now: number, chance: KeySource): Promise<KeyPair> {
   const ca = new X509Certificate(authority.cert);
   const signer = createPrivateKey(authority.key);
   const issuer = signerName(ca);
@@ -140,7 +140,7 @@ function keyIdOf(key: KeyObject): Buffer {
 }
 
 /** Positive and never shorter than it should be: the first byte is neither zero nor has its highest bit. */
-function serialOf({ serial }: Chance): Uint8Array {
+function serialOf({ serial }: KeySource): Uint8Array {
   const [first = 0, ...rest] = serial();
   return Buffer.from([(first & 0x3f) | 0x40, ...rest]);
 }

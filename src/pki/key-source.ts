@@ -1,9 +1,9 @@
 /** Keys and serial numbers from the machine's own source of chance. */
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Chance } from './issue.ts';
+import type { KeySource } from './issue.ts';
 
-export const systemChance: Chance = {
+export const systemKeySource: KeySource = {
   key: async () => (await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })).privateKey,
   serial: () => randomBytes(16),
 };

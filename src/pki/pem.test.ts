@@ -3,14 +3,14 @@ import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/builders/hostile.ts';
 import { certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
-import { createAuthority, issue } from './issue.ts';
-import { systemChance } from './key-source.ts';
+import { createCA, issue } from './issue.ts';
+import { systemKeySource } from './key-source.ts';
 import { blocksIn, certificatesIn, leadsTo, privateKeyIn } from './pem.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 let cert: string;
 beforeAll(async () => {
-  ({ cert } = await createAuthority('a', NOW, systemChance));
+  ({ cert } = await createCA('a', NOW, systemKeySource));
 });
 
 test('what was read a moment ago is not read again', () => {
@@ -94,9 +94,9 @@ describe('no step of reading takes long', () => {
 });
 
 test('a certificate that is larger than any is not read', async () => {
-  const by = await createAuthority('a', NOW, systemChance);
+  const by = await createCA('a', NOW, systemKeySource);
   const hosts = Array.from({ length: 2_000 }, (_, i) => `host-${i}.example.com`);
-  const large = await issue(by, { name: 'x', hosts, usages: [], durationMs: 1e9 }, NOW, systemChance);
+  const large = await issue(by, { name: 'x', hosts, usages: [], durationMs: 1e9 }, NOW, systemKeySource);
   expect(certificatesIn(large.cert)).toEqual([]);
 });
 

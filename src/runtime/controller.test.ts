@@ -5,21 +5,21 @@ import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { systemClock } from './clock.ts';
-import { type Brain, Controller } from './controller.ts';
+import { Controller, type Reconciler } from './controller.ts';
 import { createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { type Call, NotNow, type Plan, seen } from './plan.ts';
+import { type NamedCall, type Plan, RetryLater, refTo } from './plan.ts';
 
 type Status = { readonly told?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
 const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
-const plan = (more: Partial<Plan<Status>>): Plan<Status> => ({
+const plan = (more: Partial<Plan<Status, NamedCall>>): Plan<Status, NamedCall> => ({
   rule: 'r',
-  why: 'because',
+  message: 'because',
   steps: [],
   status: {},
-  notices: [],
+  events: [],
   ...more,
 });
 
@@ -32,9 +32,9 @@ interface Observed {
 
 /** A controller of Things made of Parts, on a model of the API server. */
 function aController(
-  decide: (observed: Observed) => Plan<Status>,
+  decide: (observed: Observed) => Plan<Status, NamedCall>,
   admit?: () => never,
-  call?: (call: Call) => Promise<void>,
+  call?: (call: NamedCall) => Promise<void>,
   isMinor?: (before: Status, after: Status) => boolean,
   now = (): number => systemClock.now(),
   speed = 1,
@@ -56,13 +56,13 @@ function aController(
       random: () => 0,
     });
   const observed: Observed[] = [];
-  const brain: Brain<Observed, Status> = {
+  const brain: Reconciler<Observed, Status, NamedCall> = {
     name: 'thing',
     resource: things,
     observe: async (key, _signal, refusal) => {
       const thing = stores.things.get(key);
       if (!thing) return undefined;
-      const facts = { thing, parts: stores.parts.labelled('n', 'of', thing.metadata.name ?? '') };
+      const facts = { thing, parts: stores.parts.byIndex('n', 'of', thing.metadata.name ?? '') };
       observed.push({
         ...facts,
         refusal: refusal?.message,
@@ -126,7 +126,7 @@ test('what a pass has made is seen by the next one, however late the cache is', 
 
 test('what a pass has deleted is gone for the next one', async () => {
   const { server, observed, stop } = aController(({ parts: [found] }) =>
-    plan(found ? { steps: [{ do: 'delete', what: seen('Part', found) }] } : {}),
+    plan(found ? { steps: [{ do: 'delete', what: refTo('Part', found) }] } : {}),
   );
   await server.create(parts, aPart('part'));
   await settle();
@@ -148,7 +148,7 @@ test('a write that changed nothing does not make an earlier one forgotten', asyn
         : {
             steps: [
               { do: 'create', object: aPart('new') },
-              { do: 'patch', to: seen('Part', found[0] ?? thing), fields: {} },
+              { do: 'patch', to: refTo('Part', found[0] ?? thing), fields: {} },
             ],
           },
     ),
@@ -200,7 +200,7 @@ test('a call that is refused for now is tried again after its own pause, and the
     undefined,
     ({ name }) => {
       asked.push(name);
-      return Promise.reject(new NotNow('etcd refuses: not in sync'));
+      return Promise.reject(new RetryLater('etcd refuses: not in sync'));
     },
   );
   await server.create(things, aThing());
@@ -219,7 +219,7 @@ test('a refusal has its kind, and stands since the first of that kind in a row',
   const { server, observed, stop } = aController(
     () => plan(calls < 4 ? { steps: [{ do: 'call', call: { name: 'add', target: 'a' }, retryMs: 5 }] } : {}),
     undefined,
-    () => Promise.reject(new NotNow('refused', kinds[calls++])),
+    () => Promise.reject(new RetryLater('refused', kinds[calls++])),
   );
   await server.create(things, aThing());
   await until('a reconcile after the last call', () => observed.length > 4);
@@ -236,7 +236,7 @@ test('refusals that are far apart are not one', async () => {
     undefined,
     () => {
       time += calls++ === 1 ? 31_000 : 1_000;
-      return Promise.reject(new NotNow('refused', 'x'));
+      return Promise.reject(new RetryLater('refused', 'x'));
     },
     undefined,
     () => time,
@@ -249,7 +249,7 @@ test('refusals that are far apart are not one', async () => {
 
 test('steps that somebody undoes at once are repeated with growing pauses', async () => {
   const { server, observed, stop } = aController(({ thing }) =>
-    plan({ steps: [{ do: 'patch', to: seen('Thing', thing), fields: {} }] }),
+    plan({ steps: [{ do: 'patch', to: refTo('Thing', thing), fields: {} }] }),
   );
   await server.create(things, aThing());
   await settle(250);
@@ -269,17 +269,17 @@ test('a write that the cache does not show is not waited for', async () => {
 });
 
 /** A controller whose time passes a hundred times as fast, and whose status has a message and a count. */
-const aCoalescing = (status: () => Status, steps: () => Plan<object>['steps'] = () => []) =>
+const aCoalescing = (status: () => Status, steps: () => Plan<object, NamedCall>['steps'] = () => []) =>
   aController(
     () => plan({ status: status(), steps: steps() }),
     undefined,
-    () => Promise.reject(new NotNow('refused')),
+    () => Promise.reject(new RetryLater('refused')),
     (before, after) => before.told !== undefined && before.token === after.token,
     undefined,
     100,
   );
 
-test.each<[string, Plan<object>['steps']]>([
+test.each<[string, Plan<object, NamedCall>['steps']]>([
   ['', []],
   [
     ', also while a step is refused again and again',
@@ -338,7 +338,7 @@ test('many things are worked on at once, and one that is gone is let go', async 
   expect(new Set(observed.map((o) => o.thing.metadata.name)).size).toBe(50);
   const [gone] = observed;
   await server.delete(things, { namespace: 'n', name: 't0' }, { uid: gone?.thing.metadata.uid ?? '' });
-  await until('an end of all passes', () => controller.depth === 0 && controller.oldestPassMs === 0);
+  await until('an end of all passes', () => controller.depth === 0 && controller.oldestReconcileMs === 0);
   await controller.stop();
   stop();
 });

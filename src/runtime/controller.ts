@@ -6,23 +6,23 @@ import type { AnyStore } from '../kube/store.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
 import { type Clock, deadline } from './clock.ts';
-import { type ExecuteOptions, execute, type Outcome, type Subject, Vanished, type Write } from './execute.ts';
+import { type ExecuteOptions, execute, type Outcome, type Subject, TargetGone, type Write } from './execute.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { type Call, type Plan, type Refusal, SERVER_REFUSES } from './plan.ts';
-import { Queue, type Reason } from './queue.ts';
+import { type NamedCall, type Plan, type Refusal, SERVER_REFUSES, type Step } from './plan.ts';
+import { type Priority, Queue } from './queue.ts';
 
 /** Two refusals that are further apart may have had different causes. */
 export const REFUSED_AGAIN_MS = 30_000;
 
 /** What a controller is, apart from the loop. */
-export interface Brain<Observed, Status extends object> {
+export interface Reconciler<Observed, Status extends object, Call extends NamedCall = never> {
   readonly name: string;
   readonly resource: Resource<Subject<Status>>;
   /** All facts for one key; `undefined` when the object is gone. A refusal says who refused the last step, and why. */
   readonly observe: (key: string, signal: AbortSignal, refusal: Refusal | undefined) => Promise<Observed | undefined>;
   readonly subject: (observed: Observed) => Subject<Status>;
-  readonly decide: (observed: Observed) => Plan<Status>;
+  readonly decide: (observed: Observed) => Plan<Status, Call>;
   /** Carries out the calls of its plans. */
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
   /** Whether a client can wait for nothing in which two statuses differ: such a change is coalesced with the next one. */
@@ -42,11 +42,11 @@ export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'cal
   readonly signal: AbortSignal;
 }
 
-export const PASS_DEADLINE_MS = 30_000;
+export const RECONCILE_DEADLINE_MS = 30_000;
 /** Enough to keep an API server busy, and few enough that a loop turn with an answer for each takes milliseconds. */
 const CONCURRENCY = 24;
-const PATIENCE_MS = 200;
-const MOST = 96;
+const SLOW_AFTER_MS = 200;
+const MAX_RUNNING = 96;
 const BACKOFF = { firstMs: 100, maxMs: 60_000 };
 /** So often the same steps may follow each other without a pause. */
 const REPEATS = 3;
@@ -71,8 +71,8 @@ const withWrite = (before: Footprint | undefined, write: Write): Footprint => {
   return { namespace, version, gone: [...(before?.gone ?? []), ...(gone ? [gone] : [])] };
 };
 
-export class Controller<Observed, Status extends object> {
-  readonly #brain: Brain<Observed, Status>;
+export class Controller<Observed, Status extends object, Call extends NamedCall> {
+  readonly #brain: Reconciler<Observed, Status, Call>;
   readonly #options: ControllerOptions;
   readonly #queue: Queue;
   /** Per key, what its last pass wrote: the caches must have seen it before the next one. */
@@ -85,18 +85,18 @@ export class Controller<Observed, Status extends object> {
   /** Per key, by when a message-only change of its status is written. */
   readonly #coalesced = new Map<string, number>();
 
-  constructor(brain: Brain<Observed, Status>, options: ControllerOptions) {
+  constructor(brain: Reconciler<Observed, Status, Call>, options: ControllerOptions) {
     this.#brain = brain;
     this.#options = options;
     const { clock, metrics } = options;
     this.#queue = new Queue({
       clock,
       concurrency: CONCURRENCY,
-      patienceMs: PATIENCE_MS,
-      most: MOST,
+      slowAfterMs: SLOW_AFTER_MS,
+      maxRunning: MAX_RUNNING,
       backoff: BACKOFF,
       work: (key, looking) => this.#pass(key, looking),
-      pauseAsked: (error) => (error instanceof ApiError ? error.retryAfterMs : undefined),
+      retryAfterMs: (error) => (error instanceof ApiError ? error.retryAfterMs : undefined),
       onStart: (waitedMs) => metrics.queueSeconds.observe({ controller: brain.name }, waitedMs / 1000),
     });
   }
@@ -108,11 +108,11 @@ export class Controller<Observed, Status extends object> {
     return this.#queue.depth;
   }
   /** How long the longest of the running passes has been at it. */
-  get oldestPassMs(): number {
-    return this.#queue.oldestPassMs;
+  get oldestReconcileMs(): number {
+    return this.#queue.oldestReconcileMs;
   }
 
-  enqueue(key: string, reason: Reason = 'change'): void {
+  enqueue(key: string, reason: Priority = 'change'): void {
     this.#queue.add(key, reason);
   }
 
@@ -123,7 +123,7 @@ export class Controller<Observed, Status extends object> {
   async #pass(key: string, looking: () => void): Promise<number | undefined> {
     const { clock, metrics, signal } = this.#options;
     const started = clock.monotonic();
-    const { signal: limit, cancel } = deadline(clock, PASS_DEADLINE_MS, signal);
+    const { signal: limit, cancel } = deadline(clock, RECONCILE_DEADLINE_MS, signal);
     let rule = 'observe';
     let result = 'ok';
     try {
@@ -140,8 +140,8 @@ export class Controller<Observed, Status extends object> {
       return this.#failed(key, rule, error);
     } finally {
       cancel();
-      metrics.passes.inc({ controller: this.name, rule, result });
-      metrics.passSeconds.observe({ controller: this.name }, (clock.monotonic() - started) / 1000);
+      metrics.reconciles.inc({ controller: this.name, rule, result });
+      metrics.reconcileSeconds.observe({ controller: this.name }, (clock.monotonic() - started) / 1000);
     }
   }
 
@@ -150,14 +150,14 @@ export class Controller<Observed, Status extends object> {
     const footprints = this.#written.get(key);
     if (!footprints) return;
     for (const [store, { namespace, version, gone }] of footprints) {
-      if (version !== undefined) await store.reached(namespace, version, signal);
-      for (const { name, uid } of gone) await store.gone(refKey({ namespace, name }), uid, signal);
+      if (version !== undefined) await store.waitForVersion(namespace, version, signal);
+      for (const { name, uid } of gone) await store.waitForDeletion(refKey({ namespace, name }), uid, signal);
     }
     this.#written.delete(key);
   }
 
   /** When to look again: at once after a change, and in time for a coalesced status. */
-  #wake(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
+  #wake(key: string, plan: Plan<Status, Call>, outcome: Outcome): number | undefined {
     const again = this.#lookAgain(key, plan, outcome);
     const by = this.#coalesced.get(key);
     if (by === undefined) return again;
@@ -165,13 +165,13 @@ export class Controller<Observed, Status extends object> {
     return again === undefined ? left : Math.min(again, left);
   }
 
-  #lookAgain(key: string, plan: Plan<Status>, outcome: Outcome): number | undefined {
-    if (outcome.is === 'notNow') {
-      this.#refused(key, outcome.why, outcome.kind);
+  #lookAgain(key: string, plan: Plan<Status, Call>, outcome: Outcome): number | undefined {
+    if (outcome.is === 'retryLater') {
+      this.#refused(key, outcome.message, outcome.kind);
       return outcome.retryMs;
     }
     this.#refusals.delete(key);
-    return plan.steps.length > 0 || plan.latch ? this.#pauseAfter(key, plan) : plan.wakeAfter;
+    return plan.steps.length > 0 || plan.latch ? this.#pauseAfter(key, plan) : plan.requeueAfterMs;
   }
 
   #refused(key: string, message: string, kind?: string): void {
@@ -182,7 +182,7 @@ export class Controller<Observed, Status extends object> {
   }
 
   /** None, unless the very same steps were taken before, again and again: two that undo each other must not do it at full speed. */
-  #pauseAfter(key: string, plan: Plan<Status>): number {
+  #pauseAfter(key: string, plan: Plan<Status, Call>): number {
     // A whole Pod may be in there, for each member, with megabytes of labels.
     const steps = createHash('sha256').update(JSON.stringify(plan.steps)).digest('base64');
     const before = this.#repeats.get(key);
@@ -202,13 +202,13 @@ export class Controller<Observed, Status extends object> {
     return waits;
   }
 
-  async #execute(key: string, plan: Plan<Status>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
+  async #execute(key: string, plan: Plan<Status, Call>, observed: Observed, signal: AbortSignal): Promise<Outcome> {
     const { stores } = this.#options;
     const onWrite = (write: Write): void => {
       const { resource, verb } = write;
       this.#options.metrics.writes.inc({ controller: this.name, kind: resource.kind, verb });
       const store = stores.find((s) => s.resource.kind === resource.kind);
-      if (!store || (write.object && !store.shows(write.object))) return;
+      if (!store || (write.object && !store.selects(write.object))) return;
       const footprints = this.#written.get(key) ?? new Map<AnyStore, Footprint>();
       this.#written.set(key, footprints.set(store, withWrite(footprints.get(store), write)));
     };
@@ -231,12 +231,12 @@ export class Controller<Observed, Status extends object> {
   }
 
   /** A decision is told once, not with every pass that comes to the same one. */
-  #tell(key: string, plan: Plan<Status>): void {
-    const text = `${plan.rule}: ${plan.why}`;
+  #tell(key: string, plan: Plan<Status, Call>): void {
+    const text = `${plan.rule}: ${plan.message}`;
     const level = this.#lastRule.get(key) === text ? 'debug' : 'info';
     this.#lastRule.set(key, text);
     const steps = plan.steps.map((s) => `${s.do} ${stepTarget(s)}`);
-    this.#options.log[level]({ controller: this.name, key, rule: plan.rule, why: plan.why, steps }, plan.rule);
+    this.#options.log[level]({ controller: this.name, key, rule: plan.rule, why: plan.message, steps }, plan.rule);
   }
 
   #failed(key: string, rule: string, error: unknown): never {
@@ -249,9 +249,9 @@ export class Controller<Observed, Status extends object> {
 }
 
 /** What was decided on is another one by now, or gone. */
-const isStale = (error: unknown): boolean => isConflict(error) || error instanceof Vanished;
+const isStale = (error: unknown): boolean => isConflict(error) || error instanceof TargetGone;
 
-const stepTarget = (step: Plan<object>['steps'][number]): string => {
+const stepTarget = (step: Step<NamedCall>): string => {
   if (step.do === 'create') return `${step.object.kind} ${step.object.metadata.name ?? ''}`;
   if (step.do === 'call') return `${step.call.name} ${step.call.target}`;
   const target = step.do === 'delete' ? step.what : step.to;

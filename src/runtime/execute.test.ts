@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { ModelApiServer, refused } from '../../test/sim/model/kube.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { KubeObject, Resource } from '../kube/object.ts';
-import { type ExecuteOptions, execute, type Outcome, Vanished, type Write } from './execute.ts';
-import { type Call, NotNow, type Plan, type Seen, type Step, seen } from './plan.ts';
+import { type ExecuteOptions, execute, type Outcome, TargetGone, type Write } from './execute.ts';
+import { type NamedCall, type ObjectRef, type Plan, RetryLater, refTo, type Step } from './plan.ts';
 
 type Status = { readonly told?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
@@ -30,9 +30,13 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
   const thing = await server.create(things, { metadata: { name: 'a', namespace: 'n' } });
   const told: string[] = [];
   const writes: Write[] = [];
-  const carryOut = (more: Partial<Plan<Status>>, call?: ExecuteOptions['call'], of = thing): Promise<Outcome> =>
+  const carryOut = (
+    more: Partial<Plan<Status, NamedCall>>,
+    call?: ExecuteOptions<NamedCall>['call'],
+    of = thing,
+  ): Promise<Outcome> =>
     execute(
-      { rule: 'r', why: 'because', steps: [], status: {}, notices: [], ...more },
+      { rule: 'r', message: 'because', steps: [], status: {}, events: [], ...more },
       of,
       things,
       {
@@ -55,17 +59,17 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
 }
 
 /** Another object that has the name of one that was looked at. */
-async function replaced(server: ModelApiServer): Promise<Seen> {
+async function replaced(server: ModelApiServer): Promise<ObjectRef> {
   const old = await server.create(parts, aPart('part'));
-  const before = seen('Part', { ...old, metadata: { ...old.metadata, name: 'part' } });
+  const before = refTo('Part', { ...old, metadata: { ...old.metadata, name: 'part' } });
   await server.delete(parts, ref('part'), { uid: before.uid });
   await server.create(parts, aPart('part'));
   return before;
 }
 
 /** An object that has changed since it was looked at. */
-async function changed(server: ModelApiServer): Promise<Seen> {
-  const before = seen('Part', await server.create(parts, aPart('part')), 'this version');
+async function changed(server: ModelApiServer): Promise<ObjectRef> {
+  const before = refTo('Part', await server.create(parts, aPart('part')), { resourceVersion: true });
   await server.patch(parts, ref('part'), { metadata: { labels: { by: 'somebody' } } });
   return before;
 }
@@ -84,7 +88,7 @@ test('what is told of a status that was recorded is not lost with a step that fa
   const { carryOut, server, told } = await aWorld();
   await server.create(parts, aPart('old'));
   const notices = [{ type: 'Normal', reason: 'Valid', note: 'all is well' }] as const;
-  const failing = carryOut({ latch: { token: 't' }, status: { told: 'x' }, notices, steps: [create('old')] });
+  const failing = carryOut({ latch: { token: 't' }, status: { told: 'x' }, events: notices, steps: [create('old')] });
   expect(await refusal(failing)).toSatisfy(isConflict);
   expect(told).toEqual(['all is well']);
 });
@@ -108,13 +112,13 @@ test.each<[string, Step]>([
 
 test('after a call that is refused for now, no other step is taken, and the status is told', async () => {
   const { carryOut, names, status } = await aWorld();
-  const asked: Call[] = [];
-  const step: Step = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 7 };
+  const asked: NamedCall[] = [];
+  const step: Step<NamedCall> = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 7 };
   const outcome = await carryOut({ steps: [step, create('next')], status: { told: 'waiting' } }, (call) => {
     asked.push(call);
-    return Promise.reject(new NotNow('not in sync'));
+    return Promise.reject(new RetryLater('not in sync'));
   });
-  expect([outcome, asked.length, names()]).toEqual([{ is: 'notNow', why: 'not in sync', retryMs: 7 }, 1, []]);
+  expect([outcome, asked.length, names()]).toEqual([{ is: 'retryLater', message: 'not in sync', retryMs: 7 }, 1, []]);
   expect(await status()).toEqual({ told: 'waiting' });
 });
 
@@ -132,7 +136,7 @@ test('a webhook that is away does not keep the status from being told either', a
   expect([await status(), told]).toEqual([{ told: 'so it is' }, [`refused by the API server: ${AWAY}`]]);
 });
 
-test.each<[string, Partial<Plan<Status>>]>([
+test.each<[string, Partial<Plan<Status, NamedCall>>]>([
   ['a latch', { latch: { told: 'older' } }],
   ['what must not be written from a stale view', { status: { told: 'older', token: 'a' } }],
 ])('%s is not written over a newer status', async (_, more) => {
@@ -149,7 +153,7 @@ test('a status is written beside the fields of another controller', async () => 
   expect(await status()).toEqual({ token: 'of another', told: 'mine' });
 });
 
-test.each<[string, (at: Seen) => Step]>([
+test.each<[string, (at: ObjectRef) => Step]>([
   ['deleted', (what) => ({ do: 'delete', what })],
   ['patched', (to) => ({ do: 'patch', to, fields: { metadata: { labels: { ours: 'yes' } } } })],
 ])(
@@ -167,12 +171,12 @@ test.each<[string, (at: Seen) => Step]>([
 
 test('a change of what is gone by now is stale, and that of a status too', async () => {
   const { carryOut, server } = await aWorld();
-  const part = seen('Part', await server.create(parts, aPart('part')));
+  const part = refTo('Part', await server.create(parts, aPart('part')));
   await server.delete(parts, ref('part'), { uid: part.uid });
   const patch: Step = { do: 'patch', to: part, fields: { metadata: { labels: { ours: 'yes' } } } };
-  expect(await refusal(carryOut({ steps: [patch] }))).toBeInstanceOf(Vanished);
+  expect(await refusal(carryOut({ steps: [patch] }))).toBeInstanceOf(TargetGone);
   await server.delete(things, ref('a'), { uid: (await server.get(things, ref('a')))?.metadata.uid ?? '' });
-  expect(await refusal(carryOut({ status: { told: 'x' } }))).toBeInstanceOf(Vanished);
+  expect(await refusal(carryOut({ status: { told: 'x' } }))).toBeInstanceOf(TargetGone);
 });
 
 test('a status is not written to another object of the same name', async () => {

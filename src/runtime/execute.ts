@@ -4,15 +4,15 @@ import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
 import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { mergePatch } from '../lib/merge-patch.ts';
-import { type Call, type Fields, NotNow, type Plan, type Seen, type Step } from './plan.ts';
+import { type Fields, type NamedCall, type ObjectRef, type Plan, RetryLater, type Step } from './plan.ts';
 
-export interface ExecuteOptions {
+export interface ExecuteOptions<Call extends NamedCall = never> {
   readonly client: Client;
   readonly recorder: Recorder;
   /** Every kind that plans speak about, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
   readonly onWrite: (write: Write) => void;
-  /** Carries out calls; rejects with NotNow when the moment is wrong. */
+  /** Carries out calls; rejects with RetryLater when the moment is wrong. */
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
   /** Whether a change of status can wait a little, so that several become one write. */
   readonly mayWait: (after: object) => boolean;
@@ -21,15 +21,15 @@ export interface ExecuteOptions {
 }
 
 /** What was to be changed is gone: the cache does not know it yet. */
-export class Vanished extends Error {
+export class TargetGone extends Error {
   override readonly name = 'Vanished';
 }
 
-const present = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
+const unlessGone = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
   try {
     return await change;
   } catch (error) {
-    throw isNotFound(error) ? new Vanished(`${ref.namespace}/${ref.name} is gone`) : error;
+    throw isNotFound(error) ? new TargetGone(`${ref.namespace}/${ref.name} is gone`) : error;
   }
 };
 
@@ -37,7 +37,12 @@ const present = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
 export type Outcome =
   | { readonly is: 'done' }
   /** Nothing is wrong but the moment. */
-  | { readonly is: 'notNow'; readonly why: string; readonly kind: string | undefined; readonly retryMs: number };
+  | {
+      readonly is: 'retryLater';
+      readonly message: string;
+      readonly kind: string | undefined;
+      readonly retryMs: number;
+    };
 
 /** A write that happened: the cache must have seen this version before the next decision about the same key. */
 export interface Write {
@@ -55,11 +60,11 @@ export interface Write {
 /** The object that a plan is about, with the status that the plan was made from. */
 export type Subject<Status extends object> = KubeObject & { readonly status?: Status };
 
-export async function execute<Status extends object>(
-  plan: Plan<Status>,
+export async function execute<Status extends object, Call extends NamedCall>(
+  plan: Plan<Status, Call>,
   subject: Subject<Status>,
   resource: Resource<Subject<Status>>,
-  options: ExecuteOptions,
+  options: ExecuteOptions<Call>,
   signal: AbortSignal,
 ): Promise<Outcome> {
   let current = subject;
@@ -72,16 +77,16 @@ export async function execute<Status extends object>(
     // patches fields of an EtcdMember that the member controller does not write: each would be a 409 (2-3 per new cluster).
     const metadata = { uid, ...((plan.latch || options.needsVersion(status)) && { resourceVersion }) };
     const body = { metadata, status };
-    current = await present(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal }));
+    current = await unlessGone(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal }));
     report(options, resource, 'patch', current);
   };
   const tell = (): void => {
-    for (const notice of plan.notices) options.recorder.record(resource, subject, notice);
+    for (const notice of plan.events) options.recorder.record(resource, subject, notice);
   };
   // The status says nothing that is not so before the steps: with a latch it is one write. What is told of it is told with it:
   // after a step that fails, the next pass would find nothing new in it.
   if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(tell);
-  const { outcome, refusal } = await takeAll(plan.steps, options, signal);
+  const { outcome, refusal } = await runSteps(plan.steps, options, signal);
   if (!plan.latch && !options.mayWait(plan.status)) await writeStatus(plan.status);
   if (!plan.latch) tell();
   if (!refusal) return outcome;
@@ -94,24 +99,24 @@ export async function execute<Status extends object>(
 }
 
 /** A step that is refused must not keep the status from being told: a refusal by policy is thrown after that. */
-async function takeAll(
-  steps: readonly Step[],
-  options: ExecuteOptions,
+async function runSteps<Call extends NamedCall>(
+  steps: readonly Step<Call>[],
+  options: ExecuteOptions<Call>,
   signal: AbortSignal,
 ): Promise<{ readonly outcome: Outcome; readonly refusal?: ApiError }> {
   for (const step of steps)
     try {
-      await take(step, options, signal);
+      await runStep(step, options, signal);
     } catch (error) {
-      if (error instanceof NotNow && step.do === 'call')
-        return { outcome: { is: 'notNow', why: error.message, kind: error.kind, retryMs: step.retryMs } };
+      if (error instanceof RetryLater && step.do === 'call')
+        return { outcome: { is: 'retryLater', message: error.message, kind: error.kind, retryMs: step.retryMs } };
       if (!isRefusal(error)) throw error;
       return { outcome: { is: 'done' }, refusal: error };
     }
   return { outcome: { is: 'done' } };
 }
 
-const report = (options: ExecuteOptions, resource: Resource, verb: string, object: KubeObject): void =>
+const report = (options: Pick<ExecuteOptions, 'onWrite'>, resource: Resource, verb: string, object: KubeObject): void =>
   options.onWrite({
     resource,
     verb,
@@ -120,7 +125,11 @@ const report = (options: ExecuteOptions, resource: Resource, verb: string, objec
     object,
   });
 
-async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): Promise<void> {
+async function runStep<Call extends NamedCall>(
+  step: Step<Call>,
+  options: ExecuteOptions<Call>,
+  signal: AbortSignal,
+): Promise<void> {
   const { client } = options;
   switch (step.do) {
     case 'create': {
@@ -129,7 +138,10 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
     }
     case 'apply': {
       const resource = resourceOf(options, step.to.kind);
-      const object = await present(step.to, client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal));
+      const object = await unlessGone(
+        step.to,
+        client.apply(resource, refOf(step.to), step.to.uid, step.fields, signal),
+      );
       return report(options, resource, 'apply', object);
     }
     case 'patch': {
@@ -140,7 +152,7 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
         options,
         resource,
         'patch',
-        await present(step.to, client.patch(resource, refOf(step.to), body, how)),
+        await unlessGone(step.to, client.patch(resource, refOf(step.to), body, how)),
       );
     }
     case 'delete': {
@@ -158,16 +170,16 @@ async function take(step: Step, options: ExecuteOptions, signal: AbortSignal): P
   }
 }
 
-const refOf = (seen: Seen): Ref => ({ namespace: seen.namespace, name: seen.name });
+const refOf = (seen: ObjectRef): Ref => ({ namespace: seen.namespace, name: seen.name });
 
 /** The API server compares uid and resourceVersion of a patch with the object's, and refuses when they differ. */
-function withPreconditions(fields: Fields, to: Seen): Fields {
+function withPreconditions(fields: Fields, to: ObjectRef): Fields {
   const metadata: object = fields['metadata'] ?? {};
   const { uid, resourceVersion } = to;
   return { ...fields, metadata: { ...metadata, uid, ...(resourceVersion && { resourceVersion }) } };
 }
 
-function resourceOf(options: ExecuteOptions, kind: string): Resource {
+function resourceOf(options: Pick<ExecuteOptions, 'resources'>, kind: string): Resource {
   const resource = options.resources.get(kind);
   if (!resource) throw new Error(`a plan speaks about ${kind}, which this operator does not know`);
   return resource;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
 import { alive, ready, SILENT_MS, STUCK_MS } from './health.ts';
-import { Pulse, QUIET_MS } from './heartbeat.ts';
+import { ApiServerHeartbeat, QUIET_MS } from './heartbeat.ts';
 
 test.each([
   ['all is well', { deadWatches: [], oldestPassMs: 100 }, 200, 'ok'],
@@ -49,7 +49,7 @@ test('an API server that is quiet is asked, one that speaks is not', async () =>
       return () => clearImmediate(timer);
     },
   };
-  const pulse = new Pulse(clock);
+  const pulse = new ApiServerHeartbeat(clock);
   const stop = new AbortController();
   const asked: number[] = [];
   const keeping = pulse.keep(async () => {

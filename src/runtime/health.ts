@@ -1,6 +1,6 @@
 /** What the probes say, as functions of facts. Alive: a restart would not help. Ready: what it decides on is up to date. */
 
-export interface Verdict {
+export interface ProbeResult {
   readonly code: 200 | 503;
   readonly text: string;
 }
@@ -25,24 +25,24 @@ export interface Readiness {
 export const STUCK_MS = 300_000;
 export const SILENT_MS = 90_000;
 
-const verdict = (trouble: readonly string[]): Verdict =>
+const verdict = (trouble: readonly string[]): ProbeResult =>
   trouble.length === 0 ? { code: 200, text: 'ok\n' } : { code: 503, text: `${trouble.join('\n')}\n` };
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-export const alive = ({ deadWatches, oldestPassMs }: Life): Verdict =>
+export const alive = ({ deadWatches, oldestPassMs }: Life): ProbeResult =>
   verdict([
     ...deadWatches.map((kind) => `the watch of ${kind} has ended`),
     ...(oldestPassMs > STUCK_MS ? [`a pass has been running for ${seconds(oldestPassMs)}`] : []),
   ]);
 
 /** Also what the log says. */
-export const missingDefinition = (name: string): string =>
+export const missingCRD = (name: string): string =>
   `the CustomResourceDefinition ${name} is not installed: install the definitions of the chart (crds.enabled=true). The operator goes on by itself when it is there`;
 
-export const ready = ({ unsynced, missing, silentMs }: Readiness): Verdict =>
+export const ready = ({ unsynced, missing, silentMs }: Readiness): ProbeResult =>
   verdict([
-    ...missing.map(missingDefinition),
+    ...missing.map(missingCRD),
     ...unsynced.map((kind) => `the cache of ${kind} is not filled yet`),
     ...(silentMs > SILENT_MS ? [`the API server has been silent for ${seconds(silentMs)}`] : []),
   ]);

@@ -8,7 +8,7 @@ import { type Clock, sleep } from './clock.ts';
 export const QUIET_MS = 30_000;
 const LOOK_MS = 5_000;
 
-export class Pulse {
+export class ApiServerHeartbeat {
   readonly #clock: Clock;
   #heardAt: number;
 

@@ -6,8 +6,8 @@ import type { KubeObject, Resource } from '../kube/object.ts';
 import { ALL_NAMESPACES, type AnyStore, type Store } from '../kube/store.ts';
 import { watch } from '../kube/watcher.ts';
 import { type Clock, sleep } from './clock.ts';
-import { missingDefinition } from './health.ts';
-import type { Pulse } from './heartbeat.ts';
+import { missingCRD } from './health.ts';
+import type { ApiServerHeartbeat } from './heartbeat.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -18,14 +18,14 @@ export interface CacheOptions {
   readonly signal: AbortSignal;
   readonly metrics: Metrics;
   /** Beats with every event of a watch. */
-  readonly pulse: Pulse;
+  readonly pulse: ApiServerHeartbeat;
   /** A watch loop must not end before the signal; told if one does. */
   readonly onDead: (kind: string, error: unknown) => void;
   /** Said of a kind that others install, and that may well be missing. */
   readonly whenMissing?: string;
 }
 
-export const definitionOf = ({ plural, group }: Resource): string => `${plural}.${group}`;
+export const crdOf = ({ plural, group }: Resource): string => `${plural}.${group}`;
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
@@ -44,7 +44,7 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
         const before = store.missing;
         store.apply(shard, event);
         if (store.missing && !before && whenMissing !== undefined) log.warn({ kind }, whenMissing);
-        else if (store.missing && !before) log.error({ kind }, missingDefinition(definitionOf(store.resource)));
+        else if (store.missing && !before) log.error({ kind }, missingCRD(crdOf(store.resource)));
         if (before && !store.missing) log.info({ kind }, 'the definition is there: going on');
       },
       onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),

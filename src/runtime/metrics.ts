@@ -1,24 +1,19 @@
-/** What is counted. */
+/** What is counted about reconciles and requests to the API server. Everything else is declared by its owner, on the same registry. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
-  /** Every pass: which rule answered and how it ended. */
-  readonly passes: Counter<'controller' | 'rule' | 'result'>;
-  readonly passSeconds: Histogram<'controller'>;
+  /** Every reconcile: which rule decided and how it ended. */
+  readonly reconciles: Counter<'controller' | 'rule' | 'result'>;
+  readonly reconcileSeconds: Histogram<'controller'>;
   readonly writes: Counter<'controller' | 'kind' | 'verb'>;
   readonly queueSeconds: Histogram<'controller'>;
   readonly apiRequests: Counter<'verb' | 'resource' | 'code'>;
   readonly apiSeconds: Histogram<'verb'>;
   readonly watchRestarts: Counter<'kind' | 'how'>;
-  readonly etcdCalls: Counter<'method' | 'outcome'>;
-  readonly etcdSeconds: Histogram<'method'>;
   readonly leader: Gauge;
-  /** Snapshots that have ended. */
-  readonly snapshots: Counter<'phase' | 'reason'>;
-  /** Numbers that are looked up when somebody asks. */
+  /** Gauges that are read when the metrics are scraped. */
   readonly gauges: (sources: GaugeSources) => void;
-  readonly etcdGauges: (sessions: () => EtcdSessions) => void;
   readonly timestamps: <Label extends string>(gauge: Timestamps<Label>) => void;
 }
 
@@ -35,48 +30,36 @@ export interface Timestamps<Label extends string> {
   readonly read: () => Iterable<Readonly<Record<Label, string>> & { readonly at: number }>;
 }
 
-export interface EtcdSessions {
-  readonly open: number;
-  readonly draining: number;
-  readonly unreachable: number;
-}
-
-const LATENCY = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
+/** Buckets of every duration, in seconds. */
+export const LATENCY = [0.005, 0.02, 0.1, 0.5, 2, 10, 30];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return {
     registry,
-    ...passMetrics(registry),
+    ...reconcileMetrics(registry),
     ...callMetrics(registry),
     leader: new Gauge({
       name: 'etcd_operator_leader',
-      help: '1 while this process is the one that acts.',
-      registers: [registry],
-    }),
-    snapshots: new Counter({
-      name: 'etcd_operator_snapshots_total',
-      help: 'Snapshots that have ended, by their phase, Complete or Failed, and the reason.',
-      labelNames: ['phase', 'reason'] as const,
+      help: '1 while this process holds the Lease and acts.',
       registers: [registry],
     }),
     gauges: (sources) => registerGauges(registry, sources),
-    etcdGauges: (sessions) => registerEtcdGauges(registry, sessions),
     timestamps: (gauge) => registerTimestamps(registry, gauge),
   };
 }
 
-const passMetrics = (registry: Registry) => ({
-  passes: new Counter({
-    name: 'etcd_operator_passes_total',
-    help: 'Passes of a controller over one object, by the rule that answered and the result.',
+const reconcileMetrics = (registry: Registry) => ({
+  reconciles: new Counter({
+    name: 'etcd_operator_reconcile_total',
+    help: 'Reconciles of one object, by controller, by the rule that decided and by result.',
     labelNames: ['controller', 'rule', 'result'] as const,
     registers: [registry],
   }),
-  passSeconds: new Histogram({
-    name: 'etcd_operator_pass_duration_seconds',
-    help: 'How long passes took.',
+  reconcileSeconds: new Histogram({
+    name: 'etcd_operator_reconcile_duration_seconds',
+    help: 'How long reconciles took.',
     labelNames: ['controller'] as const,
     buckets: LATENCY,
     registers: [registry],
@@ -89,7 +72,7 @@ const passMetrics = (registry: Registry) => ({
   }),
   queueSeconds: new Histogram({
     name: 'etcd_operator_queue_wait_seconds',
-    help: 'How long objects waited for their pass once it was due.',
+    help: 'How long objects waited in the queue once their reconcile was due.',
     labelNames: ['controller'] as const,
     buckets: LATENCY,
     registers: [registry],
@@ -116,25 +99,12 @@ const callMetrics = (registry: Registry) => ({
     labelNames: ['kind', 'how'] as const,
     registers: [registry],
   }),
-  etcdCalls: new Counter({
-    name: 'etcd_operator_etcd_calls_total',
-    help: 'Calls to etcd members, by method and outcome.',
-    labelNames: ['method', 'outcome'] as const,
-    registers: [registry],
-  }),
-  etcdSeconds: new Histogram({
-    name: 'etcd_operator_etcd_call_duration_seconds',
-    help: 'How long etcd members took to answer.',
-    labelNames: ['method'] as const,
-    buckets: LATENCY,
-    registers: [registry],
-  }),
 });
 
 function registerGauges(registry: Registry, { controllers, stores }: GaugeSources): void {
   new Gauge({
     name: 'etcd_operator_queue_depth',
-    help: 'Objects that wait for their pass.',
+    help: 'Objects that wait in the queue.',
     labelNames: ['controller'],
     registers: [registry],
     collect() {
@@ -148,28 +118,6 @@ function registerGauges(registry: Registry, { controllers, stores }: GaugeSource
     registers: [registry],
     collect() {
       for (const { resource, size } of stores) this.set({ kind: resource.kind }, size);
-    },
-  });
-}
-
-function registerEtcdGauges(registry: Registry, sessions: () => EtcdSessions): void {
-  new Gauge({
-    name: 'etcd_operator_etcd_sessions',
-    help: 'Connections to etcd members: open ones, and those that end with their last call.',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
-      const { open, draining } = sessions();
-      this.set({ state: 'open' }, open);
-      this.set({ state: 'draining' }, draining);
-    },
-  });
-  new Gauge({
-    name: 'etcd_operator_etcd_unreachable_members',
-    help: 'Members that do not answer, or not as etcd does, and are asked with pauses.',
-    registers: [registry],
-    collect() {
-      this.set(sessions().unreachable);
     },
   });
 }

@@ -1,12 +1,12 @@
-/** What a pass decided: plain data, made by pure functions, carried out by `execute`. */
+/** What a reconcile decided: plain data, made by pure functions, carried out by `execute`. */
 
-/** An object as it was seen; the uid makes a decision about it void when it is another object by now. */
-export interface Seen {
+/** An object as the cache showed it. The API server refuses a step on it when the uid, or the resourceVersion, has changed. */
+export interface ObjectRef {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Also void when the object has changed at all. */
+  /** Present where the step must also be refused when the object has changed at all. */
   readonly resourceVersion?: string;
 }
 
@@ -18,25 +18,25 @@ export interface NewObject {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export type Step =
-  | { readonly do: 'create'; readonly object: NewObject }
-  /** Server-side apply: these fields are ours, whoever changed them. */
-  | { readonly do: 'apply'; readonly to: Seen; readonly fields: Fields }
-  | { readonly do: 'patch'; readonly to: Seen; readonly fields: Fields; readonly subresource?: 'status' }
-  | { readonly do: 'delete'; readonly what: Seen }
-  /** Anything outside Kubernetes, carried out by the controller's own `call`. When it is refused for now, it is tried again. */
-  | { readonly do: 'call'; readonly call: Call; readonly retryMs: number };
-
-/** A change that the controller makes itself; what else it says is between its rules and its `call`. */
-export interface Call {
+/** A call outside Kubernetes. Each controller has a closed union of them, and carries it out with an exhaustive switch. */
+export interface NamedCall {
   /** For logs: what is done, and to what. */
   readonly name: string;
   readonly target: string;
 }
 
-/** How a call ends when nothing is wrong but the moment: the words are a fact for the next pass. */
-export class NotNow extends Error {
-  override readonly name = 'NotNow';
+export type Step<Call extends NamedCall = never> =
+  | { readonly do: 'create'; readonly object: NewObject }
+  /** Server-side apply: these fields are ours, whichever manager changed them. */
+  | { readonly do: 'apply'; readonly to: ObjectRef; readonly fields: Fields }
+  | { readonly do: 'patch'; readonly to: ObjectRef; readonly fields: Fields; readonly subresource?: 'status' }
+  | { readonly do: 'delete'; readonly what: ObjectRef }
+  /** Tried again after `retryMs` when it is refused for now. */
+  | { readonly do: 'call'; readonly call: Call; readonly retryMs: number };
+
+/** How a call ends when nothing is wrong but the moment: the message is a fact for the next reconcile. */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater';
   /** What kind of refusal it is, where the next reconcile decides by it. */
   readonly kind: string | undefined;
   constructor(message: string, kind?: string) {
@@ -55,97 +55,103 @@ export interface Refusal {
   readonly at: number;
 }
 
-/** How a refusal by the API server begins, as a fact for the next pass. */
+/** How a refusal by the API server begins, as a fact for the next reconcile. */
 export const SERVER_REFUSES = 'the API server refuses';
 
-export interface Notice {
+export interface EventRecord {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly note: string;
 }
 
-export interface Plan<Status extends object> {
-  /** Which rule answered. */
-  readonly rule: string;
-  /** Why, in words for people: the same in the log and in the condition. */
-  readonly why: string;
-  /** Status fields that must be durable before any step is taken. */
+/** What one rule decided; `undefined` instead of it means that the rule does not apply. */
+export interface Decision<Status extends object, Call extends NamedCall = never> {
+  /** For people: what is done or waited for, and why. The same text reaches the log, the condition and the tests. */
+  readonly message: string;
+  /** Status fields that must be durable before any step runs. */
   readonly latch?: Partial<Status>;
-  readonly steps: readonly Step[];
-  /** The whole status after this pass; written only where it differs. */
-  readonly status: Status;
-  readonly notices: readonly Notice[];
-  /** Look again after this many milliseconds, even if nothing happens. */
-  readonly wakeAfter?: number;
+  /** Run in order; the first failure ends the sequence. */
+  readonly steps?: readonly Step<Call>[];
+  /** Something happened that no condition reports. */
+  readonly event?: EventRecord;
+  readonly requeueAfterMs?: number;
 }
 
-/** How a rule answers: `undefined` means "not my case". */
-export interface Answer<Status extends object> {
-  readonly why: string;
+export interface Plan<Status extends object, Call extends NamedCall = never> {
+  /** The name of the rule that decided. */
+  readonly rule: string;
+  readonly message: string;
   readonly latch?: Partial<Status>;
-  readonly steps?: readonly Step[];
-  /** Something happened that no condition tells. */
-  readonly notice?: Notice;
-  readonly wakeAfter?: number;
+  readonly steps: readonly Step<Call>[];
+  /** The whole status after this reconcile; only the difference is written. */
+  readonly status: Status;
+  readonly events: readonly EventRecord[];
+  /** Reconcile again after this many milliseconds, even without an event. */
+  readonly requeueAfterMs?: number;
 }
 
 /** A rule and its place in the order; the name is in the log, the metric and the tests. */
-export interface NamedRule<Observed, Status extends object, Said extends Answer<Status> = Answer<Status>> {
+export interface NamedRule<Observed, Decided extends Decision<object, NamedCall>> {
   readonly name: string;
-  readonly rule: (observed: Observed) => Said | undefined;
+  readonly rule: (observed: Observed) => Decided | undefined;
 }
 
-/** The first rule that answers. The last rule of every list must answer always. */
-function firstAnswer<Observed, Status extends object, Said extends Answer<Status>>(
-  rules: readonly NamedRule<Observed, Status, Said>[],
+/** The first rule that decides wins. The last rule of every list must always decide. */
+function firstDecision<Observed, Decided extends Decision<object, NamedCall>>(
+  rules: readonly NamedRule<Observed, Decided>[],
   observed: Observed,
-): { readonly name: string; readonly answer: Said } {
+): { readonly name: string; readonly decision: Decided } {
   for (const { name, rule } of rules) {
-    const answer = rule(observed);
-    if (answer) return { name, answer };
+    const decision = rule(observed);
+    if (decision) return { name, decision };
   }
-  throw new Error('no rule answered');
+  throw new Error('no rule decided');
 }
 
-/** The plan of the first rule that answers. `told` adds what holds for every rule: the status, Events, an earlier look. */
-export function planOf<Observed, Status extends object, Said extends Answer<Status>>(
-  rules: readonly NamedRule<Observed, Status, Said>[],
+/** What holds whichever rule has decided. */
+export interface Finished<Status extends object> {
+  readonly status: Status;
+  readonly events: readonly EventRecord[];
+  readonly requeueAfterMs: number | undefined;
+}
+
+/** The plan of the first rule that decides, with its status, Events and requeue from `finish`. */
+export function planOf<Observed, Status extends object, Call extends NamedCall, Decided extends Decision<Status, Call>>(
+  rules: readonly NamedRule<Observed, Decided>[],
   observed: Observed,
-  told: (
-    name: string,
-    answer: Said,
-  ) => { readonly status: Status; readonly notices: readonly Notice[]; readonly wakeAfter: number | undefined },
-): Plan<Status> {
-  const { name, answer } = firstAnswer(rules, observed);
-  const { status, notices, wakeAfter } = told(name, answer);
+  finish: (decision: Decided) => Finished<Status>,
+): Plan<Status, Call> {
+  const { name, decision } = firstDecision(rules, observed);
+  const { status, events, requeueAfterMs } = finish(decision);
   return {
     rule: name,
-    why: answer.why,
-    ...(answer.latch && { latch: answer.latch }),
-    steps: answer.steps ?? [],
+    message: decision.message,
+    ...(decision.latch && { latch: decision.latch }),
+    steps: decision.steps ?? [],
     status,
-    notices: [...(answer.notice ? [answer.notice] : []), ...notices],
-    ...(wakeAfter !== undefined && { wakeAfter }),
+    events: [...(decision.event ? [decision.event] : []), ...events],
+    ...(requeueAfterMs !== undefined && { requeueAfterMs }),
   };
 }
 
-/** The target of a step, from an object that was looked at. */
-export const seen = (
+interface Referable {
+  readonly metadata: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+  };
+}
+
+/** The target of a step. With the resourceVersion, the step is refused when the object has changed since it was observed. */
+export const refTo = (
   kind: string,
-  object: {
-    readonly metadata: {
-      readonly name?: string;
-      readonly namespace?: string;
-      readonly uid?: string;
-      readonly resourceVersion?: string;
-    };
-  },
-  strictly: 'this version' | 'any version' = 'any version',
-): Seen => ({
+  { metadata: { namespace = '', name = '', uid = '', resourceVersion } }: Referable,
+  precondition: { readonly resourceVersion?: boolean } = {},
+): ObjectRef => ({
   kind,
-  namespace: object.metadata.namespace ?? '',
-  name: object.metadata.name ?? '',
-  uid: object.metadata.uid ?? '',
-  ...(strictly === 'this version' &&
-    object.metadata.resourceVersion !== undefined && { resourceVersion: object.metadata.resourceVersion }),
+  namespace,
+  name,
+  uid,
+  ...(precondition.resourceVersion && resourceVersion !== undefined && { resourceVersion }),
 });

@@ -43,10 +43,10 @@ function aQueue(concurrency = 10, pauseAsked: () => number | undefined = () => u
   const queue = new Queue({
     clock,
     concurrency,
-    patienceMs: 200,
-    most: 2 * concurrency,
+    slowAfterMs: 200,
+    maxRunning: 2 * concurrency,
     backoff: { firstMs: 100, maxMs: 1000 },
-    pauseAsked,
+    retryAfterMs: pauseAsked,
     work: (key, looking) => {
       passes.push(key);
       looks.set(key, looking);
@@ -198,9 +198,9 @@ test('it is known how long the longest pass has been running', async () => {
   await advance(300);
   queue.add('b');
   await advance(200);
-  expect(queue.oldestPassMs).toBe(500);
+  expect(queue.oldestReconcileMs).toBe(500);
   await finish('a');
-  expect(queue.oldestPassMs).toBe(200);
+  expect(queue.oldestReconcileMs).toBe(200);
 });
 
 test('what arrives before a pass looks is seen by that pass, and what arrives after that leads to another one', async () => {

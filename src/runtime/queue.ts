@@ -3,16 +3,16 @@ import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
 import type { Clock } from './clock.ts';
 
 /** Why a key is to be looked at: something changed, or time has passed. Changes go first. */
-export type Reason = 'change' | 'resync';
+export type Priority = 'change' | 'resync';
 
 export interface QueueOptions {
   readonly clock: Clock;
   /** So many passes at a time: more of them would keep each other waiting, and the whole process busy in one go. */
   readonly concurrency: number;
   /** A pass that takes longer waits for somebody who does not answer, and makes room for another one. */
-  readonly patienceMs: number;
+  readonly slowAfterMs: number;
   /** All passes at a time, those included that have made room. */
-  readonly most: number;
+  readonly maxRunning: number;
   readonly backoff: BackoffOptions;
   /**
    * One pass. Resolves to when to look again, if nothing happens before; rejects to be tried again later. `looking` says
@@ -20,7 +20,7 @@ export interface QueueOptions {
    */
   readonly work: (key: string, looking: () => void) => Promise<number | undefined>;
   /** How long a failure itself asks to wait; the back-off counts when it is longer. */
-  readonly pauseAsked?: (error: unknown) => number | undefined;
+  readonly retryAfterMs?: (error: unknown) => number | undefined;
   /** A pass begins for a key that has waited this long for its turn. */
   readonly onStart?: (waitedMs: number) => void;
 }
@@ -57,7 +57,7 @@ export class Queue {
     return this.#changed.size + this.#due.size;
   }
   /** How long the longest of the running passes has been at it. */
-  get oldestPassMs(): number {
+  get oldestReconcileMs(): number {
     const now = this.#options.clock.monotonic();
     let oldest = 0;
     for (const since of this.#running.values()) oldest = Math.max(oldest, now - since);
@@ -65,7 +65,7 @@ export class Queue {
   }
 
   /** As soon as possible. What arrives during a pass of the same key leads to one more pass after it. */
-  add(key: string, reason: Reason = 'change'): void {
+  add(key: string, reason: Priority = 'change'): void {
     if (this.#stopped) return;
     const heldMs = (this.#held.get(key) ?? 0) - this.#options.clock.monotonic();
     if (heldMs > 0) return this.addAfter(key, heldMs, reason);
@@ -80,7 +80,7 @@ export class Queue {
   }
 
   /** Later, unless something happens before. The earlier of two times counts. */
-  addAfter(key: string, ms: number, reason: Reason = 'resync'): void {
+  addAfter(key: string, ms: number, reason: Priority = 'resync'): void {
     if (this.#stopped || this.#changed.has(key) || this.#due.has(key)) return;
     const at = this.#options.clock.monotonic() + ms;
     const old = this.#timers.get(key);
@@ -116,7 +116,7 @@ export class Queue {
   }
 
   #hasRoom(): boolean {
-    const { clock, concurrency, patienceMs, most } = this.#options;
+    const { clock, concurrency, slowAfterMs: patienceMs, maxRunning: most } = this.#options;
     if (this.#running.size < concurrency) return true;
     if (this.#running.size >= most) return false;
     const now = clock.monotonic();
@@ -156,7 +156,7 @@ export class Queue {
     } catch (error) {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
-      const { clock, backoff, pauseAsked } = this.#options;
+      const { clock, backoff, retryAfterMs: pauseAsked } = this.#options;
       const asked = pauseAsked?.(error) ?? 0;
       if (asked > 0) this.#hold(key, asked);
       this.addAfter(key, Math.max(asked, backoffMs(failures, clock.random(), backoff)));

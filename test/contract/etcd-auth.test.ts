@@ -1,7 +1,7 @@
 /** Users and roles, on each real version and on the model: what locks whom out, and in which words. */
 import { describe, expect } from 'vitest';
 import type { Access, Ask } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type WorldNode } from './etcd-world.ts';
 
@@ -77,7 +77,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await auth.addUser(asRoot, 'app', 'pass'));
     const { memberId } = must(await maintenance.status(asRoot));
     const alarm = { memberId, alarm: 'noSpace' } as const;
-    const calls: Readonly<Record<string, (at: Ask) => Promise<Answer<unknown>>>> = {
+    const calls: Readonly<Record<string, (at: Ask) => Promise<Result<unknown>>>> = {
       status: (at) => maintenance.status(at),
       list: (at) => members.list(at, { linearizable: true }),
       'list as heard': (at) => members.list(at, { linearizable: false }),

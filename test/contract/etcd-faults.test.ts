@@ -1,6 +1,6 @@
 /** The way between us and etcd, broken in every way that the proxy knows, that TLS knows, and that a hanging machine knows. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { atAny } from '../../src/etcd/failover.ts';
 import { openSession } from '../../src/etcd/transport.ts';
 import { UserClient } from '../support/etcd-client.ts';
@@ -8,11 +8,11 @@ import { type GrpcProxy, startGrpcProxy } from '../support/faults/grpc-proxy.ts'
 import { ask, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
 
-function must<T>(answer: Answer<T>): T {
+function must<T>(answer: Result<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
   return answer.value;
 }
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 
 let lab: EtcdLab;
 let node: Node;

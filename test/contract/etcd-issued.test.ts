@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import type { Access } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
+import type { Result } from '../../src/etcd/errors.ts';
+import { createCA, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { systemKeySource } from '../../src/pki/key-source.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, initialCluster, type Node, startLab } from '../support/servers/etcd.ts';
 import { eventually } from '../support/servers/processes.ts';
 
@@ -14,7 +14,7 @@ const MEMBERS = '*.db.ns.svc';
 const NAME = 'db-abcde.db.ns.svc';
 const HOUR = 60 * 60_000;
 
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 
 interface Issued {
   readonly lab: EtcdLab;
@@ -36,9 +36,9 @@ async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Is
     return files;
   };
   const sign = (by: KeyPair, leaf: Omit<Leaf, 'durationMs'>): Promise<KeyPair> =>
-    issue(by, { durationMs: HOUR, ...leaf }, Date.now(), systemChance);
-  const authority = await createAuthority('db-client-ca', Date.now(), systemChance);
-  const peers = await createAuthority('db-peer-ca', Date.now(), systemChance);
+    issue(by, { durationMs: HOUR, ...leaf }, Date.now(), systemKeySource);
+  const authority = await createCA('db-client-ca', Date.now(), systemKeySource);
+  const peers = await createCA('db-peer-ca', Date.now(), systemKeySource);
   const both = ['server auth', 'client auth'] as const;
   const renew = async (leaf: Partial<Leaf> = {}): Promise<void> => {
     write('server', await sign(authority, { name: 'db-server', hosts: [MEMBERS], usages: both, ...leaf }), authority);
@@ -108,9 +108,9 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
     const { lab, authority, nodes } = issued;
     const [node] = nodes;
     if (!node) throw new Error('no member');
-    const other = await createAuthority('db-client-ca', Date.now(), systemChance);
+    const other = await createCA('db-client-ca', Date.now(), systemKeySource);
     const leaf = { name: 'x', hosts: [], usages: ['client auth'], durationMs: HOUR } as const;
-    const stranger = await issue(other, leaf, Date.now(), systemChance);
+    const stranger = await issue(other, leaf, Date.now(), systemKeySource);
     const tries: readonly Access[] = [
       { cluster: 'bare', tls: () => ({ ca: authority.cert, serverName: NAME }) },
       { cluster: 'stranger', tls: () => ({ ca: authority.cert, ...stranger, serverName: NAME }) },

@@ -1,7 +1,7 @@
 /** What the suites about members do over and over again. */
 import { test } from 'vitest';
 import type { MemberEntry } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, must, type WorldNode } from './etcd-world.ts';
 
@@ -10,7 +10,7 @@ export interface Kit extends EtcdWorld {
   /** By name: etcd lists by id, which is as good as by chance. */
   list(node: WorldNode): Promise<readonly MemberEntry[]>;
   /** Peers count as healthy once they have been connected for 5 s; until then changes are refused. */
-  accepted<T>(what: string, change: () => Promise<Answer<T>>): Promise<T>;
+  accepted<T>(what: string, change: () => Promise<Result<T>>): Promise<T>;
   /** Three members, the leader first. */
   ledBy(): Promise<[WorldNode, WorldNode, WorldNode]>;
   /** Adds a learner to the seed, starts it, and makes it a voter. */
@@ -24,7 +24,7 @@ function kitOf(world: EtcdWorld): Kit {
   const { etcd, node, until } = world;
   const { members, maintenance } = etcd;
   const idOf = async (each: WorldNode): Promise<bigint> => must(await maintenance.status(ask(each))).memberId;
-  const accepted = <T>(what: string, change: () => Promise<Answer<T>>): Promise<T> =>
+  const accepted = <T>(what: string, change: () => Promise<Result<T>>): Promise<T> =>
     until(what, async () => {
       const answer = await change();
       return !answer.ok && PASSING.includes(answer.error.kind) ? undefined : must(answer);

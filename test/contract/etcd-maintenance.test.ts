@@ -1,6 +1,6 @@
 /** What each real version and the model of it say and do when a database fills, breaks, is compacted, copied or taken back. */
 import { describe, expect } from 'vitest';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { ask, IMPLEMENTATIONS, inWorld, kindOf, must } from './etcd-world.ts';
 
 const QUOTA = 16 * 1024 ** 2;
@@ -52,7 +52,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const { kv, maintenance } = world.etcd;
     const { dbSizeQuota, memberId } = must(await maintenance.status(ask(node)));
     expect(dbSizeQuota).toBe(differs.quota);
-    let full: Answer<bigint> = { ok: true, value: 0n };
+    let full: Result<bigint> = { ok: true, value: 0n };
     for (let i = 0; i < 40 && full.ok; i++) full = await kv.put(ask(node), 'k', MIB);
     expect(kindOf(full)).toBe('noSpace');
     expect(must(await maintenance.alarms(ask(node)))).toEqual([{ memberId, alarm: 'noSpace' }]);

@@ -6,10 +6,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Access, type Ask } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
-import { createAuthority, issue } from '../../src/pki/issue.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
+import { createCA, issue } from '../../src/pki/issue.ts';
+import { systemKeySource } from '../../src/pki/key-source.ts';
 import { type Fault, Killed, RootPasses } from '../support/builders/root-password-scripts.ts';
 import { UserClient } from '../support/etcd-client.ts';
 import {
@@ -21,7 +21,7 @@ import {
   startLab,
 } from '../support/servers/etcd.ts';
 
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 const NAME = 'db-abcde.db.ns.svc';
 
 interface Guarded {
@@ -37,9 +37,14 @@ interface Guarded {
 
 async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded> {
   const lab = await startLab({ versions: [version] });
-  const ca = await createAuthority('db-client-ca', Date.now(), systemChance);
+  const ca = await createCA('db-client-ca', Date.now(), systemKeySource);
   const sign = (name: string, hosts: readonly string[] = []) =>
-    issue(ca, { durationMs: 3_600_000, name, hosts, usages: ['server auth', 'client auth'] }, Date.now(), systemChance);
+    issue(
+      ca,
+      { durationMs: 3_600_000, name, hosts, usages: ['server auth', 'client auth'] },
+      Date.now(),
+      systemKeySource,
+    );
   const file = (name: string, text: string): string => {
     writeFileSync(join(lab.folder, name), text);
     return join(lab.folder, name);

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Authority, createAuthority, type KeyPair } from '../../local/pki.ts';
 import type { Access } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import { ask, ETCD_VERSIONS, type EtcdLab, type Node, startLab } from '../support/servers/etcd.ts';
 
-function must<T>(answer: Answer<T>): T {
+function must<T>(answer: Result<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
   return answer.value;
 }
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 const reached = (tls: () => TlsMaterial): Access => ({ cluster: 'guarded', tls });
 const NAME = 'a.db.ns.svc';
 

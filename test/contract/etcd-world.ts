@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'vitest';
 import type { Ask } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { ModelEtcd } from '../sim/model/etcd.ts';
 import { modelPorts } from '../sim/model/etcd-ports.ts';
 import type { UserEtcd } from '../support/etcd-client.ts';
@@ -73,12 +73,12 @@ export const inWorld = (start: () => Promise<EtcdWorld>) =>
 
 export const ask = ({ endpoint }: Pick<WorldNode, 'endpoint'>, timeoutMs = 5_000): Ask => ({ endpoint, timeoutMs });
 
-export function must<T>(answer: Answer<T>): T {
+export function must<T>(answer: Result<T>): T {
   if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
   return answer.value;
 }
 
-export const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+export const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 
 /** `cluster` and `seed` of a world, from the nodes that it makes. */
 function groupsOf(node: EtcdWorld['node']): Pick<EtcdWorld, 'together' | 'seed'> {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { targetOf } from '../../src/api/defaults.ts';
 import { type EtcdCluster, EtcdClusterSpecSchema } from '../../src/api/etcd-cluster.ts';
 import { etcdClusters, etcdMembers, memberName } from '../../src/api/names.ts';
-import { budget, clientService, headlessService, seedMember } from '../../src/controllers/cluster/build.ts';
+import { clientService, headlessService, pdb, seedMember } from '../../src/controllers/cluster/build.ts';
 import { memberPod, volumeClaim } from '../../src/controllers/member/build.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
@@ -49,7 +49,7 @@ function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObje
   return [
     [services, headlessService(cluster)],
     [services, clientService(cluster)],
-    [podDisruptionBudgets, budget(cluster, 2)],
+    [podDisruptionBudgets, pdb(cluster, 2)],
     [members, made],
     [pods, pod],
     ...(target.storage.medium === 'Memory' ? [] : [[persistentVolumeClaims, volumeClaim(member)] as const]),

@@ -5,7 +5,7 @@ import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import type { Ask } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
 import { permutations } from '../support/permutations.ts';
@@ -78,7 +78,7 @@ async function client(namespace: string, password?: string): Promise<Ask> {
     access: { cluster: `${namespace}/${pod} with ${password}`, tls: () => tls, logins: () => logins },
   };
 }
-const kindOf = (answer: Answer<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
+const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 const put = async (namespace: string, password?: string): Promise<string> =>
   kindOf(await world.etcd.put(await client(namespace, password), 'k', 'v'));
 

@@ -5,7 +5,7 @@ import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import { certificates } from '../../src/controllers/cluster/credentials/observe-cert-manager.ts';
 import type { Certificate } from '../../src/domain/cert-manager.ts';
-import { shownBy } from '../../src/etcd/handshake.ts';
+import { servedFingerprint } from '../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
@@ -101,7 +101,7 @@ const takes = (...write: Parameters<typeof put>): Promise<boolean> =>
 async function shown(namespace: string, port: number, tls: TlsMaterial): Promise<readonly (string | undefined)[]> {
   return Promise.all(
     (await podNames(namespace)).map((pod) =>
-      shownBy(
+      servedFingerprint(
         `https://${world.kubelet.addressOf(namespace, pod)}:${port}`,
         { ...tls, serverName: `${pod}.db.${namespace}.svc` },
         5_000,

@@ -16,7 +16,7 @@ import { sleep, systemClock } from '../../src/runtime/clock.ts';
 import { Controller } from '../../src/runtime/controller.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { seen } from '../../src/runtime/plan.ts';
+import { refTo } from '../../src/runtime/plan.ts';
 import { type FaultProxy, startFaultProxy } from '../support/faults/proxy.ts';
 import { removeFolder } from '../support/kubelet/pod-run.ts';
 import { permutations } from '../support/permutations.ts';
@@ -109,7 +109,7 @@ class RememberingClient extends HttpClient {
 function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, signal: AbortSignal) {
   const stale: string[] = [];
   const seenBy = { passes: 0, stale };
-  const controller = new Controller<PodDisruptionBudget, object>(
+  const controller = new Controller<PodDisruptionBudget, object, never>(
     {
       name: 'restless',
       resource: budgets,
@@ -123,16 +123,16 @@ function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, 
       subject: (budget) => budget,
       decide: (budget) => ({
         rule: 'restless',
-        why: 'it is',
+        message: 'it is',
         steps: [
           {
             do: 'patch',
-            to: seen(budgets.kind, budget, 'this version'),
+            to: refTo(budgets.kind, budget, { resourceVersion: true }),
             fields: { metadata: { annotations: { passes: String(seenBy.passes++) } } },
           },
         ],
         status: budget.status ?? {},
-        notices: [],
+        events: [],
       }),
     },
     {

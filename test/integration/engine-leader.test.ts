@@ -94,8 +94,8 @@ test('probes and metrics tell what is so', async () => {
   await has(/etcd_operator_cache_objects\{kind="EtcdMember"\} 1/);
   await has(/etcd_operator_queue_depth\{controller="cluster"\} 0/);
   await has(/etcd_operator_queue_wait_seconds_count\{controller="member"\} [1-9]/);
-  await has(/etcd_operator_passes_total\{controller="cluster",rule="bootstrap",result="ok"\} 1/);
-  await has(/etcd_operator_pass_duration_seconds_count\{controller="cluster"\} [1-9]/);
+  await has(/etcd_operator_reconcile_total\{controller="cluster",rule="bootstrap",result="ok"\} 1/);
+  await has(/etcd_operator_reconcile_duration_seconds_count\{controller="cluster"\} [1-9]/);
   await has(/etcd_operator_etcd_calls_total\{method="[A-Za-z/]+",outcome="ok"\} [1-9]/);
   await has(/etcd_operator_leader 1/);
   await operator.stop('SIGTERM');

@@ -8,8 +8,8 @@ import type { Tls } from '../../src/api/tls.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
-import { createAuthority, issue, type KeyPair } from '../../src/pki/issue.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
+import { createCA, issue, type KeyPair } from '../../src/pki/issue.ts';
+import { systemKeySource } from '../../src/pki/key-source.ts';
 import { witness } from '../support/journeys/rotation.ts';
 import { type Child, eventually, pause } from '../support/servers/processes.ts';
 import { clusters, startWorld, type World } from '../support/servers/world.ts';
@@ -128,7 +128,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
       peer: { secretRef: { name: 'peer' } },
     };
     const [before, after] = (await Promise.all(
-      ['before', 'after'].map((name) => createAuthority(name, Date.now(), systemChance)),
+      ['before', 'after'].map((name) => createCA(name, Date.now(), systemKeySource)),
     )) as [KeyPair, KeyPair];
     const hosts = [`*.db.${namespace}.svc`, `*.db.${namespace}.svc.cluster.local`, `db-client.${namespace}.svc`];
     const leaf = async (ca: KeyPair, names: readonly string[] = hosts) => {
@@ -137,7 +137,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
         ca,
         { name: 'x', hosts: names, usages, durationMs: 90 * DAY },
         Date.now(),
-        systemChance,
+        systemKeySource,
       );
       return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
     };

@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import type { Access } from '../../src/etcd/client.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
-import { systemChance } from '../../src/pki/key-source.ts';
+import { createCA, issue, type KeyPair, type Leaf } from '../../src/pki/issue.ts';
+import { systemKeySource } from '../../src/pki/key-source.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, startWorld, type World } from '../support/servers/world.ts';
 
@@ -33,7 +33,7 @@ const condition = (namespace: string, type: string, status: string, reason?: str
 const read = (namespace: string, name: string): Promise<Secret> =>
   eventually(`Secret ${name}`, () => world.admin.get(secrets, { namespace, name }));
 /** Asked until there is an answer: on a slow machine a cluster elects another leader now and then. */
-const answered = <T>(what: string, call: () => Promise<Answer<T>>): Promise<T> =>
+const answered = <T>(what: string, call: () => Promise<Result<T>>): Promise<T> =>
   eventually(what, async () => {
     const answer = await call();
     if (!answer.ok) throw new Error(`${answer.error.kind}: ${answer.error.message}`);
@@ -144,7 +144,7 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
   const DAY = 24 * 60 * 60_000;
   let ca: KeyPair;
   beforeAll(async () => {
-    ca = await createAuthority('of the user', Date.now(), systemChance);
+    ca = await createCA('of the user', Date.now(), systemKeySource);
   });
   const leaf = async (
     hosts: readonly string[],
@@ -155,7 +155,7 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
       ca,
       { name: 'x', hosts, usages, durationMs: 90 * DAY, ...more },
       Date.now(),
-      systemChance,
+      systemKeySource,
     );
     return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
   };

@@ -5,7 +5,7 @@
 import { findCondition } from '../../src/api/conditions.ts';
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../src/kube/resources.ts';
@@ -56,7 +56,7 @@ export interface Scene {
 type Broken = string | undefined;
 export type Always = (scene: Scene) => Broken;
 export type OnWrite = (scene: Scene, write: Write, result?: KubeObject) => Broken;
-export type OnChange = (scene: Scene, call: MembershipCall, answer?: Answer<unknown>) => Broken;
+export type OnChange = (scene: Scene, call: MembershipCall, answer?: Result<unknown>) => Broken;
 
 const isGoing = ({ world }: Scene): boolean => !world.cluster || isDeleting(world.cluster);
 const isParking = ({ world }: Scene): boolean =>

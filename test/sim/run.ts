@@ -1,6 +1,6 @@
 /** Runs a script: what it says befalls a world, the invariants are looked at after every step, and in the end there is peace. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
-import type { Answer } from '../../src/etcd/errors.ts';
+import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { Faults } from './faults/faults.ts';
 import {
@@ -83,7 +83,7 @@ class Judge implements Onlooker {
     this.scene.inFlight.add(call);
     for (const [name, check] of Object.entries(BEFORE_CHANGE)) this.#say(name, check(this.scene, call));
   }
-  changed(call: MembershipCall, answer: Answer<unknown>): void {
+  changed(call: MembershipCall, answer: Result<unknown>): void {
     this.#act(`etcd ${call.method}`);
     for (const [name, check] of Object.entries(AFTER_CHANGE)) this.#say(name, check(this.scene, call, answer));
   }

@@ -4,7 +4,7 @@ import type { AuthPort } from '../../src/etcd/auth.ts';
 import { authPort } from '../../src/etcd/auth.ts';
 import type { Ask, Caller } from '../../src/etcd/call.ts';
 import { type Etcd, EtcdClient } from '../../src/etcd/client.ts';
-import { type Answer, EtcdFailure, failure } from '../../src/etcd/errors.ts';
+import { EtcdFailure, failure, type Result } from '../../src/etcd/errors.ts';
 import { type KvPort, kvPort } from '../../src/etcd/kv.ts';
 import {
   ALARMS,
@@ -55,21 +55,21 @@ export interface RangeAnswer {
 }
 
 export interface UserKv extends KvPort {
-  range(ask: Ask, options: RangeOptions): Promise<Answer<RangeAnswer>>;
+  range(ask: Ask, options: RangeOptions): Promise<Result<RangeAnswer>>;
   /** The answer is the revision of the change. */
-  put(ask: Ask, key: Bytes, value: Bytes): Promise<Answer<bigint>>;
+  put(ask: Ask, key: Bytes, value: Bytes): Promise<Result<bigint>>;
   /** The answer is how many keys were deleted. */
-  delete(ask: Ask, keys: Keys): Promise<Answer<bigint>>;
+  delete(ask: Ask, keys: Keys): Promise<Result<bigint>>;
   /** Physical: answers when the old revisions are gone from the database, not only from view. */
-  compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Answer<void>>;
+  compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Result<void>>;
 }
 
 export interface UserMaintenance extends MaintenancePort {
-  activate(ask: Ask, entry: AlarmEntry): Promise<Answer<readonly AlarmEntry[]>>;
+  activate(ask: Ask, entry: AlarmEntry): Promise<Result<readonly AlarmEntry[]>>;
 }
 
 export interface UserAuth extends AuthPort {
-  disable(ask: Ask): Promise<Answer<void>>;
+  disable(ask: Ask): Promise<Result<void>>;
 }
 
 /** What the real client and the model have in common. */
@@ -77,12 +77,12 @@ export interface UserEtcd extends Etcd {
   readonly kv: UserKv;
   readonly maintenance: UserMaintenance;
   readonly auth: UserAuth;
-  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>>;
+  put(ask: Ask, key: string, value: string): Promise<Result<bigint>>;
 }
 
 /** A role that opens some keys. */
 interface RoleAuth {
-  addRole(ask: Ask, role: string, keys: Keys): Promise<Answer<void>>;
+  addRole(ask: Ask, role: string, keys: Keys): Promise<Result<void>>;
 }
 
 export class UserClient extends EtcdClient implements UserEtcd {
@@ -106,11 +106,11 @@ export class UserClient extends EtcdClient implements UserEtcd {
     },
   };
 
-  put(ask: Ask, key: string, value: string): Promise<Answer<bigint>> {
+  put(ask: Ask, key: string, value: string): Promise<Result<bigint>> {
     return this.kv.put(ask, key, value);
   }
 
-  async get(ask: Ask, key: string): Promise<Answer<string | undefined>> {
+  async get(ask: Ask, key: string): Promise<Result<string | undefined>> {
     const answer = await this.kv.range(ask, { key });
     if (!answer.ok) return answer;
     const [kv] = answer.value.kvs;

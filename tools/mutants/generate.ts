@@ -81,7 +81,6 @@ function planFaults(node: Node, text: Text, short: Text): readonly Change[] {
     what: `${role} ${short(part)} is missing`,
     to: without(owner, part, text),
   });
-  if (node.type === 'CallExpression') return versionFaults(node, text, short);
   if (node.type === 'ArrayExpression' && areSteps(node))
     return partsOf(node).map((part) => missing(node, part, 'step'));
   if (node.type !== 'ObjectExpression') return [];
@@ -94,14 +93,6 @@ function planFaults(node: Node, text: Text, short: Text): readonly Change[] {
     if (!/^(Array|Object)Expression$/.test(value.type)) return [missing(node, property, 'plan:')];
     return areSteps(value) ? [] : partsOf(value).map((part) => missing(value, part, name));
   });
-}
-
-/** `seen(…, 'this version')` without the version. */
-function versionFaults(node: Node, text: Text, short: Text): readonly Change[] {
-  const args = children(node, 'arguments');
-  if (args.at(-1)?.['value'] !== 'this version') return [];
-  const to = `${text(child(node, 'callee'))}(${args.slice(0, -1).map(text).join(', ')})`;
-  return [{ ...at(node), kind: 'structural', what: `the resourceVersion of ${short(node)} is missing`, to }];
 }
 
 function expressionFaults(node: Node, text: Text, short: Text): readonly Change[] {

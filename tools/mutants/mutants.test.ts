@@ -25,7 +25,7 @@ test.each([
   ['steps that are made elsewhere', 'r({ why, steps })', ['r(({why}))']],
   ['a latch field', 'r({ latch: { id, token } })', ['r({ latch: ({token}) })', 'r({ latch: ({id}) })']],
   ['a latch that is made elsewhere', 'r({ why, latch })', ['r(({why}))']],
-  ['a resourceVersion precondition', "seen('Pod', pod, 'this version')", ["(seen('Pod', pod))"]],
+  ['a resourceVersion precondition', "refTo('Pod', pod, { resourceVersion: true })", ["refTo('Pod', pod, ({}))"]],
   ['a uid precondition', 'r({ name, uid })', ['r(({name}))']],
   ['an operand', 'r(a && b || c)', ['r((a && b))', 'r((c))', 'r((a) || c)', 'r((b) || c)']],
   ['a negation', 'r(!a)', ['r((a))']],

@@ -39,18 +39,18 @@ export const DANGEROUS: readonly Sentence[] = [
   ]),
   ...of('src/controllers/cluster/disruption.ts', [
     ['quorumOf', '+', 1, 'left', 'half of an even number counts as a quorum'],
-    ['mayNotGo', 'filter()', 2, '[]', 'a voter is removed that the quorum needs'],
+    ['removalBlockedBy', 'filter()', 2, '[]', 'a voter is removed that the quorum needs'],
   ]),
   ...of('src/controllers/cluster/observe.ts', [
     ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
     ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
   ]),
   ...of('src/controllers/cluster/replacement.ts', [
-    ['heldUp', '??', 1, 'right', 'a member is replaced against the disruption check'],
+    ['blockedBy', '??', 1, 'right', 'a member is replaced against the disruption check'],
   ]),
   ...of('src/controllers/cluster/rules/shrink.ts', [
-    ['takeOut', 'if', 1, 'false', 'a member is removed against the disruption check'],
-    ['forget', '||', 2, 'left', 'members are deleted, because an emptied member does not list them'],
+    ['removeMember', 'if', 1, 'false', 'a member is removed against the disruption check'],
+    ['deleteRemovedMember', '||', 2, 'left', 'members are deleted, because an emptied member does not list them'],
   ]),
   ...of('src/controllers/member/observe.ts', [
     ['look', '??', 1, 'left', 'a Pod or a PVC counts as deleted, because the cache is late'],
@@ -59,7 +59,7 @@ export const DANGEROUS: readonly Sentence[] = [
     ['release', 'if', 3, 'true', 'a finalizer is released although etcd still counts the vote'],
   ]),
   ...of('src/controllers/member/rules/running.ts', [
-    ['beginning', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
+    ['wantedInitialState', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
   ]),
   ...of('src/runtime/controller.ts', [
     ['Controller.#pass', '#barrier()', 1, 'undefined', 'a reconcile does not see what the previous one has created'],
@@ -73,12 +73,12 @@ export const SENTENCES: readonly Sentence[] = [
   ...of('src/controllers/cluster/disruption.ts', [
     ['isHealthy', '<=', 1, 'true', 'a member that is far behind counts as healthy'],
     ['votersOf', '!', 1, 'true', 'learners count as voters'],
-    ['mayNotGo', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
+    ['removalBlockedBy', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
     ['isCorrupt', '&&', 2, 'right', 'a member is replaced although no quorum agrees on the data'],
     ['selfOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
   ]),
   ...of('src/controllers/cluster/execute-etcd-call.ts', [
-    ['carryOut', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
+    ['executeEtcdCall', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
     ['once', 'learner:', 1, 'false', 'an empty member is added as a voter'],
   ]),
   ...of('src/controllers/cluster/rules/bootstrap.ts', [
@@ -95,14 +95,14 @@ export const SENTENCES: readonly Sentence[] = [
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
     ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
-    ['letGo', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
+    ['releaseFinalizer', 'filter()', 1, '[]', 'the finalizer of another controller is removed'],
   ]),
   ...of('src/runtime/execute.ts', [
-    ['takeAll', 'if', 2, 'false', 'a failed step counts as refused, and the status is written'],
+    ['runSteps', 'if', 2, 'false', 'a failed step counts as refused, and the status is written'],
     ['execute', 'needsVersion()', 1, 'false', 'evidence from a stale view overwrites a newer status'],
   ]),
   ...of('src/runtime/controller.ts', [
-    ['Controller.#barrier', 'gone()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],
+    ['Controller.#barrier', 'waitForDeletion()', 1, 'undefined', 'a reconcile does not see that an object is deleted'],
   ]),
   ...of('src/etcd/guarded.ts', [['guarded', '?:', 1, 'true', 'a process that has lost the Lease changes members']]),
   ...of('src/etcd/failover.ts', [

@@ -5,11 +5,11 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { API_VERSION, trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { createAuthority, issue, type KeyPair } from '../../pki/issue.ts';
-import { systemChance } from '../../pki/key-source.ts';
+import { createCA, issue, type KeyPair } from '../../pki/issue.ts';
+import { systemKeySource } from '../../pki/key-source.ts';
 import { sourcesOf } from './agent-sources.ts';
 import { digestOf } from './ca-bundle.ts';
-import { judge } from './evaluate.ts';
+import { evaluate } from './evaluate.ts';
 import { NOTHING_MOUNTED } from './mounts.ts';
 import { rootPassword } from './root-password.ts';
 import type { Sources } from './view.ts';
@@ -21,17 +21,17 @@ let later: KeyPair;
 let own: KeyPair;
 
 beforeAll(async () => {
-  old = await createAuthority('old', NOW, systemChance);
-  next = await createAuthority('next', NOW, systemChance);
+  old = await createCA('old', NOW, systemKeySource);
+  next = await createCA('next', NOW, systemKeySource);
   const wanted = {
     name: 'x',
     hosts: ['*.db.ns.svc', 'db-client.ns.svc'],
     usages: ['server auth', 'client auth'],
     durationMs: 1e10,
   } as const;
-  leaf = await issue(old, wanted, NOW, systemChance);
-  later = await issue(next, wanted, NOW, systemChance);
-  own = await issue(old, { ...wanted, hosts: [] }, NOW, systemChance);
+  leaf = await issue(old, wanted, NOW, systemKeySource);
+  later = await issue(next, wanted, NOW, systemKeySource);
+  own = await issue(old, { ...wanted, hosts: [] }, NOW, systemKeySource);
 });
 
 function secret(text: Readonly<Record<string, string>>, ofCluster = true): Secret {
@@ -62,7 +62,7 @@ function sources(
     mounted: { ...NOTHING_MOUNTED, bundles: { client: mounted, peer: [] } },
     graceMs: 1,
   };
-  return sourcesOf(cluster, secrets, judge(cluster, secrets, around).material, rootPassword(cluster, secrets));
+  return sourcesOf(cluster, secrets, evaluate(cluster, secrets, around).material, rootPassword(cluster, secrets));
 }
 
 describe('whom to trust, and what to show', () => {

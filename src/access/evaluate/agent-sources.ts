@@ -5,7 +5,7 @@
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { trustName } from '../../api/names.ts';
-import { certificatesOf, partOf, writtenFor } from '../../domain/certificate-requirements.ts';
+import { certificatesOf, portOf, writtenFor } from '../../domain/certificate-requirements.ts';
 import { CA, CERT, KEY } from '../../pki/examine.ts';
 import { digestOf } from './ca-bundle.ts';
 import type { Material } from './evaluate.ts';
@@ -19,7 +19,7 @@ export function sourcesOf(
   material: Material | undefined,
   password: RootPassword | undefined,
 ): Sources {
-  const needs = certificatesOf(cluster).filter(({ role }) => partOf(role) === 'client');
+  const needs = certificatesOf(cluster).filter(({ role }) => portOf(role) === 'client');
   const trusted = digestOf(material?.ca ?? '');
   // What the operator writes for members stays; a Secret with trust goes after a rotation, and that of a user whenever he likes.
   const names = [

@@ -1,26 +1,26 @@
 /** Authorities that the operator made for a cluster: whether they are of use, and when they are exchanged. Pure. */
 import type { X509Certificate } from 'node:crypto';
-import { type Part, ROTATE_ANNOTATION } from '../../api/names.ts';
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
-import { partOf } from '../../domain/certificate-requirements.ts';
+import { type EtcdPortName, ROTATE_ANNOTATION } from '../../api/names.ts';
+import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
+import { portOf } from '../../domain/certificate-requirements.ts';
 import { ages, CERT, KEY } from '../../pki/examine.ts';
-import { type Finding, isGrave } from '../../pki/findings.ts';
+import { type Finding, isFatal } from '../../pki/findings.ts';
 import { signerName } from '../../pki/issue.ts';
-import { type Trust, trustIn } from './ca-bundle.ts';
-import { mayExchange, type Side, vouched } from './port-trust.ts';
-import { isBegun, ours, pairIn, type World } from './secret-set.ts';
-import type { AuthorityView } from './view.ts';
+import { type CABundle, caBundleIn } from './ca-bundle.ts';
+import { acceptedByAll, mayReissue, type PortTrust } from './port-trust.ts';
+import { isBootstrapped, ours, pairIn, type SecretSet } from './secret-set.ts';
+import type { CAView } from './view.ts';
 
 /** Where its successor is until all members trust it. */
 export const NEXT_CERT = 'next.crt';
 export const NEXT_KEY = 'next.key';
 
-export type Issued = Extract<CertificateNeed, { readonly from: 'operator' }>;
+export type Issued = Extract<CertificateRequirement, { readonly from: 'operator' }>;
 
 /** What is in its Secret. */
-export interface Authority {
+export interface ManagedCA {
   readonly secret: string;
-  readonly part: Part;
+  readonly part: EtcdPortName;
   /** The longest life of what it signs. */
   readonly durationMs: number;
   readonly exists: boolean;
@@ -29,14 +29,14 @@ export interface Authority {
   readonly next: X509Certificate | undefined;
 }
 
-export function authoritiesOf(world: World, needs: readonly CertificateNeed[]): readonly Authority[] {
+export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequirement[]): readonly ManagedCA[] {
   const issued = needs.filter((need): need is Issued => need.from === 'operator');
   return [...new Set(issued.map(({ authority }) => authority))].map((name) => {
     const signed = issued.filter(({ authority }) => authority === name);
     const { secret, findings } = ours(world, name);
     return {
       secret: name,
-      part: partOf(signed[0]?.role ?? 'server'),
+      part: portOf(signed[0]?.role ?? 'server'),
       durationMs: Math.max(...signed.map(({ durationMs }) => durationMs)),
       exists: secret !== undefined,
       foreign: findings,
@@ -51,20 +51,20 @@ const signing = (pair: X509Certificate | undefined): X509Certificate | undefined
   pair && signerName(pair) !== undefined ? pair : undefined;
 
 /** Whom members are to trust because of it. */
-export const targetOf = ({ certificate, next }: Authority): Trust | undefined =>
-  trustIn((next ?? certificate)?.toString() ?? '');
+export const targetOf = ({ certificate, next }: ManagedCA): CABundle | undefined =>
+  caBundleIn((next ?? certificate)?.toString() ?? '');
 
 /** Whom members may have come to trust because of it until now. */
-export function trustedFor({ certificate, next }: Authority): readonly (Trust | undefined)[] {
+export function bundleFor({ certificate, next }: ManagedCA): readonly (CABundle | undefined)[] {
   const [present = '', successor = ''] = [certificate?.toString(), next?.toString()];
-  return [trustIn(present), trustIn(present, successor)];
+  return [caBundleIn(present), caBundleIn(present, successor)];
 }
 
 /**
  * After two thirds of its life, like all that it signs, or when nothing that it signs would last as long as it should; but
  * never in its first half: certificates that are to last longer than that end with it.
  */
-function dueAt({ certificate, durationMs }: Authority): number {
+function dueAt({ certificate, durationMs }: ManagedCA): number {
   if (!certificate) return Number.POSITIVE_INFINITY;
   const [from, until] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
   const life = until - from;
@@ -72,16 +72,16 @@ function dueAt({ certificate, durationMs }: Authority): number {
 }
 
 /** Somebody asked for a rotation that has not been begun. */
-export function isCommanded({ cluster: { metadata, status } }: World, part: Part): boolean {
+export function isRotationRequested({ cluster: { metadata, status } }: SecretSet, part: EtcdPortName): boolean {
   const value = metadata.annotations?.[ROTATE_ANNOTATION];
   return value !== undefined && value !== status?.trust?.commanded?.[part];
 }
 
 /** A lost authority is not replaced unasked: somebody may have it, and what members have goes on for months. */
-export function authorityView(world: World, authority: Authority, side: Side): AuthorityView {
+export function caView(world: SecretSet, authority: ManagedCA, side: PortTrust): CAView {
   const { secret, foreign, certificate, next, exists, part } = authority;
   if (foreign.length > 0) return { secret, part, findings: foreign };
-  if (!isBegun(world)) {
+  if (!isBootstrapped(world)) {
     if (certificate) return { secret, part, findings: ageOf(world, authority) };
     return exists
       ? { secret, part, findings: [{ is: 'notPem', secret, key: KEY }] }
@@ -91,14 +91,16 @@ export function authorityView(world: World, authority: Authority, side: Side): A
   const known = { secret, part, findings, ...(next && { successor: true }) };
   if (next) {
     // The command that it was made for is recorded first, or it would be carried out a second time.
-    const ready = !isCommanded(world, part) && vouched(side, [next]) && mayExchange(world, side);
+    const ready = !isRotationRequested(world, part) && acceptedByAll(side, [next]) && mayReissue(world, side);
     return { ...known, ...(ready && { todo: 'succeed' }) };
   }
-  const due = isCommanded(world, part) || world.around.now >= dueAt(authority);
+  const due = isRotationRequested(world, part) || world.around.now >= dueAt(authority);
   // One after the other.
-  const settled = certificate ? side.recorded?.digest === side.target?.digest : side.recorded !== undefined;
+  const settled = certificate
+    ? side.currentBundle?.digest === side.targetBundle?.digest
+    : side.currentBundle !== undefined;
   return { ...known, ...(due && settled && { todo: 'prepare' }) };
 }
 
-const ageOf = ({ around }: World, { certificate, secret }: Authority): readonly Finding[] =>
-  certificate ? ages(certificate, { secret, key: CERT }, around.now).filter(isGrave) : [];
+const ageOf = ({ around }: SecretSet, { certificate, secret }: ManagedCA): readonly Finding[] =>
+  certificate ? ages(certificate, { secret, key: CERT }, around.now).filter(isFatal) : [];

@@ -17,8 +17,8 @@ import {
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { AUTHORITY_MS, createAuthority } from '../../pki/issue.ts';
-import { systemChance } from '../../pki/key-source.ts';
+import { CA_LIFETIME_MS, createCA } from '../../pki/issue.ts';
+import { systemKeySource } from '../../pki/key-source.ts';
 
 const managed: Tls = {
   client: { managed: { duration: '720h' } },
@@ -102,7 +102,7 @@ describe('an authority of the operator', () => {
   });
 
   test('at its end it signs nothing more, which would end with it, and that is said', async () => {
-    const old = await createAuthority('old', NOW - AUTHORITY_MS + 10 * DAY, systemChance);
+    const old = await createCA('old', NOW - CA_LIFETIME_MS + 10 * DAY, systemKeySource);
     const last = secret(await leaf({}, old), old.cert, true);
     const held = { ...(await all()), 'db-peer-ca': secret(old, undefined, true), 'db-peer-mounted': last };
     const at = (days: number): readonly string[] => {

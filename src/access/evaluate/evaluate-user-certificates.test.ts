@@ -18,7 +18,7 @@ import {
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { judge, secretNames } from './evaluate.ts';
+import { evaluate, secretNames } from './evaluate.ts';
 import { NOTHING_MOUNTED } from './mounts.ts';
 
 const own: Tls = {
@@ -189,7 +189,7 @@ describe('Secrets of the user', () => {
     const held = await all(async (good) => ({ ...mounted(good), peer: secret(await leaf({}, next), next.cert) }));
     const of = aCluster({ spec: { tls: own }, status: { trust: recorded() } });
     const about = (running: boolean) =>
-      judge(of, new Map(Object.entries(held)), {
+      evaluate(of, new Map(Object.entries(held)), {
         now: NOW,
         domain: 'cluster.local',
         mounted: { ...NOTHING_MOUNTED, running },

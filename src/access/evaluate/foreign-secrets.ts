@@ -4,7 +4,7 @@
  */
 
 import { CERTIFICATE_NAME_ANNOTATION } from '../../api/names.ts';
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
+import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
 import type { Finding } from '../../pki/findings.ts';
@@ -15,7 +15,7 @@ export interface Sorted {
   readonly named: (finding: Finding) => Finding;
 }
 
-export function withoutStrangers(needs: readonly CertificateNeed[], secrets: Sorted['secrets']): Sorted {
+export function ignoreForeignSecrets(needs: readonly CertificateRequirement[], secrets: Sorted['secrets']): Sorted {
   const owners = new Map(needs.flatMap((need) => strangerIn(secrets.get(need.secret), need)));
   return {
     secrets: new Map([...secrets].map(([name, secret]) => [name, owners.has(name) ? undefined : secret])),
@@ -27,7 +27,7 @@ export function withoutStrangers(needs: readonly CertificateNeed[], secrets: Sor
 }
 
 /** A Secret that an earlier cluster of the name has left has the same Certificate on it, and is taken over by cert-manager. */
-function strangerIn(secret: Secret | undefined, need: CertificateNeed): readonly (readonly [string, string])[] {
+function strangerIn(secret: Secret | undefined, need: CertificateRequirement): readonly (readonly [string, string])[] {
   if (!secret || need.from !== 'user' || !need.requested) return [];
   const issuedFor = secret.metadata.annotations?.[CERTIFICATE_NAME_ANNOTATION];
   if (issuedFor === need.requested.certificate) return [];

@@ -1,9 +1,9 @@
 /** What a Pod mounts of the Secrets of its cluster: it stands in the Pod's spec, which cannot be changed. */
-import type { Part } from '../../api/names.ts';
+import type { EtcdPortName } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import type { Mount } from './view.ts';
 
-export function mountIn(pod: Pod, part: Part): Mount | undefined {
+export function mountIn(pod: Pod, part: EtcdPortName): Mount | undefined {
   const volume = pod.spec?.volumes?.find(({ name }) => name === `tls-${part}`);
   if (!volume) return undefined;
   const from = (path: string): string | undefined =>
@@ -18,7 +18,7 @@ export interface Mounted {
   /** Every member that is to run has one: nobody starts just now with what was recorded before. */
   readonly complete: boolean;
   /** Names of Secrets, each once. */
-  readonly bundles: Readonly<Record<Part, readonly string[]>>;
+  readonly bundles: Readonly<Record<EtcdPortName, readonly string[]>>;
 }
 
 export const NOTHING_MOUNTED: Mounted = { running: false, complete: true, bundles: { client: [], peer: [] } };

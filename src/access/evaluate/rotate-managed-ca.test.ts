@@ -17,7 +17,7 @@ import {
 import { trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { AUTHORITY_MS, type KeyPair } from '../../pki/issue.ts';
+import { CA_LIFETIME_MS, type KeyPair } from '../../pki/issue.ts';
 import { NEXT_CERT, NEXT_KEY } from './ca.ts';
 
 beforeAll(makeAuthorities);
@@ -109,7 +109,7 @@ describe('of the operator', () => {
       outcome({
         ...at(authority(old), 'old', ['old']),
         tls: { client: { managed: { duration, renewBefore: '5m' } } },
-        now: NOW - DAY + AUTHORITY_MS * share,
+        now: NOW - DAY + CA_LIFETIME_MS * share,
       }).filter((line) => line.startsWith('prepare'));
     expect([due('720h', 0.66), due('720h', 0.67)]).toEqual([[], ['prepare db-client-ca']]);
     expect([due('35040h', 0.59), due('35040h', 0.61)]).toEqual([[], ['prepare db-client-ca']]); // four years
@@ -152,7 +152,7 @@ describe('of the operator', () => {
   });
 
   test('what was asked for is recorded when its successor is there', () => {
-    const commanded = (was: Was) => judged(was).view.trusts[0]?.commanded;
+    const commanded = (was: Was) => judged(was).view.trusts[0]?.requestedRotation;
     expect(commanded(at(authority(old), 'old', ['old'], { annotation: '1' }))).toBeUndefined();
     expect(commanded(at(authority(old, next), 'old', ['old'], { annotation: '1' }))).toBe('1');
     expect(commanded(at(authority(old, next), 'old', ['old'], { annotation: '1', commanded: '1' }))).toBeUndefined();

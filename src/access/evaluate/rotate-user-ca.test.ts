@@ -20,7 +20,7 @@ import { trustName } from '../../api/names.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { issue } from '../../pki/issue.ts';
-import { systemChance } from '../../pki/key-source.ts';
+import { systemKeySource } from '../../pki/key-source.ts';
 import { digestOf } from './ca-bundle.ts';
 
 beforeAll(makeAuthorities);
@@ -141,7 +141,7 @@ describe('by the Secret of a user', () => {
 
   test('a certificate that waits to be exchanged is exchanged before anybody is trusted less', async () => {
     const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
-    const renewed = await issue(next, { name: 'y', hosts, usages: [], durationMs: 30 * DAY }, NOW, systemChance);
+    const renewed = await issue(next, { name: 'y', hosts, usages: [], durationMs: 30 * DAY }, NOW, systemKeySource);
     const source = secret({ 'tls.crt': renewed.cert, 'tls.key': renewed.key, 'ca.crt': texts(['next']) }, false);
     expect(outcome(at(source, copy('next', ['old', 'next']), { recorded: ['old', 'next'] }))).toEqual([
       'copyLeaf peer',
@@ -247,6 +247,6 @@ describe('by the Secret of a user', () => {
       },
     };
     expect(outcome(was)).toEqual([]);
-    expect(judged(was).view.trusts[0]?.unexchanged).toEqual(['op']);
+    expect(judged(was).view.trusts[0]?.notReissued).toEqual(['op']);
   });
 });

@@ -2,10 +2,10 @@
 import type { X509Certificate } from 'node:crypto';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { WRITTEN_AT_ANNOTATION } from '../../api/names.ts';
-import { type CertificateNeed, isMutual, namesOf, writtenFor } from '../../domain/certificate-requirements.ts';
+import { type CertificateRequirement, isMutual, namesOf, writtenFor } from '../../domain/certificate-requirements.ts';
 import { holding } from '../../domain/ownership.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { CA, CERT, type Demands, KEY, type Paper } from '../../pki/examine.ts';
+import { CA, CERT, KEY, type Requirements, type TlsSecret } from '../../pki/examine.ts';
 import type { Finding, Role } from '../../pki/findings.ts';
 import { certificatesIn, privateKeyIn } from '../../pki/pem.ts';
 import { costly } from '../../pki/yielding.ts';
@@ -14,7 +14,7 @@ import type { Mounted } from './mounts.ts';
 /** By name; what is absent is `undefined`. */
 export type Secrets = ReadonlyMap<string, Secret | undefined>;
 
-export interface Surroundings {
+export interface EvalContext {
   readonly now: number;
   /** The DNS domain of the Kubernetes cluster. */
   readonly domain: string;
@@ -24,14 +24,14 @@ export interface Surroundings {
   readonly graceMs: number;
 }
 
-export interface World {
+export interface SecretSet {
   readonly cluster: EtcdCluster;
   readonly secrets: Secrets;
-  readonly around: Surroundings;
+  readonly around: EvalContext;
 }
 
 /** Somebody has started on certificates: from now on they are exchanged in order. */
-export const isBegun = ({ cluster, around }: World): boolean =>
+export const isBootstrapped = ({ cluster, around }: SecretSet): boolean =>
   cluster.status?.clusterID !== undefined || around.mounted.running;
 
 export function textOf(secret: Secret | undefined, key: string): string {
@@ -39,7 +39,7 @@ export function textOf(secret: Secret | undefined, key: string): string {
   return secret && encoded !== '' ? costly(secret, `text ${key}`, () => Buffer.from(encoded, 'base64').toString()) : '';
 }
 
-export const paperOf = (secret: Secret | undefined, name: string): Paper | undefined =>
+export const tlsSecretOf = (secret: Secret | undefined, name: string): TlsSecret | undefined =>
   secret && {
     secret: name,
     data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
@@ -47,7 +47,7 @@ export const paperOf = (secret: Secret | undefined, name: string): Paper | undef
 
 /** Only what this cluster controls counts as its own. */
 export function ours(
-  { cluster, secrets }: World,
+  { cluster, secrets }: SecretSet,
   name: string,
 ): { readonly secret?: Secret; readonly findings: readonly Finding[] } {
   const held = holding(secrets.get(name), cluster.metadata.uid ?? '');
@@ -56,7 +56,7 @@ export function ours(
 }
 
 /** Where that is which is shown for it: a copy of ours, or what applications take from where it is. */
-export function shownIn(world: World, need: CertificateNeed): Secret | undefined {
+export function servedSecret(world: SecretSet, need: CertificateRequirement): Secret | undefined {
   const own = writtenFor(need);
   return own === undefined ? world.secrets.get(need.secret) : ours(world, own).secret;
 }
@@ -64,7 +64,7 @@ export function shownIn(world: World, need: CertificateNeed): Secret | undefined
 /** The certificate, and those that came with it. */
 export const chainIn = (secret: Secret | undefined): readonly X509Certificate[] => certificatesIn(textOf(secret, CERT));
 export const leafIn = (secret: Secret | undefined): X509Certificate | undefined => chainIn(secret)[0];
-export const endOf = (certificate: X509Certificate | undefined): number | undefined =>
+export const expiryOf = (certificate: X509Certificate | undefined): number | undefined =>
   certificate?.validToDate.getTime();
 
 /** A certificate with the key that belongs to it. */
@@ -78,7 +78,7 @@ export function pairIn(secret: Secret | undefined, certName = CERT, keyName = KE
 export const writtenAt = (secret: Secret | undefined): number =>
   Date.parse(secret?.metadata.annotations?.[WRITTEN_AT_ANNOTATION] ?? '') || 0;
 
-export function demandsOf({ cluster, around }: World, role: Role, trust?: Paper): Demands {
+export function demandsOf({ cluster, around }: SecretSet, role: Role, trust?: TlsSecret): Requirements {
   const { members, clients } = namesOf(cluster, role, around.domain);
   const mutual = isMutual(cluster.spec.tls ?? {});
   return { role, memberNames: members, clientNames: clients, mutual, trust };

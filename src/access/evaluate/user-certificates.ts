@@ -1,34 +1,39 @@
 /** Certificates that users give: examined, and copied to where members mount them when all members take them. Pure. */
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
+import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
-import { ages, CA, CERT, examine, KEY, type Paper } from '../../pki/examine.ts';
-import { type Finding, isGrave } from '../../pki/findings.ts';
-import { digestOf, sharesAuthority, type Trust, trustIn } from './ca-bundle.ts';
-import { given, mayExchange, reachedAt, type Side, vouched } from './port-trust.ts';
-import { chainIn, demandsOf, endOf, leafIn, ours, paperOf, textOf, type World } from './secret-set.ts';
+import { ages, CA, CERT, examine, KEY, type TlsSecret } from '../../pki/examine.ts';
+import { type Finding, isFatal } from '../../pki/findings.ts';
+import { type CABundle, caBundleIn, digestOf, sharesCA } from './ca-bundle.ts';
+import { acceptedByAll, activeBundle, mayReissue, type PortTrust, reachedAt } from './port-trust.ts';
+import { chainIn, demandsOf, expiryOf, leafIn, ours, type SecretSet, textOf, tlsSecretOf } from './secret-set.ts';
 import type { CertificateView } from './view.ts';
 
-export type Given = Extract<CertificateNeed, { readonly from: 'user' }>;
+export type UserCertificates = Extract<CertificateRequirement, { readonly from: 'user' }>;
 
 /** Whom members are to trust, by a Secret that is as it should be. */
-export function targetIn(world: World, need: Given): Trust | undefined {
+export function targetIn(world: SecretSet, need: UserCertificates): CABundle | undefined {
   const source = world.secrets.get(need.secret);
   const { findings } = examine(
-    paperOf(source, need.secret),
+    tlsSecretOf(source, need.secret),
     need.secret,
     demandsOf(world, need.role),
     world.around.now,
   );
-  return findings.some(isGrave) ? undefined : trustIn(textOf(source, CA));
+  return findings.some(isFatal) ? undefined : caBundleIn(textOf(source, CA));
 }
 
 /** What clients show, the operator among them, has to lead to one that members trust, or soon will. */
-function demanded(side: Side, server: string): Paper | undefined {
-  const texts = [given(side), side.target].flatMap((trust) => trust?.text ?? []);
+function demanded(side: PortTrust, server: string): TlsSecret | undefined {
+  const texts = [activeBundle(side), side.targetBundle].flatMap((trust) => trust?.text ?? []);
   return texts.length === 0 ? undefined : { secret: server, data: { [CA]: texts.join('') } };
 }
 
-export function givenOf(world: World, need: Given, side: Side, server: string): CertificateView {
+export function userCertificatesOf(
+  world: SecretSet,
+  need: UserCertificates,
+  side: PortTrust,
+  server: string,
+): CertificateView {
   const { around, secrets } = world;
   const source = secrets.get(need.secret);
   const ofClient = need.role === 'operator' || need.role === 'application';
@@ -36,18 +41,18 @@ export function givenOf(world: World, need: Given, side: Side, server: string): 
   // Without the server's Secret, about which enough is said, nobody can tell whether this one fits.
   if (ofClient && !trust)
     return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
-  const seen = examine(paperOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
-  const fine = source !== undefined && !seen.findings.some(isGrave);
+  const seen = examine(tlsSecretOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
+  const fine = source !== undefined && !seen.findings.some(isFatal);
   if (need.mount === undefined)
     return { need, findings: seen.findings, usable: fine, ...(seen.notAfter && { notAfter: seen.notAfter }) };
   const { secret: copy, findings: foreign } = ours(world, need.mount);
   const good = fine && foreign.length === 0;
-  const running = side.begun ? copy : undefined;
-  const notAfter = endOf(leafIn(running)) ?? seen.notAfter; // of what is shown
+  const running = side.bootstrapped ? copy : undefined;
+  const notAfter = expiryOf(leafIn(running)) ?? seen.notAfter; // of what is shown
   const known = { need, ...(notAfter !== undefined && { notAfter }) };
   const todo = todoOf(world, need, side, good ? source : undefined, copy);
   const unmade: readonly Finding[] =
-    good && side.begun && !copy && todo === undefined ? [{ is: 'authorityChanged', secret: need.mount }] : [];
+    good && side.bootstrapped && !copy && todo === undefined ? [{ is: 'authorityChanged', secret: need.mount }] : [];
   const old = todo === 'copy' || todo === 'copyLeaf' ? [] : ageOfCopy(world, need.mount, source, running);
   return {
     ...known,
@@ -60,8 +65,8 @@ export function givenOf(world: World, need: Given, side: Side, server: string): 
 
 /** One that waits for clients is looked at when they have had their time, not whenever somebody looks next. */
 function awaited(
-  world: World,
-  side: Side,
+  world: SecretSet,
+  side: PortTrust,
   source: Secret | undefined,
   copy: Secret | undefined,
 ): Pick<CertificateView, 'renewAt'> {
@@ -71,30 +76,30 @@ function awaited(
 }
 
 function todoOf(
-  world: World,
-  need: Given,
-  side: Side,
+  world: SecretSet,
+  need: UserCertificates,
+  side: PortTrust,
   source: Secret | undefined,
   copy: Secret | undefined,
 ): CertificateView['todo'] {
-  const told = given(side);
+  const told = activeBundle(side);
   if (!told) return undefined;
   const sameLeaf = copy && [CERT, KEY].every((key) => textOf(copy, key) === textOf(source, key));
   const sameTrust = copy && digestOf(textOf(copy, CA)) === told.digest;
-  if (!side.begun) return source && !(sameLeaf && sameTrust) ? 'copy' : undefined;
-  if (source && !sameLeaf && vouched(side, chainIn(source))) {
+  if (!side.bootstrapped) return source && !(sameLeaf && sameTrust) ? 'copy' : undefined;
+  if (source && !sameLeaf && acceptedByAll(side, chainIn(source))) {
     if (!copy) return 'copy';
     // Clients must have had the time to learn of an authority before anybody shows something that only it vouches for.
     const shown = chainIn(copy);
-    const crosses = vouched(side, shown) && !sharesAuthority(told, shown, chainIn(source));
-    if (!crosses || need.role === 'operator' || mayExchange(world, side)) return 'copyLeaf';
+    const crosses = acceptedByAll(side, shown) && !sharesCA(told, shown, chainIn(source));
+    if (!crosses || need.role === 'operator' || mayReissue(world, side)) return 'copyLeaf';
   }
   return copy && !sameTrust ? 'publish' : undefined;
 }
 
 /** Members that were not given what is there now may be left with something that ends. */
 function ageOfCopy(
-  { around }: World,
+  { around }: SecretSet,
   mount: string,
   source: Secret | undefined,
   copy: Secret | undefined,

@@ -1,11 +1,11 @@
 /** What is known about the certificates and the password of a cluster: plain data for decisions. No key, no certificate and no password is part of it. */
 
-import type { Part } from '../../api/names.ts';
-import type { CertificateNeed } from '../../domain/certificate-requirements.ts';
-import { type Finding, isGrave } from '../../pki/findings.ts';
+import type { EtcdPortName } from '../../api/names.ts';
+import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
+import { type Finding, isFatal } from '../../pki/findings.ts';
 
 /** What is to be written, if anything. */
-export type Todo =
+export type SecretAction =
   /** A new authority into an empty Secret. */
   | 'found'
   /** The successor of an authority, next to it. */
@@ -23,19 +23,19 @@ export type Todo =
   /** Only whom to trust: those who connect learn of a new authority before anybody shows its certificates. */
   | 'publish';
 
-export interface AuthorityView {
+export interface CAView {
   readonly secret: string;
-  readonly part: Part;
+  readonly part: EtcdPortName;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<Todo, 'found' | 'prepare' | 'succeed'>;
+  readonly todo?: Extract<SecretAction, 'found' | 'prepare' | 'succeed'>;
   /** It has a successor that waits to be trusted by all. */
   readonly successor?: boolean;
 }
 
 export interface CertificateView {
-  readonly need: CertificateNeed;
+  readonly need: CertificateRequirement;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<Todo, 'issue' | 'copy' | 'copyLeaf' | 'publish'>;
+  readonly todo?: Extract<SecretAction, 'issue' | 'copy' | 'copyLeaf' | 'publish'>;
   /** When what members show, or will show, stops being valid: in milliseconds since 1970, of what can be read. */
   readonly notAfter?: number;
   /** When its successor is issued, in milliseconds since 1970. */
@@ -47,15 +47,15 @@ export interface CertificateView {
 /** A Secret that says whom members trust, and is there, or is to be. */
 export interface BundleView {
   readonly secret: string;
-  readonly part: Part;
+  readonly part: EtcdPortName;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<Todo, 'bundle'>;
+  readonly todo?: Extract<SecretAction, 'bundle'>;
 }
 
-export interface TrustView {
-  readonly part: Part;
+export interface PortTrustView {
+  readonly part: EtcdPortName;
   /** Members read it when they start. */
-  readonly atStart: boolean;
+  readonly loadedAtStart: boolean;
   /** Digests: what those get that start from now on, and where all of this is to lead. */
   readonly recorded?: string;
   readonly target?: string;
@@ -64,11 +64,11 @@ export interface TrustView {
   /** Those that start from now on trust all of the target. */
   readonly trusted: boolean;
   /** Secrets with what is shown on this port and does not lead to the target. */
-  readonly unexchanged: readonly string[];
+  readonly notReissued: readonly string[];
   /** When everybody who mounts a Secret of this port has what is in it, in milliseconds since 1970. */
   readonly reachedAt?: number;
   /** A rotation that somebody has asked for and that was begun: to be recorded. */
-  readonly commanded?: string;
+  readonly requestedRotation?: string;
 }
 
 /** What a Pod mounts for one of its ports. */
@@ -80,7 +80,7 @@ export interface Mount {
 }
 
 /** Secrets that could not be read. What was read before stands, so that members are still reached; nothing is written on it. */
-export interface Unread {
+export interface Unreadable {
   /** Names, and why the first of them could not be read. */
   readonly secrets: readonly string[];
   readonly why: string;
@@ -93,18 +93,18 @@ export interface Unread {
 }
 
 export interface CertificatesView {
-  readonly authorities: readonly AuthorityView[];
+  readonly cas: readonly CAView[];
   readonly certificates: readonly CertificateView[];
   readonly bundles: readonly BundleView[];
-  readonly trusts: readonly TrustView[];
+  readonly trusts: readonly PortTrustView[];
   /** Of the Secrets with trust of before, those that are still there. */
   readonly kept: readonly string[];
   /** Members that still show an earlier certificate. */
-  readonly behind?: readonly string[];
+  readonly stale?: readonly string[];
   /** Ports on which every member has shown what it was given. */
-  readonly proven?: readonly Part[];
+  readonly proven?: readonly EtcdPortName[];
   /** Everything else is from an earlier read, or empty. */
-  readonly unread?: Unread;
+  readonly unreadable?: Unreadable;
 }
 
 /** Where that is which the operator reaches members with: names of Secrets. */
@@ -119,11 +119,17 @@ export interface Sources {
 
 /** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
 export const UNSETTLED_MS = 10_000;
-export const isUnsettled = ({ authorities, certificates, bundles, trusts, behind = [] }: CertificatesView): boolean =>
+export const isUnsettled = ({
+  cas: authorities,
+  certificates,
+  bundles,
+  trusts,
+  stale: behind = [],
+}: CertificatesView): boolean =>
   behind.length > 0 ||
   trusts.some(({ recorded, target }) => recorded !== undefined && target !== undefined && recorded !== target) ||
   [...authorities, ...certificates, ...bundles].some(
-    ({ findings, todo }) => todo !== undefined || findings.some(isGrave),
+    ({ findings, todo }) => todo !== undefined || findings.some(isFatal),
   );
 
 /** The earliest time at which a certificate is to be renewed. */
@@ -149,7 +155,7 @@ export const isPasswordUnsettled = (password: PasswordView | undefined): boolean
   password !== undefined && (password.problem !== undefined || password.kept !== 'same');
 
 export const NO_CERTIFICATES: CertificatesView = {
-  authorities: [],
+  cas: [],
   certificates: [],
   bundles: [],
   trusts: [],

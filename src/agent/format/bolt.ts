@@ -28,11 +28,11 @@ const BRANCH = 0x01;
 const LEAF = 0x02;
 const IS_BUCKET = 0x01;
 /** bbolt's own limit of a key. */
-const MOST_KEY = 32_768;
+const MAX_KEY_BYTES = 32_768;
 /** Of what is looked up here: versions, flags, and small buckets that are kept inside their parent. */
-const MOST_VALUE = 1024 * 1024;
+const MAX_VALUE_BYTES = 1024 * 1024;
 /** A tree of pages with two entries each would be this deep with more pages than a disk has. */
-const MOST_DEPTH = 48;
+const MAX_DEPTH = 48;
 const PAGE_SIZES = Array.from({ length: 8 }, (_, i) => 1024 << i);
 
 const damaged = (what: string): AgentFailure =>
@@ -147,7 +147,7 @@ async function elementAt(space: Space, page: Page, index: number): Promise<Eleme
   const leaf = page.flags === LEAF;
   const offset = bytes.readUInt32LE(leaf ? 4 : 0);
   const length = bytes.readUInt32LE(leaf ? 8 : 4);
-  if (length > MOST_KEY) throw damaged('a key is longer than keys can be');
+  if (length > MAX_KEY_BYTES) throw damaged('a key is longer than keys can be');
   return {
     key: await space.at(place + offset, length),
     flags: leaf ? bytes.readUInt32LE(0) : 0,
@@ -183,14 +183,14 @@ async function lookUp(database: Database, bucket: Bucket, name: string): Promise
   let page = 'inline' in bucket ? pageOf(await space.at(0, PAGE_HEADER), 0) : await pageAt(database, bucket.root);
   for (let depth = 0; page.flags !== LEAF; depth++) {
     if (page.flags !== BRANCH || 'inline' in bucket) throw damaged('a page is neither a branch nor a leaf');
-    if (depth === MOST_DEPTH) throw damaged('its pages lead in a circle');
+    if (depth === MAX_DEPTH) throw damaged('its pages lead in a circle');
     const below = await lastUpTo(space, page, key);
     if (!below) return undefined;
     page = await pageAt(database, below.child);
   }
   const element = await lastUpTo(space, page, key);
   if (!element?.key.equals(key)) return undefined;
-  if (element.value.length > MOST_VALUE) throw damaged(`what it has for ${name} is too long`);
+  if (element.value.length > MAX_VALUE_BYTES) throw damaged(`what it has for ${name} is too long`);
   const value = await space.at(element.value.position, element.value.length);
   const position = element.value.position + ('inline' in bucket ? bucket.position : 0);
   return { isBucket: (element.flags & IS_BUCKET) !== 0, value, position };

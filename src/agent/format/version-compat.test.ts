@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkReadable } from './version-compat.ts';
+import { checkVersionCompat } from './version-compat.ts';
 
 test.each<[string | undefined, string, boolean]>([
   [undefined, '3.5.35', true],
@@ -13,7 +13,7 @@ test.each<[string | undefined, string, boolean]>([
   ['3.10', '3.9.1', false],
   ['4.0', '3.99.0', false],
 ])('what etcd %s wrote, read by %s: %s', (storageVersion, version, readable) => {
-  const check = (): void => checkReadable({ storageVersion }, version);
+  const check = (): void => checkVersionCompat({ storageVersion }, version);
   if (readable) expect(check).not.toThrow();
   else expect(check).toThrow(`set spec.version to ${storageVersion} or later`);
 });

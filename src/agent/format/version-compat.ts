@@ -12,7 +12,7 @@ const ordinal = (version: string): number => {
   return major * 1000 + minor;
 };
 
-export function checkReadable({ storageVersion }: Pick<DatabaseFacts, 'storageVersion'>, version: string): void {
+export function checkVersionCompat({ storageVersion }: Pick<DatabaseFacts, 'storageVersion'>, version: string): void {
   if (storageVersion === undefined) return; // of 3.5 or earlier
   const newest = ordinal(version) === ordinal('3.5') ? ordinal('3.6') : ordinal(version);
   if (ordinal(storageVersion) <= newest) return;

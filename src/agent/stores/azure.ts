@@ -1,11 +1,11 @@
 /** Azure Blob Storage: blocks that are nobody's until they are committed. */
 import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
-import { symptom } from '../transfer/error-info.ts';
-import type { Vocabulary } from '../transfer/error-message.ts';
-import type { Piece } from '../transfer/multipart.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
+import { errorInfo } from '../transfer/error-info.ts';
+import type { ErrorPhrases } from '../transfer/error-message.ts';
+import type { Part } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
 import { type AzurePlace, azureContainer } from './azure-client.ts';
-import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
+import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 
 /** Names of metadata are identifiers here: no hyphens. */
@@ -17,7 +17,7 @@ export async function openAzure(place: AzurePlace, secrets: ReadSecret): Promise
 }
 
 class AzureService implements Service {
-  readonly words: Vocabulary;
+  readonly words: ErrorPhrases;
   readonly width = 4;
   readonly #container: ContainerClient;
 
@@ -27,14 +27,14 @@ class AzureService implements Service {
   }
 
   find(key: string, signal: AbortSignal): Promise<Found | undefined> {
-    return patiently({ signal }, async (abortSignal) => {
+    return withRetry({ signal }, async (abortSignal) => {
       try {
         const blob = await this.#container.getBlockBlobClient(key).getProperties({ abortSignal });
         const { [UID]: uid, [UPLOAD]: upload } = blob.metadata ?? {};
         const version = blob.etag ?? '';
         return { key, size: blob.contentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
       } catch (error) {
-        const { status, code } = symptom(error);
+        const { status, code } = errorInfo(error);
         if (status !== 404 || code === 'ContainerNotFound') throw error;
         return undefined;
       }
@@ -42,7 +42,7 @@ class AzureService implements Service {
   }
 
   /** Blocks that were never committed are dropped by the next commit, or by the service after a week. */
-  async begin(begun: Begun): Promise<Upload> {
+  async begin(begun: StartedUpload): Promise<Upload> {
     return new AzureUpload(this.#container.getBlockBlobClient(begun.key), begun);
   }
 
@@ -55,7 +55,7 @@ class AzureService implements Service {
   async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     for (let continuationToken: string | undefined; ; ) {
       const from = { ...(continuationToken && { continuationToken }), maxPageSize: PAGE_SIZE };
-      const page = await patiently({}, async (abortSignal) => {
+      const page = await withRetry({}, async (abortSignal) => {
         const pages = this.#container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage(from);
         return (await pages.next()).value;
       });
@@ -69,7 +69,7 @@ class AzureService implements Service {
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {
-    await patiently({ signal }, (abortSignal) =>
+    await withRetry({ signal }, (abortSignal) =>
       this.#container.getBlockBlobClient(key).deleteIfExists({ abortSignal }),
     );
   }
@@ -83,10 +83,10 @@ class AzureService implements Service {
 
 class AzureUpload implements Upload {
   readonly #blob: BlockBlobClient;
-  readonly #begun: Begun;
+  readonly #begun: StartedUpload;
   #count = 0;
 
-  constructor(blob: BlockBlobClient, begun: Begun) {
+  constructor(blob: BlockBlobClient, begun: StartedUpload) {
     this.#blob = blob;
     this.#begun = begun;
   }
@@ -96,9 +96,9 @@ class AzureUpload implements Upload {
     return Buffer.from(`${this.#begun.upload}-${String(number).padStart(6, '0')}`).toString('base64');
   }
 
-  async send({ bytes, number }: Piece, signal: AbortSignal): Promise<void> {
+  async send({ bytes, number }: Part, signal: AbortSignal): Promise<void> {
     if (bytes.length === 0) return; // an empty object has no block
-    await patiently({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+    await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
       this.#blob.stageBlock(this.#id(number), bytes, bytes.length, { abortSignal }),
     );
     this.#count = Math.max(this.#count, number);
@@ -107,7 +107,7 @@ class AzureUpload implements Upload {
   async commit(signal: AbortSignal): Promise<void> {
     const { uid, upload, contentType, over } = this.#begun;
     const ids = Array.from({ length: this.#count }, (_, index) => this.#id(index + 1));
-    await patiently({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+    await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
       this.#blob.commitBlockList(ids, {
         abortSignal,
         conditions: over === undefined ? { ifNoneMatch: '*' } : { ifMatch: over },
@@ -120,7 +120,7 @@ class AzureUpload implements Upload {
   async cancel(): Promise<void> {}
 }
 
-function azureWords(container: ContainerClient): Vocabulary {
+function azureWords(container: ContainerClient): ErrorPhrases {
   const { origin, pathname } = new URL(container.url);
   const noIdentity = [
     'Misconfigured',

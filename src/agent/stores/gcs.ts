@@ -2,11 +2,11 @@
 import type { Dispatcher } from 'undici';
 import { AgentFailure } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
-import type { Vocabulary } from '../transfer/error-message.ts';
-import type { Piece } from '../transfer/multipart.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
+import type { ErrorPhrases } from '../transfer/error-message.ts';
+import type { Part } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
 import { type GcsClient, type GcsPlace, gcsClient } from './gcs-client.ts';
-import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
+import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 
 const UID = 'etcd-snapshot-uid';
@@ -29,7 +29,7 @@ export async function openGcs(place: GcsPlace, secrets: ReadSecret): Promise<Sto
 }
 
 class GcsService implements Service {
-  readonly words: Vocabulary;
+  readonly words: ErrorPhrases;
   /** One is on its way while the next is filled: pieces have to come in order. */
   readonly width = 2;
   readonly #client: GcsClient;
@@ -48,7 +48,7 @@ class GcsService implements Service {
   }
 
   find(key: string, signal: AbortSignal): Promise<Found | undefined> {
-    return patiently({ signal }, async (stop) => {
+    return withRetry({ signal }, async (stop) => {
       const answer = await this.#client.call(this.#object(key, { fields: FIELDS }), {
         signal: stop,
         wanted: [200, 404],
@@ -73,13 +73,13 @@ class GcsService implements Service {
     }
   }
 
-  async begin(begun: Begun): Promise<Upload> {
+  async begin(begun: StartedUpload): Promise<Upload> {
     const { key, uid, upload, contentType, signal, over = '0' } = begun;
     const query = { uploadType: 'resumable', name: key, ifGenerationMatch: over };
     const url = this.#client.url(`/upload${this.#objects}`, query);
     const body = JSON.stringify({ name: key, contentType, metadata: { [UID]: uid, [UPLOAD]: upload } });
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': contentType };
-    const session = await patiently({ signal }, async (stop) => {
+    const session = await withRetry({ signal }, async (stop) => {
       const answer = await this.#client.call(url, { method: 'POST', headers, body, signal: stop, wanted: DONE });
       await answer.body.dump();
       return URL.parse(String(answer.headers['location']));
@@ -101,7 +101,7 @@ class GcsService implements Service {
 
   async *list(prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     for (let pageToken: string | undefined; ; ) {
-      const page = await patiently({}, (stop) =>
+      const page = await withRetry({}, (stop) =>
         this.#page({ prefix, pageToken, maxResults: String(PAGE_SIZE) }, stop),
       );
       for (const item of page.items ?? []) {
@@ -114,7 +114,7 @@ class GcsService implements Service {
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {
-    await patiently({ signal }, async (stop) => {
+    await withRetry({ signal }, async (stop) => {
       const answer = await this.#client.call(this.#object(key), {
         method: 'DELETE',
         signal: stop,
@@ -144,21 +144,21 @@ class GcsUpload implements Upload {
     this.#session = session;
   }
 
-  send(piece: Piece, signal: AbortSignal): Promise<void> {
+  send(piece: Part, signal: AbortSignal): Promise<void> {
     const sent = this.#turn.then(() => this.#send(piece, signal));
     this.#turn = sent;
     return sent;
   }
 
   /** The service ignores what it has already, so a piece whose fate is unknown is sent again; and it may take less than it is given. */
-  async #send({ bytes, offset, last }: Piece, signal: AbortSignal): Promise<void> {
+  async #send({ bytes, offset, last }: Part, signal: AbortSignal): Promise<void> {
     const end = offset + bytes.length;
     const total = last ? String(end) : '*';
     for (let begin = offset; ; ) {
       const body = bytes.subarray(begin - offset);
       const range = body.length === 0 ? `bytes */${total}` : `bytes ${begin}-${end - 1}/${total}`;
       const wanted = last ? [RESUME, ...DONE] : [RESUME];
-      const answer = await patiently({ signal, timeoutMs: LONG_CALL_MS }, async (stop) => {
+      const answer = await withRetry({ signal, timeoutMs: LONG_CALL_MS }, async (stop) => {
         const call = { method: 'PUT', headers: { 'content-range': range }, body, signal: stop, wanted } as const;
         const each = await this.#client.call(this.#session, call);
         await each.body.dump();
@@ -176,7 +176,7 @@ class GcsUpload implements Upload {
   async commit(): Promise<void> {}
 
   async cancel(signal: AbortSignal): Promise<void> {
-    await patiently({ signal }, (stop) =>
+    await withRetry({ signal }, (stop) =>
       this.#client.call(this.#session, { method: 'DELETE', signal: stop, wanted: [200, 204, 404, 410, 499] }),
     );
   }
@@ -188,7 +188,7 @@ function receivedOf({ headers }: Dispatcher.ResponseData): number {
   return last === undefined ? 0 : Number(last) + 1;
 }
 
-function gcsWords(bucket: string, base: URL): Vocabulary {
+function gcsWords(bucket: string, base: URL): ErrorPhrases {
   return {
     place: `the bucket "${bucket}" at ${base.origin}`,
     rights: 'the service account needs storage.objects.create, get, list and delete on the bucket',

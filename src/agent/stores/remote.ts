@@ -1,10 +1,10 @@
 /** A store that is a service: what is the same for all of them. How each is spoken to is a Service. */
 import { randomUUID } from 'node:crypto';
 import { AgentFailure } from '../failure.ts';
-import { explain, type Vocabulary } from '../transfer/error-message.ts';
-import { atOnce, type Piece, pieceBytes, sendPieces } from '../transfer/multipart.ts';
+import { type ErrorPhrases, errorMessage } from '../transfer/error-message.ts';
+import { atOnce, type Part, partBytes, sendParts } from '../transfer/multipart.ts';
 import { wholeBody } from '../transfer/resumable-download.ts';
-import { NEVER, patiently } from '../transfer/retry.ts';
+import { NEVER, withRetry } from '../transfer/retry.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
 /** Of a listing. */
@@ -17,7 +17,7 @@ export interface Found extends StoredObject {
   readonly upload?: string;
 }
 
-export interface Begun {
+export interface StartedUpload {
   readonly key: string;
   readonly uid: string;
   readonly upload: string;
@@ -29,19 +29,19 @@ export interface Begun {
 
 /** One upload. Nothing is visible before `commit`, or before the last piece where that is the same. */
 export interface Upload {
-  send(piece: Piece, signal: AbortSignal): Promise<void>;
+  send(piece: Part, signal: AbortSignal): Promise<void>;
   commit(signal: AbortSignal): Promise<void>;
   cancel(signal: AbortSignal): Promise<void>;
 }
 
 /** Calls are made patiently, and what they throw is explained by the caller with these words. */
 export interface Service {
-  readonly words: Vocabulary;
+  readonly words: ErrorPhrases;
   /** At most so many pieces at once. */
   readonly width: number;
   find(key: string, signal: AbortSignal): Promise<Found | undefined>;
   /** Removes what a killed agent left of the same key, as far as the service shows it. */
-  begin(begun: Begun): Promise<Upload>;
+  begin(begun: StartedUpload): Promise<Upload>;
   /** From this byte on, of exactly this version. One attempt. */
   read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   list(prefix: string): AsyncIterable<StoredObject>;
@@ -63,7 +63,7 @@ export class RemoteStore implements Store {
     try {
       return await work();
     } catch (error) {
-      throw explain(error, this.#service.words, key);
+      throw errorMessage(error, this.#service.words, key);
     }
   }
 
@@ -86,8 +86,8 @@ export class RemoteStore implements Store {
     const upload = await this.#service.begin(begun);
     let sent = 0;
     try {
-      const size = pieceBytes(options.expectedBytes);
-      await sendPieces(body, { size, width: Math.min(this.#service.width, atOnce(size)), signal }, (piece, stop) => {
+      const size = partBytes(options.expectedBytes);
+      await sendParts(body, { size, width: Math.min(this.#service.width, atOnce(size)), signal }, (piece, stop) => {
         sent += piece.bytes.length;
         return upload.send(piece, stop);
       });
@@ -99,7 +99,7 @@ export class RemoteStore implements Store {
   }
 
   /** A service that lost a piece, or took one twice, has an object that nobody should find. */
-  async #requireWhole({ key, upload, signal }: Begun, size: number): Promise<void> {
+  async #requireWhole({ key, upload, signal }: StartedUpload, size: number): Promise<void> {
     const found = await this.#service.find(key, signal);
     if (found?.size === size) return;
     if (found?.upload === upload) await this.#service.remove(key, signal);
@@ -113,7 +113,7 @@ export class RemoteStore implements Store {
    * The answer to the last call may have been lost, and its repetition refused because the object is there: ours.
    * If not, or if it is no longer wanted, nothing stays behind.
    */
-  async #isThereNevertheless({ key, upload: id, signal }: Begun, upload: Upload): Promise<boolean> {
+  async #isThereNevertheless({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<boolean> {
     const limited = AbortSignal.timeout(CLEAN_UP_MS);
     await upload.cancel(limited).catch(() => undefined);
     const found = await this.#service.find(key, limited).catch(() => undefined);
@@ -132,7 +132,7 @@ export class RemoteStore implements Store {
           `there is no ${this.uri(key)}: check the key; it is the whole name of the object, with all that it ends with`,
         );
       // The first bytes are asked for here: a refusal is told now and not to whoever reads.
-      const first = await patiently({ signal }, () => this.#service.read(found, 0, signal));
+      const first = await withRetry({ signal }, () => this.#service.read(found, 0, signal));
       const read = (from: number) => this.#service.read(found, from, signal);
       const body = wholeBody(first, found.size, read, signal);
       return { size: found.size, body: this.#explainedBody(key, body) };
@@ -143,7 +143,7 @@ export class RemoteStore implements Store {
     try {
       yield* body;
     } catch (error) {
-      throw explain(error, this.#service.words, key);
+      throw errorMessage(error, this.#service.words, key);
     }
   }
 
@@ -151,7 +151,7 @@ export class RemoteStore implements Store {
     try {
       yield* this.#service.list(prefix);
     } catch (error) {
-      throw explain(error, this.#service.words, prefix);
+      throw errorMessage(error, this.#service.words, prefix);
     }
   }
 

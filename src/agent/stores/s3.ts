@@ -14,11 +14,11 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { symptom } from '../transfer/error-info.ts';
-import type { Vocabulary } from '../transfer/error-message.ts';
-import type { Piece } from '../transfer/multipart.ts';
-import { LONG_CALL_MS, patiently } from '../transfer/retry.ts';
-import { type Begun, type Found, PAGE_SIZE, RemoteStore, type Service, type Upload } from './remote.ts';
+import { errorInfo } from '../transfer/error-info.ts';
+import type { ErrorPhrases } from '../transfer/error-message.ts';
+import type { Part } from '../transfer/multipart.ts';
+import { LONG_CALL_MS, withRetry } from '../transfer/retry.ts';
+import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
 import { type S3Place, s3Config } from './s3-client.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 
@@ -30,7 +30,7 @@ export async function openS3(place: S3Place, secrets: ReadSecret): Promise<Store
 }
 
 class S3Service implements Service {
-  readonly words: Vocabulary;
+  readonly words: ErrorPhrases;
   readonly width = 4;
   readonly #client: S3Client;
   readonly #place: S3Place;
@@ -46,14 +46,14 @@ class S3Service implements Service {
   }
 
   async find(key: string, signal: AbortSignal): Promise<Found | undefined> {
-    return patiently({ signal }, async (abortSignal) => {
+    return withRetry({ signal }, async (abortSignal) => {
       try {
         const head = await this.#client.send(new HeadObjectCommand(this.#at(key)), { abortSignal });
         const { [UID]: uid, [UPLOAD]: upload } = head.Metadata ?? {};
         const version = head.ETag ?? '';
         return { key, size: head.ContentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
       } catch (error) {
-        if (symptom(error).status !== 404) throw error;
+        if (errorInfo(error).status !== 404) throw error;
         // The answer to HEAD has no text, so it does not say whether the bucket is missing or only the object.
         await this.#client.send(new HeadBucketCommand({ Bucket: this.#place.bucket }), { abortSignal }).catch(missing);
         return undefined;
@@ -61,7 +61,7 @@ class S3Service implements Service {
     });
   }
 
-  async begin(begun: Begun): Promise<Upload> {
+  async begin(begun: StartedUpload): Promise<Upload> {
     const at = this.#at(begun.key);
     for (const UploadId of await uploadsOf(this.#client, at, begun.signal))
       await abortUpload(this.#client, { ...at, UploadId }, begun.signal);
@@ -82,7 +82,7 @@ class S3Service implements Service {
         MaxKeys: PAGE_SIZE,
         ...(token !== undefined && { ContinuationToken: token }),
       });
-      const answer = await patiently({}, (abortSignal) => this.#client.send(page, { abortSignal }));
+      const answer = await withRetry({}, (abortSignal) => this.#client.send(page, { abortSignal }));
       for (const { Key, Size } of answer.Contents ?? []) if (Key !== undefined) yield { key: Key, size: Size ?? 0 };
       if (!answer.IsTruncated || answer.NextContinuationToken === undefined) return;
       token = answer.NextContinuationToken;
@@ -90,7 +90,7 @@ class S3Service implements Service {
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {
-    await patiently({ signal }, (abortSignal) =>
+    await withRetry({ signal }, (abortSignal) =>
       this.#client.send(new DeleteObjectCommand(this.#at(key)), { abortSignal }),
     );
   }
@@ -103,13 +103,13 @@ class S3Service implements Service {
 /** One request when everything fits into one piece; otherwise a multipart upload, begun with the first piece. */
 class S3Upload implements Upload {
   readonly #client: S3Client;
-  readonly #begun: Begun;
+  readonly #begun: StartedUpload;
   readonly #bucket: string;
   readonly #object: object;
   readonly #tags: { PartNumber: number; ETag: string | undefined }[] = [];
   #id: Promise<string> | undefined;
 
-  constructor(client: S3Client, { bucket, serverSideEncryption }: S3Place, begun: Begun) {
+  constructor(client: S3Client, { bucket, serverSideEncryption }: S3Place, begun: StartedUpload) {
     this.#client = client;
     this.#begun = begun;
     this.#bucket = bucket;
@@ -127,7 +127,7 @@ class S3Upload implements Upload {
     return { Bucket: this.#bucket, Key: this.#begun.key };
   }
 
-  async send({ bytes, number, last }: Piece, signal: AbortSignal): Promise<void> {
+  async send({ bytes, number, last }: Part, signal: AbortSignal): Promise<void> {
     if (last && number === 1) {
       const whole = { ...this.#at, ...this.#object, Body: bytes };
       return this.#conditionally(signal, (condition, abortSignal) =>
@@ -136,14 +136,14 @@ class S3Upload implements Upload {
     }
     this.#id ??= this.#create(signal);
     const part = { ...this.#at, UploadId: await this.#id, PartNumber: number, Body: bytes };
-    const { ETag } = await patiently({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
+    const { ETag } = await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
       this.#client.send(new UploadPartCommand(part), { abortSignal }),
     );
     this.#tags[number - 1] = { PartNumber: number, ETag };
   }
 
   async #create(signal: AbortSignal): Promise<string> {
-    const { UploadId } = await patiently({ signal }, (abortSignal) =>
+    const { UploadId } = await withRetry({ signal }, (abortSignal) =>
       this.#client.send(new CreateMultipartUploadCommand({ ...this.#at, ...this.#object }), { abortSignal }),
     );
     return UploadId ?? '';
@@ -165,10 +165,10 @@ class S3Upload implements Upload {
     const { over } = this.#begun;
     const condition = over === undefined ? { IfNoneMatch: '*' } : { IfMatch: over };
     const limits = { signal, timeoutMs: LONG_CALL_MS };
-    await patiently(limits, (abortSignal) => call(condition, abortSignal)).catch((error: unknown) => {
-      const { status, code } = symptom(error);
+    await withRetry(limits, (abortSignal) => call(condition, abortSignal)).catch((error: unknown) => {
+      const { status, code } = errorInfo(error);
       if (status !== 501 && code !== 'NotImplemented') throw error;
-      return patiently(limits, (abortSignal) => call({}, abortSignal));
+      return withRetry(limits, (abortSignal) => call({}, abortSignal));
     });
   }
 
@@ -193,10 +193,10 @@ interface At {
 
 /** Parts of an upload that nobody ends are paid for and seen by nobody. Where they cannot be listed, it goes on without. */
 async function uploadsOf(client: S3Client, { Bucket, Key }: At, signal: AbortSignal): Promise<readonly string[]> {
-  const listed = await patiently({ signal }, (abortSignal) =>
+  const listed = await withRetry({ signal }, (abortSignal) =>
     client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: Key }), { abortSignal }),
   ).catch((error: unknown) => {
-    if (signal.aborted || symptom(error).code === 'NoSuchBucket') throw error;
+    if (signal.aborted || errorInfo(error).code === 'NoSuchBucket') throw error;
     return undefined;
   });
   return (listed?.Uploads ?? []).flatMap((one) => (one.Key === Key && one.UploadId ? [one.UploadId] : []));
@@ -208,17 +208,17 @@ async function abortUpload(
   signal: AbortSignal,
 ): Promise<void> {
   const command = new AbortMultipartUploadCommand(upload);
-  await patiently({ signal }, (abortSignal) => client.send(command, { abortSignal })).catch((error: unknown) => {
+  await withRetry({ signal }, (abortSignal) => client.send(command, { abortSignal })).catch((error: unknown) => {
     if (signal.aborted) throw error; // an upload that is gone, or that may not be removed, is left to the bucket's rules
   });
 }
 
 function missing(error: unknown): void {
-  if (symptom(error).status === 404)
+  if (errorInfo(error).status === 404)
     throw Object.assign(new Error('no bucket', { cause: error }), { code: 'NoSuchBucket' });
 }
 
-function s3Words({ bucket, endpoint, region }: S3Place): Vocabulary {
+function s3Words({ bucket, endpoint, region }: S3Place): ErrorPhrases {
   return {
     place: `the bucket "${bucket}" at ${endpoint}`,
     rights:

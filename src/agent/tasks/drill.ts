@@ -10,12 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Success } from '../../domain/agent-result.ts';
 import { type DrillTask, MOUNTS } from '../../domain/agent-task.ts';
 import { EtcdClient } from '../../etcd/client.ts';
-import type { Answer } from '../../etcd/errors.ts';
+import type { Result } from '../../etcd/errors.ts';
 import { AgentFailure } from '../failure.ts';
 import { readFacts } from '../format/bolt.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { mounted } from '../secrets.ts';
-import { lastWords } from './etcdutl.ts';
+import { lastLines } from './etcdutl.ts';
 import { fetchManifest, type Wanted, wantedBy } from './fetch.ts';
 import { restoreInto } from './restore.ts';
 
@@ -29,12 +29,12 @@ const ASK_MS = 5_000;
 const READ_MS = 10 * 60_000;
 /** A database of some gigabytes is read before it is served. */
 const START_MS = 10 * 60_000;
-const MOST_OUTPUT = 64 * 1024;
+const MAX_OUTPUT = 64 * 1024;
 
 /** Of this machine alone. Tests, which run side by side, say another one. */
 const ADDRESS_VARIABLE = 'DRILL_ADDRESS';
 
-interface Room {
+interface Workspace {
   /** Empty, or what an earlier try left; all of it is removed. */
   readonly folder: string;
   readonly version: string;
@@ -57,7 +57,7 @@ export async function drill(task: DrillTask, signal: AbortSignal): Promise<Succe
   return { ok: true, task: 'drill', ...drilled, durationMilliseconds: Math.round(performance.now() - began) };
 }
 
-async function drillIn(wanted: Wanted, room: Room): Promise<Drilled> {
+async function drillIn(wanted: Wanted, room: Workspace): Promise<Drilled> {
   const { version } = room;
   const address = process.env[ADDRESS_VARIABLE] ?? '127.0.0.1';
   const dataDir = join(room.folder, 'data');
@@ -67,7 +67,7 @@ async function drillIn(wanted: Wanted, room: Room): Promise<Drilled> {
   const peerURL = `http://${address}:2380`;
   const target = { dataDir, member: NAME, initialCluster: `${NAME}=${peerURL}`, token: NAME, peerURL };
   await restoreInto(wanted, { ...target, bumpRevision: 0, version, auth: true });
-  await letIn(join(dataDir, 'member/snap/db'));
+  await disableAuth(join(dataDir, 'member/snap/db'));
   const endpoint = `http://${address}:2379`;
   const etcd = startEtcd({ ...target, endpoint });
   const client = new EtcdClient(() => performance.now());
@@ -84,7 +84,7 @@ async function drillIn(wanted: Wanted, room: Room): Promise<Drilled> {
  * Nobody has a password here, and a database that asks for one tells nothing. In this copy, which is thrown away and which
  * only this process reaches, the flag is taken out. Pages have no checksum.
  */
-async function letIn(path: string): Promise<void> {
+async function disableAuth(path: string): Promise<void> {
   const file = await open(path, 'r+');
   try {
     const read = async (into: Uint8Array, position: number) =>
@@ -127,11 +127,11 @@ function startEtcd(of: {
   let output = '';
   let ended: string | undefined;
   child.stderr?.on('data', (piece: Buffer) => {
-    output = (output + piece.toString()).slice(-MOST_OUTPUT);
+    output = (output + piece.toString()).slice(-MAX_OUTPUT);
   });
   const end = once(child, 'close').then(
     ([code]) => {
-      ended = `etcd ended with ${code}: ${lastWords(output)}`;
+      ended = `etcd ended with ${code}: ${lastLines(output)}`;
     },
     (error: Error) => {
       ended = `${program} cannot be started: ${error.message}`;
@@ -158,12 +158,12 @@ async function serves(client: EtcdClient, endpoint: string, etcd: Etcd, signal: 
   }
 }
 
-function must<T>(answer: Answer<T>, what: string): T {
+function must<T>(answer: Result<T>, what: string): T {
   if (answer.ok) return answer.value;
   throw failed(`the restored etcd does not tell ${what}: ${answer.error.message}`);
 }
 
-const isCompacted = (answer: Answer<unknown>): boolean => !answer.ok && answer.error.kind === 'compacted';
+const isCompacted = (answer: Result<unknown>): boolean => !answer.ok && answer.error.kind === 'compacted';
 
 /** Compactions go on while a snapshot is taken: it may have forgotten the revision that was read just before. */
 async function compare(

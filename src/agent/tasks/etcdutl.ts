@@ -7,7 +7,7 @@ import { AgentFailure } from '../failure.ts';
 /** For tests, which have no etcd image. */
 const PATH_VARIABLE = 'ETCDUTL_PATH';
 const USUAL = '/usr/local/bin/etcdutl';
-const MOST_OUTPUT = 64 * 1024;
+const MAX_OUTPUT = 64 * 1024;
 
 export interface Ended {
   readonly code: number | undefined;
@@ -20,7 +20,7 @@ export function run(program: string, args: readonly string[], signal: AbortSigna
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
     let output = '';
     const hear = (piece: Buffer): void => {
-      output = (output + piece.toString()).slice(-MOST_OUTPUT);
+      output = (output + piece.toString()).slice(-MAX_OUTPUT);
     };
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
@@ -47,13 +47,13 @@ export async function findEtcdutl(): Promise<string> {
 }
 
 /** What the tool says last is why it failed. It writes JSON lines, or a line that begins with Error. */
-export function lastWords(output: string): string {
+export function lastLines(output: string): string {
   const lines = output.trim().split('\n');
   const said = lines.findLast((line) => /^Error|panic:|"error"|fatal/i.test(line)) ?? lines.at(-1) ?? '';
   return said.length > 400 ? `${said.slice(0, 400)}…` : said;
 }
 
-export interface Rebirth {
+export interface NewIdentity {
   readonly file: string;
   /** Must not be there. */
   readonly folder: string;
@@ -73,7 +73,7 @@ const isDamaged = (output: string): boolean =>
   !/cannot allocate memory|out of memory/.test(output);
 
 /** Makes a data directory of a new cluster with one member. The digest is checked by the tool, too. */
-export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: AbortSignal): Promise<void> {
+export async function makeDataDirectory(etcdutl: string, to: NewIdentity, signal: AbortSignal): Promise<void> {
   const args = [
     'snapshot',
     'restore',
@@ -100,8 +100,8 @@ export async function makeDataDirectory(etcdutl: string, to: Rebirth, signal: Ab
   if (isDamaged(output))
     throw new AgentFailure(
       'SnapshotDamaged',
-      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastWords(output)}". Restore another snapshot, and look at the disk of the member that this one was taken from`,
+      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastLines(output)}". Restore another snapshot, and look at the disk of the member that this one was taken from`,
     );
   const how = code === undefined ? 'was killed, perhaps for want of memory' : `ended with ${code}`;
-  throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastWords(output)}`);
+  throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastLines(output)}`);
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Success } from '../../domain/agent-result.ts';
 import { type RestoreTask, STATE_VARIABLE } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
-import { checkReadable } from '../format/version-compat.ts';
+import { checkVersionCompat } from '../format/version-compat.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
 
@@ -90,14 +90,14 @@ export async function restoreInto(wanted: Wanted, target: Target): Promise<Resto
     return { already: true };
   }
   try {
-    return await restoreAnew(wanted, target);
+    return await restoreFresh(wanted, target);
   } catch (error) {
     await removeLeftovers(dataDir);
     throw error;
   }
 }
 
-async function restoreAnew(wanted: Wanted, target: Target): Promise<Restored> {
+async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
   const { dataDir } = target;
   const etcdutl = await findEtcdutl();
   const manifest = await fetchManifest(wanted);
@@ -107,7 +107,7 @@ async function restoreAnew(wanted: Wanted, target: Target): Promise<Restored> {
   log(
     `fetched and verified: a database of ${sizeBytes} bytes, of etcd ${facts.storageVersion ?? facts.clusterVersion ?? '3.5 or earlier'}`,
   );
-  checkReadable(facts, target.version);
+  checkVersionCompat(facts, target.version);
   if (facts.authEnabled && !target.auth)
     throw new AgentFailure(
       'AuthRequired',

@@ -36,7 +36,7 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
   const key = objectKey(task.prefix, task.snapshot.name, task);
   const sealing = task.encrypted ? await mountedSealKey() : undefined;
   const store = await openStore(task.to);
-  const there = await lookAround(store, key, task.snapshot.uid, signal);
+  const there = await inspectStore(store, key, task.snapshot.uid, signal);
   if (there.done) return resultOf(store.uri(key), there.done);
   const source = await openSource(task.from, signal);
   try {
@@ -73,7 +73,7 @@ interface There {
   readonly manifest: boolean;
 }
 
-async function lookAround(store: Store, key: string, uid: string, signal: AbortSignal): Promise<There> {
+async function inspectStore(store: Store, key: string, uid: string, signal: AbortSignal): Promise<There> {
   const isOurs = async (at: string): Promise<number | undefined> => {
     const found = await store.head(at);
     if (found && found.uid !== uid)

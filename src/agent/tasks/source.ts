@@ -2,7 +2,7 @@
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
 import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
-import { type Answer, type EtcdError, type EtcdErrorKind, EtcdFailure } from '../../etcd/errors.ts';
+import { type EtcdError, type EtcdErrorKind, EtcdFailure, type Result } from '../../etcd/errors.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { SnapshotStream } from '../../etcd/snapshot.ts';
 import { AgentFailure } from '../failure.ts';
@@ -39,7 +39,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
   const client = new EtcdClient(() => performance.now());
   const access = await accessTo(from);
   const ask = (timeoutMs: number): Ask => ({ endpoint: from.endpoint, timeoutMs, signal, access });
-  const must = <T>(answer: Answer<T>): T => {
+  const must = <T>(answer: Result<T>): T => {
     if (answer.ok) return answer.value;
     throw sourceFailure(from, answer.error, 'asked');
   };

@@ -1,6 +1,6 @@
 /** What went wrong in a call to a service, whichever library made it: the few parts that are enough to decide by and safe to show. */
 
-export interface Symptom {
+export interface ErrorInfo {
   /** Of HTTP. */
   readonly status?: number;
   /** The service's own word for it, such as NoSuchBucket. */
@@ -60,8 +60,8 @@ interface Raw {
 }
 
 /** The outermost error that says something, of each part. */
-export function symptom(error: unknown): Symptom {
-  const found: { -readonly [K in keyof Symptom]: Symptom[K] } = {};
+export function errorInfo(error: unknown): ErrorInfo {
+  const found: { -readonly [K in keyof ErrorInfo]: ErrorInfo[K] } = {};
   let next = error;
   for (let depth = 0; depth < DEPTH && typeof next === 'object' && next !== null; depth++) {
     const raw = next as Raw;
@@ -81,12 +81,12 @@ export function symptom(error: unknown): Symptom {
 const AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** Whether the same call may succeed in a moment. */
-export const isPassing = ({ status, network, tls, code }: Symptom): boolean =>
+export const isPassing = ({ status, network, tls, code }: ErrorInfo): boolean =>
   tls === undefined &&
   (status === undefined
     ? network !== undefined
     : AGAIN.has(status) || code === 'RequestTimeout' || code === 'SlowDown');
 
 /** For a message: never more than these words. */
-export const symptomText = ({ status, code, network, tls }: Symptom): string =>
+export const errorInfoText = ({ status, code, network, tls }: ErrorInfo): string =>
   [status, code, network ?? tls].filter((part) => part !== undefined).join(' ') || 'for an unknown cause';

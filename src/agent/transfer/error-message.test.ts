@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../failure.ts';
-import { isPassing, Refusal, symptom } from './error-info.ts';
-import { explain, type Vocabulary } from './error-message.ts';
+import { errorInfo, isPassing, Refusal } from './error-info.ts';
+import { type ErrorPhrases, errorMessage } from './error-message.ts';
 import { BodyFailure } from './multipart.ts';
 
-const words: Vocabulary = {
+const words: ErrorPhrases = {
   place: 'the bucket "b"',
   rights: 'they need ListBucket',
   codes: { NoSuchBucket: ['BucketNotFound', 'there is no such bucket'] },
@@ -49,27 +49,29 @@ const table: readonly (readonly [string, unknown, reason: string, passing: boole
 ];
 
 test.each(table)('%s', (_, error, reason, passing) => {
-  const explained = explain(error, words, 'a/b.db');
+  const explained = errorMessage(error, words, 'a/b.db');
   expect(explained).toBeInstanceOf(AgentFailure);
   expect(explained).toMatchObject({ reason });
   expect((explained as Error).message).toMatch(/^the bucket "b", key "a\/b.db": /);
   expect((explained as Error).message).not.toContain('secret');
-  expect(isPassing(symptom(error))).toBe(passing);
+  expect(isPassing(errorInfo(error))).toBe(passing);
 });
 
 test('a failure of ours, and one of the body, are passed on as they are', () => {
   const ours = new AgentFailure('WrongKey', 'x');
   const theirs = new Error('the member went away');
-  expect(explain(ours, words, 'a')).toBe(ours);
-  expect(explain(new BodyFailure(theirs), words, 'a')).toBe(theirs);
+  expect(errorMessage(ours, words, 'a')).toBe(ours);
+  expect(errorMessage(new BodyFailure(theirs), words, 'a')).toBe(theirs);
 });
 
 test('access denied says what is needed', () => {
-  expect(explain(aws(403, 'Forbidden'), words, 'a')).toMatchObject({ message: expect.stringContaining('ListBucket') });
+  expect(errorMessage(aws(403, 'Forbidden'), words, 'a')).toMatchObject({
+    message: expect.stringContaining('ListBucket'),
+  });
 });
 
 test('a word that is no word is not shown', () => {
-  expect(symptom(Object.assign(new Error('x'), { code: 'a code with a secret in it', statusCode: 400 }))).toEqual({
+  expect(errorInfo(Object.assign(new Error('x'), { code: 'a code with a secret in it', statusCode: 400 }))).toEqual({
     status: 400,
   });
 });

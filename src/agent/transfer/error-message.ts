@@ -1,12 +1,12 @@
 /** From what a library threw to what a person can act on. */
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { AgentFailure } from '../failure.ts';
-import { isPassing, type Symptom, symptom, symptomText } from './error-info.ts';
+import { type ErrorInfo, errorInfo, errorInfoText, isPassing } from './error-info.ts';
 import { BodyFailure } from './multipart.ts';
 import { NO_STORE, NO_STORE_WORDS } from './ssrf-guard.ts';
 
 /** The words of one store. */
-export interface Vocabulary {
+export interface ErrorPhrases {
   /** Such as `the bucket "backups" at https://s3.example.org`. */
   readonly place: string;
   /** What credentials have to be allowed to do. */
@@ -16,20 +16,20 @@ export interface Vocabulary {
 }
 
 /** What put makes of a failure of its body is the body's own error. */
-export function explain(error: unknown, words: Vocabulary, key: string): unknown {
+export function errorMessage(error: unknown, words: ErrorPhrases, key: string): unknown {
   if (error instanceof AgentFailure) return error;
   if (error instanceof BodyFailure) return error.cause;
-  const found = symptom(error);
+  const found = errorInfo(error);
   const [reason, sentence] = meaning(found, words);
   return new AgentFailure(reason, `${words.place}, ${key === '' ? 'every key' : `key "${key}"`}: ${sentence}`);
 }
 
-function meaning(found: Symptom, { codes, rights }: Vocabulary): readonly [FailureReason, string] {
+function meaning(found: ErrorInfo, { codes, rights }: ErrorPhrases): readonly [FailureReason, string] {
   const { status = 0, code = '', network, tls } = found;
   const known = codes[code];
   if (known) return known;
   if (code === NO_STORE) return ['Misconfigured', NO_STORE_WORDS];
-  const said = `(${symptomText(found)})`;
+  const said = `(${errorInfoText(found)})`;
   if (tls !== undefined)
     return [
       'Misconfigured',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { atOnce, BodyFailure, cut, pieceBytes, sendPieces } from './multipart.ts';
+import { atOnce, BodyFailure, cut, partBytes, sendParts } from './multipart.ts';
 
 const never = new AbortController().signal;
 const MIB = 2 ** 20;
@@ -32,7 +32,7 @@ test('as many are sent at once as is said, and their buffers are used again', as
   let [now, most] = [0, 0];
   const all: Buffer[] = [];
   const body = chunks(Array.from({ length: 50 }, (_, n) => Buffer.alloc(3, n)));
-  await sendPieces(body, { size, width, signal: never }, async ({ bytes, number }) => {
+  await sendParts(body, { size, width, signal: never }, async ({ bytes, number }) => {
     buffers.add(bytes.buffer);
     most = Math.max(most, ++now);
     await new Promise((resolve) => setTimeout(resolve, number % 3));
@@ -53,7 +53,7 @@ test('after a failure no more are begun, those on their way are waited for, and 
       closed = true;
     }
   }
-  const sending = sendPieces(endless(), { size: 8, width: 3, signal: never }, async ({ number }, signal) => {
+  const sending = sendParts(endless(), { size: 8, width: 3, signal: never }, async ({ number }, signal) => {
     begun += 1;
     await new Promise((resolve) => setTimeout(resolve, 5));
     ended += 1;
@@ -73,19 +73,19 @@ test('a failure of the body is told from one of the store, and the last piece is
     throw mine;
   }
   const sent: boolean[] = [];
-  const sending = sendPieces(broken(), { size: 4, width: 2, signal: never }, async ({ last }) => void sent.push(last));
+  const sending = sendParts(broken(), { size: 4, width: 2, signal: never }, async ({ last }) => void sent.push(last));
   await expect(sending).rejects.toBeInstanceOf(BodyFailure);
   await expect(sending).rejects.toMatchObject({ cause: mine });
   expect(sent).not.toContain(true);
 });
 
 test('ten thousand parts are enough for any database, and memory stays the same for those that exist', () => {
-  expect(pieceBytes()).toBe(8 * MIB);
-  expect(pieceBytes(8 * 1024 * MIB)).toBe(8 * MIB);
+  expect(partBytes()).toBe(8 * MIB);
+  expect(partBytes(8 * 1024 * MIB)).toBe(8 * MIB);
   for (const expected of [MIB, 70_000 * MIB, 80_000 * MIB, 1_000_000 * MIB]) {
-    expect(Math.ceil(expected / pieceBytes(expected))).toBeLessThanOrEqual(10_000);
-    expect(pieceBytes(expected) % (256 * 1024)).toBe(0); // Google wants it so
+    expect(Math.ceil(expected / partBytes(expected))).toBeLessThanOrEqual(10_000);
+    expect(partBytes(expected) % (256 * 1024)).toBe(0); // Google wants it so
   }
-  expect(atOnce(pieceBytes())).toBe(2);
-  expect(atOnce(pieceBytes(1_000_000 * MIB))).toBe(1);
+  expect(atOnce(partBytes())).toBe(2);
+  expect(atOnce(partBytes(1_000_000 * MIB))).toBe(1);
 });

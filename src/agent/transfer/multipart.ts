@@ -1,7 +1,7 @@
 /** A stream in pieces of equal size that are sent several at a time, each of which can be sent again: memory is bounded by their buffers. */
 import { stopped } from './retry.ts';
 
-export interface Piece {
+export interface Part {
   readonly bytes: Buffer;
   /** From 1. */
   readonly number: number;
@@ -24,7 +24,7 @@ const IN_FLIGHT = 16 * MIB;
 /** S3 allows 10,000 parts; some look-alikes want them all of one size, so it cannot grow along the way. */
 const PARTS = 9_000;
 
-export function pieceBytes(expectedBytes = 0): number {
+export function partBytes(expectedBytes = 0): number {
   return Math.max(SMALLEST, Math.ceil(expectedBytes / PARTS / MIB) * MIB);
 }
 
@@ -49,7 +49,7 @@ export async function* cut(
   size: number,
   signal: AbortSignal,
   take: () => Buffer = () => Buffer.allocUnsafe(size),
-): AsyncGenerator<Piece, void, undefined> {
+): AsyncGenerator<Part, void, undefined> {
   const source = body[Symbol.asyncIterator]();
   let [buffer, used, number, offset] = [take(), 0, 1, 0];
   let ended = false;
@@ -78,10 +78,10 @@ export async function* cut(
 }
 
 /** Sends all pieces, `width` at a time; at the first failure no more are begun, and it returns when none is on its way. */
-export async function sendPieces(
+export async function sendParts(
   body: AsyncIterable<Uint8Array>,
   { size, width, signal }: { readonly size: number; readonly width: number; readonly signal: AbortSignal },
-  send: (piece: Piece, signal: AbortSignal) => Promise<void>,
+  send: (piece: Part, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const stop = new AbortController();
   const outer = (): void => stop.abort(signal.reason);

@@ -1,7 +1,7 @@
 /** A download that goes on where it broke: a server that is back after a moment costs nothing but that moment. */
 
-import { symptom } from './error-info.ts';
-import { patiently, stopped } from './retry.ts';
+import { errorInfo } from './error-info.ts';
+import { stopped, withRetry } from './retry.ts';
 
 /** No byte for so long: the connection is dead, whatever it says. */
 const STALL_MS = 60_000;
@@ -31,10 +31,10 @@ export async function* wholeBody(
       if (received >= size) return;
       if (signal.aborted) throw stopped(signal);
       // Libraries have many words for a body that breaks off. It is the same for us, and what was answered has a status.
-      if (symptom(error).status !== undefined) throw error;
+      if (errorInfo(error).status !== undefined) throw error;
       if (breaks >= MAX_BREAKS) throw broken('the answer breaks off again and again', error);
     }
-    part = await patiently({ signal }, () => read(received));
+    part = await withRetry({ signal }, () => read(received));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Calls that outlive a server's restart: the same policy for every service, instead of one per library. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFailure } from '../failure.ts';
-import { isPassing, symptom } from './error-info.ts';
+import { errorInfo, isPassing } from './error-info.ts';
 
 /** A server that was killed is mostly back within half a minute; after this, a person should hear of it. */
 const GIVE_UP_MS = 60_000;
@@ -20,7 +20,7 @@ export function stopped(signal: AbortSignal): AgentFailure {
 }
 
 /** Repeats what fails in passing. The attempt's own signal also ends it after `timeoutMs`. */
-export async function patiently<T>(
+export async function withRetry<T>(
   { signal = NEVER, timeoutMs = SHORT_CALL_MS }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
   attempt: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -31,7 +31,7 @@ export async function patiently<T>(
     } catch (error) {
       if (signal.aborted) throw stopped(signal);
       giveUp ??= performance.now() + GIVE_UP_MS;
-      if (!isPassing(symptom(error)) || performance.now() > giveUp) throw error;
+      if (!isPassing(errorInfo(error)) || performance.now() > giveUp) throw error;
     }
     await sleep(delay, undefined, { signal }).catch(() => undefined);
   }

@@ -67,7 +67,7 @@ test('references of others are kept, and the patch is void when the member has c
   const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
   const weak = { ...other, name: 'db', uid: CLUSTER_UID };
   const o = unowned(world([up]), [1], [other, weak]);
-  const { steps, notices } = decide(o);
+  const { steps, events: notices } = decide(o);
   expect(steps).toEqual([
     {
       do: 'patch',

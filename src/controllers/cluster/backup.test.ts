@@ -102,7 +102,7 @@ test('a schedule that goes demands nothing', () => {
 });
 
 test('it is looked at in the moment in which it becomes too old, and no more after that', () => {
-  const wakes = (time: string): number => decide(at(time, schedule('a', '2h', eight))).wakeAfter ?? Infinity;
+  const wakes = (time: string): number => decide(at(time, schedule('a', '2h', eight))).requeueAfterMs ?? Infinity;
   expect(wakes('09:59:59')).toBe(1000);
   expect(wakes('10:00:00')).toBeGreaterThan(1000);
 });
@@ -116,7 +116,7 @@ test('old backups are no fault of the cluster', () => {
     expect(findCondition(old.status.conditions, type)?.status).toBe(
       findCondition(fresh.status.conditions, type)?.status,
     );
-  expect(old.notices.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning BackupTooOld');
+  expect(old.events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning BackupTooOld');
 });
 
 test('the condition goes with the last demand', () => {

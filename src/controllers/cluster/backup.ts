@@ -1,5 +1,5 @@
 /** Whether a backup is young enough: against the strictest recovery point that a schedule of the cluster states. */
-import type { Verdict } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { iso } from '../../lib/time.ts';
@@ -39,11 +39,11 @@ function freshness(o: Observed) {
   return { ...strictest, newest, staleAt: (newest ?? began) + strictest.ms };
 }
 
-export function backupVerdicts(o: Observed): readonly Verdict[] {
+export function backupConditions(o: Observed): readonly ConditionUpdate[] {
   const found = freshness(o);
   if (!found) return [];
   const { schedule, recoveryPoint, newest, staleAt } = found;
-  const said = (status: Verdict['status'], reason: string, message: string): readonly Verdict[] => [
+  const said = (status: ConditionUpdate['status'], reason: string, message: string): readonly ConditionUpdate[] => [
     { type: BACKUP_FRESH, status, reason, message },
   ];
   const point = `the recovery point of ${recoveryPoint} in EtcdSnapshotSchedule ${schedule}`;
@@ -56,7 +56,7 @@ export function backupVerdicts(o: Observed): readonly Verdict[] {
 }
 
 /** The moment at which it becomes too old. */
-export function backupWake(o: Observed): number | undefined {
+export function backupRequeueMs(o: Observed): number | undefined {
   const left = (freshness(o)?.staleAt ?? 0) - o.now;
   return left > 0 ? left : undefined;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aCluster, LATCHED, SEED_NAME } from '../../../test/support/builders/builders.ts';
-import { budget, clientService, hasDrifted, headlessService, joiningMember, joinList, seedMember } from './build.ts';
+import { clientService, hasDrifted, headlessService, joiningMember, joinList, pdb, seedMember } from './build.ts';
 
 test('the headless Service', () => {
   expect(headlessService(aCluster())).toMatchSnapshot();
@@ -14,7 +14,7 @@ test('the seed', () => {
 });
 
 test('the budget lets nobody evict members that are not ready while there is no quorum', () => {
-  expect(budget(aCluster(), 2).spec).toMatchObject({ minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
+  expect(pdb(aCluster(), 2).spec).toMatchObject({ minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
 });
 
 test('who joins begins nothing, and is told the same list in whatever order etcd gives it', () => {

@@ -75,7 +75,7 @@ export function clientService(cluster: EtcdCluster): Service {
 }
 
 /** The fields of a Service that we hold on to; everything else is the user's. */
-export const heldFields = ({ spec }: Service): Readonly<Record<string, unknown>> => ({
+export const ownedFields = ({ spec }: Service): Readonly<Record<string, unknown>> => ({
   spec: {
     selector: spec?.selector,
     ports: spec?.ports,
@@ -99,7 +99,7 @@ export function hasDrifted(actual: Service, built: Service): boolean {
 }
 
 /** Keeps so many voters in place while nodes are drained. */
-export function budget(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
+export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
   const { name, namespace } = identity(cluster);
   return {
     apiVersion: 'policy/v1',
@@ -121,7 +121,7 @@ export function budget(cluster: EtcdCluster, minAvailable: number): PodDisruptio
 }
 
 /** What turns a budget into the one that was built; also takes away the maxUnavailable of an older one. */
-export const budgetPatch = (
+export const pdbPatch = (
   actual: PodDisruptionBudget,
   built: PodDisruptionBudget,
 ): Readonly<Record<string, unknown>> | undefined => {

@@ -2,40 +2,33 @@
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import type { EtcdMember } from '../../api/etcd-member.ts';
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, etcdClusters } from '../../api/names.ts';
 import { asksCertManager } from '../../domain/cert-manager.ts';
 import { controllerOf } from '../../domain/ownership.ts';
-import type { Access } from '../../etcd/client.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { podDisruptionBudgets, pods } from '../../kube/resources.ts';
-import type { AnyStore } from '../../kube/store.ts';
+import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
-import type { Brain } from '../../runtime/controller.ts';
-import type { Reason } from '../../runtime/queue.ts';
-import { doPaperwork, isPaperwork } from './credentials/execute-managed-secrets.ts';
-import { doRoot, isRootCall } from './credentials/execute-root-password.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
+import type { Priority } from '../../runtime/queue.ts';
+import type { ClusterCall } from './calls.ts';
 import { decide } from './decide.ts';
-import type { EtcdCall } from './etcd-calls.ts';
-import { carryOut } from './execute-etcd-call.ts';
+import { execute } from './execute.ts';
 import { isMinor } from './members-status.ts';
 import { type ClusterPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
 
 export const clusterResource: Resource<EtcdCluster> = etcdClusters;
 
-export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterStatus> => ({
+export const clusterReconciler = (ports: ClusterPorts): Reconciler<Observed, EtcdClusterStatus, ClusterCall> => ({
   name: 'cluster',
   resource: clusterResource,
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal),
   subject: (observed) => observed.cluster,
   decide,
-  call: async (call, signal) => {
-    if (isPaperwork(call)) return doPaperwork(ports, call, signal);
-    if (isRootCall(call)) return doRoot(ports, call, signal);
-    const change = call as EtcdCall;
-    return carryOut(ports.etcd, change, signal, await wayTo(ports, change));
-  },
+  call: (call, signal) => execute(ports, call, signal),
   isMinor,
   forget: (key) => {
     ports.etcd.forget(key);
@@ -43,16 +36,11 @@ export const clusterBrain = (ports: ClusterPorts): Brain<Observed, EtcdClusterSt
   },
 });
 
-async function wayTo({ clusters, credentials }: ClusterPorts, { cluster: key, hosts }: EtcdCall): Promise<Access> {
-  const cluster = clusters.get(key);
-  return cluster ? credentials.access(cluster, (endpoint) => hosts[endpoint]) : { cluster: key };
-}
-
 /**
  * Calls `enqueue` with the cluster's key whenever something that it is made of has changed. Those that were begun go first:
  * of a thousand that are made at once, some are ready soon, and no fault elsewhere waits for all of them.
  */
-export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Reason) => void): void {
+export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Priority) => void): void {
   ports.clusters.onChange((before, after) =>
     enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
   );
@@ -72,7 +60,7 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
   for (const store of owned)
     store.onChange((before, after) => {
       const { kind } = store.resource;
-      if (before && after && sameJson(news(kind, before), news(kind, after))) return;
+      if (before && after && sameJson(relevant(kind, before), relevant(kind, after))) return;
       for (const object of [before, after]) {
         const cluster = object && clusterOf(object);
         if (cluster === undefined) continue;
@@ -94,7 +82,7 @@ const promised = (schedule: EtcdSnapshotSchedule | undefined) =>
   };
 
 /** What a cluster looks at. Kubernetes counts Pods in a budget's status, and a member labels its Pod: both are no news. */
-function news(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {
+function relevant(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {
   const metadata = { ...object.metadata, resourceVersion: undefined };
   if (kind === podDisruptionBudgets.kind) return [metadata, object.spec];
   if (kind === pods.kind) return [{ ...metadata, labels: undefined, annotations: undefined }, object.status];
@@ -104,4 +92,14 @@ function news(kind: string, object: KubeObject & { readonly spec?: unknown; read
 const clusterOf = (object: KubeObject): string | undefined => {
   const owner = controllerOf(object);
   return owner?.kind === etcdClusters.kind ? owner.name : object.metadata.labels?.[CLUSTER_LABEL];
+};
+
+/** Whether it need not be reconciled first when the operator starts. */
+export const isComplete = (
+  members: Store<EtcdMember>,
+  { metadata: { namespace = '', name = '' }, spec }: EtcdCluster,
+  isReady: (member: EtcdMember) => boolean,
+): boolean => {
+  const own = members.byIndex(namespace, CLUSTER_LABEL, name);
+  return own.length === spec.replicas && own.every(isReady);
 };

@@ -19,7 +19,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
 import type { Holding } from '../../domain/ownership.ts';
 import type { Service } from '../../gen/kube.ts';
-import { budget, clientService, headlessService } from './build.ts';
+import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import type { EtcdView, MemberView, Observed } from './observed.ts';
 
@@ -31,7 +31,7 @@ const services = {
   headless: ours(withUid(headlessService(aCluster()))),
   client: ours(withUid(clientService(aCluster()))),
 };
-const aBudget = { ...budget(aCluster(), 1), metadata: { ...budget(aCluster(), 1).metadata, uid: 'budget-uid' } };
+const aBudget = { ...pdb(aCluster(), 1), metadata: { ...pdb(aCluster(), 1).metadata, uid: 'budget-uid' } };
 const podWith = (ready: boolean) =>
   ({ is: 'present', ip: '10.0.0.1', ready, startedAt: NOW - 400, maxLearners: 8 }) as const;
 
@@ -59,7 +59,7 @@ function world(patch: Partial<Observed> = {}): Observed {
     refusal: undefined,
     cluster: aCluster({ status: LATCHED }),
     services,
-    budget: ours(aBudget),
+    pdb: ours(aBudget),
     seed,
     members,
     etcd: { is: 'notAsked' },
@@ -215,7 +215,12 @@ describe('the rule that answers', () => {
       [],
     ],
     ['an EtcdMember of somebody has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
-    ['another etcd answers at the address', formed({ etcd: { ...answers, clusterID: 'f00' } }), 'anotherCluster', []],
+    [
+      'another etcd answers at the address',
+      formed({ etcd: { ...answers, clusterID: 'f00' } }),
+      'clusterIdMismatch',
+      [],
+    ],
     ['a voter is not recorded yet', formed({ members: [member()] }), 'recordVoters', ['patch EtcdMember']],
     [
       'a recorded voter is a learner',
@@ -243,23 +248,23 @@ describe('the rule that answers', () => {
     [
       'a new cluster wants an image from elsewhere',
       world({ ...nothing, cluster: aCluster({ spec: { image: { repository: 'evil.example/etcd' } } }) }),
-      'heldBack',
+      'blocked',
       [],
     ],
-    ['the budget is missing', formed({ budget: absent }), 'repairBudget', ['create PodDisruptionBudget db']],
+    ['the budget is missing', formed({ pdb: absent }), 'repairPdb', ['create PodDisruptionBudget db']],
     [
       'the budget is that of an earlier operator',
-      formed({ budget: ours({ ...aBudget, spec: { ...aBudget.spec, maxUnavailable: 1 } }) }),
-      'repairBudget',
+      formed({ pdb: ours({ ...aBudget, spec: { ...aBudget.spec, maxUnavailable: 1 } }) }),
+      'repairPdb',
       ['patch PodDisruptionBudget'],
     ],
     [
       'the budget is turned off',
       formed({ cluster: aCluster({ status: FORMED, spec: { podDisruptionBudget: { enabled: false } } }) }),
-      'repairBudget',
+      'repairPdb',
       ['delete PodDisruptionBudget'],
     ],
-    ['the budget is of somebody else: it is left alone', formed({ budget: foreign }), 'steady', []],
+    ['the budget is of somebody else: it is left alone', formed({ pdb: foreign }), 'steady', []],
     ['the earlier operator made the seed: there is no second one', earlier(), 'waitForSeed', []],
     [
       'the seed of the earlier operator answers',
@@ -294,7 +299,7 @@ describe('the rule that answers', () => {
     [
       'nothing is to run: nothing is begun',
       world({ ...nothing, cluster: aCluster({ spec: { replicas: 0 } }) }),
-      'neverBegun',
+      'pausedBeforeBootstrap',
       [],
     ],
     [
@@ -302,7 +307,7 @@ describe('the rule that answers', () => {
       world({
         cluster: aCluster({ spec: { replicas: 0 }, status: { ...LATCHED, observed: { ...TARGET, replicas: 0 } } }),
       }),
-      'neverBegun',
+      'pausedBeforeBootstrap',
       ['delete EtcdMember'],
     ],
     [
@@ -347,7 +352,7 @@ describe('the rule that answers', () => {
     [
       'volumes are to be kept: members are told before they go',
       formed({ cluster: aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } }) }),
-      'tellPolicy',
+      'propagateDeletionPolicy',
       ['patch EtcdMember'],
     ],
     ['the cluster is being deleted', world({ ...nothing, cluster: aCluster({ deleting: true }) }), 'beingDeleted', []],
@@ -392,7 +397,7 @@ test('the id is latched as soon as the seed answers', () => {
 test('a seed is asked often at first and patiently later', () => {
   const after = (ms: number) =>
     decide(world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: silent }))
-      .wakeAfter;
+      .requeueAfterMs;
   expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
 });
 

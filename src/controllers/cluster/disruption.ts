@@ -5,7 +5,7 @@ import {
   entryOf,
   evidence,
   isInconsistent,
-  isStaying,
+  isNotBeingDeleted,
   type MemberView,
   memberOf,
   nameOf,
@@ -79,13 +79,13 @@ const called = (o: Observed, entry: EtcdMemberEntry): string => {
 
 const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
-  return m !== undefined && isStaying(m);
+  return m !== undefined && isNotBeingDeleted(m);
 };
 
 /** It will not come back, has other data, or is to go and down: it gives nothing to a quorum, and without it the others need no more. */
 const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
-  return m !== undefined && (evidence(m) !== undefined || isCorrupt(o, m) || !isStaying(m)) && !isHealthy(o, m);
+  return m !== undefined && (evidence(m) !== undefined || isCorrupt(o, m) || !isNotBeingDeleted(m)) && !isHealthy(o, m);
 };
 
 /**
@@ -93,7 +93,7 @@ const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
  * all others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there. Two of five that
  * are lost would wait for each other for ever: for one that is, a quorum of the others is enough.
  */
-export function mayNotGo(o: Observed, victim: EtcdMemberEntry, comesBack = false): string | undefined {
+export function removalBlockedBy(o: Observed, victim: EtcdMemberEntry, comesBack = false): string | undefined {
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
   if (victim.isLearner) return undefined;
   const others = votersOf(o).filter((entry) => entry.id !== victim.id);
@@ -107,4 +107,5 @@ export function mayNotGo(o: Observed, victim: EtcdMemberEntry, comesBack = false
 }
 
 /** The same for one that comes back with its data at once. A single voter may be restarted: its downtime is unavoidable. */
-export const mayNotPause = (o: Observed, victim: EtcdMemberEntry): string | undefined => mayNotGo(o, victim, true);
+export const restartBlockedBy = (o: Observed, victim: EtcdMemberEntry): string | undefined =>
+  removalBlockedBy(o, victim, true);

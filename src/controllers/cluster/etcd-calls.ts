@@ -4,42 +4,10 @@ import { CLIENT_PORT, PEER_PORT } from '../../api/names.ts';
 import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
 import { identity } from '../../domain/ownership.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
-import type { Call, Step } from '../../runtime/plan.ts';
+import type { Step } from '../../runtime/plan.ts';
+import type { ClusterCall, EtcdCall, EtcdChange, RootPasswordCall, RootPasswordStep } from './calls.ts';
 import { healthyVoters, leaderOf } from './disruption.ts';
 import { type EtcdMemberEntry, entriesOf, type MemberView, memberOf, type Observed } from './observed.ts';
-
-export type Change =
-  | { readonly name: 'addLearner'; readonly peerURL: string }
-  | { readonly name: 'promote'; readonly id: string }
-  | { readonly name: 'remove'; readonly id: string }
-  /** Asked of the leader only. */
-  | { readonly name: 'moveLeader'; readonly to: string }
-  | { readonly name: 'disarmCorrupt'; readonly id: string };
-
-/** Every healthy voter has refused a membership change, because it takes too few of its peers for active. */
-export const UNHEALTHY_CLUSTER = 'unhealthyCluster';
-
-export type EtcdCall = Change &
-  Call & {
-    /** `namespace/name` of the cluster. */
-    readonly cluster: string;
-    readonly clusterID: string;
-    /** Whom to ask, in this order. */
-    readonly endpoints: readonly string[];
-    /** The names that their certificates must have. */
-    readonly hosts: Readonly<Record<string, string>>;
-  };
-
-/** What is done about the user root, in this order. No password is part of it. */
-export type RootChange = 'intendPassword' | 'makeRoot' | 'enableAuth' | 'changePassword' | 'provePassword';
-
-export interface RootCall extends Call {
-  readonly name: RootChange;
-  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
-  readonly clusterID: string;
-  readonly endpoints: readonly string[];
-  readonly hosts: Readonly<Record<string, string>>;
-}
 
 export function endpointAt({ object, pod }: MemberView, port: number): readonly string[] {
   if (pod.is === 'absent' || pod.ip === undefined) return [];
@@ -52,7 +20,7 @@ export const hostsOf = (members: readonly MemberView[], port = CLIENT_PORT): Rea
   Object.fromEntries(members.flatMap((m) => endpointAt(m, port).map((endpoint) => [endpoint, memberHost(m.object)])));
 
 /** Healthy voters, the leader first: it need not ask anybody. */
-function speakers(o: Observed): readonly string[] {
+function endpointsToAsk(o: Observed): readonly string[] {
   const leader = leaderOf(o);
   const order = [...healthyVoters(o)].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
   return order.flatMap((entry) => {
@@ -62,7 +30,7 @@ function speakers(o: Observed): readonly string[] {
 }
 
 /** The leader itself, also one that is to go because something is wrong with it. */
-function leading(o: Observed): readonly string[] {
+function leaderEndpoint(o: Observed): readonly string[] {
   const entry = entriesOf(o)?.find(({ id }) => id === leaderOf(o));
   const m = entry && memberOf(o, entry);
   return m ? endpointsOf(m) : [];
@@ -75,33 +43,35 @@ const retryMs = (o: Observed): number =>
   o.refusedSince !== undefined && o.now - o.refusedSince > 60_000 ? REFUSED_RETRY_MS : RETRY_MS;
 
 /** Nobody else is told anything. */
-const meant = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
+const callContext = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
   clusterID: o.cluster.status?.clusterID ?? '',
   hosts: hostsOf(o.members),
 });
 
-export function change(o: Observed, what: Change, target: string, retryAfterMs = retryMs(o)): Step {
+export function etcdStep(o: Observed, what: EtcdChange, target: string, retryAfterMs = retryMs(o)): Step<ClusterCall> {
   const { namespace, name } = identity(o.cluster);
   const call: EtcdCall = {
+    is: 'etcd',
     ...what,
     target,
     cluster: `${namespace}/${name}`,
-    endpoints: what.name === 'moveLeader' ? leading(o) : speakers(o),
-    ...meant(o),
+    endpoints: what.name === 'moveLeader' ? leaderEndpoint(o) : endpointsToAsk(o),
+    ...callContext(o),
   };
   return { do: 'call', call, retryMs: retryAfterMs };
 }
 
-export function rootStep(o: Observed, name: RootChange, target: string): Step {
-  const call: RootCall = {
+export function rootPasswordStep(o: Observed, name: RootPasswordStep, target: string): Step<ClusterCall> {
+  const call: RootPasswordCall = {
+    is: 'rootPassword',
     name,
     target,
     cluster: identity(o.cluster),
-    endpoints: speakers(o),
-    ...meant(o),
+    endpoints: endpointsToAsk(o),
+    ...callContext(o),
   };
   return { do: 'call', call, retryMs: RETRY_MS };
 }
 
-export const removal = (o: Observed, entry: EtcdMemberEntry): Step =>
-  change(o, { name: 'remove', id: entry.id }, entry.name || entry.peerURLs.join());
+export const removal = (o: Observed, entry: EtcdMemberEntry): Step<ClusterCall> =>
+  etcdStep(o, { name: 'remove', id: entry.id }, entry.name || entry.peerURLs.join());

@@ -5,8 +5,8 @@ import { modelPorts } from '../../../test/sim/model/etcd-ports.ts';
 import type { Etcd } from '../../etcd/client.ts';
 import type { EtcdError } from '../../etcd/errors.ts';
 import { hexId } from '../../etcd/ids.ts';
-import type { Change, EtcdCall } from './etcd-calls.ts';
-import { carryOut } from './execute-etcd-call.ts';
+import type { EtcdCall, EtcdChange } from './calls.ts';
+import { executeEtcdCall } from './execute-etcd-call.ts';
 
 const { signal } = new AbortController();
 const JOINER = 'http://joiner:2380';
@@ -28,7 +28,8 @@ const entries = (seed: ModelNode): readonly string[] =>
 const idOf = (seed: ModelNode, url: string): string =>
   hexId([...groupOf(seed).members.values()].find((m) => m.peerURLs[0] === url)?.id ?? 0n);
 
-const call = (clusterID: string, endpoints: readonly string[], change: Change): EtcdCall => ({
+const call = (clusterID: string, endpoints: readonly string[], change: EtcdChange): EtcdCall => ({
+  is: 'etcd',
   ...change,
   target: 'x',
   cluster: 'ns/db',
@@ -56,14 +57,14 @@ function losing(etcd: Etcd, kind: EtcdError['kind']): Etcd {
 
 test('who is added does not vote before it has the data', async () => {
   const { seed, etcd, clusterID } = aCluster();
-  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
+  await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
   expect(entries(seed)).toEqual([`voter ${seed.peerURL}`, `learner ${JOINER}`]);
 });
 
 test('what is so already is done: an addition whose answer got lost, a removal that somebody else made', async () => {
   const { model, seed, etcd, clusterID } = aCluster();
-  const make = (change: Change): Promise<string> =>
-    outcome(carryOut(etcd, call(clusterID, [seed.endpoint], change), signal));
+  const make = (change: EtcdChange): Promise<string> =>
+    outcome(executeEtcdCall(etcd, call(clusterID, [seed.endpoint], change), signal));
   expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done');
   expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done'); // an id follows from the second
   model.advance(1_000);
@@ -77,9 +78,9 @@ test('what is so already is done: an addition whose answer got lost, a removal t
 
 test('what etcd refuses is for another moment, and in its words', async () => {
   const { seed, etcd, clusterID } = aCluster();
-  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
+  await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
   const promotion = call(clusterID, [seed.endpoint], { name: 'promote', id: idOf(seed, JOINER) });
-  expect(await outcome(carryOut(etcd, promotion, signal))).toMatch(/^NotNow: etcd refuses: /);
+  expect(await outcome(executeEtcdCall(etcd, promotion, signal))).toMatch(/^RetryLater: etcd refuses: /);
 });
 
 test('a change that may have been made is not made again elsewhere', async () => {
@@ -96,11 +97,11 @@ test('a change that may have been made is not made again elsewhere', async () =>
     },
   };
   const addition = call(clusterID, [seed.endpoint, seed.endpoint], { name: 'addLearner', peerURL: JOINER });
-  expect(await outcome(carryOut(losing(counting, 'timeout'), addition, signal))).toMatch(/^NotNow/);
+  expect(await outcome(executeEtcdCall(losing(counting, 'timeout'), addition, signal))).toMatch(/^RetryLater/);
   expect(asked).toHaveLength(1);
   const nobody = model.node('nobody').endpoint;
   const elsewhere = call(clusterID, [nobody, seed.endpoint], { name: 'remove', id: idOf(seed, JOINER) });
-  expect(await outcome(carryOut(etcd, elsewhere, signal))).toBe('done');
+  expect(await outcome(executeEtcdCall(etcd, elsewhere, signal))).toBe('done');
 });
 
 describe('a member that misjudges its peers', () => {
@@ -122,13 +123,13 @@ describe('a member that misjudges its peers', () => {
 
   test('is passed over: another voter accepts the change, once', async () => {
     const { seed, addition, etcd } = misjudged(0, 1);
-    expect(await outcome(carryOut(etcd, addition, signal))).toBe('done');
+    expect(await outcome(executeEtcdCall(etcd, addition, signal))).toBe('done');
     expect(entries(seed).filter((entry) => entry === `learner ${JOINER}`)).toHaveLength(1);
   });
 
   test('is one of all: then the refusal says so', async () => {
     const { addition, etcd } = misjudged(0, 1, 2);
-    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({
+    expect(await refusal(executeEtcdCall(etcd, addition, signal))).toMatchObject({
       message: 'etcd refuses: etcdserver: unhealthy cluster',
       kind: expect.stringMatching(/^unhealthyCluster: addLearner /),
     });
@@ -138,7 +139,7 @@ describe('a member that misjudges its peers', () => {
     const { model, nodes, addition, etcd } = misjudged(0, 1, 2);
     if (nodes[0]) model.stop(nodes[0]);
     model.advance(10_000);
-    expect(await refusal(carryOut(etcd, addition, signal))).toMatchObject({ kind: undefined });
+    expect(await refusal(executeEtcdCall(etcd, addition, signal))).toMatchObject({ kind: undefined });
   });
 
   test('judges as etcd does until it or its peer restarts', async () => {
@@ -167,7 +168,9 @@ describe('a member that misjudges its peers', () => {
 test('an answer of another cluster is none', async () => {
   const { seed, etcd } = aCluster();
   const addition = call('f00', [seed.endpoint], { name: 'addLearner', peerURL: JOINER });
-  expect(await outcome(carryOut(etcd, addition, signal))).toMatch(/^NotNow: etcd refuses: the answer is from cluster/);
+  expect(await outcome(executeEtcdCall(etcd, addition, signal))).toMatch(
+    /^RetryLater: etcd refuses: the answer is from cluster/,
+  );
 });
 
 test('only the alarm that is meant is cleared', async () => {
@@ -175,7 +178,7 @@ test('only the alarm that is meant is cleared', async () => {
   const id = groupOf(seed).leader ?? 0n;
   const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };
   for (const alarm of ['noSpace', 'corrupt'] as const) await etcd.maintenance.activate(ask, { memberId: id, alarm });
-  await carryOut(etcd, call(clusterID, [seed.endpoint], { name: 'disarmCorrupt', id: hexId(id) }), signal);
+  await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'disarmCorrupt', id: hexId(id) }), signal);
   const left = await etcd.maintenance.alarms(ask);
   expect(left.ok && left.value.map(({ alarm }) => alarm)).toEqual(['noSpace']);
 });

@@ -1,12 +1,12 @@
 /** Carries out the changes of a plan at etcd. What etcd refuses is a fact for the next pass, not a fault. */
 import type { Access, Ask } from '../../etcd/client.ts';
-import type { Answer, EtcdErrorKind } from '../../etcd/errors.ts';
+import type { EtcdErrorKind, Result } from '../../etcd/errors.ts';
 import { atAny } from '../../etcd/failover.ts';
 import { idOf } from '../../etcd/ids.ts';
 import type { MaintenancePort } from '../../etcd/maintenance.ts';
 import type { MembersPort } from '../../etcd/members.ts';
-import { NotNow } from '../../runtime/plan.ts';
-import { type Change, type EtcdCall, UNHEALTHY_CLUSTER } from './etcd-calls.ts';
+import { RetryLater } from '../../runtime/plan.ts';
+import { type EtcdCall, type EtcdChange, UNHEALTHY_CLUSTER } from './calls.ts';
 
 export interface ChangePorts {
   readonly members: Pick<MembersPort, 'add' | 'promote' | 'remove'>;
@@ -15,7 +15,7 @@ export interface ChangePorts {
 
 const CHANGE_TIMEOUT_MS = 5_000;
 /** It is as it should be already: somebody was faster, or an answer of ours got lost. */
-const DONE: Readonly<Record<Change['name'], readonly EtcdErrorKind[]>> = {
+const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]>> = {
   addLearner: ['peerURLExists', 'alreadyExists'], // within the same second it would get the same id
   promote: ['notLearner'],
   remove: ['notFound'],
@@ -23,7 +23,7 @@ const DONE: Readonly<Record<Change['name'], readonly EtcdErrorKind[]>> = {
   disarmCorrupt: [],
 };
 
-export async function carryOut(
+export async function executeEtcdCall(
   etcd: ChangePorts,
   call: EtcdCall,
   signal: AbortSignal,
@@ -41,16 +41,16 @@ export async function carryOut(
       return one;
     },
   );
-  if (answer.ok || DONE[call.name].includes(answer.error.kind)) return;
+  if (answer.ok || ALREADY_DONE[call.name].includes(answer.error.kind)) return;
   // A voter that did not answer might have accepted it: then nothing is known about the views of all.
   const byAll = failures.length > 0 && failures.every((kind) => kind === UNHEALTHY_CLUSTER);
-  throw new NotNow(
+  throw new RetryLater(
     `etcd refuses: ${answer.error.message}`,
     byAll ? `${UNHEALTHY_CLUSTER}: ${call.name} ${call.target}` : undefined,
   );
 }
 
-function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Answer<unknown>> {
+function once(etcd: ChangePorts, call: EtcdCall, ask: Ask): Promise<Result<unknown>> {
   switch (call.name) {
     case 'addLearner':
       return etcd.members.add(ask, [call.peerURL], { learner: true });

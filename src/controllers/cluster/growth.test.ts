@@ -202,7 +202,7 @@ describe('while a cluster grows, the rule that answers', () => {
     [
       'a learner without an object that has started is not made a second time',
       world([up, up, up], { replicas: 4, strangers: [entry(4, learner)] }),
-      'removeStranger',
+      'removeOrphanMember',
       [`remove ${name(4)}`],
     ],
     [
@@ -211,7 +211,7 @@ describe('while a cluster grows, the rule that answers', () => {
         replicas: 4,
         strangers: [{ ...entry(7, awaited), peerURLs: ['http://else.where:2380'] }],
       }),
-      'removeStranger',
+      'removeOrphanMember',
       ['remove http://else.where:2380'],
     ],
   ])('%s', (_name, observed, rule, steps) => {
@@ -232,12 +232,12 @@ test.each<[string, Is, boolean]>([
   ],
   ['there is no Pod', { ...joining, pod: { is: 'absent' } }, false],
 ])('a joining member is asked often only when it can answer soon: %s', (_what, is, often) => {
-  const { rule, wakeAfter = 0 } = decide(world([up, is], { replicas: 3 }));
+  const { rule, requeueAfterMs: wakeAfter = 0 } = decide(world([up, is], { replicas: 3 }));
   expect([rule, wakeAfter < 5_000]).toEqual(['waitForJoining', often]);
 });
 
 test('only the deletion of all voters is an Event when a member is added', () => {
-  const reasons = (o: Observed): readonly string[] => decide(o).notices.map(({ reason }) => reason);
+  const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ reason }) => reason);
   expect(reasons(world([{ leaving: true }]))).toContain('AllMembersDeleted');
   expect(reasons(world([up], { replicas: 3 }))).not.toContain('AllMembersDeleted');
 });

@@ -11,11 +11,11 @@ import {
   entriesOf,
   entryOf,
   hasJoined,
-  isStaying,
+  isNotBeingDeleted,
   type MemberView,
   memberOf,
   type Observed,
-  takesPart,
+  participates,
 } from './observed.ts';
 
 /** Numbers of names from here on are looked at; more members were never added between two records of the counter. */
@@ -38,7 +38,7 @@ export const nextName = (o: Observed): string => {
 };
 
 /** Added, and nobody was made for it yet. It has not started: there is no name, and nothing that it could have said. */
-export const isAwaited = (o: Observed, entry: EtcdMemberEntry): boolean =>
+export const isAddedWithoutObject = (o: Observed, entry: EtcdMemberEntry): boolean =>
   entry.isLearner && entry.name === '' && !memberOf(o, entry) && numberOf(o, nameIn(entry)) !== undefined;
 
 export const startedAt = (m: MemberView): number | undefined =>
@@ -48,11 +48,11 @@ export const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m
 /** Made, and its etcd neither answers nor takes part yet. */
 export const joining = (o: Observed): readonly MemberView[] =>
   o.members.filter(
-    (m) => isStaying(m) && !hasJoined(m) && !m.self && !takesPart(o, m) && entryOf(o, m)?.isLearner === true,
+    (m) => isNotBeingDeleted(m) && !hasJoined(m) && !m.self && !participates(o, m) && entryOf(o, m)?.isLearner === true,
   );
 
 /** How many learners every member that votes lets the cluster have. */
-const room = (o: Observed): number =>
+const maxLearners = (o: Observed): number =>
   Math.min(
     ...votersOf(o).map((entry) => {
       const pod = memberOf(o, entry)?.pod;
@@ -61,16 +61,16 @@ const room = (o: Observed): number =>
   );
 
 /** Joining members take seconds to start; one whose Pod finds no node may take for ever, and nobody can be added meanwhile. */
-export const TAKES_LONG_MS = 15_000;
-export const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > TAKES_LONG_MS;
+export const SLOW_JOIN_MS = 15_000;
+export const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > SLOW_JOIN_MS;
 
-export const isFull = (o: Observed): boolean => learnersOf(o).length >= room(o);
+export const isFull = (o: Observed): boolean => learnersOf(o).length >= maxLearners(o);
 
-export const isLeaving = (m: MemberView | undefined): boolean => m !== undefined && !isStaying(m);
+export const isLeaving = (m: MemberView | undefined): boolean => m !== undefined && !isNotBeingDeleted(m);
 
 /** Somebody deleted all that vote. What they have must not go with the last of them: a newcomer takes over first. */
-export const needsHeir = (o: Observed): boolean =>
+export const needsReplacementVoter = (o: Observed): boolean =>
   votersOf(o).length > 0 && votersOf(o).every((entry) => isLeaving(memberOf(o, entry)));
 
 /** So many may be on etcd's list. */
-export const mostMembers = (o: Observed): number => (needsHeir(o) ? votersOf(o).length + 1 : desired(o));
+export const maxMembers = (o: Observed): number => (needsReplacementVoter(o) ? votersOf(o).length + 1 : desired(o));

@@ -12,7 +12,7 @@ const nodeLost: Is = { down: true, evidence: EVIDENCE.nodeLost };
 const memory: Is = { ...lost, spec: { storage: { size: '64Mi', medium: 'Memory' } } };
 const unanswered = (...members: readonly Is[]): Observed => world(members, { etcd: silent, replicas: 3 });
 const absent = { is: 'absent' } as const;
-const bare = (o: Observed): Observed => ({ ...o, services: { headless: absent, client: absent }, budget: absent });
+const bare = (o: Observed): Observed => ({ ...o, services: { headless: absent, client: absent }, pdb: absent });
 const responding = (o: Observed, n: number): Observed => {
   const { self } = world([up, up, up]).members[n - 1] ?? {};
   return { ...o, members: o.members.map((m, i): MemberView => (i === n - 1 ? { ...m, self } : m)) };

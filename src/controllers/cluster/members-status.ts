@@ -5,17 +5,17 @@ import { isHealthy, quorumOf, votersOf } from './disruption.ts';
 import {
   entriesOf,
   entryOf,
+  isNotBeingDeleted,
   isReadyVoter,
-  isStaying,
   isVoter,
   type MemberView,
   nameOf,
   type Observed,
+  participates,
   type SelfReport,
-  takesPart,
   wanted,
 } from './observed.ts';
-import { isUpdated } from './spec-drift.ts';
+import { isUpToDate } from './spec-drift.ts';
 
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;
@@ -125,15 +125,15 @@ function votesSince(o: Observed, m: MemberView): number {
  * has not lost its quorum by it.
  */
 const hasJustBegun = (o: Observed, m: MemberView): boolean =>
-  isStaying(m) &&
+  isNotBeingDeleted(m) &&
   entryOf(o, m)?.isLearner === false &&
-  (isHealthy(o, m) || (!m.self && takesPart(o, m))) &&
+  (isHealthy(o, m) || (!m.self && participates(o, m))) &&
   m.pod.is === 'present' &&
   (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);
 
 /** Clients are let through to it: ready, or on its way out and not gone yet. */
 export const isReached = (o: Observed, m: MemberView): boolean => {
-  const leaves = !isStaying(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
+  const leaves = !isNotBeingDeleted(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
   return isReadyVoter(m) || (leaves && m.pod.is === 'present' && m.pod.ready);
 };
 
@@ -164,7 +164,7 @@ export function membersStatus(o: Observed, now: string): MembersStatus {
     ...(members.length > 0 && { members }),
     ...(leader !== undefined && { leader }),
     ...(version !== undefined && { version }),
-    updatedMembers: o.members.filter((m) => isUpdated(m, wanted(o))).length,
+    updatedMembers: o.members.filter((m) => isUpToDate(m, wanted(o))).length,
     ...(voters > 0 && { quorum: { needed, healthy, margin: healthy - needed } }),
   };
 }

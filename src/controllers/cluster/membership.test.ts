@@ -20,14 +20,14 @@ import {
   world,
 } from '../../../test/support/builders/members.ts';
 import { QUARANTINED_AT_ANNOTATION } from '../../api/names.ts';
-import { budget } from './build.ts';
+import { pdb } from './build.ts';
+import type { EtcdCall } from './calls.ts';
 import { decide } from './decide.ts';
-import type { EtcdCall } from './etcd-calls.ts';
 import type { Observed } from './observed.ts';
 
 const withBudget = (o: Observed, minAvailable: number): Observed => ({
   ...o,
-  budget: { is: 'ours', object: budget(o.cluster, minAvailable) },
+  pdb: { is: 'ours', object: pdb(o.cluster, minAvailable) },
 });
 
 /** A cluster that is well, and a volume that outlived its member so many days ago. */
@@ -94,7 +94,7 @@ describe('the rule that answers', () => {
     [
       'a growth is taken back before anybody started',
       world([up, awaited], { replicas: 1 }),
-      'removeStranger',
+      'removeOrphanMember',
       [`remove ${url(2)}`],
     ],
     [
@@ -182,37 +182,37 @@ describe('the rule that answers', () => {
     [
       'etcd has removed a member that nobody deleted',
       world([up, up, { ...down, as: 'unlisted', voted: true }]),
-      'forget',
+      'deleteRemovedMember',
       [`delete ${name(3)}`],
     ],
     [
       'most of those that voted are not on the list: it is not believed',
       world([up, { ...down, as: 'unlisted', voted: true }, { ...down, as: 'unlisted', voted: true }]),
-      'forget',
+      'deleteRemovedMember',
       [],
     ],
     [
       'one of two that voted is not on the list: it is not believed',
       world([up, { ...down, as: 'unlisted', voted: true }]),
-      'forget',
+      'deleteRemovedMember',
       [],
     ],
     [
       'one that is not on the list answers for the cluster',
       world([up, up, { as: 'unlisted', voted: true }]),
-      'forget',
+      'deleteRemovedMember',
       [],
     ],
     [
       'a learner that was taken from the list',
       world([up, { as: 'unlisted', fresh: true }]),
-      'forget',
+      'deleteRemovedMember',
       [`delete ${name(2)}`],
     ],
     [
       'a voter without an object, at an address of ours',
       world([up, up, up], { strangers: [{ ...entry(7, up), name: 'db-zzzzz' }] }),
-      'removeStranger',
+      'removeOrphanMember',
       ['remove db-zzzzz'],
     ],
     [
@@ -260,13 +260,13 @@ describe('the rule that answers', () => {
     [
       'a learner that never joined is forgotten, whoever else is missing',
       world([up, { as: 'unlisted', fresh: true }, { ...down, as: 'unlisted', voted: true }]),
-      'forget',
+      'deleteRemovedMember',
       [`delete ${name(2)}`],
     ],
     [
       'somebody has the name and the address of a member, and is another one',
       world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
-      'forget',
+      'deleteRemovedMember',
       [`delete ${name(3)}`],
     ],
     [
@@ -276,7 +276,7 @@ describe('the rule that answers', () => {
         3,
         id(9),
       ),
-      'forget',
+      'deleteRemovedMember',
       [],
     ],
     [
@@ -295,71 +295,71 @@ describe('the rule that answers', () => {
     [
       'parked: all at once',
       world([up, up], { replicas: 0 }),
-      'park',
+      'pause',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
       'parked: nothing is protected, and nothing is done',
       world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }),
-      'repairBudget',
+      'repairPdb',
       ['delete db'],
     ],
     [
       'woken: all of them, also those that are too many',
       world([parked, parked, parked], { replicas: 1, etcd: { is: 'notAsked' } }),
-      'repairBudget',
+      'repairPdb',
       ['delete db'],
     ],
     [
       'parked: it stays as it is',
-      { ...world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }), budget: { is: 'absent' } },
-      'park',
+      { ...world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
+      'pause',
       [],
     ],
     [
       'woken: all of them, and then nobody is added before they are up',
-      { ...world([parked, parked, parked], { replicas: 5, etcd: { is: 'notAsked' } }), budget: { is: 'absent' } },
-      'wake',
+      { ...world([parked, parked, parked], { replicas: 5, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
+      'resume',
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
     ],
     [
       'woken: also who is to go, for its vote counts',
       {
         ...world([parked, { ...parked, leaving: true }], { replicas: 1, etcd: { is: 'notAsked' } }),
-        budget: { is: 'absent' },
+        pdb: { is: 'absent' },
       },
-      'wake',
+      'resume',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
     ],
     [
       'parked while a member is to go: its Pod goes as well',
       withBudget(world([up, { leaving: true }], { replicas: 0 }), 2),
-      'park',
+      'pause',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
       'one still sleeps: it is woken before anybody is added',
       world([up, parked], { replicas: 3 }),
-      'wake',
+      'resume',
       [`patch ${name(2)} {"spec":{"dormant":null}}`],
     ],
     [
       'parked with members too many: they stay',
       world([up, up, up], { replicas: 0 }),
-      'park',
+      'pause',
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     // the budget
     [
       'a cluster grows: the budget keeps what it is to have',
       withBudget(world([up], { replicas: 5 }), 1),
-      'repairBudget',
+      'repairPdb',
       ['patch db {"spec":{"minAvailable":3}}'],
     ],
     [
       'a cluster shrinks: the budget keeps what it has',
       withBudget(world([up, up, up, up, up], { replicas: 1 }), 1),
-      'repairBudget',
+      'repairPdb',
       ['patch db {"spec":{"minAvailable":3}}'],
     ],
     // volumes
@@ -404,7 +404,7 @@ test('leadership is moved by the leader itself, also when it is the one whose da
 });
 
 test('a member whose Pod is ready, while its etcd follows nobody, is not said to be ready', () => {
-  const { rule, why } = decide(world([up, up, { leaderless: true }]));
+  const { rule, message: why } = decide(world([up, up, { leaderless: true }]));
   expect([rule, why]).toEqual([
     'waitForMembers',
     `waiting for members to be ready (${name(3)}: its Pod is ready, but its etcd does not answer as a healthy voter)`,

@@ -14,7 +14,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, memberLabels } from '../../api/names.ts';
 import { ALL_NAMESPACES } from '../../kube/store.ts';
-import { budget, clientService, headlessService } from './build.ts';
+import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import { observe } from './observe.ts';
 import { type Observed, seedName } from './observed.ts';
@@ -61,7 +61,7 @@ test('before a member is adopted, the API server is asked whether the cluster st
   if (!cached) throw new Error('there is one');
   hear(world.members, unowned(world, 1));
   hear(world.services, headlessService(cached), clientService(cached));
-  hear(world.budgets, budget(cached, 1));
+  hear(world.budgets, pdb(cached, 1));
   const { uid = '' } = cached.metadata;
   await world.client.delete(world.clusters.resource, { namespace: 'ns', name: 'db' }, { uid });
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
-import { ASIDE_ANNOTATION } from '../../api/names.ts';
+import { DRAINING_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { viewOf } from './observe-members.ts';
 import type { PodView } from './observed.ts';
@@ -22,7 +22,7 @@ const pod = aPod();
 const etcd = (status: object): Pod => aPod({ status: { containerStatuses: [{ name: 'etcd', ...status }] as never } });
 const at = (time: string | undefined): Pod => ({
   ...pod,
-  metadata: { ...pod.metadata, annotations: time === undefined ? {} : { [ASIDE_ANNOTATION]: time } },
+  metadata: { ...pod.metadata, annotations: time === undefined ? {} : { [DRAINING_ANNOTATION]: time } },
 });
 const specified = (spec: object): Pod => ({ ...pod, spec: spec as NonNullable<Pod['spec']> });
 const { uid: _, ...unnamed } = pod.metadata;

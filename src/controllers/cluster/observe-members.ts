@@ -1,7 +1,7 @@
 /** Members as the cache has them: their objects and their Pods. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { ASIDE_ANNOTATION, CLUSTER_LABEL, volumeClaimName } from '../../api/names.ts';
+import { CLUSTER_LABEL, DRAINING_ANNOTATION, volumeClaimName } from '../../api/names.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
@@ -20,7 +20,7 @@ interface MemberStores {
 export function memberViews(ports: MemberStores, cluster: EtcdCluster): readonly MemberView[] {
   const { name, namespace } = identity(cluster);
   return ports.members
-    .labelled(namespace, CLUSTER_LABEL, name)
+    .byIndex(namespace, CLUSTER_LABEL, name)
     .filter((m) => isMemberOf(m, cluster))
     .map((object) => viewOf(ports, object));
 }
@@ -41,7 +41,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
-  const aside = pod.metadata.annotations?.[ASIDE_ANNOTATION];
+  const aside = pod.metadata.annotations?.[DRAINING_ANNOTATION];
   const restore = restoreOf(pod);
   return {
     is: 'present',

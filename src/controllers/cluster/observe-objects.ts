@@ -8,7 +8,7 @@ import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/obj
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { type Looked, wantsBudget } from './observed.ts';
+import { type Looked, wantsPdb } from './observed.ts';
 
 interface ObjectPorts {
   readonly client: Pick<Client, 'get'>;
@@ -17,7 +17,7 @@ interface ObjectPorts {
 }
 
 /** The cache holds only what carries our label: before a name counts as free, the server is asked. */
-export async function heldService(
+export async function observeService(
   ports: ObjectPorts,
   cluster: EtcdCluster,
   name: string,
@@ -42,7 +42,7 @@ async function lookUp<T extends KubeObject>(
 }
 
 /** Looked for only where there is something to protect. */
-export async function heldBudget(
+export async function observePdb(
   ports: ObjectPorts,
   cluster: EtcdCluster,
   signal: AbortSignal,
@@ -50,6 +50,6 @@ export async function heldBudget(
   const { name, namespace, uid } = identity(cluster);
   const ref = { namespace, name: budgetName(name) };
   const cached = ports.budgets.get(refKey(ref));
-  const look = cached === undefined && cluster.status?.clusterID !== undefined && wantsBudget(cluster);
+  const look = cached === undefined && cluster.status?.clusterID !== undefined && wantsPdb(cluster);
   return look ? lookUp(ports, podDisruptionBudgets, ref, uid, signal) : holding(cached, uid);
 }

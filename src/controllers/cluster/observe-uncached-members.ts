@@ -9,7 +9,7 @@ import { type Client, listAll } from '../../kube/client.ts';
 import type { Store } from '../../kube/store.ts';
 import { type EtcdView, hasNoReadableData, isEntryOf, type MemberView, nameOf } from './observed.ts';
 
-export async function unheardOf(
+export async function listUncachedMembers(
   { client, members: store }: { readonly client: Client; readonly members: Store<EtcdMember> },
   cluster: EtcdCluster,
   heard: readonly MemberView[],

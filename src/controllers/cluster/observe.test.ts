@@ -99,7 +99,7 @@ test("members, Pods and Services of somebody else's are not ours, whatever the c
     [nameOf(1)]: 'present',
     [nameOf(2)]: 'absent',
   });
-  expect([o.services.headless.is, o.services.client.is, o.budget.is]).toEqual(['foreign', 'absent', 'foreign']);
+  expect([o.services.headless.is, o.services.client.is, o.pdb.is]).toEqual(['foreign', 'absent', 'foreign']);
 });
 
 test('an ended Pod has given its address back', async () => {
@@ -276,7 +276,7 @@ test.each([
     hear(world.clusters, await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }));
     const o = await look(world);
     expect(selves(o).map((self) => self !== undefined)).toEqual([true, true, true]);
-    expect(o.certificates.unread).toMatchObject({ judged: false, why: `${code} no KMS provider` });
+    expect(o.certificates.unreadable).toMatchObject({ judged: false, why: `${code} no KMS provider` });
     expect(findCondition(decide(o).status.conditions, 'CertificatesValid')).toMatchObject({
       status: 'Unknown',
       reason: 'SecretUnreadable',
@@ -289,7 +289,7 @@ test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all
   await runningCluster(world, 3);
   const o = await look(world);
   const unknown = { is: 'unknown', why: '500 no KMS provider' };
-  expect([o.services.headless, o.services.client, o.budget]).toEqual([unknown, unknown, unknown]);
+  expect([o.services.headless, o.services.client, o.pdb]).toEqual([unknown, unknown, unknown]);
   expect([o.etcd.is, selves(o).length]).toEqual(['answers', 3]);
 });
 

@@ -1,6 +1,6 @@
 /** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
 
-import type { Credentials } from '../../access/secret-cache.ts';
+import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -23,20 +23,21 @@ import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '.
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { AnyStore, Store } from '../../kube/store.ts';
-import type { Chance } from '../../pki/issue.ts';
+import type { KeySource } from '../../pki/issue.ts';
 import { REFUSED_AGAIN_MS } from '../../runtime/controller.ts';
 import type { Refusal } from '../../runtime/plan.ts';
+import { UNHEALTHY_CLUSTER } from './calls.ts';
 import { requestedNeeds } from './credentials/cert-manager-requests.ts';
 import type { RootPorts } from './credentials/execute-root-password.ts';
 import { type AskedAuth, askAuth } from './credentials/observe-auth.ts';
 import { observeIssuance } from './credentials/observe-cert-manager.ts';
-import { shown } from './credentials/observe-served-certificates.ts';
-import { endpointsOf, hostsOf, UNHEALTHY_CLUSTER } from './etcd-calls.ts';
+import { observeServedCertificates } from './credentials/observe-served-certificates.ts';
+import { endpointsOf, hostsOf } from './etcd-calls.ts';
 import type { ChangePorts } from './execute-etcd-call.ts';
 import { memberViews, viewOf } from './observe-members.ts';
-import { heldBudget, heldService } from './observe-objects.ts';
-import { unheardOf } from './observe-uncached-members.ts';
-import { type EtcdView, isInconsistent, type MemberView, type Observed, seedName, wantsBudget } from './observed.ts';
+import { observePdb, observeService } from './observe-objects.ts';
+import { listUncachedMembers } from './observe-uncached-members.ts';
+import { type EtcdView, isInconsistent, type MemberView, type Observed, seedName, wantsPdb } from './observed.ts';
 
 export interface ClusterPorts {
   readonly client: Client;
@@ -57,8 +58,8 @@ export interface ClusterPorts {
   /** Filled once a cluster asks cert-manager for certificates. */
   readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
-  readonly credentials: Credentials;
-  readonly chance: Chance;
+  readonly credentials: SecretCache;
+  readonly chance: KeySource;
 }
 
 const ASK_TIMEOUT_MS = 2_000;
@@ -82,19 +83,19 @@ export async function observe(
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
   const ways = { etcd: ports.etcd, access, signal };
   const [headless, client, budget, list, answered, issuance] = await Promise.all([
-    heldService(ports, cluster, headlessServiceName(name), signal),
-    heldService(ports, cluster, clientServiceName(name), signal),
-    heldBudget(ports, cluster, signal),
+    observeService(ports, cluster, headlessServiceName(name), signal),
+    observeService(ports, cluster, clientServiceName(name), signal),
+    observePdb(ports, cluster, signal),
     askEtcd(ways, found),
     askEach(ways, cluster, found),
     observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
-  const unheard = await unheardOf(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
+  const unheard = await listUncachedMembers(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
   const members = await withHashes(ways, [...answered, ...unheard.map((object) => viewOf(ports, object))]);
   const etcd = await etcdView(ways, cluster, members, list);
   // Somebody may have put it right: it is looked at again instead of in five minutes.
   if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
-  const volumes = [...ports.volumes.labelled(namespace, CLUSTER_LABEL, name)];
+  const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
   const quarantined = volumes.filter(
     (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
   );
@@ -105,20 +106,20 @@ export async function observe(
     ...refusedSince(refusal, ports.now()),
     cluster,
     services: { headless, client },
-    budget,
+    pdb: budget,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
     members: members.map(({ told: _told, ...m }) => m),
     etcd,
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
     images: ports.images,
-    schedules: ports.schedules.labelled(namespace, BY_CLUSTER, name),
+    schedules: ports.schedules.byIndex(namespace, BY_CLUSTER, name),
     ...issuance,
     password,
     certificates: {
       ...certificates,
       // Nothing is recorded on what members serve while Secrets are unread, and asking could wait for another read.
-      ...(certificates.unread ? {} : await shown(ports.credentials, cluster, members)),
+      ...(certificates.unreadable ? {} : await observeServedCertificates(ports.credentials, cluster, members)),
     },
   };
 }
@@ -145,7 +146,7 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
   const cached = ports.clusters.get(key);
   if (!cached) return undefined;
   const { name, namespace, uid } = identity(cached);
-  const members = ports.members.labelled(namespace, CLUSTER_LABEL, name);
+  const members = ports.members.byIndex(namespace, CLUSTER_LABEL, name);
   const mayBeOurs = (m: EtcdMember): boolean => !cached.status || isMemberOf(m, cached);
   const unowned = members.some((m) => controllerOf(m) === undefined && mayBeOurs(m));
   if (!cached.status && !unowned) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
@@ -165,7 +166,7 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
 
 /** Nothing is protected before a cluster exists, nor while it is parked. */
 const hasBudget = (cluster: EtcdCluster): boolean =>
-  wantsBudget(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
+  wantsPdb(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
 
 /** A member with everything that it said. */
 type Told = MemberView & { readonly told?: MemberStatus };

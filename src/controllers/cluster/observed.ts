@@ -7,13 +7,14 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { budgetName, clientServiceName, headlessServiceName, memberName, type Part } from '../../api/names.ts';
+import { budgetName, clientServiceName, type EtcdPortName, headlessServiceName, memberName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
-import { type Answer, SERVER_REFUSES } from '../../runtime/plan.ts';
+import { type Decision, SERVER_REFUSES } from '../../runtime/plan.ts';
+import type { ClusterCall } from './calls.ts';
 import type { RestoreView } from './restore.ts';
 
 /** The Pod of a member, as far as the cluster cares. */
@@ -33,7 +34,7 @@ export type PodView =
       readonly restarted?: boolean;
       /** How many learners its etcd lets the cluster have. */
       readonly maxLearners: number;
-      readonly tls?: Readonly<Partial<Record<Part, Mount>>>;
+      readonly tls?: Readonly<Partial<Record<EtcdPortName, Mount>>>;
       /** Only of a seed that begins with a snapshot. */
       readonly restore?: RestoreView;
       /** Since when clients are led to others, because it is about to be started again. */
@@ -124,7 +125,7 @@ export interface Observed {
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Looked<Service>; readonly client: Looked<Service> };
   /** Looked at only once the cluster exists: before that there is nothing to protect. */
-  readonly budget: Looked<PodDisruptionBudget>;
+  readonly pdb: Looked<PodDisruptionBudget>;
   /** Whoever has the name of the first member. */
   readonly seed: Holding<EtcdMember>;
   /** Controlled by this cluster, or to be adopted by it, by name; those being deleted included. */
@@ -146,7 +147,8 @@ export interface Observed {
 }
 
 /** How a rule answers: `undefined` means that the case is not its own. */
-export type Answered = Answer<EtcdClusterStatus> | undefined;
+export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall>;
+export type Decided = ClusterDecision | undefined;
 
 /** The first name that a cluster gives out is the seed's. */
 export const SEED = 1;
@@ -165,9 +167,9 @@ export const desired = (o: Observed): number => wanted(o).replicas;
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
-export const isStaying = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
+export const isNotBeingDeleted = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
 export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === true;
-export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isStaying(m);
+export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isNotBeingDeleted(m);
 export const isReadyVoter = (m: MemberView): boolean =>
   isVoter(m) && readyCondition(m.object)?.status === 'True' && m.pod.is === 'present' && m.pod.ready;
 /** Its etcd has run as part of the cluster: its volume is not to be begun anew. */
@@ -211,12 +213,12 @@ export const memberOf = (o: Observed, entry: EtcdMemberEntry): MemberView | unde
  * It has told the others its name, and runs since then. It votes and copies as well as any other, although it may not answer
  * for seconds: where its name came to it with a snapshot, etcd 3.6 takes it for untold, and tells it again before it serves.
  */
-export const takesPart = (o: Observed, m: MemberView): boolean => {
+export const participates = (o: Observed, m: MemberView): boolean => {
   const runs = m.pod.is === 'present' && m.pod.runningSince !== undefined && m.pod.restarted !== true;
-  return runs && isStaying(m) && !hasJoined(m) && (entryOf(o, m)?.name ?? '') !== '';
+  return runs && isNotBeingDeleted(m) && !hasJoined(m) && (entryOf(o, m)?.name ?? '') !== '';
 };
 
-export const wantsBudget = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
+export const wantsPdb = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
 /** Names that we need and somebody else has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
@@ -226,13 +228,13 @@ export function conflicts(o: Observed): readonly string[] {
   return [
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
-    ...(wantsBudget(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.budget) : []),
+    ...(wantsPdb(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.pdb) : []),
     ...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),
   ];
 }
 
 /** Objects that could not be read, each as a sentence: whether they are as they should be is not known. */
-export function unreadObjects(o: Observed): readonly string[] {
+export function unreadableObjects(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
   const told = (kind: string, object: string, looked: Looked<unknown>): readonly string[] =>
     looked.is === 'unknown' ? [`${kind} ${object} cannot be read: ${looked.why}`] : [];
@@ -240,7 +242,7 @@ export function unreadObjects(o: Observed): readonly string[] {
   return [
     ...told('Service', headlessServiceName(name), o.services.headless),
     ...told('Service', clientServiceName(name), o.services.client),
-    ...told('PodDisruptionBudget', budgetName(name), o.budget),
+    ...told('PodDisruptionBudget', budgetName(name), o.pdb),
     ...requested.flatMap(({ wanted, holding }) => told('Certificate', wanted.metadata.name ?? '', holding)),
   ];
 }

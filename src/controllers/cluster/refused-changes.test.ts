@@ -67,7 +67,7 @@ const unreadable = (o: Observed): Observed => ({
   ...o,
   certificates: {
     ...o.certificates,
-    unread: { secrets: ['tls'], why: '500', password: false, judged: true, retryAt: o.now },
+    unreadable: { secrets: ['tls'], why: '500', password: false, judged: true, retryAt: o.now },
   },
 });
 const adds = [`addLearner ${name(10)}`];
@@ -200,7 +200,7 @@ describe('who is restarted', () => {
     const then = decide(drained(refused([up, up, up], { record: pending(2) }), 2));
     expect(then.latch).toBeUndefined();
     expect(then.steps).toEqual([{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }]);
-    expect(then.notices[0]).toMatchObject({ type: 'Normal', reason: 'RestartingMember' });
+    expect(then.events[0]).toMatchObject({ type: 'Normal', reason: 'RestartingMember' });
   });
 
   test('what was recorded and not done in a minute is recorded once more', () => {

@@ -5,12 +5,18 @@
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { isAllowed } from '../../api/security.ts';
 import { iso } from '../../lib/time.ts';
-import type { Answer } from '../../runtime/plan.ts';
-import { canMount, unreadSecrets } from './credentials/certificates.ts';
-import { isHealthy, mayNotPause, votersOf } from './disruption.ts';
-import type { EtcdCall } from './etcd-calls.ts';
-import { type EtcdMemberEntry, entryOf, type MemberView, memberOf, nameOf, type Observed } from './observed.ts';
-import { isInMemory, leaderLast, losesVolume } from './rollout/restart.ts';
+import { canMount, unreadableSecrets } from './credentials/certificates.ts';
+import { isHealthy, restartBlockedBy, votersOf } from './disruption.ts';
+import {
+  type Decided,
+  type EtcdMemberEntry,
+  entryOf,
+  type MemberView,
+  memberOf,
+  nameOf,
+  type Observed,
+} from './observed.ts';
+import { isInMemory, leaderLast, losesPvc } from './rollout/restart.ts';
 import { blocked } from './spec-drift.ts';
 
 export const REFUSED = 'MembershipChangeRefused';
@@ -33,15 +39,16 @@ export interface Wanted {
   readonly removed?: string;
 }
 
-function wantedIn(answer: Answer<EtcdClusterStatus> | undefined): readonly Wanted[] {
+function wantedIn(answer: Decided): readonly Wanted[] {
   return (answer?.steps ?? []).flatMap((step) => {
-    const call = step.do === 'call' ? (step.call as EtcdCall) : undefined;
-    if (call?.name === 'addLearner') return [{ change: `add ${call.target}` }];
-    return call?.name === 'remove' ? [{ change: `remove ${call.target}`, removed: call.id }] : [];
+    if (step.do !== 'call' || step.call.is !== 'etcd') return [];
+    const { call } = step;
+    if (call.name === 'addLearner') return [{ change: `add ${call.target}` }];
+    return call.name === 'remove' ? [{ change: `remove ${call.target}`, removed: call.id }] : [];
   });
 }
 
-type Rule = (o: Observed) => Answer<EtcdClusterStatus> | undefined;
+type Rule = (o: Observed) => Decided;
 
 /** The first membership change that one of these rules asks for. */
 export const wantedChange =
@@ -83,17 +90,17 @@ function inOrder(o: Observed, removed: string | undefined): readonly MemberView[
 }
 
 /** What would keep a deleted Pod from coming back with its data, or the others from carrying the cluster meanwhile. */
-function restartBlockedBy(o: Observed, m: MemberView): string | undefined {
+function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined {
   const entry = entryOf(o, m);
   const repository = m.object.spec.image?.repository;
   if (isInMemory(m)) return `${nameOf(m)} has its data in memory only, which is lost when it restarts`;
-  if (m.pvc !== 'present') return losesVolume(m) ?? `the PersistentVolumeClaim of ${nameOf(m)} is not found`;
+  if (m.pvc !== 'present') return losesPvc(m) ?? `the PersistentVolumeClaim of ${nameOf(m)} is not found`;
   if (repository !== undefined && !isAllowed(o.images, repository))
     return `its Pod could not be made again: image ${repository} is not allowed`;
-  if (unreadSecrets(o) !== undefined)
+  if (unreadableSecrets(o) !== undefined)
     return 'its Secrets cannot be read: whether its Pod could be made again is not known';
   if (!canMount(o)) return 'its Pod could not be made again: certificates are missing or wrong';
-  return blocked(o) ?? (entry ? mayNotPause(o, entry) : 'etcd does not list it');
+  return blocked(o) ?? (entry ? restartBlockedBy(o, entry) : 'etcd does not list it');
 }
 
 const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < PENDING_MS;
@@ -119,10 +126,10 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
     pending ? pending.member === nameOf(m) : !restarts.some(({ member }) => member === nameOf(m)),
   );
   const since = o.refusedSince ?? Date.parse(pending?.at ?? '');
-  const m = left.find((each) => restartBlockedBy(o, each) === undefined) ?? left[0];
+  const m = left.find((each) => memberRestartBlockedBy(o, each) === undefined) ?? left[0];
   const entry = m && entryOf(o, m);
   if (!m || !entry) return { change, since, restarts };
-  const blockedBy = restartBlockedBy(o, m);
+  const blockedBy = memberRestartBlockedBy(o, m);
   const next = { m, entry, recorded: pending !== undefined };
   return { change, since, restarts, next, ...(blockedBy !== undefined && { blockedBy }) };
 }

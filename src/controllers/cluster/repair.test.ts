@@ -20,7 +20,7 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const absent = { is: 'absent' } as const;
-const bare = { budget: absent, services: { headless: absent, client: absent } };
+const bare = { pdb: absent, services: { headless: absent, client: absent } };
 const HOUR = 60 * 60_000;
 const SERVED = { conditions: [condition('Available', 'True', 'QuorumHealthy')] };
 
@@ -60,8 +60,8 @@ describe('the rule that answers', () => {
     ],
     [
       'a policy refused the budget, and nothing else is to be done: it is tried again',
-      { ...world([up, up, up]), budget: absent, refusal: 'the API server refuses: no budgets here' },
-      'correctBudget',
+      { ...world([up, up, up]), pdb: absent, refusal: 'the API server refuses: no budgets here' },
+      'correctPdb',
       ['create db'],
     ],
     [
@@ -309,6 +309,6 @@ test('who has lost a quorum is led to a snapshot of what is left, and not to del
 });
 
 test('one that is on its way out is not told to wait for its replacement', () => {
-  const { why } = decide(world([up, down, { ...lost, leaving: true }]));
+  const { message: why } = decide(world([up, down, { ...lost, leaving: true }]));
   expect(why).toContain(`${name(3)}: being deleted`);
 });

@@ -1,14 +1,14 @@
 /** Which members will not come back by themselves, and whether each may be replaced now: with evidence, through the disruption check, and counted. */
-import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { iso } from '../../lib/time.ts';
-import { type Answer, seen } from '../../runtime/plan.ts';
-import { isCorrupt, isHealthy, mayNotGo } from './disruption.ts';
+import { refTo } from '../../runtime/plan.ts';
+import { isCorrupt, isHealthy, removalBlockedBy } from './disruption.ts';
 import {
+  type ClusterDecision,
   createdAt,
   entriesOf,
   entryOf,
   evidence,
-  isStaying,
+  isNotBeingDeleted,
   type MemberView,
   nameOf,
   type Observed,
@@ -18,22 +18,22 @@ import {
 const YOUNG_MS = 60 * 60_000;
 const FIRST_PAUSE_MS = 30_000;
 /** After so many in a row that did not help, a person has to look. */
-const MOST_REPLACEMENTS = 5;
+const MAX_REPLACEMENTS = 5;
 
 const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MS;
 
 /** Replacements in a row that did not help so far. An edit of the spec, or an hour of peace, ends the counting. */
-function helpless(o: Observed, m: MemberView): number {
+function failedReplacements(o: Observed, m: MemberView): number {
   const { repair } = o.cluster.status ?? {};
   if (!repair || !isYoung(o, m) || createdAt(m) < Date.parse(repair.last) - 1_000) return 0;
   return repair.generation === o.cluster.metadata.generation ? repair.count : 0;
 }
 
 /** Why a member may not be replaced yet; `undefined` when it may. */
-function mayReplace(o: Observed, m: MemberView): string | undefined {
-  const count = helpless(o, m);
+function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
+  const count = failedReplacements(o, m);
   if (count === 0) return undefined;
-  if (count >= MOST_REPLACEMENTS)
+  if (count >= MAX_REPLACEMENTS)
     return `${count} replacements in a row did not help. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to have it tried again`;
   const wait = FIRST_PAUSE_MS * 2 ** (count - 1);
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
@@ -57,12 +57,12 @@ export const replacing = (
   o: Observed,
   m: MemberView,
   why: string,
-  count = Math.max(helpless(o, m) + 1, countedOnly(o)),
-): Answer<EtcdClusterStatus> => ({
-  why,
+  count = Math.max(failedReplacements(o, m) + 1, countedOnly(o)),
+): ClusterDecision => ({
+  message: why,
   latch: { repair: { count, last: iso(o.now), generation: o.cluster.metadata.generation ?? 0 } },
-  steps: [{ do: 'delete', what: seen('EtcdMember', m.object, 'this version') }],
-  notice: { type: 'Warning', reason: 'ReplacingMember', note: why },
+  steps: [{ do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) }],
+  event: { type: 'Warning', reason: 'ReplacingMember', note: why },
 });
 
 function trouble(m: MemberView): string | undefined {
@@ -72,15 +72,15 @@ function trouble(m: MemberView): string | undefined {
 
 /** A member that will not come back, and why. One that is healthy in this very moment has come back. */
 export function lossOf(o: Observed, m: MemberView): string | undefined {
-  if (!isStaying(m) || entryOf(o, m) === undefined || isHealthy(o, m)) return undefined;
+  if (!isNotBeingDeleted(m) || entryOf(o, m) === undefined || isHealthy(o, m)) return undefined;
   if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from that of a quorum, which agrees`;
   return trouble(m);
 }
 
 /** Why a loss is not made good now; `undefined` when it is, or can be. */
-export const heldUp = (o: Observed, m: MemberView): string | undefined => {
+export const blockedBy = (o: Observed, m: MemberView): string | undefined => {
   const entry = entryOf(o, m);
-  return entry && (mayNotGo(o, entry) ?? mayReplace(o, m));
+  return entry && (removalBlockedBy(o, entry) ?? replacementBlockedBy(o, m));
 };
 
 /** Who deletes such a cluster destroys what its other members still have. */
@@ -93,10 +93,10 @@ export const waitingLosses = (o: Observed): readonly string[] =>
     const listed = entriesOf(o) !== undefined;
     const loss = listed ? lossOf(o, m) : trouble(m);
     if (loss === undefined) return [];
-    const why = listed ? heldUp(o, m) : UNANSWERED;
+    const why = listed ? blockedBy(o, m) : UNANSWERED;
     return [why === undefined ? loss : `${loss}; it is not replaced now: ${why}`];
   });
 
 /** Whether a person is needed. */
 export const isExhausted = (o: Observed): boolean =>
-  o.members.some((m) => lossOf(o, m) !== undefined && helpless(o, m) >= MOST_REPLACEMENTS);
+  o.members.some((m) => lossOf(o, m) !== undefined && failedReplacements(o, m) >= MAX_REPLACEMENTS);

@@ -151,9 +151,9 @@ describe('what is said about it', () => {
   });
 
   test('a failure is told in an Event, and that it goes on is no warning', () => {
-    const notices = decide(restoring({ pod: pod(noSpace) })).notices;
+    const notices = decide(restoring({ pod: pod(noSpace) })).events;
     expect(notices).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'NoSpace' }));
-    const good = decide(restoring({ pod: pod({ is: 'running', what: 'restore' }) })).notices;
+    const good = decide(restoring({ pod: pod({ is: 'running', what: 'restore' }) })).events;
     expect(good.filter(({ type }) => type === 'Warning')).toEqual([]);
   });
 });
@@ -162,7 +162,7 @@ describe('a seed whose restore fails', () => {
   const noSpace: RestoreView = { is: 'failed', reason: 'NoSpace', message: 'too small' };
 
   test('is left alone, and the cluster says why nothing happens', () => {
-    const { rule, why, steps } = decide(restoring({ pod: pod(noSpace) }));
+    const { rule, message: why, steps } = decide(restoring({ pod: pod(noSpace) }));
     expect([rule, steps]).toEqual(['waitForSeed', []]);
     expect(why).toContain('cannot be restored (NoSpace), and is tried again: too small');
   });
@@ -188,7 +188,9 @@ test.each([
 
 test.each([EVIDENCE.nodeLost, EVIDENCE.volumeLost])('what was restored went with its place (%s)', (evidence) => {
   const after = (seconds: number) => {
-    const { rule, wakeAfter } = decide(restoring({ pod: { is: 'absent' }, evidence, ageMs: seconds * 1_000 }));
+    const { rule, requeueAfterMs: wakeAfter } = decide(
+      restoring({ pod: { is: 'absent' }, evidence, ageMs: seconds * 1_000 }),
+    );
     return [rule, wakeAfter];
   };
   expect([after(59)[0], after(60)[0]]).toEqual(['waitForSeed', 'rebuildSeed']);
@@ -201,7 +203,7 @@ describe('without an image for agents', () => {
   test('a cluster that is to begin with a snapshot is not begun', () => {
     const o = { ...restoring({ pod: { is: 'absent' } }), members: [], images: without };
     const { rule, steps, status } = decide(o);
-    expect([rule, steps]).toEqual(['heldBack', []]);
+    expect([rule, steps]).toEqual(['blocked', []]);
     expect(findCondition(status.conditions, 'Available')?.reason).toBe('OperatorImageNotConfigured');
     expect(condition(o)).toContain('False OperatorImageNotConfigured');
   });

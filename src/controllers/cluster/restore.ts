@@ -1,6 +1,6 @@
 /** What is said about the snapshot that a cluster begins with. Nothing of it matters once the cluster is recorded. */
 
-import { NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED, type Verdict } from '../../api/conditions.ts';
+import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../api/conditions.ts';
 import { parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
@@ -63,7 +63,7 @@ export const restoreImpossible = (o: Observed): string | undefined =>
   sourceOf(o) !== undefined && !isFormed(o) && o.images.operator === undefined ? NO_OPERATOR_IMAGE : undefined;
 
 /** What keeps the seed from starting its etcd. */
-export function restoreWords(view: RestoreView | undefined): string | undefined {
+export function restoreMessage(view: RestoreView | undefined): string | undefined {
   if (!view || view.is === 'done') return undefined;
   return view.is === 'failed'
     ? `the snapshot cannot be restored (${view.reason}), and is tried again: ${view.message}`
@@ -76,9 +76,9 @@ const PROGRESS = {
 } as const;
 
 /** Only of a cluster that begins with a snapshot. */
-export function restoreVerdicts(o: Observed, formed: boolean): readonly Verdict[] {
+export function restoreConditions(o: Observed, formed: boolean): readonly ConditionUpdate[] {
   if (!sourceOf(o)) return [];
-  const say = (status: 'True' | 'False', reason: string, message: string): readonly Verdict[] => [
+  const say = (status: 'True' | 'False', reason: string, message: string): readonly ConditionUpdate[] => [
     { type: RESTORED, status, reason, message },
   ];
   if (formed) return say('True', RESTORED, `the cluster began with the data of ${placeOf(o)}`);

@@ -1,13 +1,13 @@
 /** The steps that make the two Services of a cluster right. */
 import type { Service } from '../../gen/kube.ts';
-import { type Step, seen } from '../../runtime/plan.ts';
-import { clientService, hasDrifted, headlessService, heldFields } from './build.ts';
+import { refTo, type Step } from '../../runtime/plan.ts';
+import { clientService, hasDrifted, headlessService, ownedFields } from './build.ts';
 import type { Looked, Observed } from './observed.ts';
 
 const stepFor = (built: Service, holding: Looked<Service>): readonly Step[] => {
   if (holding.is === 'absent') return [{ do: 'create', object: built }];
   if (holding.is !== 'ours' || !hasDrifted(holding.object, built)) return [];
-  return [{ do: 'apply', to: seen('Service', holding.object), fields: heldFields(built) }];
+  return [{ do: 'apply', to: refTo('Service', holding.object), fields: ownedFields(built) }];
 };
 
 /** What makes both Services right; nothing for one that belongs to somebody else, or could not be read. */

@@ -5,7 +5,7 @@ import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
-import { quotaVerdicts, unapplied } from './spec-drift.ts';
+import { quotaConditions, unapplied } from './spec-drift.ts';
 
 const left = (has: Partial<EtcdClusterSpec>, asked: Partial<EtcdClusterSpec>): readonly string[] => {
   const { resources, additionalMetadata } = has;
@@ -57,7 +57,7 @@ test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
   const o = { ...world([up]), cluster: aCluster({ status: FORMED, spec }) };
   const found = findCondition(decide(o).status.conditions, 'QuotaFitsVolume');
   expect(found && [found.status, found.reason]).toEqual(reported ? ['False', 'QuotaExceedsVolume'] : undefined);
-  const [said] = quotaVerdicts(o);
+  const [said] = quotaConditions(o);
   if (reported)
     expect(said?.message).toContain(
       `is ${spec.options?.quotaBackendBytes}, more than storage.size ${spec.storage?.size ?? '1Gi'}: `,

@@ -1,6 +1,6 @@
 /** What was asked of a cluster, compared with what its members have and with what this build can do. */
 
-import type { Verdict } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
@@ -40,7 +40,7 @@ export const blocked = (o: Observed): string | undefined => {
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
 
 /** Accepted, because it can run: but the volume is full before etcd refuses writes, and a member with a full volume crashes. */
-export function quotaVerdicts({ cluster: { spec } }: Observed): readonly Verdict[] {
+export function quotaConditions({ cluster: { spec } }: Observed): readonly ConditionUpdate[] {
   const quota = spec.options?.quotaBackendBytes ?? 0; // 0 means etcd's own default
   const size = spec.storage?.size ?? DEFAULT_SIZE;
   const nano = parseQuantity(size);
@@ -71,7 +71,7 @@ const shown = (field: keyof Template, template: Template): string => {
 const differing = (member: EtcdMember, target: Template): readonly (keyof Template)[] =>
   TEMPLATE_FIELDS.filter((field) => !sameField(field, member.spec, target));
 
-export const isUpdated = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
+export const isUpToDate = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
 
 /** What was accepted from the user and has not reached a member, each as a sentence. */
 export function unapplied(o: Observed): readonly string[] {

@@ -24,10 +24,10 @@ import {
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
 import type { EtcdClusterStatus, MemberEntry, Target } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
-import { budget, clientService, headlessService } from './build.ts';
+import { clientService, headlessService, pdb } from './build.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
-import { wakeAt } from './status.ts';
+import { requeueAfterMs } from './status.ts';
 
 const services: Observed['services'] = {
   headless: { is: 'ours', object: headlessService(aCluster()) },
@@ -55,7 +55,7 @@ function world(status: EtcdClusterStatus, ready: boolean, patch: Partial<Observe
     refusal: undefined,
     cluster: aCluster({ status }),
     services,
-    budget: { is: 'ours', object: budget(aCluster(), 1) },
+    pdb: { is: 'ours', object: pdb(aCluster(), 1) },
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
     seed: { is: 'ours', object },
     members,
@@ -316,18 +316,18 @@ test('a quorum is told of those that vote, and a leader by whoever has heard of 
 test('the deadline is cleared when the target is reached, and woken up for while it is not', () => {
   expect(decide(world({ ...FORMED, progressDeadline: SOON }, true)).status).not.toHaveProperty('progressDeadline');
   const soon = world({ ...LATCHED, progressDeadline: '2026-01-01T12:00:02Z' }, false, notAsked);
-  expect(decide(soon).wakeAfter).toBeLessThanOrEqual(2_000);
+  expect(decide(soon).requeueAfterMs).toBeLessThanOrEqual(2_000);
 });
 
 test('looking again at an unchanged cluster changes nothing and tells nothing', () => {
   const first = decide(world(FORMED, true));
   const again = decide(world(first.status, true));
   expect(again.status).toEqual(first.status);
-  expect(again.notices).toEqual([]);
+  expect(again.events).toEqual([]);
 });
 
 test('each new reason is told once, bad ones as warnings', () => {
-  const { notices } = decide(world(served, false, lost));
+  const { events: notices } = decide(world(served, false, lost));
   expect(notices.map((n) => `${n.type} ${n.reason}`)).toEqual(['Warning AllMembersLost']);
 });
 
@@ -357,6 +357,8 @@ describe('the deadline', () => {
     ['a wish without a deadline', undefined, 5_000, 5_000],
   ])('requeues for %s', (_what, progressDeadline, wakeAfter, expected) => {
     const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
-    expect(wakeAt(o, { why: '', ...(wakeAfter !== undefined && { wakeAfter }) })).toBe(expected);
+    expect(requeueAfterMs(o, { message: '', ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }) })).toBe(
+      expected,
+    );
   });
 });

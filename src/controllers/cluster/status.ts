@@ -1,25 +1,25 @@
 /** What the operator says about a cluster. Every pass says it, whichever rule answered. */
 
 import {
+  type ConditionUpdate,
   changedConditions,
   findCondition,
   OPERATOR_IMAGE_NOT_CONFIGURED,
-  type Verdict,
-  withVerdicts,
+  updateConditions,
 } from '../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { clusterSelector } from '../../api/names.ts';
-import { NOT_YET_SUPPORTED, notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
-import type { Answer, Notice } from '../../runtime/plan.ts';
-import { BACKUP_FRESH, backupVerdicts, backupWake } from './backup.ts';
+import type { EventRecord } from '../../runtime/plan.ts';
+import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
 import {
   AUTH_ENABLED,
-  type AuthSaid,
+  type AuthProblem,
+  authConditions,
   authLatch,
-  authVerdicts,
-  authWake,
+  authRequeueMs,
   lockedOut,
   passwordMissing,
   unsecured,
@@ -27,33 +27,34 @@ import {
 import { ROTATING, rotationOf } from './credentials/ca-rotation.ts';
 import {
   CERTIFICATES_VALID,
+  certificateConditions,
   certificatesMissing,
-  certificatesWake,
-  certificateVerdicts,
+  certificatesRequeueMs,
   SECRET_UNREADABLE,
-  unreadSecrets,
-  unreadWake,
-  unreadWhy,
+  unreadableMessage,
+  unreadableRequeueMs,
+  unreadableSecrets,
 } from './credentials/certificates.ts';
 import { quorumOf } from './disruption.ts';
 import { type Loss, lossOfAll } from './loss.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {
   brokenMembers,
+  type ClusterDecision,
   clusterIdMismatch,
   conflicts,
   desired,
   entriesOf,
   evidence,
   isDormant,
+  isNotBeingDeleted,
   isReadyVoter,
-  isStaying,
   type Observed,
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
-import { RESTORED, RESTORING, restoreImpossible, restoreVerdicts } from './restore.ts';
-import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaVerdicts, unapplied } from './spec-drift.ts';
+import { RESTORED, RESTORING, restoreConditions, restoreImpossible } from './restore.ts';
+import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaConditions, unapplied } from './spec-drift.ts';
 
 /** Everything the three verdicts are made from. */
 interface Situation {
@@ -97,30 +98,30 @@ interface Situation {
   /** What could not be read: whether it is as the spec asks is not known. */
   readonly unread: { readonly reason: string; readonly message: string } | undefined;
   /** Why etcd does not let the operator in. */
-  readonly locked: AuthSaid | undefined;
+  readonly locked: AuthProblem | undefined;
   /** What of the wish for log-ins is not so yet. */
   readonly unsecured: ReturnType<typeof unsecured>;
 }
 
-type Said = Omit<Verdict, 'type'>;
+type Said = Omit<ConditionUpdate, 'type'>;
 const yes = (reason: string, message: string): Said => ({ status: 'True', reason, message });
 const no = (reason: string, message: string): Said => ({ status: 'False', reason, message });
 
-export function statusOf(o: Observed, answer: Answer<EtcdClusterStatus>, wantedBy: WantedChange): EtcdClusterStatus {
+export function statusOf(o: Observed, answer: ClusterDecision, wantedBy: WantedChange): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (isBeingDeleted(o.cluster)) return before;
   const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...answer.latch };
   const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
-  const s = situation(o, latched, answer.why + refused, wantedBy);
+  const s = situation(o, latched, answer.message + refused, wantedBy);
   const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
-  const unsupported = notYetVerdicts(notYet(o));
-  const certificates = certificateVerdicts(o);
-  const auth = authVerdicts(o);
-  const restore = restoreVerdicts(o, s.formed);
-  const backup = backupVerdicts(o);
-  const quota = quotaVerdicts(o);
+  const unsupported = notYetConditions(notYet(o));
+  const certificates = certificateConditions(o);
+  const auth = authConditions(o);
+  const restore = restoreConditions(o, s.formed);
+  const backup = backupConditions(o);
+  const quota = quotaConditions(o);
   return {
     ...rest,
     ...(deadline !== undefined && !reached && s.held === undefined && { progressDeadline: deadline }),
@@ -129,7 +130,7 @@ export function statusOf(o: Observed, answer: Answer<EtcdClusterStatus>, wantedB
     ...membersStatus(o, iso(o.now)),
     selector: clusterSelector(identity(o.cluster).name),
     conditions: [
-      ...withVerdicts(
+      ...updateConditions(
         before.conditions,
         [
           { type: 'Available', ...available(s) },
@@ -170,9 +171,9 @@ function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedB
     whole: isWhole(o),
     broken: o.members.some((m) => evidence(m) !== undefined),
     exhausted: isExhausted(o),
-    parked: desired(o) === 0 ? parkedWhy(o, why) : undefined,
+    parked: desired(o) === 0 ? pausedMessage(o, why) : undefined,
     served,
-    beginning: !served && o.members.every((m) => isStaying(m) && evidence(m) === undefined),
+    beginning: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
     lost: lossOfAll(o),
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
@@ -181,9 +182,9 @@ function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedB
     rotating: rotationOf(o),
     trouble: o.etcd.is === 'silent' ? why : (clusterIdMismatch(o) ?? ''),
     refused: refusedStatus(o, wantedBy),
-    full: fullWhy(o),
-    held: heldBack(o),
-    unread: unreadWhy(o),
+    full: noSpaceMessage(o),
+    held: blockedStatus(o),
+    unread: unreadableMessage(o),
     locked: lockedOut(o),
     unsecured: desired(o) === 0 ? undefined : unsecured(o),
   };
@@ -194,11 +195,11 @@ const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'pr
 /** By etcd's own list where there is one: objects alone do not say who is a member. */
 const isWhole = (o: Observed): boolean =>
   o.members.length === desired(o) &&
-  o.members.every((m) => isStaying(m) && !isDormant(m)) &&
+  o.members.every((m) => isNotBeingDeleted(m) && !isDormant(m)) &&
   voterCount(o) === desired(o) &&
   (entriesOf(o)?.length ?? desired(o)) === desired(o);
 
-function parkedWhy(o: Observed, why: string): string {
+function pausedMessage(o: Observed, why: string): string {
   if (running(o)) return why;
   if (o.cluster.status?.clusterID === undefined) return 'parked before it was ever begun: there is no data';
   const volumes = o.members.flatMap((m) => m.object.status?.pvcName ?? []).join(', ');
@@ -206,7 +207,7 @@ function parkedWhy(o: Observed, why: string): string {
 }
 
 /** One member without space keeps all from writing, also when it is gone since. Reads, deletions and compaction go on. */
-function fullWhy(o: Observed): string | undefined {
+function noSpaceMessage(o: Observed): string | undefined {
   if (o.etcd.is !== 'answers') return undefined;
   const ids = o.etcd.alarms.flatMap(({ id, alarm }) => (alarm === 'NOSPACE' ? [id] : []));
   if (ids.length === 0) return undefined;
@@ -214,8 +215,8 @@ function fullWhy(o: Observed): string | undefined {
   return `etcd refuses to write: ${called.join(', ')} had no space left (NOSPACE). Delete what is not needed, compact and defragment; then: etcdctl alarm disarm`;
 }
 
-function heldBack(o: Observed): Situation['held'] {
-  const [unsupported] = notYetVerdicts(notYet(o));
+function blockedStatus(o: Observed): Situation['held'] {
+  const [unsupported] = notYetConditions(notYet(o));
   if (unsupported) return { reason: NOT_YET_SUPPORTED, message: unsupported.message };
   const image = imageRefusal(o);
   if (image !== undefined) return { reason: 'ImageNotAllowed', message: image };
@@ -223,7 +224,7 @@ function heldBack(o: Observed): Situation['held'] {
   if (unrestorable !== undefined) return { reason: OPERATOR_IMAGE_NOT_CONFIGURED, message: unrestorable };
   const certificates = certificatesMissing(o);
   if (certificates === undefined) return passwordMissing(o);
-  if (unreadSecrets(o) !== undefined) return { reason: SECRET_UNREADABLE, message: certificates };
+  if (unreadableSecrets(o) !== undefined) return { reason: SECRET_UNREADABLE, message: certificates };
   const reason = o.issuance?.is === 'missing' ? 'CertManagerNotInstalled' : 'CertificatesInvalid';
   return { reason, message: certificates };
 }
@@ -312,7 +313,7 @@ const EXPECTED = [
 ];
 
 /** One Event for each new reason: the three conditions often change for the same one. */
-export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notice[] {
+export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly EventRecord[] {
   const changed = changedConditions(o.cluster.status?.conditions, after.conditions);
   return changed
     .filter((c, i) => changed.findIndex((d) => d.reason === c.reason) === i)
@@ -320,16 +321,16 @@ export function noticesOf(o: Observed, after: EtcdClusterStatus): readonly Notic
 }
 
 /** The rule's own wish, or earlier when a deadline has to be reported or a Secret to be looked at. */
-export function wakeAt(o: Observed, answer: Answer<EtcdClusterStatus>): number | undefined {
+export function requeueAfterMs(o: Observed, answer: ClusterDecision): number | undefined {
   const deadline = answer.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
   const left = deadline === undefined ? undefined : Date.parse(deadline) - o.now;
   const wishes = [
-    answer.wakeAfter,
+    answer.requeueAfterMs,
     left !== undefined && left > 0 ? left : undefined,
-    certificatesWake(o),
-    authWake(o),
-    backupWake(o),
-    unreadWake(o),
+    certificatesRequeueMs(o),
+    authRequeueMs(o),
+    backupRequeueMs(o),
+    unreadableRequeueMs(o),
   ];
   const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(earliest) ? earliest : undefined;

@@ -4,17 +4,17 @@ import type { EtcdDefragPolicy } from '../../api/etcd-defrag-policy.ts';
 import { etcdDefragPolicies, etcdDefrags } from '../../api/names.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
-import type { Brain } from '../../runtime/controller.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
 import { type Accepted, decide, type Observed } from './decide.ts';
 
 export const defragResource: Resource<EtcdDefrag> = etcdDefrags;
 export const defragPolicyResource: Resource<EtcdDefragPolicy> = etcdDefragPolicies;
 
-export const notYetBrain = <T extends KubeObject & Accepted>(
+export const notYetReconciler = <T extends KubeObject & Accepted>(
   name: string,
   store: Store<T>,
   now: () => number,
-): Brain<Observed, object> => ({
+): Reconciler<Observed, object> => ({
   name,
   resource: store.resource,
   observe: (key) => {

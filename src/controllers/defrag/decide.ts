@@ -1,7 +1,7 @@
 /** Kinds that the API server accepts and this build does not carry out yet: a condition reports that nothing is started. */
-import { type Condition, withVerdicts } from '../../api/conditions.ts';
+import { type Condition, updateConditions } from '../../api/conditions.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
-import { notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { notYetConditions } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Plan } from '../../runtime/plan.ts';
 
@@ -29,8 +29,10 @@ export const decide =
   ({ now, object }: Observed): Plan<Status> => {
     const why = `${kind} is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator`;
     const before: Status = object.status ?? {};
-    const verdicts = notYetVerdicts([{ subject: 'Defragmentation', message: why }]);
+    const verdicts = notYetConditions([{ subject: 'Defragmentation', message: why }]);
     const at = { generation: object.metadata.generation, now: iso(now) };
-    const status = hasEnded(before) ? before : { ...before, conditions: withVerdicts(before.conditions, verdicts, at) };
-    return { rule: 'notYetSupported', why, steps: [], status, notices: [] };
+    const status = hasEnded(before)
+      ? before
+      : { ...before, conditions: updateConditions(before.conditions, verdicts, at) };
+    return { rule: 'notYetSupported', message: why, steps: [], status, events: [] };
   };

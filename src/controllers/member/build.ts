@@ -33,7 +33,7 @@ import { restoring } from './restore.ts';
 import { tlsFlags, tlsMounts, tlsVolumes } from './tls.ts';
 
 /** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
-export type Beginning = 'cluster' | 'member' | 'nothing';
+export type InitialState = 'cluster' | 'member' | 'nothing';
 
 const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
@@ -44,7 +44,7 @@ const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
 /** What ties a volume to its member: Kubernetes deletes what has an owner, so one that is to stay never gets one. */
-export const volumeTie = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
+export const volumeOwnership = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
   member.spec.deletionPolicy === 'Retain'
     ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
     : { ownerReferences: ownedBy(etcdMembers, member) };
@@ -52,7 +52,7 @@ export const volumeTie = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 
 function volumeMetadata(member: EtcdMember): ObjectMeta {
   const labels = memberLabels(member.spec.clusterName, identity(member).name);
   const stated = metadataWith(member.spec.additionalMetadata, labels, 'volume');
-  const tie = volumeTie(member);
+  const tie = volumeOwnership(member);
   const annotations = { ...stated.annotations, ...tie.annotations };
   return { ...stated, ...tie, ...(Object.keys(annotations).length > 0 && { annotations }) };
 }
@@ -99,9 +99,9 @@ const listOfOne = (member: EtcdMember): string => {
 };
 
 /** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
-export function beginningOf(
+export function initialStateOf(
   member: EtcdMember,
-  beginning: Exclude<Beginning, 'nothing'>,
+  beginning: Exclude<InitialState, 'nothing'>,
 ): { readonly annotation: string; readonly env: EnvVar; readonly before: string; readonly after: string } {
   return beginning === 'cluster'
     ? {
@@ -122,19 +122,19 @@ export function beginningOf(
  * A snapshot is brought by who restores it, and told there whether it may. etcd itself goes on with that data or not at all:
  * an emptied volume would otherwise become an empty cluster in the place of the restored one.
  */
-const etcdBegins = (member: EtcdMember, beginning: Beginning): boolean =>
+const bootstrapFlags = (member: EtcdMember, beginning: InitialState): boolean =>
   beginning === 'cluster' && member.spec.restore === undefined;
 
 /**
  * What a Pod's annotations tell its etcd at every start. Members that start together must not compare their data first: each
  * would wait for the others, none of which serves before it has compared, for seven seconds each. Who is new has no data.
  */
-function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
-  const begins = beginning === 'nothing' ? undefined : beginningOf(member, beginning);
+function readsInitialCluster(member: EtcdMember, beginning: InitialState, hasCompany: boolean) {
+  const begins = beginning === 'nothing' ? undefined : initialStateOf(member, beginning);
   const checks = member.spec.options?.corruptionCheck?.initial === true;
   return {
     env: [
-      ...(begins && (beginning === 'member' || etcdBegins(member, beginning)) ? [begins.env] : []),
+      ...(begins && (beginning === 'member' || bootstrapFlags(member, beginning)) ? [begins.env] : []),
       ...(checks ? [fromAnnotation(INITIAL_CHECK, INITIAL_CHECK_ANNOTATION)] : []),
     ],
     annotations: {
@@ -144,7 +144,7 @@ function told(member: EtcdMember, beginning: Beginning, hasCompany: boolean) {
   };
 }
 
-function command(member: EtcdMember, beginning: Beginning): readonly string[] {
+function command(member: EtcdMember, beginning: InitialState): readonly string[] {
   const { clusterToken } = member.spec;
   const { name, namespace } = identity(member);
   const service = serviceOf(member);
@@ -159,7 +159,7 @@ function command(member: EtcdMember, beginning: Beginning): readonly string[] {
     `--initial-advertise-peer-urls=${peerURL(name, service, namespace, peer)}`,
     `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
     `--initial-cluster-token=${clusterToken}`,
-    `--initial-cluster-state=${etcdBegins(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'}`,
+    `--initial-cluster-state=${bootstrapFlags(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
     ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
@@ -181,7 +181,12 @@ function resources(stated: Resources | undefined): ResourceRequirements {
   };
 }
 
-const etcdContainer = (member: EtcdMember, image: string, beginning: Beginning, env: readonly EnvVar[]): Container => ({
+const etcdContainer = (
+  member: EtcdMember,
+  image: string,
+  beginning: InitialState,
+  env: readonly EnvVar[],
+): Container => ({
   name: 'etcd',
   image,
   command: command(member, beginning),
@@ -223,7 +228,7 @@ export function memberPod(
   member: EtcdMember,
   options: {
     readonly imageRepository: string;
-    readonly beginning: Beginning;
+    readonly beginning: InitialState;
     readonly votes: boolean;
     /** Another member serves: there is somebody to compare the data with. */
     readonly hasCompany: boolean;
@@ -233,7 +238,7 @@ export function memberPod(
     readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
   },
 ): Pod {
-  const { env, annotations } = told(member, options.beginning, options.hasCompany);
+  const { env, annotations } = readsInitialCluster(member, options.beginning, options.hasCompany);
   const { image: stated, version } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
@@ -245,7 +250,7 @@ export function memberPod(
       etcdImage: image,
       dataDir: dataDirOf(member),
       data: dataMount,
-      begins: beginningOf(member, 'cluster').env,
+      begins: initialStateOf(member, 'cluster').env,
     });
   return {
     apiVersion: 'v1',

@@ -1,13 +1,15 @@
 /** The member controller: which events concern which member, and the three parts of its loop. */
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, COMPONENT_LABEL, etcdMembers } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
-import type { Node } from '../../gen/kube.ts';
+import { isPodReady } from '../../domain/pod.ts';
+import type { Node, Pod } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
-import type { AnyStore } from '../../kube/store.ts';
+import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
-import type { Brain } from '../../runtime/controller.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { type MemberPorts, observe } from './observe.ts';
 import type { Observed } from './observed.ts';
@@ -15,7 +17,7 @@ import { isMinor, needsVersion } from './status.ts';
 
 export const memberResource: Resource<EtcdMember> = etcdMembers;
 
-export const memberBrain = (ports: MemberPorts): Brain<Observed, EtcdMemberStatus> => ({
+export const memberReconciler = (ports: MemberPorts): Reconciler<Observed, EtcdMemberStatus> => ({
   name: 'member',
   resource: memberResource,
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
@@ -49,7 +51,7 @@ export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): 
     const cluster = after ?? before;
     const { namespace = '', name = '' } = cluster?.metadata ?? {};
     // One that leaves waits for what becomes of the others, and any word about the cluster may be about that.
-    for (const member of ports.members.labelled(namespace, CLUSTER_LABEL, name))
+    for (const member of ports.members.byIndex(namespace, CLUSTER_LABEL, name))
       if (!known || member.metadata.deletionTimestamp !== undefined) enqueue(keyOf(member));
   });
 }
@@ -77,4 +79,10 @@ const memberOf = (object: KubeObject): string | undefined => {
   const owner = controllerOf(object);
   if (owner) return owner.kind === etcdMembers.kind ? owner.name : undefined;
   return object.metadata.labels?.[COMPONENT_LABEL];
+};
+
+/** Whether it need not be reconciled first when the operator starts. */
+export const isMemberReady = (pods: Store<Pod>, { metadata }: EtcdMember): boolean => {
+  const pod = metadata.deletionTimestamp === undefined ? pods.get(keyOf({ metadata })) : undefined;
+  return pod !== undefined && isPodReady(pod);
 };

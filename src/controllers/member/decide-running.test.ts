@@ -13,14 +13,14 @@ import {
   untied,
   world,
 } from '../../../test/support/builders/member.ts';
-import { ASIDE_ANNOTATION } from '../../api/names.ts';
+import { DRAINING_ANNOTATION } from '../../api/names.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const retained = aMember({ status: joined, spec: retain });
 const standingAside = {
   ...aPod({ ready: true }),
-  metadata: { ...aPod().metadata, annotations: { [ASIDE_ANNOTATION]: '2026-01-01T12:00:00Z' } },
+  metadata: { ...aPod().metadata, annotations: { [DRAINING_ANNOTATION]: '2026-01-01T12:00:00Z' } },
 };
 
 describe('the rule that answers', () => {
@@ -31,7 +31,7 @@ describe('the rule that answers', () => {
     [
       'a parked member',
       world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent }),
-      'park',
+      'pause',
       [],
     ],
     ['the volume is gone: no empty one takes its place', world({ pod: absent, volume: absent }), 'stopOnDataLoss', []],
@@ -96,26 +96,26 @@ describe('the rule that answers', () => {
     [
       'parked in memory, and its Pod has ended: the Pod goes',
       world({ member: aMember({ status: joined, spec: { ...inMemory, dormant: true } }), pod: ended }),
-      'park',
+      'pause',
       ['delete Pod'],
     ],
     [
       'its volume is to stay: it must have no owner',
       world({ member: retained }),
-      'tieVolume',
+      'ownVolume',
       ['patch PersistentVolumeClaim'],
     ],
     ['its volume has none', world({ member: retained, volume: ours(untied) }), 'steady', []],
     [
       'its volume is to go with it again',
       world({ volume: ours(untied) }),
-      'tieVolume',
+      'ownVolume',
       ['patch PersistentVolumeClaim'],
     ],
     [
       'parked: the Pod goes',
       world({ member: aMember({ status: joined, spec: { dormant: true } }) }),
-      'park',
+      'pause',
       ['delete Pod'],
     ],
     [
@@ -133,7 +133,7 @@ describe('the rule that answers', () => {
         member: aMember({ status: joined, spec: { dormant: true } }),
         pod: ours({ ...aPod(), metadata: { ...aPod().metadata, deletionTimestamp: 'now' } }),
       }),
-      'park',
+      'pause',
       [],
     ],
   ])('%s', (_name, observed, rule, steps) => {

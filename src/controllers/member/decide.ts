@@ -1,6 +1,6 @@
 /** What to do next for one EtcdMember. Order is policy: the first rule that answers wins. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
+import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { clusterGoing, release } from './rules/leaving.ts';
 import {
@@ -9,25 +9,25 @@ import {
   makeVolumeAndPod,
   markPod,
   nameTaken,
-  park,
+  ownVolume,
+  pause,
   remakeJoiningPod,
   removeEndedPod,
   steady,
   stopOnDataLoss,
-  tieVolume,
   waitForJoinList,
 } from './rules/running.ts';
-import { noticesOf, statusOf } from './status.ts';
+import { eventsFor, statusOf } from './status.ts';
 
-export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
+export const RULES: readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[] = [
   { name: 'release', rule: release }, // first: nothing is made for a member that goes, unless its vote still counts
   { name: 'clusterGoing', rule: clusterGoing },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
-  { name: 'tieVolume', rule: tieVolume }, // before anybody can delete what it hangs on
+  { name: 'ownVolume', rule: ownVolume }, // before anybody can delete what it hangs on
   { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod that could join nothing
-  { name: 'park', rule: park }, // before anything that makes a Pod
+  { name: 'pause', rule: pause }, // before anything that makes a Pod
   { name: 'cannotRun', rule: cannotRun }, // before a Pod is made or taken away
   { name: 'removeEndedPod', rule: removeEndedPod },
   { name: 'remakeJoiningPod', rule: remakeJoiningPod },
@@ -37,7 +37,7 @@ export const RULES: readonly NamedRule<Observed, EtcdMemberStatus>[] = [
 ];
 
 export const decide = (o: Observed): Plan<EtcdMemberStatus> =>
-  planOf(RULES, o, (_rule, answer) => {
-    const status = statusOf(o, answer.why);
-    return { status, notices: noticesOf(o, status), wakeAfter: answer.wakeAfter };
+  planOf(RULES, o, (answer) => {
+    const status = statusOf(o, answer.message);
+    return { status, events: eventsFor(o, status), requeueAfterMs: answer.requeueAfterMs };
   });

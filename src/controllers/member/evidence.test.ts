@@ -198,7 +198,7 @@ describe('a member may still come back', () => {
   test('a start after three ends is judged by them for a minute', () => {
     const o = ended(3, fatal('walpb: crc mismatch'), runningFor(5_000));
     expect(evidenceOf(o)?.standsForMs).toBe(55_000);
-    expect(decide(o).wakeAfter).toBe(55_000);
+    expect(decide(o).requeueAfterMs).toBe(55_000);
   });
 
   test('how often it has ended counts its first start as well, and times are told as they were set', () => {

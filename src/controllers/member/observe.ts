@@ -1,6 +1,6 @@
 /** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
 
-import type { Credentials } from '../../access/secret-cache.ts';
+import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, etcdClusters, MEMBER_UID_ANNOTATION, volumeClaimName } from '../../api/names.ts';
@@ -23,7 +23,7 @@ export interface MemberPorts {
   readonly etcd: EtcdPort;
   readonly now: () => number;
   readonly images: ImagePolicy;
-  readonly credentials: Credentials;
+  readonly credentials: SecretCache;
   readonly clusters: Store<EtcdCluster>;
   readonly members: Store<EtcdMember>;
   readonly pods: Store<Pod>;
@@ -200,7 +200,7 @@ async function askSelf(
 /** The other members of the same cluster. */
 const siblingsOf = (ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): readonly EtcdMember[] =>
   ports.members
-    .labelled(member.metadata.namespace ?? '', CLUSTER_LABEL, member.spec.clusterName)
+    .byIndex(member.metadata.namespace ?? '', CLUSTER_LABEL, member.spec.clusterName)
     .filter((m) => m.metadata.uid !== member.metadata.uid && cluster !== undefined && isMemberOf(m, cluster));
 
 function podOf(ports: MemberPorts, { metadata: { namespace = '', name = '', uid = '' } }: EtcdMember): Pod | undefined {

@@ -8,7 +8,7 @@ import { addedPeerURL } from '../../domain/member-address.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
-import type { Answer } from '../../runtime/plan.ts';
+import type { Decision } from '../../runtime/plan.ts';
 
 /** What this member's etcd said about itself in this pass. */
 export type SelfView =
@@ -71,11 +71,11 @@ export interface Observed {
 }
 
 /** How a rule answers: `undefined` means that the case is not its own. */
-export type Answered = Answer<EtcdMemberStatus> | undefined;
+export type Decided = Decision<EtcdMemberStatus> | undefined;
 
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
 export const isDeleting = (o: Observed): boolean => o.member.metadata.deletionTimestamp !== undefined;
-export const isClusterGoing = (o: Observed): boolean =>
+export const isClusterBeingDeleted = (o: Observed): boolean =>
   o.cluster === undefined || o.cluster.metadata.deletionTimestamp !== undefined;
 export const isDormant = (o: Observed): boolean => o.member.spec.dormant === true;
 export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';

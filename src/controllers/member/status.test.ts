@@ -27,7 +27,7 @@ import type { ContainerStateTerminated } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
-import { isMinor, needsVersion, noticesOf } from './status.ts';
+import { eventsFor, isMinor, needsVersion } from './status.ts';
 
 describe('the status', () => {
   const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
@@ -187,7 +187,7 @@ describe('the status', () => {
   test('looking again changes nothing', () => {
     const first = decide(world());
     const again = decide(world({ member: aMember({ status: first.status }) }));
-    expect([again.status, again.notices]).toEqual([first.status, []]);
+    expect([again.status, again.events]).toEqual([first.status, []]);
   });
 });
 
@@ -235,7 +235,7 @@ test.each<[string, readonly Condition[] | undefined, readonly Condition[], reado
   ],
 ])('Events for %s', (_what, before, after, expected) => {
   const member = aMember({ status: { ...(before && { conditions: [...before] }) } });
-  const events = noticesOf({ member } as Observed, { conditions: [...after] });
+  const events = eventsFor({ member } as Observed, { conditions: [...after] });
   expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
 });
 

@@ -1,28 +1,28 @@
 /** What the operator says about a member. */
 
 import {
+  type ConditionUpdate,
   changedConditions,
   findCondition,
   messagesOnly,
   OPERATOR_IMAGE_NOT_CONFIGURED,
-  type Verdict,
-  withVerdicts,
+  updateConditions,
 } from '../../api/conditions.ts';
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { memberSelector } from '../../api/names.ts';
 import { forbiddenImage } from '../../api/security.ts';
-import { NOT_YET_SUPPORTED, notYetVerdicts } from '../../domain/not-yet-supported.ts';
+import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
-import type { Notice } from '../../runtime/plan.ts';
+import type { EventRecord } from '../../runtime/plan.ts';
 import { dataTrouble, goesOn, provenLoss } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
   inMemory,
-  isClusterGoing,
+  isClusterBeingDeleted,
   isDeleting,
   isDormant,
   notYet,
@@ -31,29 +31,29 @@ import {
 import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
 
 export function statusOf(o: Observed, why: string): EtcdMemberStatus {
-  if (isDeleting(o) || isClusterGoing(o)) return o.member.status ?? {};
+  if (isDeleting(o) || isClusterBeingDeleted(o)) return o.member.status ?? {};
   const { failedStarts: _ends, ...before } = o.member.status ?? {};
   const { podName: _name, podUID: _uid, ...unparked } = before;
   const failedStarts = failedStartsOf(o);
   const facts: EtcdMemberStatus = {
-    ...(isParked(o) ? unparked : before),
+    ...(isPaused(o) ? unparked : before),
     ...podFacts(o),
     ...etcdFacts(o),
     ...(failedStarts && { failedStarts }),
   };
-  const unsupported = notYetVerdicts(notYet(o));
+  const unsupported = notYetConditions(notYet(o));
   const verdicts = [ready(o, facts, why), ...drift(o, facts), ...unsupported];
   const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
     selector: memberSelector(o.member.spec.clusterName, identity(o.member).name),
-    conditions: [...withVerdicts(before.conditions, verdicts, at, dropped)],
+    conditions: [...updateConditions(before.conditions, verdicts, at, dropped)],
   };
 }
 
 /** A parked member has no Pod, and on waking none that it could miss. */
-const isParked = (o: Observed): boolean => isDormant(o) && o.pod.is === 'absent';
+const isPaused = (o: Observed): boolean => isDormant(o) && o.pod.is === 'absent';
 
 /** Kept from the last Pod while there is none: for data in memory, the uid is the record of what was lost. */
 const podFacts = (o: Observed): EtcdMemberStatus => ({
@@ -72,8 +72,13 @@ const etcdFacts = (o: Observed): EtcdMemberStatus => {
   return { memberID: o.member.status?.memberID ?? o.etcd.memberID, version: o.etcd.version };
 };
 
-function ready(o: Observed, facts: EtcdMemberStatus, why: string): Verdict {
-  const no = (reason: string, message: string): Verdict => ({ type: 'Ready', status: 'False', reason, message });
+function ready(o: Observed, facts: EtcdMemberStatus, why: string): ConditionUpdate {
+  const no = (reason: string, message: string): ConditionUpdate => ({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message,
+  });
   const lost = provenLoss(o);
   if (conflicts(o).length > 0) return no('NameConflict', why);
   if (lost) return no(lost.reason, lost.message);
@@ -119,7 +124,7 @@ function lacksMemory(o: Observed, pod: Pod): string | undefined {
   return `etcd was OOM-killed${limit === undefined ? '' : ` at its memory limit of ${limit}`}: its data is kept; raise spec.resources.limits.memory`;
 }
 
-function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
+function drift(o: Observed, facts: EtcdMemberStatus): readonly ConditionUpdate[] {
   if (facts.version === undefined) return [];
   const wanted = o.member.spec.version;
   const type = 'VersionDrifted';
@@ -138,14 +143,14 @@ function drift(o: Observed, facts: EtcdMemberStatus): readonly Verdict[] {
 const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched', 'Paused'];
 
 /** That a new member is not ready yet is no news. */
-const BEGINNING = ['PodNotReady', 'DiscoveringMemberID'];
-const isBeginning = (status: EtcdMemberStatus | undefined): boolean =>
+const STARTING = ['PodNotReady', 'DiscoveringMemberID'];
+const isStarting = (status: EtcdMemberStatus | undefined): boolean =>
   findCondition(status?.conditions, 'Ready') === undefined;
 
-export function noticesOf(o: Observed, after: EtcdMemberStatus): readonly Notice[] {
+export function eventsFor(o: Observed, after: EtcdMemberStatus): readonly EventRecord[] {
   const changed = changedConditions(o.member.status?.conditions, after.conditions);
   return changed
-    .filter((c) => c.reason !== 'VersionMatched' && !(BEGINNING.includes(c.reason) && isBeginning(o.member.status)))
+    .filter((c) => c.reason !== 'VersionMatched' && !(STARTING.includes(c.reason) && isStarting(o.member.status)))
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
@@ -160,7 +165,7 @@ const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
 ];
 
 export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): boolean => {
-  const isNew = isBeginning(before) && BEGINNING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
+  const isNew = isStarting(before) && STARTING.includes(findCondition(after.conditions, 'Ready')?.reason ?? '');
   return messagesOnly(before, after, isNew ? LATE_IN_NEW : []);
 };
 

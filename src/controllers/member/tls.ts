@@ -1,7 +1,7 @@
 /** The certificates of a member, as flags of its etcd and as files in its Pod. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { type Part, peerMountName, serverMountName, trustName } from '../../api/names.ts';
+import { type EtcdPortName, peerMountName, serverMountName, trustName } from '../../api/names.ts';
 import type { Volume, VolumeMount } from '../../gen/kube.ts';
 
 const FOLDER = '/etc/etcd/tls';
@@ -30,7 +30,7 @@ type Trust = NonNullable<EtcdCluster['status']>['trust'];
 
 /** What is recorded about trust replaces what an earlier operator mounted, the user's own Secret. */
 function places({ spec: { tls, clusterName } }: EtcdMember, trust: Trust) {
-  const place = (part: Part, stated: string | undefined, mount: string, reads: boolean) => {
+  const place = (part: EtcdPortName, stated: string | undefined, mount: string, reads: boolean) => {
     const digest = trust?.[part];
     if (stated === undefined) return [];
     if (digest === undefined) return [{ part, leaf: stated }];

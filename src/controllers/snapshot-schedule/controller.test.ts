@@ -8,7 +8,7 @@ import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL
 import type { Job, Pod } from '../../gen/kube.ts';
 import { jobs, pods } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
-import { scheduleBrain, wireSchedule } from './controller.ts';
+import { scheduleReconciler, wireSchedule } from './controller.ts';
 
 const owner = {
   apiVersion: API_VERSION,
@@ -30,7 +30,7 @@ function aWorld(now = '2026-03-01T05:30:00Z') {
   const looks: string[] = [];
   wireSchedule(ports, (key) => looks.push(key));
   hear(ports.schedules, aSchedule());
-  const brain = scheduleBrain(ports);
+  const brain = scheduleReconciler(ports);
   const observe = () => brain.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
   looks.length = 0;
   return { ...ports, observe, news: (): readonly string[] => looks.splice(0) };

@@ -1,20 +1,24 @@
 /** The controller of EtcdSnapshotSchedule: which events concern which schedule, and the three parts of its loop. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import {
+  backedUpAt,
+  type EtcdSnapshotSchedule,
+  type EtcdSnapshotScheduleStatus,
+} from '../../api/etcd-snapshot-schedule.ts';
 import { BY_CLUSTER, etcdSnapshotSchedules } from '../../api/names.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { jobs } from '../../kube/resources.ts';
-import type { AnyStore } from '../../kube/store.ts';
+import type { AnyStore, Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
-import type { Brain } from '../../runtime/controller.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { observe, type SchedulePorts } from './observe.ts';
 import type { Observed } from './observed.ts';
 
 export const scheduleResource: Resource<EtcdSnapshotSchedule> = etcdSnapshotSchedules;
 
-export const scheduleBrain = (ports: SchedulePorts): Brain<Observed, EtcdSnapshotScheduleStatus> => ({
+export const scheduleReconciler = (ports: SchedulePorts): Reconciler<Observed, EtcdSnapshotScheduleStatus> => ({
   name: 'snapshot-schedule',
   resource: scheduleResource,
   observe: (key, signal, refusal) => observe(ports, key, signal, refusal?.message),
@@ -41,7 +45,7 @@ export function wireSchedule(ports: SchedulePorts, enqueue: (key: string) => voi
   ports.clusters.onChange((before, after) => {
     if (sameJson(standing(before), standing(after))) return;
     const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
-    for (const schedule of ports.schedules.labelled(namespace, BY_CLUSTER, name)) enqueue(keyOf(schedule));
+    for (const schedule of ports.schedules.byIndex(namespace, BY_CLUSTER, name)) enqueue(keyOf(schedule));
   });
 }
 
@@ -52,3 +56,17 @@ const standing = (cluster: EtcdCluster | undefined) =>
     going: cluster.metadata.deletionTimestamp,
     parked: cluster.spec.replicas === 0,
   };
+
+export const LAST_BACKUP = {
+  name: 'etcd_operator_last_backup_timestamp_seconds',
+  help: 'When the data of the last snapshot that a schedule stored was read, in seconds since 1970.',
+  labelNames: ['namespace', 'cluster', 'schedule'],
+} as const;
+
+export function* lastBackups(schedules: Store<EtcdSnapshotSchedule>) {
+  for (const schedule of schedules.all()) {
+    const { namespace = '', name = '' } = schedule.metadata;
+    const at = backedUpAt(schedule);
+    if (at !== undefined) yield { namespace, cluster: schedule.spec.clusterRef.name ?? '', schedule: name, at };
+  }
+}

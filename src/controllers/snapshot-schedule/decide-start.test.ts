@@ -20,8 +20,8 @@ import type { Observed } from './observed.ts';
 describe('a snapshot is begun', () => {
   test.each<[string, Observed, readonly string[]]>([
     ['not before its minute', at('00:59:59'), ['waitForNext']],
-    ['at its minute', at('01:00:00'), ['begin', '+hourly-202603010100']],
-    ['for the newest of several that were missed', at('05:30:00'), ['begin', '+hourly-202603010500']],
+    ['at its minute', at('01:00:00'), ['startSnapshot', '+hourly-202603010100']],
+    ['for the newest of several that were missed', at('05:30:00'), ['startSnapshot', '+hourly-202603010500']],
     ['not a second time when it is recorded', at('05:30:00', {}, begunAt('05:00:00')), ['waitForNext']],
     ['not while suspended', at('05:30:00', { suspend: true }), ['waitForNext']],
     ['not for a schedule that cannot be read', at('05:30:00', { schedule: '0 0 30 2 *' }), ['waitForNext']],
@@ -34,7 +34,7 @@ describe('a snapshot is begun', () => {
     [
       'in the zone, an hour earlier than in UTC',
       at('06:00:00', { schedule: '0 7 * * *', timeZone: 'Europe/Berlin' }),
-      ['begin', '+hourly-202603010600'],
+      ['startSnapshot', '+hourly-202603010600'],
     ],
     ['not without a cluster', at('05:30:00', {}, undefined, { cluster: undefined }), ['waitForNext']],
     [
@@ -48,11 +48,15 @@ describe('a snapshot is begun', () => {
       ['waitForNext'],
     ],
     ['not later than the deadline', at('05:30:00', { startingDeadlineSeconds: 1799 }), ['waitForNext']],
-    ['up to the deadline', at('05:30:00', { startingDeadlineSeconds: 1800 }), ['begin', '+hourly-202603010500']],
+    [
+      'up to the deadline',
+      at('05:30:00', { startingDeadlineSeconds: 1800 }),
+      ['startSnapshot', '+hourly-202603010500'],
+    ],
     [
       'some seconds late in any case',
       at('05:00:10', { startingDeadlineSeconds: 0 }),
-      ['begin', '+hourly-202603010500'],
+      ['startSnapshot', '+hourly-202603010500'],
     ],
     ['not many seconds late without a deadline', at('05:00:11', { startingDeadlineSeconds: 0 }), ['waitForNext']],
     [
@@ -75,18 +79,18 @@ describe('a snapshot is begun', () => {
       aRun('04:00:00'),
       ['waitForNext'],
     ],
-    ['Allow does not care', { concurrencyPolicy: 'Allow' }, running, ['begin', '+hourly-202603010500']],
+    ['Allow does not care', { concurrencyPolicy: 'Allow' }, running, ['startSnapshot', '+hourly-202603010500']],
     [
       'Replace ends the other one first',
       { concurrencyPolicy: 'Replace' },
       running,
-      ['begin', '-hourly-202603010400', '+hourly-202603010500'],
+      ['startSnapshot', '-hourly-202603010400', '+hourly-202603010500'],
     ],
     [
       'nobody waits for one that is being deleted',
       {},
       aRun('04:00:00', { phase: 'Started' }, true),
-      ['begin', '+hourly-202603010500'],
+      ['startSnapshot', '+hourly-202603010500'],
     ],
   ])('%s', (_name, spec, run, expected) => {
     expect(doing(decide(at('05:30:00', spec, after, { runs: [run] })))).toEqual(expected);
@@ -103,7 +107,7 @@ describe('a snapshot is begun', () => {
     const ended = decide({ ...world, runs: [aRun('04:00:00', STORED)] });
     expect(doing(ended)).toEqual(['record']);
     expect(doing(decide(settled({ ...world, runs: [aRun('04:00:00', STORED)] })))).toEqual([
-      'begin',
+      'startSnapshot',
       '+hourly-202603010500',
     ]);
   });
@@ -153,7 +157,7 @@ describe('when the clock is wrong', () => {
     const world = at('04:30:00', {}, ahead);
     expect([decide(world).rule, decide(world).latch]).toEqual(['record', { lastScheduleTime: '2026-03-01T04:30:00Z' }]);
     expect(doing(decide({ ...settled(world), now: Date.parse('2026-03-01T05:00:00Z') }))).toEqual([
-      'begin',
+      'startSnapshot',
       '+hourly-202603010500',
     ]);
   });
@@ -182,8 +186,12 @@ describe('jitter', () => {
     const next = decide(at('00:30:00', spec)).status.nextScheduleTime ?? '';
     expect(Date.parse(next)).toBeGreaterThan(Date.parse('2026-03-01T01:00:00Z'));
     const before = decide(at(new Date(Date.parse(next) - 1000).toISOString().slice(11, 19), spec));
-    expect([doing(before), before.status.nextScheduleTime, before.wakeAfter]).toEqual([['waitForNext'], next, 1000]);
-    expect(doing(decide(at(next.slice(11, 19), spec)))).toEqual(['begin', '+hourly-202603010100']);
+    expect([doing(before), before.status.nextScheduleTime, before.requeueAfterMs]).toEqual([
+      ['waitForNext'],
+      next,
+      1000,
+    ]);
+    expect(doing(decide(at(next.slice(11, 19), spec)))).toEqual(['startSnapshot', '+hourly-202603010100']);
   });
 
   test('never reaches the next minute of the schedule', () => {
@@ -197,7 +205,7 @@ describe('jitter', () => {
           begunAt(`00:${String(minute - 1).padStart(2, '0')}:00`),
         ),
       );
-      expect(doing(plan)).toEqual(['begin', `+${slot}`]);
+      expect(doing(plan)).toEqual(['startSnapshot', `+${slot}`]);
     }
   });
 });

@@ -27,13 +27,13 @@ describe('what it says', () => {
     const plan = decide(at('00:59:30'));
     expect(plan.status.nextScheduleTime).toBe('2026-03-01T01:00:00Z');
     expect(condition(plan, 'Scheduled')).toBe('True/Scheduled: the next one begins at 2026-03-01T01:00:00Z');
-    expect(plan.wakeAfter).toBe(30_000);
+    expect(plan.requeueAfterMs).toBe(30_000);
     expect(events(plan)).toEqual([]);
   });
 
   test('nobody sleeps longer than an hour: a clock may be put forward', () => {
-    expect(decide(at('00:59:30', { schedule: '@yearly' })).wakeAfter).toBe(3_600_000);
-    expect(decide(at('00:59:30', { suspend: true })).wakeAfter).toBe(3_600_000);
+    expect(decide(at('00:59:30', { schedule: '@yearly' })).requeueAfterMs).toBe(3_600_000);
+    expect(decide(at('00:59:30', { suspend: true })).requeueAfterMs).toBe(3_600_000);
   });
 
   test.each<[string, Observed, string, readonly string[]]>([
@@ -76,7 +76,7 @@ describe('what it says', () => {
   ])('%s', (_name, world, said, told) => {
     const plan = decide(world);
     expect(condition(plan, 'Scheduled')).toBe(said);
-    expect(plan.notices.map(({ type, reason }) => `${type} ${reason}`)).toEqual(told);
+    expect(plan.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(told);
     expect(plan.status.nextScheduleTime === undefined).toBe(
       said.startsWith('False') && !/NameConflict|Refused/.test(said),
     );
@@ -99,7 +99,7 @@ describe('what it says', () => {
   test('what was missed, once', () => {
     const world = at('05:30:00', {}, announced);
     const plan = decide(world);
-    expect(doing(plan)).toEqual(['begin', '+hourly-202603010500']);
+    expect(doing(plan)).toEqual(['startSnapshot', '+hourly-202603010500']);
     expect(events(plan)).toEqual([
       'Warning MissedSchedule: 3 snapshots were missed since 2026-03-01T02:00:00Z: only that of 2026-03-01T05:00:00Z is made up for',
     ]);
@@ -132,7 +132,7 @@ describe('what it says', () => {
     ],
   ])('%s', (_name, status, spec) => {
     const plan = decide(at('05:00:00', spec, status));
-    expect([plan.rule, plan.notices.filter(({ reason }) => reason === 'MissedSchedule')]).toEqual(['begin', []]);
+    expect([plan.rule, plan.events.filter(({ reason }) => reason === 'MissedSchedule')]).toEqual(['startSnapshot', []]);
   });
 
   test('a year of every minute is not counted to its end', () => {
@@ -190,6 +190,6 @@ describe('what it says', () => {
     const object = aSchedule({}, status);
     const going = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-03-01T05:00:00Z' } };
     const plan = decide(scheduleWorld('05:30:00', { object: going }));
-    expect([plan.rule, plan.steps, plan.status, plan.notices]).toEqual(['beingDeleted', [], status, []]);
+    expect([plan.rule, plan.steps, plan.status, plan.events]).toEqual(['beingDeleted', [], status, []]);
   });
 });

@@ -1,12 +1,12 @@
 /** What has come of a Job of this schedule. What its Pods tell is text from somebody's namespace. */
 import { parseResult, type Result, type Success } from '../../domain/agent-result.ts';
-import { endOf, isStopping, settledAt, troubleWords } from '../../domain/job.ts';
+import { endOf, isStopping, settledAt, troubleSuffix } from '../../domain/job.ts';
 import type { Pod } from '../../gen/kube.ts';
-import type { Work } from './observed.ts';
+import type { OwnedJob } from './observed.ts';
 
 type TaskOf = Success['task'];
 
-export type Outcome<Task extends TaskOf> =
+export type JobResult<Task extends TaskOf> =
   | { readonly is: 'running'; readonly why: string /** Look again then. */; readonly until?: number }
   | { readonly is: 'failed'; readonly reason: string; readonly message: string; readonly at: number }
   | { readonly is: 'done'; readonly result: Extract<Success, { readonly task: Task }>; readonly at: number };
@@ -17,21 +17,21 @@ const ended = (pod: Pod) =>
   );
 
 /** Of all containers, that which tells something of this task or has failed. */
-const toldBy = (pod: Pod, task: TaskOf): Result | undefined =>
+const resultIn = (pod: Pod, task: TaskOf): Result | undefined =>
   ended(pod)
     .flatMap(({ message }) => parseResult(message) ?? [])
     .find((result) => !result.ok || result.task === task);
 
-export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, now: number): Outcome<Task> {
+export function jobResultOf<Task extends TaskOf>({ job, pods }: OwnedJob, task: Task, now: number): JobResult<Task> {
   const condition = endOf(job);
   const name = `Job ${job.metadata.name ?? ''}`;
   const last = pods.at(-1);
-  if (!condition) return { is: 'running', why: `${name} runs${troubleWords(last, task)}` };
+  if (!condition) return { is: 'running', why: `${name} runs${troubleSuffix(last, task)}` };
   const at = Date.parse(condition.lastTransitionTime ?? '') || now;
-  const told = pods.map((pod) => toldBy(pod, task)).findLast((result) => result !== undefined);
+  const told = pods.map((pod) => resultIn(pod, task)).findLast((result) => result !== undefined);
   if (condition.type === 'Complete' && told?.ok === true)
     return { is: 'done', result: told as Extract<Success, { readonly task: Task }>, at };
-  const failed = (reason: string, message: string): Outcome<Task> => ({ is: 'failed', reason, message, at });
+  const failed = (reason: string, message: string): JobResult<Task> => ({ is: 'failed', reason, message, at });
   if (condition.type === 'Failed' && told?.ok === false) return failed(told.reason, told.message);
   const until = settledAt(job);
   if (now < until && isStopping(job)) return { is: 'running', why: `${name} is being stopped`, until };
@@ -39,6 +39,6 @@ export function outcomeOf<Task extends TaskOf>({ job, pods }: Work, task: Task, 
   if (now < until) return { is: 'running', why: `${name} has ended: waiting to hear how`, until };
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
   return condition.type === 'Failed'
-    ? failed('JobFailed', `${name} failed: ${words}${troubleWords(last, task)}`)
+    ? failed('JobFailed', `${name} failed: ${words}${troubleSuffix(last, task)}`)
     : failed('ResultMissing', `${name} is complete, and none of its Pods says what came of it`);
 }

@@ -10,7 +10,7 @@ import type { Job, Pod } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
 import { refKey } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
-import { type Observed, type Work } from './observed.ts';
+import { type Observed, type OwnedJob } from './observed.ts';
 import { schedulingOf } from './scheduling.ts';
 
 export interface SchedulePorts {
@@ -44,12 +44,12 @@ export async function observe(
     refusal,
     object,
     cluster,
-    runs: ports.snapshots.labelled(namespace, SCHEDULE_LABEL, name).filter(isOurs),
+    runs: ports.snapshots.byIndex(namespace, SCHEDULE_LABEL, name).filter(isOurs),
     due: { is: 'absent' },
     jobs: ports.jobs
-      .labelled(namespace, SCHEDULE_LABEL, name)
+      .byIndex(namespace, SCHEDULE_LABEL, name)
       .filter(isOurs)
-      .map((job) => workOf(ports, job)),
+      .map((job) => ownedJobsOf(ports, job)),
     operatorImage: ports.operatorImage,
     images: ports.images,
   };
@@ -61,7 +61,7 @@ export async function observe(
   return { ...seen, due: holding(taken, uid) };
 }
 
-const workOf = ({ pods }: SchedulePorts, job: Job): Work => {
+const ownedJobsOf = ({ pods }: SchedulePorts, job: Job): OwnedJob => {
   const { namespace = '', name = '' } = job.metadata;
-  return { job, pods: podsOf(job, pods.labelled(namespace, JOB_NAME_LABEL, name)) };
+  return { job, pods: podsOf(job, pods.byIndex(namespace, JOB_NAME_LABEL, name)) };
 };

@@ -8,7 +8,7 @@ import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.t
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** A Job of this schedule. */
-export interface Work {
+export interface OwnedJob {
   readonly job: Job;
   /** The newest last. */
   readonly pods: readonly Pod[];
@@ -26,7 +26,7 @@ export interface Observed {
   /** Whoever has the name of the snapshot that is due. */
   readonly due: Holding<EtcdSnapshot>;
   /** Its Jobs, by name. */
-  readonly jobs: readonly Work[];
+  readonly jobs: readonly OwnedJob[];
   /** The image of this operator; empty when it was not told. */
   readonly operatorImage: string;
   readonly images: ImagePolicy;
@@ -41,9 +41,9 @@ export const hasFailed = ({ status }: EtcdSnapshot): boolean =>
 export const isActive = (run: EtcdSnapshot): boolean => !isStored(run) && !hasFailed(run) && !isBeingDeleted(run);
 
 /** The minute that a snapshot of this schedule is for. */
-export const slotIn = (o: Observed, snapshot: string): number =>
+export const dueTimeIn = (o: Observed, snapshot: string): number =>
   slotOf(identity(o.object).name, snapshot) ?? Number.NEGATIVE_INFINITY;
 
 /** The newest of its runs for which something holds. Those from the future were made by a clock that was wrong. */
 export const newestRun = (o: Observed, holds: (run: EtcdSnapshot) => boolean): EtcdSnapshot | undefined =>
-  o.runs.findLast((run) => holds(run) && slotIn(o, identity(run).name) <= o.now);
+  o.runs.findLast((run) => holds(run) && dueTimeIn(o, identity(run).name) <= o.now);

@@ -20,7 +20,7 @@ import type { PruneTask } from '../../domain/agent-task.ts';
 import type { Job } from '../../gen/kube.ts';
 import { jobNames } from './build.ts';
 import { decide } from './decide.ts';
-import type { Observed, Work } from './observed.ts';
+import type { Observed, OwnedJob } from './observed.ts';
 
 describe('retention and a drill', () => {
   const spec = { retention: { keepLast: 1 }, drill: {} };
@@ -65,7 +65,7 @@ describe('retention and a drill', () => {
   );
 
   test('stays held when the next drill does not reach the store, until one restores a snapshot', () => {
-    const later = (jobs: readonly Work[]): Observed => {
+    const later = (jobs: readonly OwnedJob[]): Observed => {
       const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
       return settled(settled({ ...failed('DrillFailed'), ...next, jobs }));
     };

@@ -7,43 +7,43 @@ import { ABOUT_ANNOTATION } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
-import { type Outcome, outcomeOf } from './job-result.ts';
-import { hasFailed, isStored, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { type JobResult, jobResultOf } from './job-result.ts';
+import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
 import { begun } from './scheduling.ts';
 
-export type Facts = Pick<
+export type RunHistory = Pick<
   EtcdSnapshotScheduleStatus,
   'lastScheduleTime' | 'lastSuccessful' | 'lastFailed' | 'successes' | 'stored' | 'lastDrill' | 'lastRestored'
 >;
 
 /** The snapshot that it is about. */
-type Told<Task extends 'prune' | 'drill'> = Outcome<Task> & { readonly about: string };
+type Recorded<Task extends 'prune' | 'drill'> = JobResult<Task> & { readonly about: string };
 
 /** What the last Job has come to, whatever was stored since it was made; `undefined`: there is none. */
-export const pruneOutcome = (o: Observed): Told<'prune'> | undefined => outcome(o, 'prune');
-export const drillOutcome = (o: Observed): Told<'drill'> | undefined => outcome(o, 'drill');
+export const pruneResult = (o: Observed): Recorded<'prune'> | undefined => outcome(o, 'prune');
+export const drillResult = (o: Observed): Recorded<'drill'> | undefined => outcome(o, 'drill');
 
-function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Told<Task> | undefined {
+function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Recorded<Task> | undefined {
   const last = o.jobs
     .map((work) => ({ work, about: work.job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '' }))
     .filter(({ work, about }) => work.job.metadata.name === jobNames(o.object, about)[task])
-    .toSorted((a, b) => slotIn(o, a.about) - slotIn(o, b.about))
+    .toSorted((a, b) => dueTimeIn(o, a.about) - dueTimeIn(o, b.about))
     .at(-1);
-  return last && { ...outcomeOf(last.work, task, o.now), about: last.about };
+  return last && { ...jobResultOf(last.work, task, o.now), about: last.about };
 }
 
 /** Recorded by a clock that was ahead, it would be the last for ever. */
-const knownSlot = (o: Observed, name: string | undefined): number => {
-  const slot = name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name);
+const knownDueTime = (o: Observed, name: string | undefined): number => {
+  const slot = name === undefined ? Number.NEGATIVE_INFINITY : dueTimeIn(o, name);
   return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;
 };
 
 const isKnown = (o: Observed, { about }: { readonly about: string }, recorded: string | undefined): boolean =>
-  slotIn(o, about) <= knownSlot(o, recorded);
+  dueTimeIn(o, about) <= knownDueTime(o, recorded);
 
 const endedAt = (o: Observed, { status }: EtcdSnapshot): string => status?.completionTime ?? iso(o.now);
 
-export function factsOf(o: Observed): Facts {
+export function runHistoryOf(o: Observed): RunHistory {
   const before = statusBefore(o);
   const last = begun(o);
   return {
@@ -56,11 +56,11 @@ export function factsOf(o: Observed): Facts {
   };
 }
 
-function successes(o: Observed): Facts {
+function successes(o: Observed): RunHistory {
   const before = statusBefore(o);
-  const known = knownSlot(o, before.lastSuccessful?.name);
+  const known = knownDueTime(o, before.lastSuccessful?.name);
   const fresh = o.runs.filter((run) => {
-    const slot = slotIn(o, identity(run).name);
+    const slot = dueTimeIn(o, identity(run).name);
     return isStored(run) && slot > known && slot <= o.now;
   });
   const newest = fresh.at(-1);
@@ -72,16 +72,16 @@ function successes(o: Observed): Facts {
   };
 }
 
-function failure(o: Observed): Facts {
+function failure(o: Observed): RunHistory {
   const failed = newestRun(o, hasFailed);
-  if (!failed || slotIn(o, identity(failed).name) <= knownSlot(o, statusBefore(o).lastFailed?.name)) return {};
+  if (!failed || dueTimeIn(o, identity(failed).name) <= knownDueTime(o, statusBefore(o).lastFailed?.name)) return {};
   const { reason = 'Failed', message = 'no reason is given' } = findCondition(failed.status?.conditions, 'Ready') ?? {};
   return { lastFailed: { name: identity(failed).name, time: endedAt(o, failed), reason, message } };
 }
 
-function pruned(o: Observed): Facts {
+function pruned(o: Observed): RunHistory {
   const { stored } = statusBefore(o);
-  const ended = pruneOutcome(o);
+  const ended = pruneResult(o);
   const policy = policyOf(o.object);
   if (ended?.is !== 'done' || (stored?.policy === policy && isKnown(o, ended, stored.for))) return {};
   const { kept, removed } = ended.result;
@@ -100,17 +100,17 @@ const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'No
 /** The last snapshot that a drill could not restore, while no later drill has restored one. */
 export function unrestored({
   lastDrill,
-}: Pick<Facts, 'lastDrill'>): { readonly name: string; readonly reason: string } | undefined {
+}: Pick<RunHistory, 'lastDrill'>): { readonly name: string; readonly reason: string } | undefined {
   if (!lastDrill || lastDrill.succeeded) return undefined;
   const { name, reason = '', earlierFailure } = lastDrill;
   return INCONCLUSIVE.includes(reason) ? earlierFailure : { name, reason };
 }
 
-function drilled(o: Observed): Facts {
+function drilled(o: Observed): RunHistory {
   const before = statusBefore(o);
-  const ended = drillOutcome(o);
+  const ended = drillResult(o);
   if (!ended || ended.is === 'running' || isKnown(o, ended, before.lastDrill?.name)) return restored(o, before);
-  const since = o.runs.filter((run) => isStored(run) && slotIn(o, identity(run).name) > slotIn(o, ended.about));
+  const since = o.runs.filter((run) => isStored(run) && dueTimeIn(o, identity(run).name) > dueTimeIn(o, ended.about));
   const common = {
     name: ended.about,
     time: iso(ended.at),
@@ -126,7 +126,7 @@ function drilled(o: Observed): Facts {
 }
 
 /** A drill that succeeded names the snapshot that retention protects; an earlier operator recorded only the drill. */
-function restored(o: Observed, facts: Pick<Facts, 'lastDrill' | 'lastRestored'>): Facts {
+function restored(o: Observed, facts: Pick<RunHistory, 'lastDrill' | 'lastRestored'>): RunHistory {
   const { lastDrill, lastRestored } = facts;
   if (!lastDrill?.succeeded || lastRestored?.name === lastDrill.name) return {};
   const { name, time } = lastDrill;

@@ -2,33 +2,39 @@
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { identity } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
-import { begunUntil, type Slot, type Slots, slotsOf, timetable } from './due-times.ts';
-import { isActive, newestRun, type Observed, slotIn, statusBefore } from './observed.ts';
+import { type DueTime, type DueTimes, dueTimesOf, startedUntil, timetable } from './due-times.ts';
+import { dueTimeIn, isActive, newestRun, type Observed, statusBefore } from './observed.ts';
 
 export type Scheduling =
   /** Nothing is scheduled. */
   | { readonly is: 'off'; readonly reason: string; readonly why: string }
   /** Nothing is due. */
-  | { readonly is: 'idle'; readonly slots: Slots }
+  | { readonly is: 'idle'; readonly slots: DueTimes }
   /** One was due, and it is too late for it. */
-  | { readonly is: 'tooLate'; readonly slots: Slots; readonly late: Slot }
-  | { readonly is: 'held'; readonly slots: Slots; readonly held: Slot; readonly reason: string; readonly why: string }
+  | { readonly is: 'tooLate'; readonly slots: DueTimes; readonly late: DueTime }
+  | {
+      readonly is: 'held';
+      readonly slots: DueTimes;
+      readonly held: DueTime;
+      readonly reason: string;
+      readonly why: string;
+    }
   | {
       readonly is: 'due';
-      readonly slots: Slots;
-      readonly due: Slot;
+      readonly slots: DueTimes;
+      readonly due: DueTime;
       /** To be ended before. */
       readonly instead: readonly EtcdSnapshot[];
     };
 
 /** However short the deadline: an operator that was busy for a moment is no reason to have no backup. */
-const LEAST_DEADLINE_MS = 10_000;
+const MIN_DEADLINE_MS = 10_000;
 
 /** The last minute for which one was begun; its own runs prove it, should the record be missing. */
 export function begun(o: Observed): number | undefined {
-  const recorded = begunUntil(statusBefore(o).lastScheduleTime, o.now);
+  const recorded = startedUntil(statusBefore(o).lastScheduleTime, o.now);
   const newest = newestRun(o, () => true);
-  const proven = newest && slotIn(o, identity(newest).name);
+  const proven = newest && dueTimeIn(o, identity(newest).name);
   return recorded === undefined || proven === undefined ? (recorded ?? proven) : Math.max(recorded, proven);
 }
 
@@ -45,11 +51,11 @@ export function schedulingOf(o: Observed): Scheduling {
     };
   const off = reasonNotTo(o);
   if (off) return off;
-  const slots = slotsOf(table.cron, o.object, { now: o.now, begun: begun(o), announced: announced(o) });
+  const slots = dueTimesOf(table.cron, o.object, { now: o.now, begun: begun(o), announced: announced(o) });
   const { due } = slots;
   if (!due) return { is: 'idle', slots };
   const deadline = o.object.spec.startingDeadlineSeconds;
-  if (deadline !== undefined && o.now - due.at > Math.max(deadline * 1000, LEAST_DEADLINE_MS))
+  if (deadline !== undefined && o.now - due.at > Math.max(deadline * 1000, MIN_DEADLINE_MS))
     return { is: 'tooLate', slots, late: due };
   return o.due.is === 'absent' ? concurrently(o, slots, due) : taken(o, slots, due);
 }
@@ -68,13 +74,13 @@ function reasonNotTo(o: Observed): Scheduling | undefined {
   return undefined;
 }
 
-const taken = (o: Observed, slots: Slots, held: Slot): Scheduling => {
+const taken = (o: Observed, slots: DueTimes, held: DueTime): Scheduling => {
   const owner = o.due.is === 'foreign' ? `belongs to ${o.due.owner}` : 'is ours, and was not heard of yet';
   const why = `the snapshot of ${iso(held.slot)} cannot be made, because an EtcdSnapshot of its name ${owner}: the next one has another name`;
   return { is: 'held', slots, held, reason: 'NameConflict', why };
 };
 
-function concurrently(o: Observed, slots: Slots, due: Slot): Scheduling {
+function concurrently(o: Observed, slots: DueTimes, due: DueTime): Scheduling {
   const active = o.runs.filter(isActive);
   const policy = o.object.spec.concurrencyPolicy ?? 'Forbid';
   const [first] = active;

@@ -1,15 +1,15 @@
 /** What the operator says about a schedule. Every pass says it, whichever rule answered. */
-import { changedConditions, findCondition, type Verdict, withVerdicts } from '../../api/conditions.ts';
+import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../api/conditions.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { iso } from '../../lib/time.ts';
-import type { Notice } from '../../runtime/plan.ts';
-import { MOST } from './due-times.ts';
-import { isActive, type Observed, slotIn, statusBefore } from './observed.ts';
-import { drillOutcome, type Facts, factsOf, isPruned, pruneOutcome } from './run-history.ts';
+import type { EventRecord } from '../../runtime/plan.ts';
+import { MAX_MISSED } from './due-times.ts';
+import { dueTimeIn, isActive, type Observed, statusBefore } from './observed.ts';
+import { drillResult, isPruned, pruneResult, type RunHistory, runHistoryOf } from './run-history.ts';
 import { announced, type Scheduling, schedulingOf } from './scheduling.ts';
-import { drillHeldUp, isDrillDue, pruneHeldUp } from './stored-jobs.ts';
+import { drillBlockedBy, isDrillDue, pruneBlockedBy } from './stored-jobs.ts';
 
 export const SCHEDULED = 'Scheduled';
 export const SNAPSHOT_SUCCEEDED = 'SnapshotSucceeded';
@@ -23,7 +23,7 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
   const before = statusBefore(o);
   if (isBeingDeleted(o.object)) return before;
   const scheduling = schedulingOf(o);
-  const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...factsOf(o) };
+  const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...runHistoryOf(o) };
   const next = nextMoment(o, scheduling);
   const active = o.runs.filter(isActive).map((run) => ({ name: identity(run).name }));
   const verdicts = [scheduled(o, scheduling), ...succeeded(o, facts), ...retained(o), ...drilled(o, facts)];
@@ -33,7 +33,7 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
     ...facts,
     ...(next !== undefined && { nextScheduleTime: iso(next) }),
     ...(active.length > 0 && { active }),
-    conditions: [...withVerdicts(before.conditions, verdicts, at, dropped)],
+    conditions: [...updateConditions(before.conditions, verdicts, at, dropped)],
   };
 }
 
@@ -44,7 +44,7 @@ function nextMoment(o: Observed, scheduling: Scheduling): number | undefined {
   return announced(o) <= o.now ? announced(o) : scheduling.held.at;
 }
 
-function scheduled(o: Observed, scheduling: Scheduling): Verdict {
+function scheduled(o: Observed, scheduling: Scheduling): ConditionUpdate {
   const type = SCHEDULED;
   if (scheduling.is === 'off') return { type, status: 'False', reason: scheduling.reason, message: scheduling.why };
   if (scheduling.is === 'held') {
@@ -58,9 +58,10 @@ function scheduled(o: Observed, scheduling: Scheduling): Verdict {
   return { type, status: 'True', reason: 'Scheduled', message: when };
 }
 
-function succeeded(o: Observed, { lastSuccessful, lastFailed }: Facts): readonly Verdict[] {
+function succeeded(o: Observed, { lastSuccessful, lastFailed }: RunHistory): readonly ConditionUpdate[] {
   const type = SNAPSHOT_SUCCEEDED;
-  const slot = (name: string | undefined): number => (name === undefined ? Number.NEGATIVE_INFINITY : slotIn(o, name));
+  const slot = (name: string | undefined): number =>
+    name === undefined ? Number.NEGATIVE_INFINITY : dueTimeIn(o, name);
   if (lastFailed && slot(lastFailed.name) > slot(lastSuccessful?.name)) {
     const { name, reason, message } = lastFailed;
     return [{ type, status: 'False', reason, message: `${name} failed: ${message}` }];
@@ -70,16 +71,16 @@ function succeeded(o: Observed, { lastSuccessful, lastFailed }: Facts): readonly
   return [{ type, status: 'True', reason: 'SnapshotStored', message: `${name} is stored at ${artifact.uri}` }];
 }
 
-function retained(o: Observed): readonly Verdict[] {
+function retained(o: Observed): readonly ConditionUpdate[] {
   const type = RETENTION_APPLIED;
   if (!o.object.spec.retention) return [];
-  const held = pruneHeldUp(o);
+  const held = pruneBlockedBy(o);
   if (held !== undefined) return [{ type, status: 'False', reason: 'DrillFailed', message: held }];
   const said = findCondition(statusBefore(o).conditions, type);
-  const ended = pruneOutcome(o);
+  const ended = pruneResult(o);
   if (ended?.is === 'failed')
     return [{ type, status: 'False', reason: ended.reason, message: `nothing more is removed: ${ended.message}` }];
-  const { stored, lastSuccessful } = { ...statusBefore(o), ...factsOf(o) };
+  const { stored, lastSuccessful } = { ...statusBefore(o), ...runHistoryOf(o) };
   if (stored && (isPruned(o) || ended?.is === 'done')) {
     const message = `${stored.kept} are kept and ${stored.removed} were removed after ${stored.for}`;
     return [{ type, status: 'True', reason: 'Applied', message }];
@@ -92,10 +93,10 @@ function retained(o: Observed): readonly Verdict[] {
   return [{ type, status: 'Unknown', reason: reason ?? '', message: message ?? '' }];
 }
 
-function drilled(o: Observed, { lastDrill }: Facts): readonly Verdict[] {
+function drilled(o: Observed, { lastDrill }: RunHistory): readonly ConditionUpdate[] {
   const type = DRILL_SUCCEEDED;
   if (!o.object.spec.drill) return [];
-  const held = drillHeldUp(o);
+  const held = drillBlockedBy(o);
   const also = held === undefined ? '' : `; ${held}`;
   if (lastDrill?.succeeded === false) {
     const { reason = 'DrillFailed', message = '', name } = lastDrill;
@@ -117,19 +118,19 @@ const EVENTS: Readonly<Record<string, string>> = {
   [RETENTION_APPLIED]: 'RetentionFailed',
 };
 
-export function noticesOf(o: Observed, after: EtcdSnapshotScheduleStatus): readonly Notice[] {
+export function eventsFor(o: Observed, after: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
   const before = statusBefore(o);
   if (isBeingDeleted(o.object)) return [];
   const news = changedConditions(before.conditions, after.conditions)
     .filter(({ type, reason, status }) => type !== DRILL_SUCCEEDED && reason !== 'Scheduled' && status !== 'Unknown')
-    .map(({ type, status, reason, message }): Notice => {
+    .map(({ type, status, reason, message }): EventRecord => {
       const isFine = status === 'True' || reason === 'Suspended';
       return { type: isFine ? 'Normal' : 'Warning', reason: isFine ? reason : (EVENTS[type] ?? reason), note: message };
     });
-  return [...missedNotice(o), ...news, ...drillNotice(o, after)];
+  return [...missedEvent(o), ...news, ...drillEvent(o, after)];
 }
 
-function drillNotice(o: Observed, { lastDrill, conditions }: EtcdSnapshotScheduleStatus): readonly Notice[] {
+function drillEvent(o: Observed, { lastDrill, conditions }: EtcdSnapshotScheduleStatus): readonly EventRecord[] {
   if (!lastDrill || sameJson(lastDrill, statusBefore(o).lastDrill)) return [];
   const note = findCondition(conditions, DRILL_SUCCEEDED)?.message ?? '';
   return lastDrill.succeeded
@@ -138,7 +139,7 @@ function drillNotice(o: Observed, { lastDrill, conditions }: EtcdSnapshotSchedul
 }
 
 /** Told once: in the pass after which the status announces the next one. Not about times at which nothing was to be done. */
-function missedNotice(o: Observed): readonly Notice[] {
+function missedEvent(o: Observed): readonly EventRecord[] {
   const said = findCondition(statusBefore(o).conditions, SCHEDULED);
   const scheduling = schedulingOf(o);
   const wasOn = said?.status === 'True' && said.observedGeneration === o.object.metadata.generation;
@@ -147,17 +148,21 @@ function missedNotice(o: Observed): readonly Notice[] {
   const count = scheduling.is === 'due' ? missed - 1 : missed;
   if (count <= 0) return [];
   const many =
-    missed >= MOST ? `${MOST} or more snapshots were` : count === 1 ? '1 snapshot was' : `${count} snapshots were`;
+    missed >= MAX_MISSED
+      ? `${MAX_MISSED} or more snapshots were`
+      : count === 1
+        ? '1 snapshot was'
+        : `${count} snapshots were`;
   const now =
     scheduling.is === 'due' ? `only that of ${iso(scheduling.due.slot)} is made up for` : 'it is too late for them';
   return [{ type: 'Warning', reason: 'MissedSchedule', note: `${many} missed since ${iso(announced(o))}: ${now}` }];
 }
 
 /** Exactly when the next one is due. */
-export function wakeAt(o: Observed): number {
+export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
   const next = scheduling.is === 'off' ? undefined : scheduling.slots.next?.at;
-  const settled = [pruneOutcome(o), drillOutcome(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
+  const settled = [pruneResult(o), drillResult(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
   const moments = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
   return Math.min(LONGEST_SLEEP_MS, ...moments);
 }

@@ -279,12 +279,12 @@ describe('what a Job says', () => {
     const world = { ...stored, now: Date.parse('2026-03-01T09:05:10Z'), jobs };
     const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
     expect(condition(decide({ ...world, object }), 'RetentionApplied')).toContain('Unknown/Applying');
-    expect(decide({ ...world, object }).wakeAfter).toBe(50_000);
+    expect(decide({ ...world, object }).requeueAfterMs).toBe(50_000);
   });
 
   test('is waited for a little: a Pod may be heard of after its Job', () => {
     const world = { ...stored, now: Date.parse('2026-03-01T09:05:01Z'), jobs: [aWork(prune, { type: 'Complete' })] };
     const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
-    expect(decide({ ...world, object }).wakeAfter).toBe(14_000);
+    expect(decide({ ...world, object }).requeueAfterMs).toBe(14_000);
   });
 });

@@ -24,7 +24,7 @@ export const isMade = (o: Observed, task: 'prune' | 'drill', run: string): boole
   o.jobs.some(({ job }) => job.metadata.name === jobNames(o.object, run)[task]);
 
 /** Why nothing may be removed: older ones may be all that can be restored. */
-export function pruneHeldUp(o: Observed): string | undefined {
+export function pruneBlockedBy(o: Observed): string | undefined {
   const failed = o.object.spec.drill && unrestored(statusBefore(o));
   return failed
     ? `nothing is removed until one is restored on trial again: ${failed.name} could not be (${failed.reason})`
@@ -40,7 +40,7 @@ export function isDrillDue(o: Observed): boolean {
 }
 
 /** What a drill is made from, or why the last one that is stored cannot be tried out. */
-export function trial(o: Observed): { readonly cluster: EtcdCluster; readonly run: EtcdSnapshot } | string {
+export function drillInput(o: Observed): { readonly cluster: EtcdCluster; readonly run: EtcdSnapshot } | string {
   const cluster = jobOwner(o);
   if (!cluster) return o.operatorImage === '' ? 'the operator was not told its own image' : 'its EtcdCluster is gone';
   const name = statusBefore(o).lastSuccessful?.name;
@@ -57,7 +57,7 @@ export const isDrillToBeMade = (o: Observed): boolean =>
   isDrillDue(o) && !isMade(o, 'drill', statusBefore(o).lastSuccessful?.name ?? '');
 
 /** Why what is due is not done, and will not be by itself. */
-export function drillHeldUp(o: Observed): string | undefined {
-  const found = isDrillToBeMade(o) ? trial(o) : undefined;
+export function drillBlockedBy(o: Observed): string | undefined {
+  const found = isDrillToBeMade(o) ? drillInput(o) : undefined;
   return typeof found === 'string' ? `${statusBefore(o).lastSuccessful?.name} is not tried out: ${found}` : undefined;
 }

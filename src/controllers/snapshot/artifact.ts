@@ -5,11 +5,11 @@ import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-sn
 import type { Result } from '../../domain/agent-result.ts';
 import { keyOf, MOUNTS, objectKey } from '../../domain/agent-task.ts';
 
-export type Told =
+export type Reported =
   | { readonly is: 'artifact'; readonly artifact: Artifact }
   | { readonly is: 'refused'; readonly why: string };
 
-const refused = (why: string): Told => ({ is: 'refused', why });
+const refused = (why: string): Reported => ({ is: 'refused', why });
 
 /** Where the object of this snapshot is, and nowhere else. */
 function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: string, uri: string): boolean {
@@ -40,7 +40,7 @@ export function artifactOf(
   { metadata: { name = '' }, spec }: EtcdSnapshot,
   cluster: EtcdCluster | undefined,
   result: Result | undefined,
-): Told {
+): Reported {
   if (!result) return refused('it is not what an agent writes');
   if (!result.ok || result.task !== 'snapshot') return refused('it is not about a snapshot that was stored');
   const { artifact } = result;

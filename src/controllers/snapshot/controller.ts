@@ -1,5 +1,6 @@
 /** The controller of EtcdSnapshot: which events concern which snapshot, and the three parts of its loop. */
-import { messagesOnly } from '../../api/conditions.ts';
+import { Counter, type Registry } from 'prom-client';
+import { findCondition, messagesOnly } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
@@ -7,15 +8,17 @@ import { controllerOf } from '../../domain/ownership.ts';
 import type { Job } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';
 import { jobs } from '../../kube/resources.ts';
+import type { Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
-import type { Brain } from '../../runtime/controller.ts';
+import type { Reconciler } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
 import { observe, type Silences, type SnapshotPorts } from './observe.ts';
 import { clusterNameOf, isOver, type Observed } from './observed.ts';
+import { FAILED_REASONS } from './status.ts';
 
 export const snapshotResource: Resource<EtcdSnapshot> = etcdSnapshots;
 
-export function snapshotBrain(ports: SnapshotPorts): Brain<Observed, EtcdSnapshotStatus> {
+export function snapshotReconciler(ports: SnapshotPorts): Reconciler<Observed, EtcdSnapshotStatus> {
   const silences: Silences = new Map();
   return {
     name: 'snapshot',
@@ -61,3 +64,23 @@ const readiness = (cluster: EtcdCluster | undefined) =>
     id: cluster.status?.clusterID,
     auth: cluster.status?.authEnabled,
   };
+
+/**
+ * Counts each snapshot once, when it ends. Every reason is there from the start: of a counter whose first value is 1, Prometheus
+ * sees no increase, so an alert would miss the first failure.
+ */
+export function countSnapshots(registry: Registry, snapshots: Store<EtcdSnapshot>): void {
+  const ended = new Counter({
+    name: 'etcd_operator_snapshots_total',
+    help: 'Snapshots that have ended, by their phase, Complete or Failed, and the reason.',
+    labelNames: ['phase', 'reason'] as const,
+    registers: [registry],
+  });
+  ended.inc({ phase: 'Complete', reason: 'SnapshotStored' }, 0);
+  for (const reason of FAILED_REASONS) ended.inc({ phase: 'Failed', reason }, 0);
+  snapshots.onChange((before, after) => {
+    if (!before || isOver(before) || !after || !isOver(after)) return;
+    const reason = findCondition(after.status?.conditions, 'Ready')?.reason ?? '';
+    ended.inc({ phase: after.status?.phase ?? '', reason });
+  });
+}

@@ -26,7 +26,7 @@ const SECOND = 1_000;
 
 /** Rule, phase, reason, and when it looks again. */
 function outcome(o: Observed): readonly [string, string, string, number?] {
-  const { rule, status, wakeAfter, steps } = decide(o);
+  const { rule, status, requeueAfterMs: wakeAfter, steps } = decide(o);
   const ready = status.conditions?.find((c) => c.type === 'Ready');
   const made = steps.map((step) => (step.do === 'create' ? ` +${step.object.kind}` : step.do)).join();
   const said = `${status.phase ?? '-'}${made}`;
@@ -357,12 +357,12 @@ describe('a snapshot that has ended', () => {
       { ...begun({}, anAgent(1, left(0, isStored()))), object },
       world({ object, cluster: undefined }),
     ])
-      expect(decide(o)).toMatchObject({ rule: 'over', steps: [], status, notices: [] });
+      expect(decide(o)).toMatchObject({ rule: 'over', steps: [], status, events: [] });
   });
 });
 
 describe('Events', () => {
-  const reasons = (o: Observed): readonly string[] => decide(o).notices.map(({ type, reason }) => `${type} ${reason}`);
+  const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ type, reason }) => `${type} ${reason}`);
   test.each<[string, Observed, readonly string[]]>([
     ['nothing is told of a beginning', world(), []],
     ['nor of a Job that runs', begun({}, anAgent(1, { running: {} })), []],

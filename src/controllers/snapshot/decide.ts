@@ -4,11 +4,11 @@ import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 import { jobFailed, jobRuns, resultMissing, stored } from './rules/job.ts';
 import { jobLost, nameTaken, over } from './rules/once.ts';
-import { lacking, noMember, noWayIn, start } from './rules/start.ts';
-import { authNotOn, clusterGoing, noCluster, noImage, notFormed, parked } from './rules/waiting.ts';
-import { noticesOf, type Said, statusOf } from './status.ts';
+import { missingSecrets, noAccess, noMember, start } from './rules/start.ts';
+import { authNotOn, clusterBeingDeleted, clusterPaused, noCluster, noImage, notFormed } from './rules/waiting.ts';
+import { eventsFor, type Said, statusOf } from './status.ts';
 
-export const RULES: readonly NamedRule<Observed, EtcdSnapshotStatus, Said>[] = [
+export const RULES: readonly NamedRule<Observed, Said>[] = [
   { name: 'over', rule: over }, // first: what has ended stays, whatever has become of the world
   { name: 'stored', rule: stored }, // before all that can be wrong by now with a Job that has done its work
   { name: 'jobFailed', rule: jobFailed },
@@ -18,18 +18,18 @@ export const RULES: readonly NamedRule<Observed, EtcdSnapshotStatus, Said>[] = [
   { name: 'jobLost', rule: jobLost }, // before anything that would make it again
   { name: 'noImage', rule: noImage },
   { name: 'noCluster', rule: noCluster },
-  { name: 'clusterGoing', rule: clusterGoing },
-  { name: 'parked', rule: parked }, // what cannot become so by waiting fails before anything that waits
-  { name: 'lacking', rule: lacking }, // what somebody has to give is said while there is time, not after the cluster is ready
+  { name: 'clusterGoing', rule: clusterBeingDeleted },
+  { name: 'parked', rule: clusterPaused }, // what cannot become so by waiting fails before anything that waits
+  { name: 'lacking', rule: missingSecrets }, // what somebody has to give is said while there is time, not after the cluster is ready
   { name: 'notFormed', rule: notFormed },
   { name: 'authNotOn', rule: authNotOn }, // a Job that was made too early could not log in
-  { name: 'noWayIn', rule: noWayIn },
+  { name: 'noWayIn', rule: noAccess },
   { name: 'noMember', rule: noMember }, // no Job that has nobody to dial
   { name: 'start', rule: start },
 ];
 
 export const decide = (o: Observed): Plan<EtcdSnapshotStatus> =>
-  planOf(RULES, o, (_rule, said) => {
+  planOf(RULES, o, (said) => {
     const status = statusOf(o, said);
-    return { status, notices: noticesOf(o, status), wakeAfter: said.wakeAfter };
+    return { status, events: eventsFor(o, status), requeueAfterMs: said.requeueAfterMs };
   });

@@ -154,7 +154,7 @@ test('whoever has no Pod, or one that goes or has ended, is not asked; and whoev
   expect(await why()).toBe('it has no Pod');
   hear(ports.pods, ready);
   const [member] = ports.members
-    .labelled('ns', CLUSTER_LABEL, 'db')
+    .byIndex('ns', CLUSTER_LABEL, 'db')
     .filter(({ metadata }) => metadata.name === nameOf(1));
   if (!member) throw new Error('it is there');
   hear(ports.members, { ...member, metadata: { ...member.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });

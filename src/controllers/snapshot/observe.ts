@@ -1,6 +1,6 @@
 /** Gathers the facts for one snapshot: Kubernetes from the cache, and what is about to be used from the server; etcd asked now. */
 
-import type { Credentials } from '../../access/secret-cache.ts';
+import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -20,19 +20,19 @@ import { tryGet } from '../../kube/try-get.ts';
 import {
   clusterNameOf,
   isOver,
-  type Lack,
-  type MemberSays,
+  type MemberReport,
   type MemberView,
+  type MissingSecret,
   memberToAsk,
   type Observed,
 } from './observed.ts';
-import { lackOf, needsOf, unreadable } from './required-secrets.ts';
+import { missingIn, requiredSecretsOf, unreadable } from './required-secrets.ts';
 
 export interface SnapshotPorts {
   readonly client: Client;
   readonly etcd: EtcdPort;
   readonly now: () => number;
-  readonly credentials: Credentials;
+  readonly credentials: SecretCache;
   readonly operatorImage: string;
   readonly snapshots: Store<EtcdSnapshot>;
   readonly clusters: Store<EtcdCluster>;
@@ -81,7 +81,7 @@ export async function observe(
     return {
       ...known,
       cluster: ports.clusters.get(refKey(cluster)),
-      pods: podsOf(job.object, ports.pods.labelled(namespace, JOB_NAME_LABEL, ref.name)),
+      pods: podsOf(job.object, ports.pods.byIndex(namespace, JOB_NAME_LABEL, ref.name)),
     };
   return { ...known, ...(await beforeStart(ports, silences, key, object, signal)) };
 }
@@ -145,18 +145,18 @@ async function lacksOf(
   { client }: SnapshotPorts,
   { spec, metadata }: EtcdSnapshot,
   signal: AbortSignal,
-): Promise<readonly Lack[]> {
+): Promise<readonly MissingSecret[]> {
   const { namespace = '' } = metadata;
   const found = await Promise.all(
-    needsOf(spec).map(async (need) => {
-      if (need.secret === '') return lackOf(need, undefined);
+    requiredSecretsOf(spec).map(async (need) => {
+      if (need.secret === '') return missingIn(need, undefined);
       const read = await tryGet(client, secrets, { namespace, name: need.secret }, signal);
-      return read.ok ? lackOf(need, read.object && Object.keys(read.object.data ?? {})) : unreadable(need, read.why);
+      return read.ok ? missingIn(need, read.object && Object.keys(read.object.data ?? {})) : unreadable(need, read.why);
     }),
   );
   const claim = spec.destination.pvc?.claimName;
   const isThere = claim === undefined || (await client.get(persistentVolumeClaims, { namespace, name: claim }, signal));
-  const missing: Lack = {
+  const missing: MissingSecret = {
     reason: 'VolumeClaimMissing',
     message: `PersistentVolumeClaim ${claim} is not there: create it`,
   };
@@ -165,7 +165,7 @@ async function lacksOf(
 
 function askMembers(ports: SnapshotPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<readonly MemberView[]> {
   const { namespace = '', name = '', uid } = cluster.metadata;
-  const own = ports.members.labelled(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
+  const own = ports.members.byIndex(namespace, CLUSTER_LABEL, name).filter((m) => controllerOf(m)?.uid === uid);
   return Promise.all(
     own.map(async (member) => ({
       name: member.metadata.name ?? '',
@@ -181,8 +181,8 @@ async function ask(
   cluster: EtcdCluster,
   member: EtcdMember,
   signal: AbortSignal,
-): Promise<MemberSays> {
-  const silent = (why: string): MemberSays => ({ is: 'silent', why });
+): Promise<MemberReport> {
+  const silent = (why: string): MemberReport => ({ is: 'silent', why });
   const { namespace = '', name = '', uid = '', deletionTimestamp } = member.metadata;
   if (deletionTimestamp !== undefined) return silent('the member is being deleted');
   const held = holding(pods.get(refKey({ namespace, name })), uid);

@@ -7,7 +7,7 @@ import type { Holding } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
 /** What a member's own etcd said in this pass. */
-export type MemberSays =
+export type MemberReport =
   | { readonly is: 'silent'; readonly why: string }
   | {
       readonly is: 'answers';
@@ -28,11 +28,11 @@ export interface MemberView {
   readonly host: string;
   /** By that name: never through the Service, which could lead to anybody. */
   readonly endpoint: string;
-  readonly says: MemberSays;
+  readonly says: MemberReport;
 }
 
 /** Something that the spec names and that is not there, or not as it must be: the Pod would wait for it in silence. */
-export interface Lack {
+export interface MissingSecret {
   readonly reason: 'SecretMissing' | 'SecretUnreadable' | 'VolumeClaimMissing';
   readonly message: string;
 }
@@ -53,7 +53,7 @@ export interface Observed {
   /** The server was asked before it counts as missing. */
   readonly cluster: EtcdCluster | undefined;
   /** What follows is looked at only when a Job may be made. */
-  readonly lacks: readonly Lack[];
+  readonly lacks: readonly MissingSecret[];
   readonly sources: Sources;
   readonly members: readonly MemberView[];
   /** Since when no member could be found to take it from. */

@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { aSnapshot, s3 } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
-import { lackOf, needsOf } from './required-secrets.ts';
+import { missingIn, requiredSecretsOf } from './required-secrets.ts';
 
 type Present = Readonly<Record<string, readonly string[]>>;
 const lacks = (spec: Partial<EtcdSnapshotSpec>, present: Present): readonly string[] =>
-  needsOf(aSnapshot({ spec }).spec).flatMap((need) => lackOf(need, present[need.secret])?.message ?? []);
+  requiredSecretsOf(aSnapshot({ spec }).spec).flatMap((need) => missingIn(need, present[need.secret])?.message ?? []);
 
 const ref = { credentialsSecretRef: { name: 'keys' } };
 const aws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];

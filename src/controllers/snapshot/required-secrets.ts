@@ -1,16 +1,21 @@
 /** Which Secrets a snapshot's spec names, and which keys its agent reads from them. Pure. */
 import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
-import type { Lack } from './observed.ts';
+import type { MissingSecret } from './observed.ts';
 
-export interface Need {
+export interface RequiredSecret {
   readonly secret: string;
   /** All keys of one of these lists. */
   readonly keys: readonly (readonly string[])[];
 }
 
-export function needsOf({ destination: { s3, gcs, azure }, encryption }: EtcdSnapshotSpec): readonly Need[] {
-  const need = (ref: { readonly name?: string } | undefined, keys: Need['keys']): readonly Need[] =>
-    ref?.name === undefined ? [] : [{ secret: ref.name, keys }];
+export function requiredSecretsOf({
+  destination: { s3, gcs, azure },
+  encryption,
+}: EtcdSnapshotSpec): readonly RequiredSecret[] {
+  const need = (
+    ref: { readonly name?: string } | undefined,
+    keys: RequiredSecret['keys'],
+  ): readonly RequiredSecret[] => (ref?.name === undefined ? [] : [{ secret: ref.name, keys }]);
   const account = azure?.account === undefined ? ['AZURE_STORAGE_ACCOUNT'] : [];
   const where = azure?.endpoint === undefined ? account : [];
   return [
@@ -27,16 +32,19 @@ export function needsOf({ destination: { s3, gcs, azure }, encryption }: EtcdSna
 }
 
 /** What a Secret with these keys lacks; `undefined` keys: there is none. */
-export function lackOf({ secret, keys }: Need, present: readonly string[] | undefined): Lack | undefined {
+export function missingIn(
+  { secret, keys }: RequiredSecret,
+  present: readonly string[] | undefined,
+): MissingSecret | undefined {
   const wanted = keys.map((list) => list.join(' and ')).join(', or ');
-  const lack = (message: string): Lack => ({ reason: 'SecretMissing', message });
+  const lack = (message: string): MissingSecret => ({ reason: 'SecretMissing', message });
   if (!present) return lack(`Secret ${secret} is not there: create it with ${wanted}`);
   if (keys.some((list) => list.every((key) => present.includes(key)))) return undefined;
   return lack(`Secret ${secret} lacks keys: it needs ${wanted}`);
 }
 
 /** It may be there: it is waited for as one that is missing is. */
-export const unreadable = ({ secret }: Need, why: string): Lack => ({
+export const unreadable = ({ secret }: RequiredSecret, why: string): MissingSecret => ({
   reason: 'SecretUnreadable',
   message: `Secret ${secret} cannot be read: ${why}. Check that the operator may get Secrets in this namespace, and that the API server can decrypt them`,
 });

@@ -1,11 +1,11 @@
 /** What the operator says about a snapshot. */
 
-import { changedConditions, withVerdicts } from '../../api/conditions.ts';
+import { changedConditions, updateConditions } from '../../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
-import type { Answer, Notice, Step } from '../../runtime/plan.ts';
+import type { Decision, EventRecord, Step } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
 
 export type Phase = 'Pending' | 'Started' | 'Complete' | 'Failed';
@@ -32,25 +32,28 @@ export const FAILED_REASONS = [
 export type FailedReason = (typeof FAILED_REASONS)[number];
 
 /** How a rule answers: what is so now, besides what is done. */
-export interface Said extends Answer<EtcdSnapshotStatus> {
+export interface Said extends Decision<EtcdSnapshotStatus> {
   /** Absent: what was said stands. */
   readonly becomes?: { readonly phase: Phase; readonly reason: string; readonly artifact?: Artifact };
 }
 
 export const pending = (reason: string, why: string, wakeAfter?: number, steps?: readonly Step[]): Said => ({
-  why,
+  message: why,
   becomes: { phase: 'Pending', reason },
   ...(steps && { steps }),
-  ...(wakeAfter !== undefined && { wakeAfter }),
+  ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
 });
 export const running = (reason: string, why: string, wakeAfter?: number): Said => ({
-  why,
+  message: why,
   becomes: { phase: 'Started', reason },
-  ...(wakeAfter !== undefined && { wakeAfter }),
+  ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
 });
-export const failed = (reason: FailedReason, why: string): Said => ({ why, becomes: { phase: 'Failed', reason } });
+export const failed = (reason: FailedReason, why: string): Said => ({
+  message: why,
+  becomes: { phase: 'Failed', reason },
+});
 
-export function statusOf(o: Observed, { why, becomes }: Said): EtcdSnapshotStatus {
+export function statusOf(o: Observed, { message: why, becomes }: Said): EtcdSnapshotStatus {
   const before = o.object.status ?? {};
   if (!becomes) return before;
   const { phase, reason, artifact } = becomes;
@@ -64,14 +67,14 @@ export function statusOf(o: Observed, { why, becomes }: Said): EtcdSnapshotStatu
     ...(startTime !== undefined && { startTime }),
     ...(isOver && { completionTime: iso(o.now) }),
     ...(artifact && { artifact }),
-    conditions: [...withVerdicts(before.conditions, [verdict], at, [NOT_YET_SUPPORTED])],
+    conditions: [...updateConditions(before.conditions, [verdict], at, [NOT_YET_SUPPORTED])],
   };
 }
 
 /** What happens to every snapshot. */
 const EXPECTED = ['Starting', 'JobCreated', 'JobRunning'];
 
-export function noticesOf(o: Observed, after: EtcdSnapshotStatus): readonly Notice[] {
+export function eventsFor(o: Observed, after: EtcdSnapshotStatus): readonly EventRecord[] {
   return changedConditions(o.object.status?.conditions, after.conditions)
     .filter(({ type, reason }) => type === 'Ready' && !EXPECTED.includes(reason))
     .map(({ status, reason, message }) => ({

@@ -6,7 +6,7 @@ import { type FailedReason, failed, pending, type Said } from './status.ts';
 const WAIT_MS = 15 * 60_000;
 
 /** How long it may still be waited. */
-export const patience = ({ now, object }: Observed): number =>
+export const remainingMs = ({ now, object }: Observed): number =>
   Date.parse(object.metadata.creationTimestamp ?? '') + WAIT_MS - now;
 
 /** Waits, looking again after this time or when it is over; and then it has failed. */
@@ -16,7 +16,7 @@ export function waitFor(
   why: string,
   everyMs = Number.POSITIVE_INFINITY,
 ): Said {
-  const left = patience(o);
+  const left = remainingMs(o);
   return left > 0
     ? pending(reasons.meanwhile, why, Math.min(left, everyMs))
     : failed(reasons.atLast, `${why}. Waited for 15 minutes: create another EtcdSnapshot when that is so`);

@@ -1,6 +1,6 @@
 /** Who gets through to a member: what a learner refuses, whoever must log in, and the client's way of doing so. */
 import type { Ask } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import { type Login, Logins, type Refused, type Token } from '../../../src/etcd/login.ts';
 import type { ModelEtcd } from './etcd.ts';
 import type { Group, State } from './etcd-group.ts';
@@ -49,7 +49,7 @@ export class Gate {
     this.model = model;
   }
 
-  async ask<T>(ask: Ask, needs: Needs, serve: (call: Call) => T | EtcdError): Promise<Answer<T>> {
+  async ask<T>(ask: Ask, needs: Needs, serve: (call: Call) => T | EtcdError): Promise<Result<T>> {
     for (let refused: Refused | undefined; ; ) {
       const token = await this.#token(ask, refused);
       if (!token.ok) return token;
@@ -62,7 +62,7 @@ export class Gate {
     }
   }
 
-  authenticate(ask: Ask, login: Login): Promise<Answer<string>> {
+  authenticate(ask: Ask, login: Login): Promise<Result<string>> {
     return this.model.ask(ask, (node, disk) => {
       const call = this.enter(node, disk, { who: 'anyone' }, undefined);
       return isRefusal(call) ? call : this.#logIn(call, login);
@@ -74,7 +74,7 @@ export class Gate {
   }
 
   /** The token of a call that is not asked in this way: a stream. */
-  token(ask: Ask): Promise<Answer<Token>> {
+  token(ask: Ask): Promise<Result<Token>> {
     return this.#token(ask);
   }
 
@@ -112,10 +112,10 @@ export class Gate {
     return token;
   }
 
-  async #token(ask: Ask, refused?: Refused): Promise<Answer<Token>> {
+  async #token(ask: Ask, refused?: Refused): Promise<Result<Token>> {
     const logins = ask.access?.logins?.() ?? [];
     if (logins.length === 0) return { ok: true, value: undefined };
-    const logIn = (login: Login): Promise<Answer<string>> => this.authenticate(ask, login);
+    const logIn = (login: Login): Promise<Result<string>> => this.authenticate(ask, login);
     const got = await this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }

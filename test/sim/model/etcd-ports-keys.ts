@@ -1,6 +1,6 @@
 /** Keys of the model: what is refused for its size, for an alarm, and to whom. */
 import type { Ask } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { Bytes, RangeAnswer, RangeOptions, UserKv } from '../../support/etcd-client.ts';
 import { agreed, type Call, type Gate } from './etcd-gate.ts';
 import { costOf } from './etcd-keys.ts';
@@ -43,7 +43,7 @@ function refusedPut(call: Call, key: Bytes, value: Bytes): EtcdError | undefined
 const EVERY_KEY = { key: '', prefix: true, countOnly: true } as const;
 
 export function keysPort(gate: Gate): UserKv {
-  const range = (ask: Ask, options: RangeOptions): Promise<Answer<RangeAnswer>> =>
+  const range = (ask: Ask, options: RangeOptions): Promise<Result<RangeAnswer>> =>
     gate.ask<RangeAnswer>(ask, { ...KEYS, learner: options.serializable ?? false }, (call) => {
       if (!options.serializable && call.group.leader === undefined) return said('timeout');
       return may(call) ?? call.state.keys.range(options);

@@ -1,6 +1,6 @@
 /** Users and roles of the model: root manages them, and whoever is logged in sees its own. */
 import type { Ask } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { UserAuth } from '../../support/etcd-client.ts';
 import { agreed, type Gate } from './etcd-gate.ts';
 import { said } from './etcd-said.ts';
@@ -8,7 +8,7 @@ import type { Users } from './etcd-users.ts';
 import { minorOf } from './etcd-version.ts';
 
 export function usersPort(gate: Gate): UserAuth {
-  const change = (ask: Ask, make: (users: Users) => EtcdError | undefined | void): Promise<Answer<void>> =>
+  const change = (ask: Ask, make: (users: Users) => EtcdError | undefined | void): Promise<Result<void>> =>
     gate.ask<void>(ask, { who: 'root' }, (call) => agreed(call, ({ users }) => make(users)) ?? undefined);
   return {
     status: (ask) =>

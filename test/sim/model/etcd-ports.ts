@@ -1,6 +1,6 @@
 /** The model behind the client's own ports. */
 import type { Ask, MemberEntry, Membership } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { MembersPort } from '../../../src/etcd/members.ts';
 import type { UserEtcd } from '../../support/etcd-client.ts';
 import { type ModelEtcd, membershipOf } from './etcd.ts';
@@ -36,7 +36,7 @@ function membersPort(gate: Gate): MembersPort {
     ask: Ask,
     check: (call: Call) => Refusal | undefined,
     make: (state: State) => void,
-  ): Promise<Answer<Membership>> => gate.ask(ask, { who: 'root' }, (call) => changed(call, check(call), make));
+  ): Promise<Result<Membership>> => gate.ask(ask, { who: 'root' }, (call) => changed(call, check(call), make));
   const peersOf = ({ node, disk }: Call) => gate.model.peers(node, disk);
   return {
     list: (ask, { linearizable }) =>

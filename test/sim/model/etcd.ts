@@ -3,7 +3,7 @@
  * refusals of the real one. Time passes only when it is told to. The contract suite holds it to the real servers.
  */
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import { begin, type ModelJoin, restored } from './etcd-begin.ts';
 import { Group, inOrder, type Peers, quorum, voters } from './etcd-group.ts';
 import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
@@ -147,7 +147,7 @@ export class ModelEtcd {
   }
 
   /** Asks a member: the question is answered by `serve` if somebody is there to ask. */
-  ask<T>(ask: Ask, serve: (node: ModelNode, disk: Disk) => T | EtcdError): Promise<Answer<T>> {
+  ask<T>(ask: Ask, serve: (node: ModelNode, disk: Disk) => T | EtcdError): Promise<Result<T>> {
     if (ask.signal?.aborted) return Promise.resolve(failed('canceled', 'the caller gave up'));
     this.settle();
     const node = this.nodes.find(({ endpoint }) => endpoint === ask.endpoint);

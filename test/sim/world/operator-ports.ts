@@ -1,6 +1,6 @@
 /** How an operator process reaches the API server and etcd: over networks with delays and troubles, behind its lease. */
 import type { Ask, Etcd } from '../../../src/etcd/client.ts';
-import type { Answer, EtcdError } from '../../../src/etcd/errors.ts';
+import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { Client, WatchCall } from '../../../src/kube/client.ts';
 import { ApiError, noAnswer } from '../../../src/kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
@@ -34,7 +34,7 @@ export interface Onlooker {
   /** Every question to etcd, as it leaves. */
   asks(call: MembershipCall): void;
   changes(call: MembershipCall): void;
-  changed(call: MembershipCall, answer: Answer<unknown>): void;
+  changed(call: MembershipCall, answer: Result<unknown>): void;
   /** The operator has its answer. */
   answered(call: MembershipCall): void;
 }
@@ -168,14 +168,14 @@ export function etcdFor(
   around: { readonly network: Network<EtcdTrouble>; readonly onlooker: Onlooker; readonly ground: Ground },
 ): Etcd {
   const { network, onlooker, ground } = around;
-  type Method = (ask: Ask, ...args: readonly unknown[]) => Promise<Answer<unknown>>;
+  type Method = (ask: Ask, ...args: readonly unknown[]) => Promise<Result<unknown>>;
   const over = (method: string, call: Method): Method => {
     const changing = MEMBERSHIP.includes(method);
     return (ask, ...args) => {
       const change: MembershipCall = { by: self, method, args, ask };
       if (!self.dead) onlooker.asks(change);
       if (changing && !self.dead) onlooker.changes(change);
-      const answered = network.exchange<Answer<unknown>>({
+      const answered = network.exchange<Result<unknown>>({
         asker: self,
         signal: ask.signal,
         carryOut: async () => {
@@ -213,7 +213,7 @@ export function etcdFor(
   };
 }
 
-const failed = (kind: EtcdError['kind'], message: string): Answer<never> => ({ ok: false, error: { kind, message } });
+const failed = (kind: EtcdError['kind'], message: string): Result<never> => ({ ok: false, error: { kind, message } });
 const shown = (value: unknown): string =>
   typeof value === 'bigint' ? value.toString(16) : Array.isArray(value) ? value.join() : '';
-const outcome = (answer: Answer<unknown>): string => (answer.ok ? 'done' : answer.error.message);
+const outcome = (answer: Result<unknown>): string => (answer.ok ? 'done' : answer.error.message);

@@ -1,12 +1,13 @@
 /** One operator process: the real caches and controllers, between servers that answer when they like. */
 
-import { type Parts, type Process, startControllers, startStores } from '../../../src/bin/controllers.ts';
+import { startControllers } from '../../../src/bin/controllers.ts';
 import { parseFlags } from '../../../src/bin/flags.ts';
+import { type Parts, type Process, startStores } from '../../../src/bin/stores.ts';
 import type { Etcd } from '../../../src/etcd/client.ts';
 import { guarded } from '../../../src/etcd/guarded.ts';
 import type { Client } from '../../../src/kube/client.ts';
 import { sleep } from '../../../src/runtime/clock.ts';
-import { Pulse } from '../../../src/runtime/heartbeat.ts';
+import { ApiServerHeartbeat } from '../../../src/runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../../../src/runtime/log.ts';
 import { whenSynced } from '../../../src/runtime/manager.ts';
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts';
@@ -49,7 +50,7 @@ export class OperatorProcess {
     const clock = ground.timeline.clockOf(this, ground.random);
     const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
-    const pulse = new Pulse(clock);
+    const pulse = new ApiServerHeartbeat(clock);
     const self: Process = { flags: FLAGS, clock, log, metrics: METRICS, identity: this.name, signal, pulse, parts };
     const port = client(this);
     const stores = startStores(port, self);

@@ -1,14 +1,14 @@
 /** Secrets of a cluster, the authorities that sign what is in them, and what is made of them, in short words. */
 
 import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
-import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
 import { NOTHING_MOUNTED } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
+import { createCA, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
+import { systemKeySource } from '../../../src/pki/key-source.ts';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from './builders.ts';
 
 export const DAY = 24 * 60 * 60_000;
@@ -21,8 +21,8 @@ export let next: KeyPair;
 
 /** Before all tests of a file. */
 export async function makeAuthorities(): Promise<void> {
-  ca = await createAuthority('ca', NOW - DAY, systemChance);
-  next = await createAuthority('next', NOW - DAY, systemChance);
+  ca = await createCA('ca', NOW - DAY, systemKeySource);
+  next = await createCA('next', NOW - DAY, systemKeySource);
 }
 
 export const leaf = (change: Partial<Leaf> = {}, by = ca, now = NOW): Promise<KeyPair> =>
@@ -30,7 +30,7 @@ export const leaf = (change: Partial<Leaf> = {}, by = ca, now = NOW): Promise<Ke
     by,
     { name: 'x', hosts: NAMES, usages: ['server auth', 'client auth'], durationMs: 30 * DAY, ...change },
     now,
-    systemChance,
+    systemKeySource,
   );
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -53,8 +53,8 @@ export const recorded = () => ({ client: digestOf(ca.cert) ?? '', peer: digestOf
 export type Held = Readonly<Record<string, Secret>>;
 export const cluster = (tls: Tls, formed = false): EtcdCluster =>
   aCluster({ spec: { tls }, ...(formed && { status: FORMED }) });
-export const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
-  judge(of, new Map(Object.entries(held)), {
+export const judged = (of: EtcdCluster, held: Held, now = NOW): Evaluation =>
+  evaluate(of, new Map(Object.entries(held)), {
     now,
     domain: 'cluster.local',
     mounted: NOTHING_MOUNTED,
@@ -62,7 +62,7 @@ export const judged = (of: EtcdCluster, held: Held, now = NOW): Judged =>
   });
 
 /** `role: what is to be done; what was found` */
-export function shown({ view: { authorities, certificates } }: Pick<Judged, 'view'>): readonly string[] {
+export function shown({ view: { cas: authorities, certificates } }: Pick<Evaluation, 'view'>): readonly string[] {
   const line = (name: string, todo: string | undefined, findings: readonly { readonly is: string }[]): string =>
     [`${name}:`, todo ?? '-', ...findings.map(({ is }) => is)].join(' ');
   return [

@@ -60,5 +60,6 @@ export const leaving = (patch: Partial<Observed> = {}): Observed =>
 export const stepsOf = (o: Observed): readonly string[] =>
   decide(o).steps.map((s) => {
     if (s.do === 'create') return `create ${s.object.kind}`;
-    return s.do === 'call' ? s.call.name : `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
+    if (s.do === 'call') throw new Error('the member controller makes no calls');
+    return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
   });

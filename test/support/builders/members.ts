@@ -6,7 +6,7 @@ import type { EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import { type EtcdMember, EVIDENCE } from '../../../src/api/etcd-member.ts';
 import { memberName, peerURL } from '../../../src/api/names.ts';
-import { budget, clientService, headlessService, joinList } from '../../../src/controllers/cluster/build.ts';
+import { clientService, headlessService, joinList, pdb } from '../../../src/controllers/cluster/build.ts';
 import { decide } from '../../../src/controllers/cluster/decide.ts';
 import { quorumOf } from '../../../src/controllers/cluster/disruption.ts';
 import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
@@ -135,7 +135,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
       headless: { is: 'ours', object: withUid(headlessService(cluster)) },
       client: { is: 'ours', object: withUid(clientService(cluster)) },
     },
-    budget: { is: 'ours', object: withUid(budget(cluster, floor)) },
+    pdb: { is: 'ours', object: withUid(pdb(cluster, floor)) },
     seed: { is: 'absent' },
     members: views,
     etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },

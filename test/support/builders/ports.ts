@@ -1,7 +1,7 @@
 /** What controllers look through: caches that know what they were told, a model API server that may know more, a model etcd. */
 
 import { mountedBy } from '../../../src/access/mounted.ts';
-import { Credentials } from '../../../src/access/secret-cache.ts';
+import { SecretCache } from '../../../src/access/secret-cache.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
@@ -21,7 +21,7 @@ import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../../src/kube/resources.ts';
 import { ALL_NAMESPACES, Store } from '../../../src/kube/store.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
+import { systemKeySource } from '../../../src/pki/key-source.ts';
 import { ModelEtcd, type ModelNode } from '../../sim/model/etcd.ts';
 import { modelPorts } from '../../sim/model/etcd-ports.ts';
 import { ModelApiServer } from '../../sim/model/kube.ts';
@@ -39,7 +39,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     etcd: modelPorts(model),
     now: () => NOW,
     images: { repository: 'quay.io/coreos/etcd', allowed: [] },
-    credentials: new Credentials({
+    credentials: new SecretCache({
       client,
       now: () => NOW,
       domain: 'cluster.local',
@@ -47,7 +47,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
       mounted: (cluster) => mountedBy({ members, pods: podStore }, cluster),
       graceMs: 120_000,
     }),
-    chance: systemChance,
+    chance: systemKeySource,
     nodeLostAfterMs: 600_000,
     clusters: new Store<EtcdCluster>(etcdClusters, []),
     members,

@@ -8,22 +8,21 @@ import { textOf } from '../../../src/access/evaluate/secret-set.ts';
 import type { PasswordView } from '../../../src/access/evaluate/view.ts';
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters, keptPasswordName } from '../../../src/api/names.ts';
+import type { RootPasswordCall } from '../../../src/controllers/cluster/calls.ts';
 import {
-  doRoot,
-  isRootCall,
+  executeRootPasswordCall,
   type RootPorts,
 } from '../../../src/controllers/cluster/credentials/execute-root-password.ts';
 import { askAuth } from '../../../src/controllers/cluster/credentials/observe-auth.ts';
-import { guard } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
-import type { RootCall } from '../../../src/controllers/cluster/etcd-calls.ts';
+import { enableAuth } from '../../../src/controllers/cluster/credentials/rules/auth.ts';
 import type { AuthPort } from '../../../src/etcd/auth.ts';
 import type { Access, Ask } from '../../../src/etcd/client.ts';
-import type { Answer } from '../../../src/etcd/errors.ts';
+import type { Result } from '../../../src/etcd/errors.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import { secrets } from '../../../src/kube/resources.ts';
 import { Store } from '../../../src/kube/store.ts';
-import { NotNow } from '../../../src/runtime/plan.ts';
+import { RetryLater } from '../../../src/runtime/plan.ts';
 import { ModelApiServer } from '../../sim/model/kube.ts';
 import { up, world } from './members.ts';
 import { hear } from './ports.ts';
@@ -45,8 +44,8 @@ export interface Fault {
 }
 
 const CHANGES = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changePassword'] as const;
-const DONE: Answer<void> = { ok: true, value: undefined };
-const LOST: Answer<never> = { ok: false, error: { kind: 'timeout', message: 'no answer' } };
+const DONE: Result<void> = { ok: true, value: undefined };
+const LOST: Result<never> = { ok: false, error: { kind: 'timeout', message: 'no answer' } };
 
 export class RootPasses {
   readonly #site: RootSite;
@@ -125,21 +124,21 @@ export class RootPasses {
     const password = rootPassword(cluster, new Map(held));
     const access: Access = { cluster: 'ns/db', tls: this.#site.tls, logins: () => password?.logins ?? [] };
     const asked = await askAuth({ auth: this.#auth }, cluster, { ...this.#site.ask, access });
-    const answer = guard(observed(password?.view, asked?.auth));
+    const answer = enableAuth(observed(password?.view, asked?.auth));
     if (!answer) return asked ? 'rest' : 'notNow';
     for (const step of answer.steps ?? []) {
-      if (step.do !== 'call' || !isRootCall(step.call)) throw new Error(`${step.do} is nothing about root`);
+      if (step.do !== 'call' || step.call.is !== 'rootPassword') throw new Error(`${step.do} is nothing about root`);
       try {
         await this.#do(step.call, access);
       } catch (error) {
-        if (error instanceof NotNow) return 'notNow';
+        if (error instanceof RetryLater) return 'notNow';
         throw error;
       }
     }
     return 'went';
   }
 
-  #do(call: RootCall, access: Access): Promise<void> {
+  #do(call: RootPasswordCall, access: Access): Promise<void> {
     const { name = '', namespace = '', uid = '' } = this.#known.metadata;
     const ports: RootPorts = {
       client: {
@@ -153,7 +152,7 @@ export class RootPasses {
     };
     const { ask, clusterID } = this.#site;
     const to = { cluster: { namespace, name, uid }, clusterID, endpoints: [ask.endpoint], hosts: {} };
-    return doRoot(ports, { ...call, ...to }, new AbortController().signal);
+    return executeRootPasswordCall(ports, { ...call, ...to }, new AbortController().signal);
   }
 
   get #known(): EtcdCluster {
@@ -162,7 +161,7 @@ export class RootPasses {
   }
 
   #changing(): AuthPort {
-    const auth = this.#auth as unknown as Record<string, (...args: readonly unknown[]) => Promise<Answer<void>>>;
+    const auth = this.#auth as unknown as Record<string, (...args: readonly unknown[]) => Promise<Result<void>>>;
     const changing = CHANGES.map((name) => [
       name,
       (...args: readonly unknown[]) =>

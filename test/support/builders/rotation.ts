@@ -1,14 +1,14 @@
 /** An authority that is being exchanged: what members have started with, what is recorded, and what is to be done then. */
 
 import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
-import { type Judged, judge } from '../../../src/access/evaluate/evaluate.ts';
+import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
 import type { Mounted } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
 import { ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
-import { createAuthority, type KeyPair } from '../../../src/pki/issue.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
+import { createCA, type KeyPair } from '../../../src/pki/issue.ts';
+import { systemKeySource } from '../../../src/pki/key-source.ts';
 import { aCluster, FORMED, NOW } from './builders.ts';
 import { DAY, GRACE, leaf as issued, secretOf } from './credentials.ts';
 
@@ -22,7 +22,7 @@ export let leaves: Readonly<Record<Name, KeyPair>>;
 /** Before all tests of a file. */
 export async function makeAuthorities(): Promise<void> {
   [old, next, third] = (await Promise.all(
-    ['old', 'next', 'third'].map((name) => createAuthority(name, NOW - DAY, systemChance)),
+    ['old', 'next', 'third'].map((name) => createCA(name, NOW - DAY, systemKeySource)),
   )) as [KeyPair, KeyPair, KeyPair];
   leaves = { old: await issued({}, old), next: await issued({}, next), third: await issued({}, third) };
 }
@@ -57,7 +57,7 @@ export interface Was {
   readonly unwritten?: boolean;
 }
 
-export function judged(was: Was): Judged {
+export function judged(was: Was): Evaluation {
   const { tls, recorded, running = [recorded], now = NOW } = was;
   const parts = [...(tls.client ? (['client'] as const) : []), ...(tls.peer ? (['peer'] as const) : [])];
   const of = <T>(value: T): Record<string, T> => Object.fromEntries(parts.map((part) => [part, value]));
@@ -81,10 +81,10 @@ export function judged(was: Was): Judged {
   );
   const held = new Map([...there, ...Object.entries(was.secrets)]);
   const around = { now, domain: 'cluster.local', mounted, graceMs: GRACE };
-  const first = judge(cluster, held, around);
+  const first = evaluate(cluster, held, around);
   if (was.unwritten) return first;
   for (const [name, text] of first.bundles) if (!held.has(name)) held.set(name, secret({ 'ca.crt': text }));
-  return judge(cluster, held, around);
+  return evaluate(cluster, held, around);
 }
 
 /** What is to be written, and what is to be recorded. */
@@ -103,7 +103,7 @@ export function outcome(was: Was): readonly string[] {
     return sets.find((names) => digest(...names) === of)?.join('+') ?? 'unknown';
   };
   return [
-    ...view.authorities.flatMap(({ secret: name, todo }) => (todo ? [`${todo} ${name}`] : [])),
+    ...view.cas.flatMap(({ secret: name, todo }) => (todo ? [`${todo} ${name}`] : [])),
     ...view.certificates.flatMap(({ need, todo }) => (todo ? [`${todo} ${need.role}`] : [])),
     ...view.trusts.flatMap((t) => (t.next ? [`${t.next.step} to ${nameOf(t.next.digest)}`] : [])),
   ];

@@ -9,7 +9,7 @@ import type {
 } from '../../../src/api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION, API_VERSION, etcdSnapshotSchedules } from '../../../src/api/names.ts';
 import { scheduledSnapshot } from '../../../src/controllers/snapshot-schedule/build.ts';
-import type { Observed, Work } from '../../../src/controllers/snapshot-schedule/observed.ts';
+import type { Observed, OwnedJob } from '../../../src/controllers/snapshot-schedule/observed.ts';
 import { statusOf } from '../../../src/controllers/snapshot-schedule/status.ts';
 import { type PruneTask, TASK_VARIABLE } from '../../../src/domain/agent-task.ts';
 import type { Job, Pod } from '../../../src/gen/kube.ts';
@@ -103,7 +103,7 @@ export function aWork(
   ended?: { readonly type: 'Complete' | 'Failed' | 'FailureTarget'; readonly at?: string; readonly reason?: string },
   said?: unknown,
   about = 'hourly-202603010500',
-): Work {
+): OwnedJob {
   const job: Job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -173,7 +173,7 @@ export const condition = (plan: Plan<EtcdSnapshotScheduleStatus>, type: string) 
   return `${status}/${reason}: ${message}`;
 };
 export const events = (plan: Plan<EtcdSnapshotScheduleStatus>): readonly string[] =>
-  plan.notices.map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
+  plan.events.map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
 
 /** The object after a pass whose status was written. */
 export const settled = (o: Observed): Observed => ({ ...o, object: { ...o.object, status: statusOf(o) } });

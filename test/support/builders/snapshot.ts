@@ -2,7 +2,7 @@
 
 import type { EtcdSnapshot, EtcdSnapshotSpec, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, snapshotJobName } from '../../../src/api/names.ts';
-import type { MemberSays, MemberView, Observed } from '../../../src/controllers/snapshot/observed.ts';
+import type { MemberReport, MemberView, Observed } from '../../../src/controllers/snapshot/observed.ts';
 import type { Result } from '../../../src/domain/agent-result.ts';
 import type { ContainerState, Job, Pod } from '../../../src/gen/kube.ts';
 import { aCluster, CLUSTER_ID, condition, FORMED, NOW } from './builders.ts';
@@ -130,7 +130,7 @@ export const STORED = {
 export const isStored = (change: object = {}): string =>
   tells({ ok: true, task: 'snapshot', artifact: { ...STORED, ...change } });
 
-type Answers = Extract<MemberSays, { readonly is: 'answers' }>;
+type Answers = Extract<MemberReport, { readonly is: 'answers' }>;
 /** The first one leads. */
 export const aVoter = (n: number, change: Partial<Answers> = {}): MemberView => ({
   name: `db-${n}`,

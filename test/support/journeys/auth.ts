@@ -1,7 +1,7 @@
 /** Clusters on real nodes whose clients must log in: who has which password, and what nobody may read. */
 import { expect, onTestFinished } from 'vitest';
 import { type Access, type Ask } from '../../../src/etcd/client.ts';
-import type { Answer } from '../../../src/etcd/errors.ts';
+import type { Result } from '../../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import { UserClient } from '../etcd-client.ts';
 import { foundIn, keyLines } from '../planted.ts';
@@ -85,7 +85,7 @@ export class Guarded {
   /** What root does in etcd, one after the other. */
   async does(
     password: string,
-    ...deeds: readonly ((auth: UserClient['auth'], ask: Ask) => Promise<Answer<unknown>>)[]
+    ...deeds: readonly ((auth: UserClient['auth'], ask: Ask) => Promise<Result<unknown>>)[]
   ) {
     const ask = await this.as(password);
     for (const deed of deeds) expect(await deed(this.#etcd.auth, ask)).toMatchObject({ ok: true });

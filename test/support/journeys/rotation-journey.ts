@@ -1,7 +1,7 @@
 /** What every cluster goes through whose authority is exchanged, while a client with certificates of the old and then the new one writes. */
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import { PARTS } from '../../../src/domain/certificate-requirements.ts';
+import { ETCD_PORTS } from '../../../src/domain/certificate-requirements.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
 import { eventually, pause } from '../servers/processes.ts';
 import { settled } from './at-rest.ts';
@@ -96,7 +96,7 @@ export async function survives(tenant: Tenant, name: string, { source, client, e
       const { reason = '', message = '' } = conditionOf(cluster, 'CertificatesValid') ?? {};
       for (const step of message.match(/step \d of 3/g) ?? []) said.add(step);
       const trust = await trustNow();
-      const exchanged = PARTS.every((part) => trust[part] !== before[part]);
+      const exchanged = ETCD_PORTS.every((part) => trust[part] !== before[part]);
       return said.size === 3 && reason === 'Valid' && exchanged ? true : undefined;
     },
     { timeoutMs: PATIENCE_MS, everyMs: LOOK_MS, seen: () => [...said] },

@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import { DEFAULT_BUMP } from '../../../src/api/bootstrap.ts';
 import type { Artifact } from '../../../src/api/etcd-snapshot.ts';
 import { type Access, type Ask } from '../../../src/etcd/client.ts';
-import type { Answer } from '../../../src/etcd/errors.ts';
+import type { Result } from '../../../src/etcd/errors.ts';
 import { ABOUT_DATA } from '../about-data.ts';
 import { UserClient } from '../etcd-client.ts';
 import { foundIn } from '../planted.ts';
@@ -160,7 +160,7 @@ export class Clusters {
   }
 }
 
-function must<T>(answer: Answer<T>): T {
+function must<T>(answer: Result<T>): T {
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value;
 }

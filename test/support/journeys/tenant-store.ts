@@ -4,8 +4,8 @@ import { chmod, mkdir, open, readdir, readFile, truncate, writeFile } from 'node
 import { dirname, join } from 'node:path';
 import { podProcesses, volumeFolder } from '../../../local/faults.ts';
 import { S3_IMAGE } from '../../../local/images.ts';
-import { createAuthority, issue } from '../../../src/pki/issue.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
+import { createCA, issue } from '../../../src/pki/issue.ts';
+import { systemKeySource } from '../../../src/pki/key-source.ts';
 import type { Tenant } from './journey.ts';
 
 const NAME = 's3';
@@ -164,10 +164,10 @@ export async function aStore(tenant: Tenant, { tls = false }: { readonly tls?: b
 
 /** From an authority that nobody else knows. */
 async function certificate(tenant: Tenant): Promise<void> {
-  const authority = await createAuthority('the store', Date.now(), systemChance);
+  const authority = await createCA('the store', Date.now(), systemKeySource);
   const hosts = [`${NAME}.${tenant.namespace}.svc`];
   const leaf = { name: NAME, hosts, usages: ['server auth'], durationMs: DAY } as const;
-  const { cert, key } = await issue(authority, leaf, Date.now(), systemChance);
+  const { cert, key } = await issue(authority, leaf, Date.now(), systemKeySource);
   await opaque(tenant, SERVED, { 'tls.crt': cert, 'tls.key': key });
   await opaque(tenant, AUTHORITY, { 'ca.crt': authority.cert });
 }

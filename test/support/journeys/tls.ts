@@ -2,10 +2,10 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { type Access } from '../../../src/etcd/client.ts';
-import { shownBy } from '../../../src/etcd/handshake.ts';
+import { servedFingerprint } from '../../../src/etcd/handshake.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
-import { createAuthority, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
-import { systemChance } from '../../../src/pki/key-source.ts';
+import { createCA, issue, type KeyPair, type Leaf } from '../../../src/pki/issue.ts';
+import { systemKeySource } from '../../../src/pki/key-source.ts';
 import { UserClient } from '../etcd-client.ts';
 import { eventually } from '../servers/processes.ts';
 import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
@@ -38,12 +38,17 @@ export interface OwnSecrets extends Source {
 
 export async function ownSecrets(tenant: Tenant, name: string): Promise<OwnSecrets> {
   const [server, operator, peer] = [`${name}-own-server`, `${name}-own-operator`, `${name}-own-peer`];
-  const ca: KeyPair = await createAuthority('the user', Date.now(), systemChance);
+  const ca: KeyPair = await createCA('the user', Date.now(), systemKeySource);
   const service = `${name}.${tenant.namespace}.svc`;
   const hosts = [`*.${service}`, `*.${service}.cluster.local`, `${name}-client.${tenant.namespace}.svc`];
   const usages = ['server auth', 'client auth'] as const;
   const leaf = async (change: Partial<Leaf> = {}, at = Date.now()): Promise<Text> => {
-    const { cert, key } = await issue(ca, { name, hosts, usages, durationMs: 90 * DAY, ...change }, at, systemChance);
+    const { cert, key } = await issue(
+      ca,
+      { name, hosts, usages, durationMs: 90 * DAY, ...change },
+      at,
+      systemKeySource,
+    );
     return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
   };
   const put = (secret: string, text: Text): Promise<void> => {
@@ -145,7 +150,7 @@ export async function shownByMembers(tenant: Tenant, name: string, client: TlsMa
     (await podsOf(tenant, name)).map(async ({ metadata, status }) => {
       const serverName = `${metadata.name}.${name}.${tenant.namespace}.svc`;
       const look = (port: number, tls: TlsMaterial) =>
-        shownBy(`https://${status?.podIP}:${port}`, { ...tls, serverName }, 5_000);
+        servedFingerprint(`https://${status?.podIP}:${port}`, { ...tls, serverName }, 5_000);
       return {
         pod: `${metadata.name} ${metadata.uid} restarted ${status?.containerStatuses?.[0]?.restartCount} times`,
         client: await look(2379, client),

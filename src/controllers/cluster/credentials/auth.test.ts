@@ -58,13 +58,18 @@ const CHANGING = ['intendPassword db-root-applied', 'changePassword root', 'prov
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     ['no password: nothing is begun', fresh(never), 'waitForPassword', []],
-    ['the seed is guarded before others join', running([up], { kept: 'nothing' }, 'off'), 'guardSeed', ENABLING],
-    ['also when three are wanted: nobody joins before that', running([up], good, 'off', {}, 3), 'guardSeed', ENABLING],
-    ['three that were never guarded', running([up, up, up], good, 'off'), 'guard', ENABLING],
+    ['the seed is guarded before others join', running([up], { kept: 'nothing' }, 'off'), 'enableAuthOnSeed', ENABLING],
+    [
+      'also when three are wanted: nobody joins before that',
+      running([up], good, 'off', {}, 3),
+      'enableAuthOnSeed',
+      ENABLING,
+    ],
+    ['three that were never guarded', running([up, up, up], good, 'off'), 'enableAuth', ENABLING],
     [
       'what was begun is finished without the Secret',
       running([up], { kept: 'intended', problem }, 'off'),
-      'guardSeed',
+      'enableAuthOnSeed',
       ENABLING,
     ],
     ['without a password nobody is locked out', running([up, up, up], never, 'off'), 'steady', []],
@@ -74,15 +79,15 @@ describe('the rule that answers', () => {
     [
       'the password is kept that lets the operator in',
       running([up, up, up], { kept: 'nothing' }, 'on'),
-      'guard',
+      'enableAuth',
       ['provePassword db-root-applied'],
     ],
-    ['another one is given', running([up, up, up], { kept: 'another' }, 'on'), 'guard', CHANGING],
-    ['a change was begun', running([up, up, up], { kept: 'intended' }, 'on'), 'guard', CHANGING],
+    ['another one is given', running([up, up, up], { kept: 'another' }, 'on'), 'enableAuth', CHANGING],
+    ['a change was begun', running([up, up, up], { kept: 'intended' }, 'on'), 'enableAuth', CHANGING],
     [
       'a change was begun, and the Secret is gone',
       running([up, up, up], { kept: 'intended', problem }, 'on'),
-      'guard',
+      'enableAuth',
       CHANGING,
     ],
     ['another was kept than can be used', running([up, up, up], { kept: 'another', problem }, 'on'), 'steady', []],
@@ -95,12 +100,12 @@ describe('the rule that answers', () => {
 
   test('a change of the password waits for members that are lost', () => {
     const o = running([up, up, { down: true, evidence: 'DataLost' }], { kept: 'another' }, 'on');
-    expect(decide(o).rule).not.toBe('guard');
+    expect(decide(o).rule).not.toBe('enableAuth');
   });
 
   test('log-ins are not turned on while somebody learns, or is on the way out', () => {
     for (const other of [{ as: 'learner' }, { leaving: true }] as const)
-      expect(decide(running([up, up, up, other], good, 'off')).rule).not.toBe('guard');
+      expect(decide(running([up, up, up, other], good, 'off')).rule).not.toBe('enableAuth');
   });
 
   test('what a plan says about root names whom to ask, and no password', () => {
@@ -253,7 +258,7 @@ test('that log-ins are on is recorded when etcd has let the operator in, and not
 });
 
 test('what is missing, wrong or locked is looked at again soon', () => {
-  const wake = (o: Observed) => decide(o).wakeAfter;
+  const wake = (o: Observed) => decide(o).requeueAfterMs;
   expect(wake(running([up], good, 'on'))).toBe(300_000);
   expect(wake(running([up], missing, 'on'))).toBe(10_000);
   expect(wake(running([up], undefined, 'demanded'))).toBe(10_000);

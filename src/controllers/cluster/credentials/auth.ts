@@ -1,15 +1,15 @@
 /** What is said about logging in: whether clients must, and whether the operator can. */
 
 import { isPasswordUnsettled, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
-import type { Verdict } from '../../../api/conditions.ts';
+import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import { isFormed, type Observed } from '../observed.ts';
-import { SECRET_UNREADABLE, unreadSecrets } from './certificates.ts';
+import { SECRET_UNREADABLE, unreadableSecrets } from './certificates.ts';
 
 export const AUTH_ENABLED = 'AuthEnabled';
 
-export interface AuthSaid {
+export interface AuthProblem {
   readonly reason: string;
   readonly message: string;
 }
@@ -23,19 +23,19 @@ export const isAuthOn = (o: Observed): boolean | undefined => {
 };
 
 /** The root password cannot be read. */
-function unreadPassword(o: Observed): AuthSaid | undefined {
-  const message = o.certificates.unread?.password === true ? unreadSecrets(o) : undefined;
+function unreadPassword(o: Observed): AuthProblem | undefined {
+  const message = o.certificates.unreadable?.password === true ? unreadableSecrets(o) : undefined;
   return message === undefined ? undefined : { reason: SECRET_UNREADABLE, message };
 }
 
 /** Why the operator cannot look after a cluster whose etcd wants a log-in, if so. What runs goes on without it. */
-export function lockedOut(o: Observed): AuthSaid | undefined {
+export function lockedOut(o: Observed): AuthProblem | undefined {
   const login = o.etcd.is === 'silent' ? o.etcd.login : undefined;
   const demanded = login === 'demanded' || (o.etcd.is === 'answers' && o.etcd.auth === 'demanded');
   // Without any certificate nothing else can be known; and whether the right password is in the Secret is not known either.
-  const message = unreadSecrets(o);
-  const blind = o.etcd.is === 'silent' && o.certificates.unread?.judged === false;
-  if (message !== undefined && (blind || (login !== undefined && o.certificates.unread?.password === true)))
+  const message = unreadableSecrets(o);
+  const blind = o.etcd.is === 'silent' && o.certificates.unreadable?.judged === false;
+  if (message !== undefined && (blind || (login !== undefined && o.certificates.unreadable?.password === true)))
     return { reason: SECRET_UNREADABLE, message };
   if (login === 'rejected')
     return {
@@ -54,11 +54,11 @@ export function lockedOut(o: Observed): AuthSaid | undefined {
 }
 
 /** Why nothing can be begun, if so: a cluster that is to ask for a password is not started without one. */
-export const passwordMissing = (o: Observed): AuthSaid | undefined =>
+export const passwordMissing = (o: Observed): AuthProblem | undefined =>
   isFormed(o) || o.members.length > 0 ? undefined : o.password?.problem;
 
 /** What of the wish for log-ins is not so yet. */
-export function unsecured(o: Observed): (AuthSaid & { readonly waits: boolean }) | undefined {
+export function unsecured(o: Observed): (AuthProblem & { readonly waits: boolean }) | undefined {
   const { password } = o;
   const unread = unreadPassword(o);
   if (!wantsAuth(o.cluster.spec) || (!password && !unread)) return undefined;
@@ -79,11 +79,11 @@ export const authLatch = (o: Observed): Pick<EtcdClusterStatus, 'authEnabled'> =
   wantsAuth(o.cluster.spec) && o.etcd.is === 'answers' && o.etcd.auth === 'on' ? { authEnabled: true } : {};
 
 /** Nobody tells when a Secret changes, or when a password is put right in etcd. */
-export const authWake = (o: Observed): number | undefined =>
-  !o.certificates.unread && (isPasswordUnsettled(o.password) || lockedOut(o)) ? UNSETTLED_MS : undefined;
+export const authRequeueMs = (o: Observed): number | undefined =>
+  !o.certificates.unreadable && (isPasswordUnsettled(o.password) || lockedOut(o)) ? UNSETTLED_MS : undefined;
 
 /** Of a cluster that asks for it. What etcd does not say now stands as it was said. */
-export function authVerdicts(o: Observed): readonly Verdict[] {
+export function authConditions(o: Observed): readonly ConditionUpdate[] {
   const on = isAuthOn(o);
   const unread = unreadPassword(o);
   if (!wantsAuth(o.cluster.spec) || (on === undefined && isFormed(o) && !unread)) return [];

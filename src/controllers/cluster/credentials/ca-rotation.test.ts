@@ -1,10 +1,10 @@
 /** An authority is exchanged under members that run: what is recorded when, and who is started again, one after the other. */
 import { describe, expect, test } from 'vitest';
 import { down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
-import { type CertificatesView, NO_CERTIFICATES, type TrustView } from '../../../access/evaluate/view.ts';
+import { type CertificatesView, NO_CERTIFICATES, type PortTrustView } from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import { type Part, trustName } from '../../../api/names.ts';
+import { type EtcdPortName, trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
 import { iso } from '../../../lib/time.ts';
 import { decide } from '../decide.ts';
@@ -12,25 +12,25 @@ import type { MemberView, Observed } from '../observed.ts';
 
 const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const [OLD, BOTH, NEW] = ['old', 'both', 'new'].map((text) => text.padEnd(64, '0')) as [string, string, string];
-const bundle = (part: Part, digest: string): string => trustName('db', part, digest);
+const bundle = (part: EtcdPortName, digest: string): string => trustName('db', part, digest);
 
 /** Started with this on its peer port. */
 const started = (digest: string, is: Is = up): Is => ({ ...is, digest }) as Is;
 const digestOf = (is: Is): string => (is as Is & { readonly digest?: string }).digest ?? OLD;
 
-const trust = (change: Partial<TrustView> = {}): TrustView => ({
+const trust = (change: Partial<PortTrustView> = {}): PortTrustView => ({
   part: 'peer',
-  atStart: true,
+  loadedAtStart: true,
   recorded: OLD,
   target: OLD,
   trusted: true,
-  unexchanged: [],
+  notReissued: [],
   ...change,
 });
 /** All of them come to trust both. */
-const widening: Partial<TrustView> = { recorded: BOTH, target: NEW, unexchanged: ['db-peer-mounted'] };
+const widening: Partial<PortTrustView> = { recorded: BOTH, target: NEW, notReissued: ['db-peer-mounted'] };
 /** All of them come to trust the new one only. */
-const narrowing: Partial<TrustView> = { recorded: NEW, target: NEW };
+const narrowing: Partial<PortTrustView> = { recorded: NEW, target: NEW };
 
 interface More {
   readonly leader?: number;
@@ -40,7 +40,7 @@ interface More {
   readonly bare?: boolean;
 }
 
-function rotating(members: readonly Is[], change: Partial<TrustView>, more: More = {}): Observed {
+function rotating(members: readonly Is[], change: Partial<PortTrustView>, more: More = {}): Observed {
   const t = trust(change);
   const status: EtcdClusterStatus = { trust: { peer: t.recorded ?? '', ...more.status } };
   const o = world(members, {
@@ -74,10 +74,10 @@ describe('who is started again', () => {
   test('one, exactly the Pod that was seen, and that is told', () => {
     const plan = decide(aside(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1));
     expect([plan.rule, plan.steps]).toEqual([
-      'restartForTrust',
+      'restartForCABundle',
       [{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }],
     ]);
-    expect(plan.notices[0]).toMatchObject({ type: 'Normal', reason: 'RotatingAuthority' });
+    expect(plan.events[0]).toMatchObject({ type: 'Normal', reason: 'RotatingAuthority' });
   });
 
   test.each<[string, Observed, readonly string[]]>([
@@ -129,7 +129,7 @@ describe('who is started again', () => {
     ],
     [
       'nobody while all show what the new authority has signed, and the old one is still trusted',
-      rotating([started(OLD), started(BOTH), started(BOTH)], { ...widening, unexchanged: [] }),
+      rotating([started(OLD), started(BOTH), started(BOTH)], { ...widening, notReissued: [] }),
       [],
     ],
     [
@@ -183,9 +183,9 @@ describe('what is recorded', () => {
 
   test('more trust, before anybody starts with it, and that of before is kept for as long as it is used', () => {
     const next = { step: 'widen', digest: BOTH } as const;
-    const o = rotating([up, up, up], { target: NEW, trusted: false, unexchanged: ['db-peer-mounted'], next });
-    expect(latched(o)).toEqual(['recordTrust', { peer: BOTH, kept: [bundle('peer', OLD)] }]);
-    expect(decide(o).notices[0]).toMatchObject({
+    const o = rotating([up, up, up], { target: NEW, trusted: false, notReissued: ['db-peer-mounted'], next });
+    expect(latched(o)).toEqual(['recordCABundle', { peer: BOTH, kept: [bundle('peer', OLD)] }]);
+    expect(decide(o).events[0]).toMatchObject({
       reason: 'RotatingAuthority',
       note: expect.stringContaining('step 1 of 3'),
     });
@@ -193,7 +193,7 @@ describe('what is recorded', () => {
 
   test('less trust, only when every member has shown what it vouches for', () => {
     const next = { step: 'narrow', digest: NEW } as const;
-    const o = (proven: readonly Part[]) =>
+    const o = (proven: readonly EtcdPortName[]) =>
       rotating(
         [started(BOTH), started(BOTH), started(BOTH)],
         { recorded: BOTH, target: NEW, next },
@@ -201,16 +201,16 @@ describe('what is recorded', () => {
       );
     expect(decide(o([])).latch).toBeUndefined();
     expect(decide(o(['client'])).latch).toBeUndefined();
-    expect(latched(o(['peer']))).toEqual(['recordTrust', { peer: NEW, kept: [bundle('peer', BOTH)] }]);
+    expect(latched(o(['peer']))).toEqual(['recordCABundle', { peer: NEW, kept: [bundle('peer', BOTH)] }]);
   });
 
   test('less trust for both ports at once, or every member would start once more', () => {
     const next = { step: 'narrow', digest: NEW } as const;
     const peer = trust({ recorded: BOTH, target: NEW, next });
-    const o = (other: Partial<TrustView>, proven: readonly Part[] = ['client', 'peer']) =>
+    const o = (other: Partial<PortTrustView>, proven: readonly EtcdPortName[] = ['client', 'peer']) =>
       rotating([started(BOTH)], peer, { view: { proven, trusts: [peer, trust({ part: 'client', ...other })] } });
-    expect(decide(o({})).rule).toBe('recordTrust'); // nothing is exchanged there
-    expect(decide(o({ target: undefined as never })).rule).toBe('recordTrust');
+    expect(decide(o({})).rule).toBe('recordCABundle'); // nothing is exchanged there
+    expect(decide(o({ target: undefined as never })).rule).toBe('recordCABundle');
     const midway = { recorded: BOTH, target: NEW };
     expect(decide(o(midway)).latch).toBeUndefined();
     expect(decide(o({ ...midway, next }, ['peer'])).latch).toBeUndefined();
@@ -220,20 +220,23 @@ describe('what is recorded', () => {
   test('nothing while somebody joins', () => {
     const next = { step: 'widen', digest: BOTH } as const;
     const o = rotating([up, up, { as: 'learner' }], { target: NEW, trusted: false, next });
-    expect(decide(o).rule).not.toBe('recordTrust');
+    expect(decide(o).rule).not.toBe('recordCABundle');
   });
 
   test('whom members of an earlier operator are taken to trust', () => {
     const o = rotating([up, up, up], { recorded: OLD, next: { step: 'adopt', digest: OLD } }, { bare: true });
     const { trust: _, ...unrecorded } = o.cluster.status ?? {};
     const fresh = { ...o, cluster: { ...o.cluster, status: unrecorded } };
-    expect(latched(fresh)).toEqual(['recordTrust', { peer: OLD, assumed: { peer: OLD } }]);
-    expect(latched(rotating([up], {}, { bare: true }))).toEqual(['recordTrust', { peer: OLD, assumed: { peer: OLD } }]);
+    expect(latched(fresh)).toEqual(['recordCABundle', { peer: OLD, assumed: { peer: OLD } }]);
+    expect(latched(rotating([up], {}, { bare: true }))).toEqual([
+      'recordCABundle',
+      { peer: OLD, assumed: { peer: OLD } },
+    ]);
   });
 
   test('that a rotation was asked for, and nothing else changes', () => {
-    const o = rotating([up, up, up], { commanded: '1' }, { status: { peer: OLD, commanded: { client: '0' } } });
-    expect(latched(o)).toEqual(['recordTrust', { peer: OLD, commanded: { client: '0', peer: '1' } }]);
+    const o = rotating([up, up, up], { requestedRotation: '1' }, { status: { peer: OLD, commanded: { client: '0' } } });
+    expect(latched(o)).toEqual(['recordCABundle', { peer: OLD, commanded: { client: '0', peer: '1' } }]);
   });
 
   test('trust of before is deleted when no Pod has it, and then forgotten', () => {
@@ -249,12 +252,12 @@ describe('what is recorded', () => {
       );
     expect(stepsOf(o(BOTH, kept))).toEqual([`discard ${kept[0]}`]);
     expect(stepsOf(podless(o(BOTH, kept), 1))).toEqual([]);
-    expect(latched(o(BOTH, []))).toEqual(['recordTrust', { peer: BOTH }]);
+    expect(latched(o(BOTH, []))).toEqual(['recordCABundle', { peer: BOTH }]);
     expect(
       stepsOf(
         rotating(
           [started(OLD), started(OLD)],
-          { ...widening, unexchanged: [] },
+          { ...widening, notReissued: [] },
           { status: { peer: BOTH, kept }, view: { kept } },
         ),
       ),
@@ -270,7 +273,7 @@ describe('what is recorded', () => {
         view: { proven: ['peer'], kept: [bundle('peer', OLD)] },
       },
     );
-    expect(latched(o)).toEqual(['recordTrust', { peer: OLD, kept: [bundle('peer', BOTH)] }]);
+    expect(latched(o)).toEqual(['recordCABundle', { peer: OLD, kept: [bundle('peer', BOTH)] }]);
   });
 });
 
@@ -304,12 +307,12 @@ describe('what is said', () => {
     ],
     [
       'which certificate is missing',
-      rotating([started(BOTH)], { ...widening, unexchanged: ['mine'] }, { view: { certificates } }),
+      rotating([started(BOTH)], { ...widening, notReissued: ['mine'] }, { view: { certificates } }),
       'step 2 of 3 on the peer port: certificates are exchanged; missing is one of the new authority in Secret mine',
     ],
     [
       'that not all show theirs',
-      rotating([started(BOTH)], { ...widening, unexchanged: [] }, { view: { certificates } }),
+      rotating([started(BOTH)], { ...widening, notReissued: [] }, { view: { certificates } }),
       'not all members show theirs yet',
     ],
     [
@@ -356,7 +359,7 @@ describe('clients of one that is started again', () => {
   });
 
   test('have the time that this takes', () => {
-    const { steps, wakeAfter } = decide(aside(three, 1, 1_000));
+    const { steps, requeueAfterMs: wakeAfter } = decide(aside(three, 1, 1_000));
     expect([steps, wakeAfter]).toEqual([[], 2_000]);
     expect(stepsOf(aside(three, 1, 3_000))).toEqual([`delete ${name(2)}`]);
   });

@@ -224,7 +224,7 @@ describe('before there is a cluster', () => {
     ],
   ])('%s: it is said, nothing is begun, and it is looked at again', (_, issuance, reason, message) => {
     const o = fresh(issuance);
-    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['waitForCertificates', [], 10_000]);
+    expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
     expect(verdict(o)).toEqual(['False', reason, expect.stringContaining(message)]);
     expect(verdict(o)?.[2]).not.toContain('create it, or correct the reference');
   });
@@ -232,7 +232,7 @@ describe('before there is a cluster', () => {
   test('that it is awaited is no fault; that somebody has to do something is', () => {
     const awaited = fresh(there(issuing([NOT_YET])));
     expect(verdict(awaited, 'Available')?.slice(0, 2)).toEqual(['False', 'WaitingForSeed']);
-    expect(decide(awaited).notices.map(({ type }) => type)).not.toContain('Warning');
+    expect(decide(awaited).events.map(({ type }) => type)).not.toContain('Warning');
     expect(verdict(fresh({ is: 'missing' }), 'Available')?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
     const foreign = fresh(there({ ...peer, metadata: { name: 'db-peer' } }));
     expect(verdict(foreign, 'Available')?.slice(0, 2)).toEqual(['False', 'CertificatesInvalid']);
@@ -290,7 +290,7 @@ describe('a cluster that runs', () => {
     const failing = [READY, said('Issuing', 'False', 'Failed', 'the vault is sealed')];
     const o = running(there(issuing(failing)));
     expect(verdict(o)).toEqual(['True', 'RenewalFailing', 'Certificate db-peer is not renewed: the vault is sealed']);
-    expect(decide(o).wakeAfter).toBe(10_000);
+    expect(decide(o).requeueAfterMs).toBe(10_000);
     expect(verdict(running(there(issuing([READY]))))?.[1]).toBe('Valid');
     const asked = issuing([READY, said('Issuing', 'True', 'Renewing')]);
     const waiting = [said('Ready', 'False', 'Pending', 'the queue is long')];

@@ -9,7 +9,7 @@ import {
   theirCondition,
 } from '../../../domain/cert-manager.ts';
 import {
-  type CertificateNeed,
+  type CertificateRequirement,
   certificatesOf,
   EXTENDED_USAGES,
   namesOf,
@@ -24,8 +24,9 @@ const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
 const MAX_COMMON_NAME = 64;
 const isAddress = (host: string): boolean => /^[\d.]+$/.test(host);
 
-type RequestedNeed = CertificateNeed & Required<Pick<Extract<CertificateNeed, { from: 'user' }>, 'requested'>>;
-const isRequested = (need: CertificateNeed): need is RequestedNeed =>
+type RequestedNeed = CertificateRequirement &
+  Required<Pick<Extract<CertificateRequirement, { from: 'user' }>, 'requested'>>;
+const isRequested = (need: CertificateRequirement): need is RequestedNeed =>
   need.from === 'user' && need.requested !== undefined;
 
 /** Those that cert-manager is asked for. */
@@ -84,7 +85,7 @@ export function correctionOf(is: Certificate, wanted: Certificate): Fields | und
   return Object.keys(labels).length + Object.keys(spec).length === 0 ? undefined : { metadata: { labels }, spec };
 }
 
-export const isPending = ({ is }: Finding): boolean => is === 'certificatePending';
+export const isRequestPending = ({ is }: Finding): boolean => is === 'certificatePending';
 
 /** What is found about Secrets, and about the Certificates that they are to come from: each Secret that is awaited once. */
 export function withIssuance(o: Observed, findings: readonly Finding[]): readonly Finding[] {
@@ -116,11 +117,11 @@ export function issuanceFindings(o: Observed): readonly Finding[] {
 
 /** A request that nobody has approved after so long, or a Certificate that nobody has looked at, is not about to be issued. */
 const APPROVAL_MS = 15_000;
-const NOTICED_MS = 30_000;
+const OBSERVED_MS = 30_000;
 /** There is no hurry about a successor: many an issuer takes its time, and says so. */
 const RENEWAL_MS = 60_000;
 /** Issuers choose what they say, and a condition that is too long is not taken at all. */
-const MOST_TEXT = 400;
+const MAX_TEXT = 400;
 
 function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[] {
   const { now } = o;
@@ -133,16 +134,16 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
   const { metadata } = holding.object;
   const said = theirCondition(holding.object, 'Ready');
   const ready = (said?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? said : undefined; // or of what was asked before
-  const trouble = troubleOf(held, now)?.slice(0, MOST_TEXT);
+  const trouble = troubleOf(held, now)?.slice(0, MAX_TEXT);
   if (ready?.status === 'True') {
     const underWay = held.request !== undefined && !isOlder(held.request.metadata, RENEWAL_MS, now);
     return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, why: trouble }];
   }
   if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, why: trouble }];
   const unnoticed = 'cert-manager has not looked at it yet';
-  if (!said && isOlder(metadata, NOTICED_MS, now))
+  if (!said && isOlder(metadata, OBSERVED_MS, now))
     return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: see whether its controller runs` }];
-  return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MOST_TEXT) ?? unnoticed }];
+  return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MAX_TEXT) ?? unnoticed }];
 }
 
 const isOlder = ({ creationTimestamp = '' }: Certificate['metadata'], ms: number, now: number): boolean =>

@@ -6,18 +6,18 @@ import {
   type CertificatesView,
   type CertificateView,
   NO_CERTIFICATES,
-  type TrustView,
+  type PortTrustView,
 } from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { ROTATE_ANNOTATION } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
-import type { CertificateNeed } from '../../../domain/certificate-requirements.ts';
+import type { CertificateRequirement } from '../../../domain/certificate-requirements.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
 import type { Observed } from '../observed.ts';
 
 const own: Tls = { peer: { secretRef: { name: 'mine' } } };
-const need: CertificateNeed = { role: 'peer', from: 'user', secret: 'mine', mount: 'db-peer-mounted' };
+const need: CertificateRequirement = { role: 'peer', from: 'user', secret: 'mine', mount: 'db-peer-mounted' };
 const END = Date.parse('2026-03-01T00:00:00Z');
 
 const view = (change: Partial<CertificateView> = {}): CertificatesView => ({
@@ -44,13 +44,13 @@ const saidBy = (o: Observed, type: string) => {
 };
 
 describe('whom the first member trusts', () => {
-  const trust = (digest: string): TrustView => ({
+  const trust = (digest: string): PortTrustView => ({
     part: 'peer',
-    atStart: true,
+    loadedAtStart: true,
     target: digest,
     next: { step: 'begin', digest },
     trusted: false,
-    unexchanged: [],
+    notReissued: [],
   });
 
   test('is recorded before it is made, and so is what was asked for before', () => {
@@ -70,8 +70,8 @@ describe('whom the first member trusts', () => {
       cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
       members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),
     });
-    expect([decide(begun('old')).rule, decide(begun('old')).latch?.trust]).toEqual(['renewTrust', { peer: 'abc' }]);
-    expect(decide(begun('abc')).rule).not.toBe('renewTrust');
+    expect([decide(begun('old')).rule, decide(begun('old')).latch?.trust]).toEqual(['renewCABundle', { peer: 'abc' }]);
+    expect(decide(begun('abc')).rule).not.toBe('renewCABundle');
   });
 });
 
@@ -79,11 +79,11 @@ describe('before there is a cluster', () => {
   test('nothing is begun on a Secret that is wrong, and it is looked at again soon', () => {
     const o = fresh(wrong());
     const sentence = 'Secret mine has no tls.key: add it';
-    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['waitForCertificates', [], 10_000]);
+    expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
     expect(saidBy(o, 'CertificatesValid')).toEqual(['False', 'KeyMissing', sentence]);
     expect(saidBy(o, 'Available')).toEqual(['False', 'CertificatesInvalid', sentence]);
     expect(saidBy(o, 'Progressing')).toEqual(['False', 'CertificatesInvalid', sentence]);
-    const [notice] = decide(o).notices.filter(({ reason }) => reason === 'KeyMissing');
+    const [notice] = decide(o).events.filter(({ reason }) => reason === 'KeyMissing');
     expect(notice).toEqual({ type: 'Warning', reason: 'KeyMissing', note: sentence });
   });
 
@@ -97,7 +97,7 @@ describe('before there is a cluster', () => {
 
   test('a good one is copied first, and then the cluster begins, encrypted from the start', () => {
     const before = fresh(view({ todo: 'copy' }));
-    expect([decide(before).rule, stepsOf(before)]).toEqual(['prepareCertificates', ['copy db-peer-mounted']]);
+    expect([decide(before).rule, stepsOf(before)]).toEqual(['writeSecretsFirst', ['copy db-peer-mounted']]);
     const after = fresh(view());
     const seed = decide(after)
       .steps.flatMap((s) => (s.do === 'create' ? [s.object] : []))
@@ -121,7 +121,7 @@ describe('before there is a cluster', () => {
     const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
     const o = fresh({
       ...NO_CERTIFICATES,
-      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' }],
+      cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' }],
       certificates: [
         { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issue', usable: false },
       ],
@@ -140,14 +140,14 @@ describe('before there is a cluster', () => {
 
   test('nothing is made for a cluster that is to have no members', () => {
     const o = fresh(view({ todo: 'copy' }));
-    expect(decide({ ...o, cluster: aCluster({ spec: { tls: own, replicas: 0 } }) }).rule).toBe('neverBegun');
+    expect(decide({ ...o, cluster: aCluster({ spec: { tls: own, replicas: 0 } }) }).rule).toBe('pausedBeforeBootstrap');
   });
 });
 
 describe('a cluster that runs', () => {
   test('is never taken down by a bad Secret: it goes on, and says so', () => {
     const o = running(wrong({ is: 'expired', key: 'tls.crt', at: '2026-01-01T00:00:00Z' }));
-    expect([decide(o).rule, decide(o).steps, decide(o).wakeAfter]).toEqual(['steady', [], 10_000]);
+    expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['steady', [], 10_000]);
     expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Expired']);
     expect(saidBy(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
     expect(saidBy(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Reconciled']);
@@ -167,33 +167,33 @@ describe('a cluster that runs', () => {
     expect(stepsOf(running(due))).toEqual(['copyLeaf db-peer-mounted']);
     expect(saidBy(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
     const o = { ...world([up, up], { replicas: 3, spec: { tls: own } }), certificates: due };
-    expect(decide(o).rule).toBe('prepareCertificates');
+    expect(decide(o).rule).toBe('writeSecretsFirst');
     const refused = { ...o, refusal: 'the API server refuses: quota' };
     expect(decide(refused).rule).toBe('addLearner');
-    expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeCertificates');
+    expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeSecrets');
   });
 
   test('is looked at when a certificate is to be renewed', () => {
     const o = running(view());
-    expect(decide({ ...o, certificates: view({ renewAt: o.now + 60_000 }) }).wakeAfter).toBe(60_000);
+    expect(decide({ ...o, certificates: view({ renewAt: o.now + 60_000 }) }).requeueAfterMs).toBe(60_000);
   });
 
   test('says which members do not show a renewed certificate yet, and looks again soon', () => {
-    const o = running({ ...view(), behind: ['db-abcde.db.ns.svc'] });
-    expect([decide(o).rule, decide(o).wakeAfter]).toEqual(['steady', 10_000]);
+    const o = running({ ...view(), stale: ['db-abcde.db.ns.svc'] });
+    expect([decide(o).rule, decide(o).requeueAfterMs]).toEqual(['steady', 10_000]);
     expect(saidBy(o, 'CertificatesValid')).toMatchObject([
       'True',
       'Renewing',
       expect.stringContaining('db-abcde.db.ns.svc'),
     ]);
-    expect(saidBy(running({ ...view(), behind: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
+    expect(saidBy(running({ ...view(), stale: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
   });
 
   test('says each thing once, the worst first, and nothing any more when all is well', () => {
     const lost: Finding = { is: 'authorityLost', secret: 'db-peer-ca' };
     const o = running({
       ...NO_CERTIFICATES,
-      authorities: [{ secret: 'db-peer-ca', part: 'peer', findings: [lost] }],
+      cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [lost] }],
       certificates: [
         {
           need,

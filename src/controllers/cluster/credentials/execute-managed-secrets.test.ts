@@ -5,7 +5,7 @@ import { FORMED, NOW } from '../../../../test/support/builders/builders.ts';
 import { hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
 import { digestOf } from '../../../access/evaluate/ca-bundle.ts';
 import { textOf } from '../../../access/evaluate/secret-set.ts';
-import type { Todo } from '../../../access/evaluate/view.ts';
+import type { SecretAction } from '../../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters, ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
@@ -13,9 +13,9 @@ import type { Secret } from '../../../gen/kube.ts';
 import type { Resource } from '../../../kube/object.ts';
 import { secrets } from '../../../kube/resources.ts';
 import { iso } from '../../../lib/time.ts';
-import { createAuthority, issue, type KeyPair } from '../../../pki/issue.ts';
-import { systemChance } from '../../../pki/key-source.ts';
-import { doPaperwork, isPaperwork } from './execute-managed-secrets.ts';
+import { createCA, issue, type KeyPair } from '../../../pki/issue.ts';
+import { systemKeySource } from '../../../pki/key-source.ts';
+import { executeSecretCall } from './execute-managed-secrets.ts';
 
 const resource: Resource<EtcdCluster> = etcdClusters;
 const { signal } = new AbortController();
@@ -35,10 +35,9 @@ async function aWorld(tls: Tls): Promise<void> {
   cluster = await world.client.create(resource, object);
   hear(world.clusters, cluster);
 }
-const write = (name: Todo, target: string, now = NOW): Promise<void> => {
-  const call = { name, target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } };
-  if (!isPaperwork(call)) throw new Error(`${name} is not known`);
-  return doPaperwork({ ...world, now: () => now }, call, signal);
+const write = (name: SecretAction, target: string, now = NOW): Promise<void> => {
+  const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
+  return executeSecretCall({ ...world, now: () => now }, { is: 'secret', name, target, cluster: of }, signal);
 };
 const said = (promise: Promise<void>): Promise<string> => promise.then(() => 'done', String);
 const read = async (name: string): Promise<Secret> => {
@@ -101,7 +100,7 @@ describe('an authority of the operator', () => {
 
   test('that is not there, not ours or not readable signs nothing, and says nothing of a key', async () => {
     expect(await said(write('issue', 'db-peer-mounted'))).toBe(
-      'NotNow: the authority in Secret db-peer-ca cannot be used',
+      'RetryLater: the authority in Secret db-peer-ca cannot be used',
     );
     await give('db-client-ca', { 'tls.crt': 'x', 'tls.key': 'planted-secret' });
     expect(await said(write('issue', 'db-server-mounted'))).not.toContain('planted');
@@ -115,8 +114,8 @@ describe('an authority of the operator', () => {
     await write('found', 'db-peer-ca');
     await write('found', 'db-client-ca');
     await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
-    expect(await said(write('issue', 'db-peer-mounted'))).toContain('NotNow: ');
-    const { cert, key } = await createAuthority('written, in another way', NOW, systemChance);
+    expect(await said(write('issue', 'db-peer-mounted'))).toContain('RetryLater: ');
+    const { cert, key } = await createCA('written, in another way', NOW, systemKeySource);
     await change('db-peer-ca', { 'tls.crt': cert, 'tls.key': key });
     expect(await said(write('issue', 'db-peer-mounted'))).toContain('would be no better than before');
     await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
@@ -133,11 +132,11 @@ describe('a Secret of the user', () => {
   let ca: KeyPair;
   beforeEach(async () => {
     await aWorld({ client: { serverSecretRef: { name: 'mine' } } });
-    ca = await createAuthority('ca', NOW, systemChance);
+    ca = await createCA('ca', NOW, systemKeySource);
   });
   const good = async (by = ca): Promise<Readonly<Record<string, string>>> => {
     const leaf = { name: 'x', hosts: ['*.db.ns.svc'], usages: [], durationMs: 30 * DAY };
-    const { cert, key } = await issue(by, leaf, NOW, systemChance);
+    const { cert, key } = await issue(by, leaf, NOW, systemKeySource);
     return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': by.cert };
   };
   const dataOf = async (name: string) => {
@@ -160,7 +159,7 @@ describe('a Secret of the user', () => {
 
   test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
     ['half of it was written', async () => ({ 'tls.crt': (await good())['tls.crt'] ?? '' })],
-    ['another authority has signed it', async () => good(await createAuthority('ca', NOW, systemChance))],
+    ['another authority has signed it', async () => good(await createCA('ca', NOW, systemKeySource))],
     ['it was emptied', async () => ({ 'tls.key': '' })],
   ])('that was good when it was decided and is not any more does not reach members: %s', async (_, bad) => {
     const first = await good();
@@ -183,20 +182,26 @@ describe('a Secret of the user', () => {
   test('of a cluster that was made anew meanwhile is not touched', async () => {
     await give('mine', await good());
     const call = {
+      is: 'secret',
       name: 'copy',
       target: 'db-server-mounted',
       cluster: { namespace: 'ns', name: 'db', uid: 'old' },
     } as const;
-    expect(await said(doPaperwork(world, call, signal))).toBe('NotNow: the cluster is gone');
+    expect(await said(executeSecretCall(world, call, signal))).toBe('RetryLater: the cluster is gone');
   });
 });
 
 describe('whom members trust', () => {
   beforeEach(() => aWorld({ peer: { managed: { duration: '48h' } } }));
   const discard = (target: string): Promise<void> =>
-    doPaperwork(
+    executeSecretCall(
       world,
-      { name: 'discard', target, cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' } },
+      {
+        is: 'secret',
+        name: 'discard',
+        target,
+        cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' },
+      },
       signal,
     );
   const certOf = async (name: string, key = 'tls.crt'): Promise<string> => textOf(await read(name), key);
@@ -238,8 +243,8 @@ describe('whom members trust', () => {
       get: (target, key) => (key === 'delete' ? remove : (Reflect.get(target, key) as () => unknown).bind(target)),
     });
     const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
-    const call = { name: 'discard', target: name, cluster: of } as const;
-    expect(await said(doPaperwork({ ...world, client }, call, signal))).not.toBe('done');
+    const call = { is: 'secret', name: 'discard', target: name, cluster: of } as const;
+    expect(await said(executeSecretCall({ ...world, client }, call, signal))).not.toBe('done');
     expect((await read(name)).metadata.uid).not.toBe(uid);
   });
 

@@ -1,84 +1,66 @@
 /** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
 
 import { NEXT_CERT, NEXT_KEY } from '../../../access/evaluate/ca.ts';
-import { type Judged, judge, secretNames } from '../../../access/evaluate/evaluate.ts';
+import { type Evaluation, evaluate, secretNames } from '../../../access/evaluate/evaluate.ts';
 import { type Secrets, textOf } from '../../../access/evaluate/secret-set.ts';
-import type { Todo } from '../../../access/evaluate/view.ts';
-import { readAndJudge, readSecrets, type Unreadable } from '../../../access/read-secrets.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
+import type { SecretAction } from '../../../access/evaluate/view.ts';
+import { readAndEvaluate, readSecrets, type UnreadSecret } from '../../../access/read-secrets.ts';
+import type { SecretCache } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { type Part, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
+import { type EtcdPortName, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
 import {
-  type CertificateNeed,
+  type CertificateRequirement,
   certificatesOf,
   EXTENDED_USAGES,
   namesOf,
-  partOf,
+  portOf,
   writtenFor,
 } from '../../../domain/certificate-requirements.ts';
 import { holding } from '../../../domain/ownership.ts';
 import type { Secret } from '../../../gen/kube.ts';
 import type { Client } from '../../../kube/client.ts';
-import { type Ref, refKey } from '../../../kube/object.ts';
+import { refKey } from '../../../kube/object.ts';
 import { secrets } from '../../../kube/resources.ts';
 import type { Store } from '../../../kube/store.ts';
 import { iso } from '../../../lib/time.ts';
 import { CA, CERT, KEY } from '../../../pki/examine.ts';
-import { type Chance, createAuthority, issue, type KeyPair } from '../../../pki/issue.ts';
-import { type Call, NotNow } from '../../../runtime/plan.ts';
+import { createCA, issue, type KeyPair, type KeySource } from '../../../pki/issue.ts';
+import { RetryLater } from '../../../runtime/plan.ts';
 import { secretOf } from '../build.ts';
+import type { SecretCall } from '../calls.ts';
 import { type Data, encoded, type Unwritten, withoutNull, writeSecret } from './execute-write-secret.ts';
 
-/** The target is the Secret that is written. */
-export interface PaperCall extends Call {
-  readonly name: Todo | 'discard';
-  readonly cluster: Ref & { readonly uid: string };
-}
-
-const PAPERWORK: Readonly<Record<PaperCall['name'], true>> = {
-  found: true,
-  prepare: true,
-  succeed: true,
-  bundle: true,
-  issue: true,
-  copy: true,
-  copyLeaf: true,
-  publish: true,
-  discard: true,
-};
-export const isPaperwork = (call: Call): call is PaperCall => Object.hasOwn(PAPERWORK, call.name);
-
-export interface PaperPorts {
+export interface SecretPorts {
   readonly client: Pick<Client, 'get' | 'create' | 'patch' | 'delete'>;
-  readonly credentials: Credentials;
+  readonly credentials: SecretCache;
   readonly clusters: Store<EtcdCluster>;
   readonly now: () => number;
-  readonly chance: Chance;
+  readonly chance: KeySource;
 }
 
 /**
  * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
  * and so is what would be written. Nothing unexamined reaches members, and nothing is written that would be written again.
  */
-export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: AbortSignal): Promise<void> {
+export async function executeSecretCall(ports: SecretPorts, call: SecretCall, signal: AbortSignal): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
-  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new NotNow('the cluster is gone');
+  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster is gone');
   try {
     if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
     const around = ports.credentials.around(cluster, ports.now());
     const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
-    const read = await readAndJudge(ports.client, cluster, names, around, signal);
-    if ('unread' in read) throw unreadNow(read.unread);
+    const read = await readAndEvaluate(ports.client, cluster, names, around, signal);
+    if ('unread' in read) throw unreadableNow(read.unread);
     const { secrets: held, judged, pieces } = read;
     if (todoOf(judged, call.target) !== call.name)
-      throw new NotNow(`Secret ${call.target} is not what it was: it is looked at again`);
+      throw new RetryLater(`Secret ${call.target} is not what it was: it is looked at again`);
     const current = held.get(call.target);
     const built = await builtFor(ports, cluster, call, judged, held);
     const data = withoutNull({ ...current?.data, ...built.data });
     const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data };
     const then = new Map([...held, [call.target, after]]);
-    if (todoOf(await pieces.run(() => judge(cluster, then, around)), call.target) === call.name)
-      throw new NotNow(
+    if (todoOf(await pieces.run(() => evaluate(cluster, then, around)), call.target) === call.name)
+      throw new RetryLater(
         `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
       );
     const { annotations } = built.metadata;
@@ -89,39 +71,42 @@ export async function doPaperwork(ports: PaperPorts, call: PaperCall, signal: Ab
 }
 
 /** The next reconcile reads it again, and reports what it finds. */
-export const unreadNow = ([first]: readonly Unreadable[]): NotNow =>
-  new NotNow(`Secret ${first?.secret} cannot be read: ${first?.why}`);
+export const unreadableNow = ([first]: readonly UnreadSecret[]): RetryLater =>
+  new RetryLater(`Secret ${first?.secret} cannot be read: ${first?.why}`);
 
 /** Trust of before, when nobody mounts it any more. */
 async function discard(
-  { client }: PaperPorts,
+  { client }: SecretPorts,
   { metadata: { namespace = '', uid = '' } }: EtcdCluster,
   name: string,
   signal: AbortSignal,
 ): Promise<void> {
   const read = await readSecrets(client, namespace, [name], signal);
-  if ('unread' in read) throw unreadNow(read.unread);
+  if ('unread' in read) throw unreadableNow(read.unread);
   const held = holding(read.get(name), uid);
   if (held.is === 'ours' && held.object.immutable === true)
     await client.delete(secrets, { namespace, name }, { uid: held.object.metadata.uid ?? '' }, signal);
 }
 
-const partFor = (cluster: EtcdCluster, target: string): Part | undefined => {
+const partFor = (cluster: EtcdCluster, target: string): EtcdPortName | undefined => {
   const need = certificatesOf(cluster).find(
     (n) => writtenFor(n) === target || (n.from === 'operator' && n.authority === target),
   );
-  return need && partOf(need.role);
+  return need && portOf(need.role);
 };
 
-const todoOf = ({ view: { authorities, bundles, certificates } }: Judged, target: string): Todo | undefined =>
+const todoOf = (
+  { view: { cas: authorities, bundles, certificates } }: Evaluation,
+  target: string,
+): SecretAction | undefined =>
   [...authorities, ...bundles].find(({ secret }) => secret === target)?.todo ??
   certificates.find(({ need }) => writtenFor(need) === target)?.todo;
 
 async function builtFor(
-  ports: PaperPorts,
+  ports: SecretPorts,
   cluster: EtcdCluster,
-  call: PaperCall,
-  judged: Judged,
+  call: SecretCall,
+  judged: Evaluation,
   held: Secrets,
 ): Promise<Unwritten> {
   const data = await contents(ports, cluster, call, judged, held);
@@ -133,22 +118,26 @@ async function builtFor(
 }
 
 async function contents(
-  ports: PaperPorts,
+  ports: SecretPorts,
   cluster: EtcdCluster,
-  call: PaperCall,
-  judged: Judged,
+  call: SecretCall,
+  judged: Evaluation,
   held: Secrets,
 ): Promise<Data> {
   if (call.name === 'bundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
   const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
-  if (!need) return authority(ports, call, held.get(call.target));
-  const trust = { [CA]: judged.given[partOf(need.role)] ?? '' };
+  if (!need) return caContents(ports, call, held.get(call.target));
+  const trust = { [CA]: judged.given[portOf(need.role)] ?? '' };
   if (call.name === 'publish') return trust;
   if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.authority))), ...trust };
   return { [CERT]: textOf(held.get(need.secret), CERT), [KEY]: textOf(held.get(need.secret), KEY), ...trust };
 }
 
-async function authority(ports: PaperPorts, { name, target }: PaperCall, current: Secret | undefined): Promise<Data> {
+async function caContents(
+  ports: SecretPorts,
+  { name, target }: SecretCall,
+  current: Secret | undefined,
+): Promise<Data> {
   if (name === 'succeed')
     return {
       [CERT]: textOf(current, NEXT_CERT),
@@ -156,14 +145,14 @@ async function authority(ports: PaperPorts, { name, target }: PaperCall, current
       [NEXT_CERT]: null,
       [NEXT_KEY]: null,
     };
-  const { cert, key } = await createAuthority(target, ports.now(), ports.chance);
+  const { cert, key } = await createCA(target, ports.now(), ports.chance);
   if (name === 'found') return { [CERT]: cert, [KEY]: key };
   // Kubernetes wants both keys in a Secret of this type, also where the authority is lost.
   const missing = current ? {} : { [CERT]: '', [KEY]: '' };
   return { ...missing, [NEXT_CERT]: cert, [NEXT_KEY]: key };
 }
 
-const COMMON_NAMES: Readonly<Record<CertificateNeed['role'], string>> = {
+const COMMON_NAMES: Readonly<Record<CertificateRequirement['role'], string>> = {
   server: 'server',
   peer: 'peer',
   operator: 'operator-client',
@@ -171,9 +160,9 @@ const COMMON_NAMES: Readonly<Record<CertificateNeed['role'], string>> = {
 };
 
 async function issued(
-  ports: PaperPorts,
+  ports: SecretPorts,
   cluster: EtcdCluster,
-  need: Extract<CertificateNeed, { readonly from: 'operator' }>,
+  need: Extract<CertificateRequirement, { readonly from: 'operator' }>,
   signer: Secret | undefined,
 ): Promise<Data> {
   const authority: KeyPair = { cert: textOf(signer, CERT), key: textOf(signer, KEY) };
@@ -185,7 +174,7 @@ async function issued(
   };
   // What a library says about a key that it cannot read is not for the log.
   const pair = await issue(authority, leaf, ports.now(), ports.chance).catch(() => {
-    throw new NotNow(`the authority in Secret ${need.authority} cannot be used`);
+    throw new RetryLater(`the authority in Secret ${need.authority} cannot be used`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key };
 }

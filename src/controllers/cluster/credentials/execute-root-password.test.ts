@@ -14,8 +14,8 @@ import { API_VERSION } from '../../../api/names.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { hexId } from '../../../etcd/ids.ts';
 import { secrets } from '../../../kube/resources.ts';
-import type { RootCall } from '../etcd-calls.ts';
-import { doRoot, type RootPorts } from './execute-root-password.ts';
+import type { RootPasswordCall } from '../calls.ts';
+import { executeRootPasswordCall, type RootPorts } from './execute-root-password.ts';
 
 let model: ModelEtcd;
 let node: ModelNode;
@@ -219,7 +219,8 @@ describe('nothing is told', () => {
       clusters: world.clusters,
       etcd: { auth: { ...world.etcd.auth, authenticate } },
     };
-    const call: RootCall = {
+    const call: RootPasswordCall = {
+      is: 'rootPassword',
       name: 'provePassword',
       target: 'db-root-applied',
       cluster: { ...metadata, uid: change.uid ?? cluster.metadata.uid ?? '' },
@@ -227,12 +228,16 @@ describe('nothing is told', () => {
       endpoints: ['http://10.0.0.1:2379'],
       hosts: {},
     };
-    return doRoot(ports, call, new AbortController().signal).then(() => 'done', String);
+    return executeRootPasswordCall(ports, call, new AbortController().signal).then(() => 'done', String);
   }
 
   test.each([
-    ['in the clear', { plain: true }, 'NotNow: there is nobody to trust'],
-    ['to a cluster of the same name that was made anew', { uid: 'of the one before' }, 'NotNow: the cluster is gone'],
+    ['in the clear', { plain: true }, 'RetryLater: there is nobody to trust'],
+    [
+      'to a cluster of the same name that was made anew',
+      { uid: 'of the one before' },
+      'RetryLater: the cluster is gone',
+    ],
   ])('%s', async (_name, change, said) => {
     expect(await ask(change)).toContain(said);
     expect(told).toEqual([]);

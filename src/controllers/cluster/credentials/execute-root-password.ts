@@ -12,35 +12,25 @@ import {
   rootPassword,
 } from '../../../access/evaluate/root-password.ts';
 import { readSecrets } from '../../../access/read-secrets.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
+import type { SecretCache } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../../api/names.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import type { Ask } from '../../../etcd/client.ts';
-import type { Answer, EtcdErrorKind } from '../../../etcd/errors.ts';
+import type { EtcdErrorKind, Result } from '../../../etcd/errors.ts';
 import { atAny } from '../../../etcd/failover.ts';
 import type { Client } from '../../../kube/client.ts';
 import { refKey } from '../../../kube/object.ts';
 import type { Store } from '../../../kube/store.ts';
-import { type Call, NotNow } from '../../../runtime/plan.ts';
+import { RetryLater } from '../../../runtime/plan.ts';
 import { secretOf } from '../build.ts';
-import type { RootCall, RootChange } from '../etcd-calls.ts';
-import { unreadNow } from './execute-managed-secrets.ts';
+import type { RootPasswordCall, RootPasswordStep } from '../calls.ts';
+import { unreadableNow } from './execute-managed-secrets.ts';
 import { type Data, encoded, writeSecret } from './execute-write-secret.ts';
-
-const NAMES: readonly string[] = [
-  'intendPassword',
-  'makeRoot',
-  'enableAuth',
-  'changePassword',
-  'provePassword',
-] satisfies readonly RootChange[];
-
-export const isRootCall = (call: Call): call is RootCall => NAMES.includes(call.name);
 
 export interface RootPorts {
   readonly client: Pick<Client, 'get' | 'create' | 'patch'>;
-  readonly credentials: Pick<Credentials, 'access' | 'forget'>;
+  readonly credentials: Pick<SecretCache, 'access' | 'forget'>;
   readonly clusters: Store<EtcdCluster>;
   readonly etcd: {
     readonly auth: Pick<
@@ -56,21 +46,25 @@ interface Work {
   readonly password: RootPassword;
   readonly signal: AbortSignal;
   /** Healthy voters, one after the other. */
-  readonly tell: <T>(call: (auth: RootPorts['etcd']['auth'], ask: Ask) => Promise<Answer<T>>) => Promise<Answer<T>>;
+  readonly tell: <T>(call: (auth: RootPorts['etcd']['auth'], ask: Ask) => Promise<Result<T>>) => Promise<Result<T>>;
 }
 
-export async function doRoot(ports: RootPorts, call: RootCall, signal: AbortSignal): Promise<void> {
+export async function executeRootPasswordCall(
+  ports: RootPorts,
+  call: RootPasswordCall,
+  signal: AbortSignal,
+): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
-  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new NotNow('the cluster is gone');
+  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster is gone');
   const password = await read(ports, cluster, signal);
   const way = await ports.credentials.access(cluster, (endpoint) => call.hosts[endpoint]);
-  if (!way.tls) throw new NotNow('there is nobody to trust at the other end: no password is told'); // never in the clear
+  if (!way.tls) throw new RetryLater('there is nobody to trust at the other end: no password is told'); // never in the clear
   const access = { ...way, logins: () => password.logins, clusterId: BigInt(`0x${call.clusterID}`) };
   const tell: Work['tell'] = (ask) =>
     atAny(call.endpoints, { timeoutMs: CHANGE_TIMEOUT_MS, signal, access }, { repeatable: true }, (one) =>
       ask(ports.etcd.auth, one),
     );
-  await DEEDS[call.name]({ ports, cluster, password, signal, tell });
+  await STEPS[call.name]({ ports, cluster, password, signal, tell });
 }
 
 const CHANGE_TIMEOUT_MS = 5_000;
@@ -78,19 +72,19 @@ const CHANGE_TIMEOUT_MS = 5_000;
 async function read({ client }: RootPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<RootPassword> {
   const { namespace = '' } = cluster.metadata;
   const held = await readSecrets(client, namespace, passwordSecrets(cluster), signal);
-  if ('unread' in held) throw unreadNow(held.unread);
+  if ('unread' in held) throw unreadableNow(held.unread);
   const password = rootPassword(cluster, held);
-  if (!password) throw new NotNow('nobody is to log in');
-  if (password.view.problem?.reason === 'NameConflict') throw new NotNow(password.view.problem.message);
+  if (!password) throw new RetryLater('nobody is to log in');
+  if (password.view.problem?.reason === 'NameConflict') throw new RetryLater(password.view.problem.message);
   return password;
 }
 
-const DEEDS: Readonly<Record<RootChange, (work: Work) => Promise<void>>> = {
+const STEPS: Readonly<Record<RootPasswordStep, (work: Work) => Promise<void>>> = {
   /** Before etcd hears of it: who is killed in between finds both passwords, and one of them is right. */
   intendPassword: async (work) => {
     const { given, kept, view } = work.password;
     if (kept.next !== undefined) return;
-    if (given === undefined) throw new NotNow(view.problem?.message ?? 'there is no password');
+    if (given === undefined) throw new RetryLater(view.problem?.message ?? 'there is no password');
     await keep(work, { [NEXT]: given });
   },
 
@@ -102,7 +96,7 @@ const DEEDS: Readonly<Record<RootChange, (work: Work) => Promise<void>>> = {
     done(await work.tell((auth, ask) => auth.grantRole(ask, ROOT, ROOT)));
     const roles = await work.tell((auth, ask) => auth.rolesOf(ask, ROOT));
     done(roles);
-    if (!roles.ok || !roles.value.includes(ROOT)) throw new NotNow('root does not have the role root yet');
+    if (!roles.ok || !roles.value.includes(ROOT)) throw new RetryLater('root does not have the role root yet');
   },
 
   enableAuth: async (work) => done(await work.tell((auth, ask) => auth.enable(ask))),
@@ -116,19 +110,19 @@ const DEEDS: Readonly<Record<RootChange, (work: Work) => Promise<void>>> = {
   provePassword: async (work) => {
     const { given, kept } = work.password;
     const password = kept.next ?? given;
-    if (password === undefined) throw new NotNow('there is no password to prove');
+    if (password === undefined) throw new RetryLater('there is no password to prove');
     done(await work.tell((auth, ask) => auth.authenticate(ask, { user: ROOT, password })));
     await keep(work, { [PASSWORD]: password, [NEXT]: null });
   },
 };
 
 function intended({ password: { kept } }: Work): string {
-  if (kept.next === undefined) throw new NotNow('the password that was to be set is gone: it is looked at again');
+  if (kept.next === undefined) throw new RetryLater('the password that was to be set is gone: it is looked at again');
   return kept.next;
 }
 
-function done(answer: Answer<unknown>, already: readonly EtcdErrorKind[] = []): void {
-  if (!answer.ok && !already.includes(answer.error.kind)) throw new NotNow(`etcd refuses: ${answer.error.message}`);
+function done(answer: Result<unknown>, already: readonly EtcdErrorKind[] = []): void {
+  if (!answer.ok && !already.includes(answer.error.kind)) throw new RetryLater(`etcd refuses: ${answer.error.message}`);
 }
 
 /** Only over what was read: two operators that know nothing of each other must not lose a password between them. */

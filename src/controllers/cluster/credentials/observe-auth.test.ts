@@ -5,8 +5,8 @@ import { hear, type ModelWorld, modelWorld, runningCluster } from '../../../../t
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { secrets } from '../../../kube/resources.ts';
-import { createAuthority, issue } from '../../../pki/issue.ts';
-import { systemChance } from '../../../pki/key-source.ts';
+import { createCA, issue } from '../../../pki/issue.ts';
+import { systemKeySource } from '../../../pki/key-source.ts';
 import { observe } from '../observe.ts';
 import { askAuth } from './observe-auth.ts';
 
@@ -33,13 +33,13 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 async function guarded(password: string): Promise<EtcdCluster> {
   const cached = world.clusters.get('ns/db');
   if (!cached) throw new Error('there is no cluster');
-  const ca = await createAuthority('ca', world.now(), systemChance);
+  const ca = await createCA('ca', world.now(), systemKeySource);
   const hosts = ['*.db.ns.svc', 'db-client.ns.svc'];
   const leaf = await issue(
     ca,
     { name: 'x', hosts, usages: ['server auth'], durationMs: 1e10 },
     world.now(),
-    systemChance,
+    systemKeySource,
   );
   const files = { 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert };
   const data = Object.fromEntries(Object.entries(files).map(([key, text]) => [key, base64(text)]));

@@ -8,7 +8,7 @@ import type { EtcdErrorKind } from '../../../etcd/errors.ts';
 export type AskedAuth = Pick<AuthPort, 'roles' | 'status'>;
 
 /** What it says to whoever has not logged in; with a certificate, to the user of that name. */
-const WANTS_LOGIN: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
+const AUTH_REQUIRED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
 /**
  * Who shows a certificate sees members without a log-in, so that not even an answer tells. What only root may ask is asked
@@ -22,7 +22,7 @@ export async function askAuth(
   const wanted = wantsAuth(spec);
   if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // the list would not have come
   const root = await etcd.auth.roles(ask);
-  if (!root.ok) return WANTS_LOGIN.includes(root.error.kind) ? { auth: 'demanded' } : undefined;
+  if (!root.ok) return AUTH_REQUIRED.includes(root.error.kind) ? { auth: 'demanded' } : undefined;
   if (!wanted) return undefined;
   const status = await etcd.auth.status(ask);
   return status.ok ? { auth: status.value.enabled ? 'on' : 'off' } : undefined;

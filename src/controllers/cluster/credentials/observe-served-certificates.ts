@@ -2,10 +2,10 @@
 
 import { mountIn } from '../../../access/evaluate/mounts.ts';
 import type { CertificatesView } from '../../../access/evaluate/view.ts';
-import type { Credentials } from '../../../access/secret-cache.ts';
+import type { SecretCache } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { CLIENT_PORT, type Part, PEER_PORT, peerMountName, serverMountName } from '../../../api/names.ts';
-import { PARTS } from '../../../domain/certificate-requirements.ts';
+import { CLIENT_PORT, type EtcdPortName, PEER_PORT, peerMountName, serverMountName } from '../../../api/names.ts';
+import { ETCD_PORTS } from '../../../domain/certificate-requirements.ts';
 import type { Pod } from '../../../gen/kube.ts';
 import { endpointsOf, hostsOf } from '../etcd-calls.ts';
 import type { MemberView, PodView } from '../observed.ts';
@@ -13,7 +13,7 @@ import type { MemberView, PodView } from '../observed.ts';
 /** What its Pod mounts for its ports. */
 export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'> {
   const tls = Object.fromEntries(
-    PARTS.flatMap((part) => {
+    ETCD_PORTS.flatMap((part) => {
       const mount = mountIn(pod, part);
       return mount ? [[part, mount]] : [];
     }),
@@ -22,12 +22,12 @@ export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'
 }
 
 /** What members show that mount the operator's copies: those of an earlier operator mount the user's own Secret. */
-export async function shown(
-  credentials: Credentials,
+export async function observeServedCertificates(
+  credentials: SecretCache,
   cluster: EtcdCluster,
   members: readonly MemberView[],
-): Promise<Pick<CertificatesView, 'behind' | 'proven'>> {
-  const of = async (part: Part, port: number, mount: string) => {
+): Promise<Pick<CertificatesView, 'stale' | 'proven'>> {
+  const of = async (part: EtcdPortName, port: number, mount: string) => {
     const running = members.filter(({ pod }) => pod.is === 'present');
     const looked = running.filter(({ pod, self }) => self && pod.is === 'present' && pod.tls?.[part]?.leaf === mount);
     const { behind, unseen } = await credentials.shown(cluster, part, hostsOf(looked, port));
@@ -40,7 +40,7 @@ export async function shown(
     of('peer', PEER_PORT, peerMountName(name)),
   ]);
   return {
-    behind: [...new Set(both.flatMap(({ behind }) => behind))],
+    stale: [...new Set(both.flatMap(({ behind }) => behind))],
     proven: both.flatMap(({ part, proven }) => (proven ? [part] : [])),
   };
 }

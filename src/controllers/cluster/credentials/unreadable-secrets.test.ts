@@ -6,7 +6,7 @@ import {
   type CertificatesView,
   NO_CERTIFICATES,
   type PasswordView,
-  type Unread,
+  type Unreadable,
 } from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { trustName } from '../../../api/names.ts';
@@ -17,15 +17,15 @@ import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
 
 const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
-const unread: Unread = {
+const unreadable: Unreadable = {
   secrets: ['db-peer-ca', 'db-client-ca'],
   why: '500 no KMS provider',
   password: false,
   judged: true,
   retryAt: NOW + 64_000,
 };
-const never: Unread = { ...unread, judged: false };
-const trust = { part: 'peer', atStart: true, trusted: true, unexchanged: [] } as const;
+const never: Unreadable = { ...unreadable, judged: false };
+const trust = { part: 'peer', loadedAtStart: true, trusted: true, notReissued: [] } as const;
 const [OLD, NEW] = ['old', 'new'].map((text) => text.padEnd(64, '0')) as [string, string];
 
 function running(view: Partial<CertificatesView>, members: readonly Is[] = [up, up, up], more: Partial<Observed> = {}) {
@@ -81,12 +81,8 @@ describe('while a Secret cannot be read', () => {
   const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' } as const;
 
   test.each<[string, Observed, string]>([
-    ['no CA or certificate is written', running({ authorities: [ca] }), 'prepareCertificates'],
-    [
-      'none that was refused a moment ago',
-      running({ authorities: [ca] }, [up, up, up], { refusal: 'x' }),
-      'writeCertificates',
-    ],
+    ['no CA or certificate is written', running({ cas: [ca] }), 'writeSecretsFirst'],
+    ['none that was refused a moment ago', running({ cas: [ca] }, [up, up, up], { refusal: 'x' }), 'writeSecrets'],
     [
       'no Certificate is requested for a new cluster',
       fresh({}, { cluster: requested, issuance }),
@@ -95,26 +91,26 @@ describe('while a Secret cannot be read', () => {
     [
       'no CA bundle is recorded',
       running({ trusts: [{ ...trust, next: { step: 'widen', digest: NEW } }] }),
-      'recordTrust',
+      'recordCABundle',
     ],
     [
       'no member is restarted for the CA bundle',
       aside(running({ trusts: [{ ...trust, recorded: OLD, target: OLD }] }, [up, up, up], pods(NEW))),
-      'restartForTrust',
+      'restartForCABundle',
     ],
-    ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardTrust'],
-    ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'guard'],
-    ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'guard'],
+    ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardCABundles'],
+    ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'enableAuth'],
+    ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'enableAuth'],
     ['no cluster is bootstrapped', fresh({}), 'bootstrap'],
     ['no seed is made again', silent(unformed(running({}, [down], { now: NOW + 3_600_000 }))), 'rebuildSeed'],
     [
       'no CA of a seed is recorded again',
       silent(unformed(running({ trusts: [{ ...trust, next: { step: 'begin', digest: NEW } }] }, [up]))),
-      'renewTrust',
+      'renewCABundle',
     ],
   ])('%s', (_what, o, rule) => {
     expect(decide(o).rule).toBe(rule);
-    const blind = { ...o, certificates: { ...o.certificates, unread } };
+    const blind = { ...o, certificates: { ...o.certificates, unreadable } };
     expect(decide(blind).rule).not.toBe(rule);
     expect(decide(blind).steps.filter((step) => step.do !== 'patch')).toEqual([]);
   });
@@ -122,17 +118,17 @@ describe('while a Secret cannot be read', () => {
   test('no seed is created next to what is left of an earlier attempt', () => {
     const o = silent(unformed(running({}, [up], others)));
     expect([decide(o).rule, stepsOf(o).length]).toEqual(['bootstrap', 1]);
-    expect(stepsOf({ ...o, certificates: { ...o.certificates, unread } })).toEqual([]);
+    expect(stepsOf({ ...o, certificates: { ...o.certificates, unreadable: unreadable } })).toEqual([]);
   });
 
   test('members are replaced and added with what was read before', () => {
     const members: readonly Is[] = [up, up, { ...down, evidence: 'VolumeLost' }];
-    expect(decide(running({ unread }, [up, up])).rule).toBe('addLearner');
-    expect(decide(running({ unread }, members)).rule).toBe('replaceLost');
+    expect(decide(running({ unreadable: unreadable }, [up, up])).rule).toBe('addLearner');
+    expect(decide(running({ unreadable: unreadable }, members)).rule).toBe('replaceLost');
   });
 
   test('the status says so, and claims nothing about certificates or the end of a rotation', () => {
-    const o = running({ unread });
+    const o = running({ unreadable: unreadable });
     expect(told(o, 'CertificatesValid')).toBe('Unknown SecretUnreadable');
     expect(told(o, 'Progressing')).toBe('False SecretUnreadable');
     expect(told(o, 'Available')).toBe('True QuorumHealthy');
@@ -140,42 +136,46 @@ describe('while a Secret cannot be read', () => {
     const message = messageOf(o, 'CertificatesValid');
     expect(message).toContain('Secret db-peer-ca, db-client-ca cannot be read: 500 no KMS provider');
     expect(message).toContain('Members are reached with what was read before');
-    expect(decide(o).notices).toContainEqual({ type: 'Warning', reason: 'SecretUnreadable', note: message });
+    expect(decide(o).events).toContainEqual({ type: 'Warning', reason: 'SecretUnreadable', note: message });
   });
 
   test('without an earlier read the members cannot be reached: that is why etcd does not answer', () => {
-    const o = silent(running({ unread: never }));
+    const o = silent(running({ unreadable: never }));
     expect(told(o, 'Degraded')).toBe('True SecretUnreadable');
     expect(messageOf(o, 'CertificatesValid')).toContain('The operator cannot reach the members');
-    expect(told(silent(running({ unread })), 'Degraded')).toBe('True MembersUnhealthy');
+    expect(told(silent(running({ unreadable: unreadable })), 'Degraded')).toBe('True MembersUnhealthy');
   });
 
   test('a new cluster waits for it, and says so', () => {
-    const o = fresh({ unread: never });
+    const o = fresh({ unreadable: never });
     expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
     for (const type of ['Available', 'Progressing']) expect(told(o, type)).toBe('False SecretUnreadable');
   });
 
   test('the cluster is looked at again when the Secret is read again, not earlier', () => {
-    const todo = { authorities: [ca], unread };
+    const todo = { cas: [ca], unreadable };
     const password: PasswordView = { kept: 'intended' };
     const o = answering(running(todo, [up, up, up], { password }), 'on');
-    expect(decide(o).wakeAfter).toBe(64_000);
-    expect(decide({ ...o, now: NOW + 65_000 }).wakeAfter).toBe(0);
+    expect(decide(o).requeueAfterMs).toBe(64_000);
+    expect(decide({ ...o, now: NOW + 65_000 }).requeueAfterMs).toBe(0);
   });
 });
 
 describe('while the root password cannot be read', () => {
-  const root: Unread = { ...unread, secrets: ['mine'], password: true };
+  const root: Unreadable = { ...unreadable, secrets: ['mine'], password: true };
   test.each<[string, Observed, string]>([
-    ['etcd has auth enabled', answering(running({ unread: root }), 'on'), 'True SecretUnreadable'],
-    ['etcd has auth disabled', answering(running({ unread: root }), 'off'), 'False SecretUnreadable'],
-    ['etcd does not answer', silent(running({ unread: root })), 'Unknown SecretUnreadable'],
-    ['etcd rejects the one of before', silent(running({ unread: root }), 'rejected'), 'True SecretUnreadable'],
-    ['etcd rejects it, and it was read', silent(running({ unread }), 'rejected'), 'True AuthCredentialsRejected'],
+    ['etcd has auth enabled', answering(running({ unreadable: root }), 'on'), 'True SecretUnreadable'],
+    ['etcd has auth disabled', answering(running({ unreadable: root }), 'off'), 'False SecretUnreadable'],
+    ['etcd does not answer', silent(running({ unreadable: root })), 'Unknown SecretUnreadable'],
+    ['etcd rejects the one of before', silent(running({ unreadable: root }), 'rejected'), 'True SecretUnreadable'],
+    [
+      'etcd rejects it, and it was read',
+      silent(running({ unreadable: unreadable }), 'rejected'),
+      'True AuthCredentialsRejected',
+    ],
     [
       'it is another Secret',
-      answering(running({ unread }, [up, up, up], { password: { kept: 'same' } }), 'on'),
+      answering(running({ unreadable: unreadable }, [up, up, up], { password: { kept: 'same' } }), 'on'),
       'True Enabled',
     ],
   ])('%s', (_what, o, said) => {
@@ -183,17 +183,17 @@ describe('while the root password cannot be read', () => {
   });
 
   test('a cluster without auth does not count as secured, nor one with auth as changing its password', () => {
-    const open = answering(running({ unread: root }), 'off');
+    const open = answering(running({ unreadable: root }), 'off');
     expect(told(open, 'Progressing')).toBe('False SecretUnreadable');
     expect(messageOf(open, 'Progressing')).toContain('clients are not asked to log in yet');
-    const changing = answering(running({ unread: root }, [up, up, up], { password: { kept: 'another' } }), 'on');
+    const changing = answering(running({ unreadable: root }, [up, up, up], { password: { kept: 'another' } }), 'on');
     expect(told(changing, 'Progressing')).toBe('False SecretUnreadable');
   });
 });
 
 describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read', () => {
   const unknown = { is: 'unknown', why: '500 no' } as const;
-  const lost = { services: { headless: unknown, client: unknown }, budget: unknown };
+  const lost = { services: { headless: unknown, client: unknown }, pdb: unknown };
 
   test('it is neither made nor corrected, and members are looked after', () => {
     const o = running({}, [up, up], lost);
@@ -207,7 +207,7 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
     expect(told(o, 'Progressing')).toBe('False ReadFailed');
     for (const each of ['Service db ', 'Service db-client', 'PodDisruptionBudget db'])
       expect(messageOf(o, 'Progressing')).toContain(`${each.trim()} cannot be read: 500 no`);
-    expect(decide(o).wakeAfter).toBe(10_000);
+    expect(decide(o).requeueAfterMs).toBe(10_000);
   });
 
   test('no cluster is bootstrapped: it may belong to another owner', () => {
@@ -226,7 +226,7 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
     const issuance = { is: 'there', certificates } as const;
     const o = fresh({}, { cluster, issuance });
     expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
-    expect(decide(o).why).toContain('it cannot be read: 500 no');
+    expect(decide(o).message).toContain('it cannot be read: 500 no');
     const valid = requestedNeeds(cluster).map((need) => ({ need, findings: [], usable: true, notAfter: NOW + 1 }));
     const formed = running({ certificates: valid }, [up, up, up], { issuance });
     expect(told(formed, 'CertificatesValid')).toBe('True Valid');

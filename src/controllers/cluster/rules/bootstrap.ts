@@ -6,27 +6,27 @@ import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { clusterToken } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { seen } from '../../../runtime/plan.ts';
+import { refTo } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
-import { trustNow, unreadSecrets } from '../credentials/certificates.ts';
+import { bundleLatch, unreadableSecrets } from '../credentials/certificates.ts';
 import {
-  type Answered,
   createdAt,
+  type Decided,
   evidence,
   isEntryOf,
   isFormed,
-  isStaying,
+  isNotBeingDeleted,
   type MemberView,
   nameOf,
   type Observed,
   readyCondition,
   SEED,
   seedName,
-  unreadObjects,
+  unreadableObjects,
   wanted,
 } from '../observed.ts';
 import { replacing } from '../replacement.ts';
-import { restoreWords } from '../restore.ts';
+import { restoreMessage } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
 
@@ -44,10 +44,10 @@ const seedView = (o: Observed): MemberView | undefined =>
  * Begins the cluster. The token, the target and the right to the first name are durable before anything is made, and the
  * name follows from them: whoever comes here again after a crash makes the same objects, or is told that they exist.
  */
-export function bootstrap(o: Observed): Answered {
+export function bootstrap(o: Observed): Decided {
   if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
-  const [unread] = [unreadSecrets(o) ?? [], unreadObjects(o)].flat(); // it may belong to another owner
-  if (unread !== undefined) return { why: unread };
+  const [unread] = [unreadableSecrets(o) ?? [], unreadableObjects(o)].flat(); // it may belong to another owner
+  if (unread !== undefined) return { message: unread };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
   const token = status.clusterToken ?? clusterToken(namespace, name, uid);
@@ -57,27 +57,27 @@ export function bootstrap(o: Observed): Answered {
     clusterToken: token,
     ...(defaults !== undefined && { defaults }),
     observed: target,
-    ...trustNow(o),
+    ...bundleLatch(o),
     membersNamed: Math.max(status.membersNamed ?? 0, SEED),
     progressDeadline: status.progressDeadline ?? progressDeadline(o),
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
   return {
-    why: `beginning the cluster with member ${seed.metadata.name}`,
+    message: `beginning the cluster with member ${seed.metadata.name}`,
     latch,
     steps: [...serviceSteps(o), { do: 'create', object: seed }],
   };
 }
 
 /** Nothing was ever acknowledged before the id is recorded, so a seed that was made from an older spec is simply made again. */
-export function rebuildSeed(o: Observed): Answered {
-  if (unreadSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to is not a dead one
+export function rebuildSeed(o: Observed): Decided {
+  if (unreadableSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to is not a dead one
   const seed = seedView(o);
-  if (isFormed(o) || !seed || !isStaying(seed) || o.etcd.is === 'answers') return undefined;
+  if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is === 'answers') return undefined;
   if (unapplied(o).length > 0)
     return {
-      why: `the spec was edited before the cluster existed: making member ${nameOf(seed)} again`,
-      steps: [{ do: 'delete', what: seen('EtcdMember', seed.object) }],
+      message: `the spec was edited before the cluster existed: making member ${nameOf(seed)} again`,
+      steps: [{ do: 'delete', what: refTo('EtcdMember', seed.object) }],
     };
   return rebuildDeadSeed(o, seed);
 }
@@ -104,7 +104,7 @@ function deadIn(o: Observed, seed: MemberView): number | undefined {
   return Math.max(began ?? 0, createdAt(seed)) + Math.min(DEAD_AFTER.maxMs, patience) - o.now;
 }
 
-function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
+function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
   if ((deadIn(o, seed) ?? 1) > 0) return undefined;
   const trouble = evidence(seed);
   return replacing(
@@ -116,50 +116,53 @@ function rebuildDeadSeed(o: Observed, seed: MemberView): Answered {
 }
 
 /** The seed answers, and it is alone: its id is the cluster's id from now on. Not that of one that is going: it takes its data along. */
-export function discover(o: Observed): Answered {
+export function discover(o: Observed): Decided {
   const seed = seedView(o);
-  if (isFormed(o) || !seed || !isStaying(seed) || o.etcd.is !== 'answers') return undefined;
+  if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is !== 'answers') return undefined;
   const [only, ...others] = o.etcd.members;
   if (!only || others.length > 0 || !isEntryOf(only, seed.object)) {
     const names = o.etcd.members.map((m) => m.name || m.peerURLs.join()).join(', ');
-    return { why: `the etcd at the seed's address has other members than the seed: ${names}`, wakeAfter: PROBE.maxMs };
+    return {
+      message: `the etcd at the seed's address has other members than the seed: ${names}`,
+      requeueAfterMs: PROBE.maxMs,
+    };
   }
   return {
-    why: `etcd cluster ${o.etcd.clusterID} answers`,
+    message: `etcd cluster ${o.etcd.clusterID} answers`,
     latch: { clusterID: o.etcd.clusterID },
     steps: [
       {
         do: 'patch',
-        to: seen('EtcdMember', seed.object),
+        to: refTo('EtcdMember', seed.object),
         subresource: 'status',
         fields: { status: { isVoter: true } },
       },
     ],
-    notice: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} answers` },
+    event: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} answers` },
   };
 }
 
-export function waitForSeed(o: Observed): Answered {
+export function waitForSeed(o: Observed): Decided {
   if (isFormed(o)) return undefined;
   const seed = seedView(o);
-  if (!seed) return { why: 'waiting for the first member' };
+  if (!seed) return { message: 'waiting for the first member' };
   const name = seed.object.metadata.name;
   if (seed.object.metadata.deletionTimestamp !== undefined)
-    return { why: `waiting for the earlier member ${name} to be gone` };
+    return { message: `waiting for the earlier member ${name} to be gone` };
   if (seed.pod.is === 'absent' || seed.pod.ip === undefined) {
     const wakeAfter = deadIn(o, seed); // a Pod that waits for a node that is gone tells nothing more
     return {
-      why: `waiting for the Pod of member ${name} to start${said(seed)}`,
-      ...(wakeAfter !== undefined && { wakeAfter }),
+      message: `waiting for the Pod of member ${name} to start${said(seed)}`,
+      ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
     };
   }
-  const restoring = restoreWords(seed.pod.restore);
-  if (restoring !== undefined) return { why: `member ${name}: ${restoring}`, wakeAfter: PROBE.maxMs };
+  const restoring = restoreMessage(seed.pod.restore);
+  if (restoring !== undefined) return { message: `member ${name}: ${restoring}`, requeueAfterMs: PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
   const error = o.etcd.is === 'silent' && waited > PATIENCE_MS ? `: ${o.etcd.why}` : '';
   return {
-    why: `waiting for etcd in Pod ${name} to answer${error}${said(seed)}`,
-    wakeAfter: probeMs(waited, PROBE),
+    message: `waiting for etcd in Pod ${name} to answer${error}${said(seed)}`,
+    requeueAfterMs: probeMs(waited, PROBE),
   };
 }
 

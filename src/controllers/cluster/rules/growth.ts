@@ -7,55 +7,55 @@ import { peerURL } from '../../../api/names.ts';
 import { peerScheme } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { seen } from '../../../runtime/plan.ts';
+import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { canMount } from '../credentials/certificates.ts';
-import { healthyVoters, learnersOf, mayNotGo, votersOf } from '../disruption.ts';
-import { change } from '../etcd-calls.ts';
+import { healthyVoters, learnersOf, removalBlockedBy, votersOf } from '../disruption.ts';
+import { etcdStep } from '../etcd-calls.ts';
 import {
-  isAwaited,
+  isAddedWithoutObject,
   isFull,
   isLeaving,
   joining,
   lastNumber,
-  mostMembers,
-  needsHeir,
+  maxMembers,
+  needsReplacementVoter,
   nextName,
+  SLOW_JOIN_MS,
   startedAt,
-  TAKES_LONG_MS,
 } from '../joining.ts';
 import {
-  type Answered,
+  type Decided,
   desired,
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
+  isNotBeingDeleted,
   isPending,
-  isStaying,
   type MemberView,
   nameOf,
   type Observed,
   wanted,
 } from '../observed.ts';
-import { isUpdated } from '../spec-drift.ts';
+import { isUpToDate } from '../spec-drift.ts';
 
 const PROBE = { firstMs: 100, maxMs: 5_000 };
 /**
  * The earlier operator makes the object first: it is added to etcd, and then told whom to join. Not while etcd would refuse it:
  * whoever is lost has to be taken out first, and whoever is a learner to be promoted.
  */
-export function completePending(o: Observed): Answered {
+export function completePending(o: Observed): Decided {
   const entries = entriesOf(o);
-  const pending = o.members.find((m) => isStaying(m) && isPending(m));
+  const pending = o.members.find((m) => isNotBeingDeleted(m) && isPending(m));
   if (!entries || !pending) return undefined;
   const { name, namespace } = identity(o.cluster);
   const listed = entryOf(o, pending) !== undefined;
   if (!listed && (isFull(o) || healthyVoters(o).length < votersOf(o).length)) return undefined;
   if (!listed)
     return {
-      why: `member ${nameOf(pending)} is to join`,
+      message: `member ${nameOf(pending)} is to join`,
       steps: [
-        change(
+        etcdStep(
           o,
           { name: 'addLearner', peerURL: peerURL(nameOf(pending), name, namespace, peerScheme(o.cluster)) },
           nameOf(pending),
@@ -65,13 +65,13 @@ export function completePending(o: Observed): Answered {
   return tellJoinList(pending, entries, `member ${nameOf(pending)} is to know whom to join`);
 }
 
-const tellJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], why: string): Answered => ({
-  why,
-  steps: [{ do: 'patch', to: seen('EtcdMember', m.object), fields: { spec: { initialCluster: joinList(entries) } } }],
+const tellJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], why: string): Decided => ({
+  message: why,
+  steps: [{ do: 'patch', to: refTo('EtcdMember', m.object), fields: { spec: { initialCluster: joinList(entries) } } }],
 });
 
 /** A member that starts for the first time with another list than etcd's is turned away. */
-export function refreshJoinList(o: Observed): Answered {
+export function refreshJoinList(o: Observed): Decided {
   const entries = entriesOf(o);
   if (!entries) return undefined;
   const outdated = joining(o).find(
@@ -81,13 +81,13 @@ export function refreshJoinList(o: Observed): Answered {
 }
 
 /** A member that never joined holds nothing: one that was made from an older spec is made anew. */
-export function rebuildJoining(o: Observed): Answered {
+export function rebuildJoining(o: Observed): Decided {
   for (const m of joining(o)) {
     const entry = entryOf(o, m);
-    if (!entry || entry.name !== '' || isUpdated(m, wanted(o)) || mayNotGo(o, entry) !== undefined) continue;
+    if (!entry || entry.name !== '' || isUpToDate(m, wanted(o)) || removalBlockedBy(o, entry) !== undefined) continue;
     return {
-      why: `the spec was edited before ${nameOf(m)} has joined: making it anew`,
-      steps: [{ do: 'delete', what: seen('EtcdMember', m.object) }],
+      message: `the spec was edited before ${nameOf(m)} has joined: making it anew`,
+      steps: [{ do: 'delete', what: refTo('EtcdMember', m.object) }],
     };
   }
   return undefined;
@@ -98,53 +98,53 @@ export function rebuildJoining(o: Observed): Answered {
  * compare its list with etcd's, look up every name on it, and wait for the one that is not there yet. And before that one is
  * promoted: after a promotion etcd takes nobody for five seconds.
  */
-export function addLearner(o: Observed): Answered {
+export function addLearner(o: Observed): Decided {
   const entries = entriesOf(o);
-  if (!entries || entries.length >= mostMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
-  if (o.members.some(isLeaving) && !needsHeir(o)) return undefined;
+  if (!entries || entries.length >= maxMembers(o) || isFull(o) || joining(o).length > 0) return undefined;
+  if (o.members.some(isLeaving) && !needsReplacementVoter(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   if (!canMount(o)) return undefined;
   // Refused a moment ago, and there is one that can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
     return {
-      why: 'etcd has not agreed on the version of its cluster yet: on 3.5, whoever joins before that ends',
-      wakeAfter: PROBE.firstMs,
+      message: 'etcd has not agreed on the version of its cluster yet: on 3.5, whoever joins before that ends',
+      requeueAfterMs: PROBE.firstMs,
     };
   const { name, namespace } = identity(o.cluster);
   const joiner = nextName(o);
-  const why = needsHeir(o)
+  const why = needsReplacementVoter(o)
     ? `all members that vote are being deleted: ${joiner} takes over their data before they go. To delete the data, delete EtcdCluster ${name}`
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;
   return {
-    why,
+    message: why,
     steps: [
-      change(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace, peerScheme(o.cluster)) }, joiner),
+      etcdStep(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace, peerScheme(o.cluster)) }, joiner),
     ],
-    ...(needsHeir(o) && { notice: { type: 'Warning', reason: 'AllMembersDeleted', note: why } }),
+    ...(needsReplacementVoter(o) && { event: { type: 'Warning', reason: 'AllMembersDeleted', note: why } }),
   };
 }
 
-export function startNext(o: Observed): Answered {
+export function startNext(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
-  const next = entries.find((entry) => isAwaited(o, entry));
+  const next = entries.find((entry) => isAddedWithoutObject(o, entry));
   if (!next) return undefined;
   const object = joiningMember(o.cluster, nameIn(next), wanted(o), entries);
   return {
-    why: `making member ${nameIn(next)}`,
+    message: `making member ${nameIn(next)}`,
     latch: { membersNamed: lastNumber(o) },
     steps: [{ do: 'create', object }],
   };
 }
 
 /** What a growth is waiting for, and when to look again: etcd sends no event when a member begins to serve. */
-export function waitForJoining(o: Observed): Answered {
+export function waitForJoining(o: Observed): Decided {
   const waiting = joining(o);
   const [first] = waiting;
   if (!first) return undefined;
   const started = startedAt(first);
   const why = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
   return started === undefined || (first.pod.is === 'present' && first.pod.ip === undefined)
-    ? { why, wakeAfter: TAKES_LONG_MS }
-    : { why, wakeAfter: probeMs(o.now - started, PROBE) };
+    ? { message: why, requeueAfterMs: SLOW_JOIN_MS }
+    : { message: why, requeueAfterMs: probeMs(o.now - started, PROBE) };
 }

@@ -1,11 +1,11 @@
 /** Rules about a cluster that is to have no members running: all of them are parked, and all wake. */
-import { type Step, seen } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
 import {
-  type Answered,
+  type Decided,
   desired,
   isDormant,
   isFormed,
-  isStaying,
+  isNotBeingDeleted,
   type MemberView,
   nameOf,
   type Observed,
@@ -13,32 +13,32 @@ import {
 
 const turn = (m: MemberView, dormant: boolean): Step => ({
   do: 'patch',
-  to: seen('EtcdMember', m.object),
+  to: refTo('EtcdMember', m.object),
   fields: { spec: { dormant: dormant ? true : null } },
 });
 
 /** Nothing was ever acknowledged by a cluster without an id: there is nothing to keep. */
-export function neverBegun(o: Observed): Answered {
+export function pausedBeforeBootstrap(o: Observed): Decided {
   if (isFormed(o) || desired(o) > 0) return undefined;
-  const begun = o.members.filter(isStaying);
+  const begun = o.members.filter(isNotBeingDeleted);
   const why = 'replicas is 0, and there is no data yet: nothing is begun until it is more';
   return begun.length === 0
-    ? { why }
-    : { why, steps: begun.map((m) => ({ do: 'delete', what: seen('EtcdMember', m.object) })) };
+    ? { message: why }
+    : { message: why, steps: begun.map((m) => ({ do: 'delete', what: refTo('EtcdMember', m.object) })) };
 }
 
 /**
  * All Pods go, every volume and every id stays: no member has to be filled again on waking. Also of those that are to go: etcd
  * cannot be asked to forget them before it runs again.
  */
-export function park(o: Observed): Answered {
+export function pause(o: Observed): Decided {
   if (!isFormed(o) || desired(o) > 0) return undefined;
   const awake = o.members.filter((m) => !isDormant(m));
   if (awake.length > 0)
-    return { why: `parking ${awake.map(nameOf).join(', ')}`, steps: awake.map((m) => turn(m, true)) };
+    return { message: `parking ${awake.map(nameOf).join(', ')}`, steps: awake.map((m) => turn(m, true)) };
   const going = o.members.filter((m) => m.pod.is === 'present');
   return {
-    why:
+    message:
       going.length > 0
         ? `parking: waiting for the Pods of ${going.map(nameOf).join(', ')} to be gone`
         : 'parked: all volumes are kept; set replicas to wake the cluster',
@@ -46,9 +46,9 @@ export function park(o: Observed): Answered {
 }
 
 /** All wake, also those that are too many now, or are to go: their data is needed for a quorum. */
-export function wake(o: Observed): Answered {
+export function resume(o: Observed): Decided {
   const asleep = o.members.filter(isDormant);
   return asleep.length === 0
     ? undefined
-    : { why: `waking ${asleep.map(nameOf).join(', ')}`, steps: asleep.map((m) => turn(m, false)) };
+    : { message: `waking ${asleep.map(nameOf).join(', ')}`, steps: asleep.map((m) => turn(m, false)) };
 }

@@ -1,8 +1,6 @@
 /** The rule that restarts a member whose wrong view of its peers keeps the membership from changing. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { iso } from '../../../lib/time.ts';
-import type { Answer } from '../../../runtime/plan.ts';
-import { nameOf, type Observed } from '../observed.ts';
+import { type Decided, nameOf, type Observed } from '../observed.ts';
 import { refusedChange, type WantedChange } from '../refused-changes.ts';
 import { restarting } from '../rollout/restart.ts';
 
@@ -12,7 +10,7 @@ import { restarting } from '../rollout/restart.ts';
  */
 export const restartRefusing =
   (wantedBy: WantedChange) =>
-  (o: Observed): Answer<EtcdClusterStatus> | undefined => {
+  (o: Observed): Decided => {
     const found = refusedChange(o, wantedBy);
     const { next, change = '', restarts = [] } = found ?? {};
     if (!next || found?.blockedBy !== undefined || next.m.pod.is !== 'present') return undefined;

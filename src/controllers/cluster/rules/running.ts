@@ -1,17 +1,17 @@
 /** Rules for a cluster that exists. */
-import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
-import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { isHealthy, mayNotGo } from '../disruption.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
+import { isHealthy, removalBlockedBy } from '../disruption.ts';
 import {
-  type Answered,
+  type ClusterDecision,
   clusterIdMismatch,
+  type Decided,
   desired,
   entriesOf,
   entryOf,
+  isNotBeingDeleted,
   isReadyVoter,
-  isStaying,
   type MemberView,
   nameOf,
   type Observed,
@@ -24,22 +24,22 @@ const ASK_AGAIN_MS = 5 * 60_000;
 const ASK_SOON_MS = 5_000;
 
 /** An address can come to belong to another cluster: nothing that it says is about ours. */
-export const anotherCluster = (o: Observed): Answered => {
+export const otherClusterId = (o: Observed): Decided => {
   const why = clusterIdMismatch(o);
-  return why === undefined ? undefined : { why, wakeAfter: ASK_SOON_MS };
+  return why === undefined ? undefined : { message: why, requeueAfterMs: ASK_SOON_MS };
 };
 
 /** Which members vote is etcd's to say; the client Service follows from it. */
-export const recordVoters = (o: Observed): Answered => {
+export const recordVoters = (o: Observed): Decided => {
   if (!entriesOf(o)) return undefined;
   const steps = o.members.flatMap((m): readonly Step[] => {
     const entry = entryOf(o, m);
     const isVoter = entry?.isLearner === false;
     // What a member that is not on the list was is told to whoever judges the list.
-    if ((!entry && isStaying(m)) || (m.object.status?.isVoter ?? false) === isVoter) return [];
-    return [{ do: 'patch', to: seen('EtcdMember', m.object), subresource: 'status', fields: { status: { isVoter } } }];
+    if ((!entry && isNotBeingDeleted(m)) || (m.object.status?.isVoter ?? false) === isVoter) return [];
+    return [{ do: 'patch', to: refTo('EtcdMember', m.object), subresource: 'status', fields: { status: { isVoter } } }];
   });
-  return steps.length === 0 ? undefined : { why: 'which members vote has changed', steps };
+  return steps.length === 0 ? undefined : { message: 'which members vote has changed', steps };
 };
 
 /** Volumes of members that went are kept for a while, in case they are missed. */
@@ -50,25 +50,27 @@ const leftMs = (o: Observed, claim: PersistentVolumeClaim): number => {
   return (Date.parse(since) || o.now) + QUARANTINE_MS - o.now;
 };
 
-export const expireVolumes = (o: Observed): Answered => {
+export const expireVolumes = (o: Observed): Decided => {
   const over = o.quarantined.filter((c) => c.metadata.deletionTimestamp === undefined && leftMs(o, c) <= 0);
   if (over.length === 0) return undefined;
-  const steps = over.map((c): Step => ({ do: 'delete', what: seen('PersistentVolumeClaim', c, 'this version') }));
-  return { why: 'volumes of members that went a week ago are not needed any more', steps };
+  const steps = over.map(
+    (c): Step => ({ do: 'delete', what: refTo('PersistentVolumeClaim', c, { resourceVersion: true }) }),
+  );
+  return { message: 'volumes of members that went a week ago are not needed any more', steps };
 };
 
 const isGood = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && (o.etcd.is !== 'answers' || isHealthy(o, m));
 
-export const waitForMembers = (o: Observed): Answered => {
+export const waitForMembers = (o: Observed): Decided => {
   const waiting = o.members.filter((m) => !isGood(o, m));
   if (waiting.length === 0 && o.members.length === desired(o)) return undefined;
   const losses = waitingLosses(o);
   const reasons = waiting.map((m) => {
-    const text = isStaying(m) ? unreadyBecause(m) : goingBecause(o, m);
+    const text = isNotBeingDeleted(m) ? unreadyBecause(m) : terminatingBecause(o, m);
     return `${nameOf(m)}: ${text ?? 'not looked at yet'}`;
   });
   const why = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
-  return { why, wakeAfter: ASK_SOON_MS };
+  return { message: why, requeueAfterMs: ASK_SOON_MS };
 };
 
 /** The Pod may be ready by its own probe while etcd does not answer the operator. */
@@ -77,15 +79,18 @@ function unreadyBecause(m: MemberView): string | undefined {
   return said?.status === 'True' ? 'its Pod is ready, but its etcd does not answer as a healthy voter' : said?.message;
 }
 
-function goingBecause(o: Observed, m: MemberView): string {
+function terminatingBecause(o: Observed, m: MemberView): string {
   const entry = entryOf(o, m);
   if (!entriesOf(o))
     return 'being deleted, but etcd does not answer, and only etcd can let it go. If the data is not needed, delete the EtcdCluster';
-  const closed = entry && mayNotGo(o, entry);
+  const closed = entry && removalBlockedBy(o, entry);
   return closed === undefined ? 'being deleted' : `being deleted, but etcd cannot let it go now: ${closed}`;
 }
 
-export const steady = (o: Observed): Answer<EtcdClusterStatus> =>
+export const steady = (o: Observed): ClusterDecision =>
   o.etcd.is === 'silent'
-    ? { why: `members are ready, but etcd does not answer the operator: ${o.etcd.why}`, wakeAfter: ASK_SOON_MS }
-    : { why: 'All members are ready', wakeAfter: ASK_AGAIN_MS };
+    ? {
+        message: `members are ready, but etcd does not answer the operator: ${o.etcd.why}`,
+        requeueAfterMs: ASK_SOON_MS,
+      }
+    : { message: 'All members are ready', requeueAfterMs: ASK_AGAIN_MS };

@@ -1,21 +1,21 @@
 /** Rules that take members out, one at a time: etcd forgets a member before its volume goes. */
 import { headlessServiceName } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
-import { seen } from '../../../runtime/plan.ts';
+import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { healthyVoters, isHealthy, leaderOf, mayNotGo, quorumOf } from '../disruption.ts';
-import { change, removal } from '../etcd-calls.ts';
-import { isAwaited, mostMembers } from '../joining.ts';
+import { healthyVoters, isHealthy, leaderOf, quorumOf, removalBlockedBy } from '../disruption.ts';
+import { etcdStep, removal } from '../etcd-calls.ts';
+import { isAddedWithoutObject, maxMembers } from '../joining.ts';
 import {
-  type Answered,
   createdAt,
+  type Decided,
   desired,
   type EtcdMemberEntry,
   entriesOf,
   entryOf,
   hasJoined,
+  isNotBeingDeleted,
   isPending,
-  isStaying,
   type MemberView,
   memberOf,
   nameOf,
@@ -28,29 +28,29 @@ const RETRY_MS = 1_000;
  * Out of etcd, if the gate is open. A leader hands over first: its clients then lose milliseconds instead of an election. One that
  * leads its peers but does not answer the operator could not be asked to, ever.
  */
-function takeOut(o: Observed, entry: EtcdMemberEntry, why: string): Answered {
-  if (mayNotGo(o, entry) !== undefined) return undefined;
+function removeMember(o: Observed, entry: EtcdMemberEntry, why: string): Decided {
+  if (removalBlockedBy(o, entry) !== undefined) return undefined;
   const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
   if (leaderOf(o) === entry.id && heir && memberOf(o, entry)?.self)
     return {
-      why: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
-      steps: [change(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
+      message: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
+      steps: [etcdStep(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
     };
-  return { why, steps: [removal(o, entry)] };
+  return { message: why, steps: [removal(o, entry)] };
 }
 
 /** A member that is being deleted stays until etcd has let it go. One after the other, whoever asked for it. */
-export function removeLeaving(o: Observed): Answered {
+export function removeLeaving(o: Observed): Decided {
   for (const m of o.members) {
-    const entry = isStaying(m) ? undefined : entryOf(o, m);
-    const answer = entry && takeOut(o, entry, `member ${nameOf(m)} is to go`);
+    const entry = isNotBeingDeleted(m) ? undefined : entryOf(o, m);
+    const answer = entry && removeMember(o, entry, `member ${nameOf(m)} is to go`);
     if (answer) return answer;
   }
   return undefined;
 }
 
 /** Members on etcd's list that have no object: what is left of a growth that was taken back, or of an object that was torn out. */
-export function removeStranger(o: Observed): Answered {
+export function removeOrphanMember(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
   const { name, namespace } = identity(o.cluster);
   const domain = `.${headlessServiceName(name)}.${namespace}.svc`;
@@ -58,10 +58,10 @@ export function removeStranger(o: Observed): Answered {
     if (memberOf(o, entry)) continue;
     // A person has removed a member and added it again: it runs under another id than the one that is recorded.
     if (o.members.some(({ answersAs }) => answersAs === entry.id)) continue;
-    if (isAwaited(o, entry) && entries.length <= mostMembers(o)) continue;
+    if (isAddedWithoutObject(o, entry) && entries.length <= maxMembers(o)) continue;
     // A voter under an address that we never gave out is somebody's, and may be alive.
     if (!entry.isLearner && !entry.peerURLs.some((url) => url.includes(domain))) continue;
-    const answer = takeOut(o, entry, `etcd counts ${nameIn(entry)}, which has no EtcdMember`);
+    const answer = removeMember(o, entry, `etcd counts ${nameIn(entry)}, which has no EtcdMember`);
     if (answer) return answer;
   }
   return undefined;
@@ -71,21 +71,21 @@ export function removeStranger(o: Observed): Answered {
  * Members that etcd has removed although nobody deleted them here. Believed only when most of those that voted are still on
  * the list: a list without them could be that of an emptied member that takes itself for the cluster.
  */
-export function forget(o: Observed): Answered {
+export function deleteRemovedMember(o: Observed): Decided {
   const entries = entriesOf(o);
-  const gone = o.members.find((m) => isStaying(m) && !isPending(m) && !entryOf(o, m));
+  const gone = o.members.find((m) => isNotBeingDeleted(m) && !isPending(m) && !entryOf(o, m));
   if (!entries || !gone) return undefined;
   const voted = o.members.filter((m) => m.object.status?.isVoter === true);
   const left = voted.filter((m) => entryOf(o, m));
   const answers = gone.self !== undefined || gone.answersAs !== undefined;
   if (hasJoined(gone) && (answers || left.length < quorumOf(voted.length)))
     return {
-      why: `etcd does not list ${nameOf(gone)}, which was a member: nothing is deleted, because that could be a mistake. If it was removed on purpose, delete the EtcdMember`,
-      wakeAfter: 10 * RETRY_MS,
+      message: `etcd does not list ${nameOf(gone)}, which was a member: nothing is deleted, because that could be a mistake. If it was removed on purpose, delete the EtcdMember`,
+      requeueAfterMs: 10 * RETRY_MS,
     };
   return {
-    why: `etcd has no member ${nameOf(gone)} any more`,
-    steps: [{ do: 'delete', what: seen('EtcdMember', gone.object) }],
+    message: `etcd has no member ${nameOf(gone)} any more`,
+    steps: [{ do: 'delete', what: refTo('EtcdMember', gone.object) }],
   };
 }
 
@@ -98,22 +98,22 @@ function leastLoss(o: Observed): readonly MemberView[] {
     entryOf(o, m)?.id === leader ? 1 : 0,
     -createdAt(m),
   ];
-  return o.members.filter(isStaying).sort((a, b) => {
+  return o.members.filter(isNotBeingDeleted).sort((a, b) => {
     const [x, y] = [rank(a), rank(b)];
     const i = x.findIndex((value, at) => value !== y[at]);
     return i < 0 ? (nameOf(a) < nameOf(b) ? 1 : -1) : (x[i] ?? 0) - (y[i] ?? 0);
   });
 }
 
-export function shrink(o: Observed): Answered {
-  const staying = o.members.filter(isStaying);
+export function shrink(o: Observed): Decided {
+  const staying = o.members.filter(isNotBeingDeleted);
   const [victim] = leastLoss(o);
   const entry = victim && entryOf(o, victim);
   if (staying.length <= desired(o) || !victim || !entry) return undefined;
   const why = `${staying.length} members, and ${desired(o)} are wanted: ${nameOf(victim)} goes`;
-  const closed = mayNotGo(o, entry);
+  const closed = removalBlockedBy(o, entry);
   // The deletion itself is decided only when it can be carried out: an edit can still be taken back before that.
   return closed === undefined
-    ? { why, steps: [{ do: 'delete', what: seen('EtcdMember', victim.object) }] }
-    : { why: `${why}, but not now: ${closed}`, wakeAfter: RETRY_MS };
+    ? { message: why, steps: [{ do: 'delete', what: refTo('EtcdMember', victim.object) }] }
+    : { message: `${why}, but not now: ${closed}`, requeueAfterMs: RETRY_MS };
 }

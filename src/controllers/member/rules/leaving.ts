@@ -9,13 +9,13 @@ import {
 } from '../../../api/names.ts';
 import { identity, ownedBy } from '../../../domain/ownership.ts';
 import { isPodOver } from '../../../domain/pod.ts';
-import { type Step, seen } from '../../../runtime/plan.ts';
+import { refTo, type Step } from '../../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
 import {
-  type Answered,
+  type Decided,
   hasJoined,
+  isClusterBeingDeleted,
   isClusterFormed,
-  isClusterGoing,
   isDeleting,
   isDormant,
   isListed,
@@ -32,27 +32,27 @@ const RETRY_MS = 1_000;
  */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
-  const what = seen('PersistentVolumeClaim', o.volume.object, 'this version');
+  const what = refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true });
   if (!isClusterFormed(o) && o.cluster !== undefined)
     return [{ do: 'patch', to: what, fields: { metadata: { ownerReferences: ownedBy(etcdMembers, o.member) } } }];
   const metadata = {
     ownerReferences: null,
     labels: {
       ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // who has lost them is not seen, and kept for ever
-      [QUARANTINE_LABEL]: isClusterGoing(o) ? 'cluster-deleted' : 'member-removed',
+      [QUARANTINE_LABEL]: isClusterBeingDeleted(o) ? 'cluster-deleted' : 'member-removed',
     },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
   };
   return [{ do: 'patch', to: what, fields: { metadata } }];
 }
 
-const letGo = (o: Observed, why: string): Answered => ({
-  why,
+const releaseFinalizer = (o: Observed, why: string): Decided => ({
+  message: why,
   steps: [
     ...keepVolume(o),
     {
       do: 'patch',
-      to: seen('EtcdMember', o.member, 'this version'),
+      to: refTo('EtcdMember', o.member, { resourceVersion: true }),
       fields: {
         metadata: { finalizers: (o.member.metadata.finalizers ?? []).filter((f) => f !== MEMBER_FINALIZER) },
       },
@@ -64,7 +64,7 @@ const letGo = (o: Observed, why: string): Answered => ({
  * As long as etcd counts its vote, it may be the one that decides: a Pod that it loses meanwhile is made again. One that is
  * parked goes on with that: it leaves when it is awake.
  */
-const hasToBeSeenTo = (o: Observed): boolean => {
+const mustKeepVolume = (o: Observed): boolean => {
   if (isDormant(o)) return true;
   const lacksPod = o.pod.is === 'absent' || (o.pod.is === 'ours' && isPodOver(o.pod.object));
   return hasJoined(o) && o.volume.is === 'ours' && lacksPod;
@@ -77,32 +77,34 @@ const isLastCopy = (o: Observed): boolean => {
 };
 
 /** The object stays until etcd has no such member any more: otherwise the cluster would wait for its vote for ever. */
-export function release(o: Observed): Answered {
+export function release(o: Observed): Decided {
   if (!isDeleting(o)) return undefined;
   if (!o.member.metadata.finalizers?.includes(MEMBER_FINALIZER))
-    return { why: 'released; waiting for others to let go' };
-  if (isClusterGoing(o)) return letGo(o, 'the cluster is deleted as a whole');
+    return { message: 'released; waiting for others to let go' };
+  if (isClusterBeingDeleted(o)) return releaseFinalizer(o, 'the cluster is deleted as a whole');
   switch (o.peers.is) {
     case 'none':
-      if (!isLastCopy(o)) return letGo(o, 'it is the only member: there is nobody to remove it from');
-      if (hasToBeSeenTo(o)) return undefined;
-      return { why: 'it is the only member, and has the only copy of the data: another one has to take over first' };
-    case 'silent':
-      if (hasToBeSeenTo(o)) return undefined;
+      if (!isLastCopy(o)) return releaseFinalizer(o, 'it is the only member: there is nobody to remove it from');
+      if (mustKeepVolume(o)) return undefined;
       return {
-        why: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
-        wakeAfter: RETRY_MS,
+        message: 'it is the only member, and has the only copy of the data: another one has to take over first',
+      };
+    case 'silent':
+      if (mustKeepVolume(o)) return undefined;
+      return {
+        message: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
+        requeueAfterMs: RETRY_MS,
       };
     case 'answer': {
       const known = isListed(o.member, o.peers.members);
-      if (known && hasToBeSeenTo(o)) return undefined;
+      if (known && mustKeepVolume(o)) return undefined;
       return known
-        ? { why: 'etcd still counts this member: it has to be removed there first', wakeAfter: RETRY_MS }
-        : letGo(o, 'etcd has no such member any more');
+        ? { message: 'etcd still counts this member: it has to be removed there first', requeueAfterMs: RETRY_MS }
+        : releaseFinalizer(o, 'etcd has no such member any more');
     }
   }
 }
 
 /** Kubernetes deletes the member as well; nothing is made for it in the meantime. */
-export const clusterGoing = (o: Observed): Answered =>
-  isClusterGoing(o) ? { why: 'its cluster is gone or being deleted' } : undefined;
+export const clusterGoing = (o: Observed): Decided =>
+  isClusterBeingDeleted(o) ? { message: 'its cluster is gone or being deleted' } : undefined;

@@ -1,7 +1,7 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../../api/etcd-member.ts';
 import {
-  ASIDE_ANNOTATION,
+  DRAINING_ANNOTATION,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
@@ -15,13 +15,13 @@ import { wantsAuth } from '../../../api/tls.ts';
 import { controllerOf, identity } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { type Answer, type Step, seen } from '../../../runtime/plan.ts';
-import { type Beginning, beginningOf, memberPod, volumeClaim, volumeTie } from '../build.ts';
+import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
+import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
 import { dataTrouble, evidenceOf, provenLoss } from '../evidence.ts';
 import {
-  type Answered,
   cannotRestore,
   conflicts,
+  type Decided,
   hasJoined,
   inMemory,
   isClusterFormed,
@@ -36,109 +36,119 @@ const ASK_AGAIN_MS = 5 * 60_000;
 const PROBE = { firstMs: 200, maxMs: 10_000 };
 
 /** Another object of our name is never used: it may be another cluster's data. */
-export const nameTaken = (o: Observed): Answered =>
+export const nameTaken = (o: Observed): Decided =>
   conflicts(o).length === 0
     ? undefined
-    : { why: `${conflicts(o).join('; ')}: delete it if it is not needed`, wakeAfter: RECHECK_MS };
+    : { message: `${conflicts(o).join('; ')}: delete it if it is not needed`, requeueAfterMs: RECHECK_MS };
 
 /** A Pod that lacks what was asked for, or runs what was forbidden, is never made. One that runs is left running. */
-export const cannotRun = (o: Observed): Answered => {
+export const cannotRun = (o: Observed): Decided => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
   const why = notYet(o)[0]?.message ?? forbiddenImage(o.images, o.member.spec.image?.repository) ?? cannotRestore(o);
-  return why === undefined ? undefined : { why };
+  return why === undefined ? undefined : { message: why };
 };
 
 /** An empty data directory must never come back under the name of a member that had joined: no Pod is made. */
-export const stopOnDataLoss = (o: Observed): Answered => {
+export const stopOnDataLoss = (o: Observed): Decided => {
   if (isDormant(o) && o.pod.is === 'ours') return undefined; // an ended Pod goes when its cluster is parked
   const loss = provenLoss(o);
-  return loss?.reason === EVIDENCE.dataLost ? { why: loss.message } : undefined;
+  return loss?.reason === EVIDENCE.dataLost ? { message: loss.message } : undefined;
 };
 
 /** An earlier operator makes the object first, and says later which members it is to join. */
-export const waitForJoinList = (o: Observed): Answered =>
-  o.member.spec.initialCluster === '' ? { why: 'waiting to be added to etcd' } : undefined;
+export const waitForJoinList = (o: Observed): Decided =>
+  o.member.spec.initialCluster === '' ? { message: 'waiting to be added to etcd' } : undefined;
 
 /** Parked: the Pod goes, and the volume, the id and the name stay. */
-export const park = (o: Observed): Answered => {
+export const pause = (o: Observed): Decided => {
   if (!isDormant(o)) return undefined;
-  if (o.pod.is !== 'ours') return { why: 'parked: it keeps its volume and its id' };
+  if (o.pod.is !== 'ours') return { message: 'parked: it keeps its volume and its id' };
   return o.pod.object.metadata.deletionTimestamp === undefined
-    ? { why: 'parking: the Pod goes, the volume stays', steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }] }
-    : { why: `parking: waiting for Pod ${identity(o.member).name} to be gone` };
+    ? {
+        message: 'parking: the Pod goes, the volume stays',
+        steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
+      }
+    : { message: `parking: waiting for Pod ${identity(o.member).name} to be gone` };
 };
 
-export const addFinalizer = (o: Observed): Answered => {
+export const addFinalizer = (o: Observed): Decided => {
   const present = o.member.metadata.finalizers ?? [];
   if (present.includes(MEMBER_FINALIZER)) return undefined;
   const fields = { metadata: { finalizers: [...present, MEMBER_FINALIZER] } };
   return {
-    why: 'the member must be removed from etcd before it may go',
-    steps: [{ do: 'patch', to: seen('EtcdMember', o.member, 'this version'), fields }],
+    message: 'the member must be removed from etcd before it may go',
+    steps: [{ do: 'patch', to: refTo('EtcdMember', o.member, { resourceVersion: true }), fields }],
   };
 };
 
 /** A volume follows the policy while its member is there: once somebody deletes the cluster, it may be too late. */
-export const tieVolume = (o: Observed): Answered => {
+export const ownVolume = (o: Observed): Decided => {
   if (o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;
   const owned = controllerOf(o.volume.object) !== undefined;
   if (owned !== retains(o)) return undefined;
-  const tie = volumeTie(o.member);
+  const tie = volumeOwnership(o.member);
   const metadata = {
     ownerReferences: tie.ownerReferences ?? null,
     annotations: { [MEMBER_UID_ANNOTATION]: tie.annotations?.[MEMBER_UID_ANNOTATION] ?? null },
   };
   return {
-    why: retains(o) ? 'the volume is to outlive its member' : 'the volume is to go with its member',
-    steps: [{ do: 'patch', to: seen('PersistentVolumeClaim', o.volume.object, 'this version'), fields: { metadata } }],
+    message: retains(o) ? 'the volume is to outlive its member' : 'the volume is to go with its member',
+    steps: [
+      {
+        do: 'patch',
+        to: refTo('PersistentVolumeClaim', o.volume.object, { resourceVersion: true }),
+        fields: { metadata },
+      },
+    ],
   };
 };
 
 /** An evicted or ended Pod keeps its name for ever, and no kubelet starts it again. */
-export const removeEndedPod = (o: Observed): Answered => {
+export const removeEndedPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours' || !isPodOver(o.pod.object)) return undefined;
   const { metadata, status } = o.pod.object;
-  if (metadata.deletionTimestamp !== undefined) return { why: `waiting for the ended Pod ${metadata.name} to be gone` };
+  if (metadata.deletionTimestamp !== undefined)
+    return { message: `waiting for the ended Pod ${metadata.name} to be gone` };
   return {
-    why: `Pod ${metadata.name} has ended (${status?.reason ?? status?.phase}): making it again`,
-    steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }],
+    message: `Pod ${metadata.name} has ended (${status?.reason ?? status?.phase}): making it again`,
+    steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
   };
 };
 
 /** Who has not joined yet must start with the list that etcd has now: with any other it is turned away, again and again. */
-export const remakeJoiningPod = (o: Observed): Answered => {
+export const remakeJoiningPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap === true) return undefined;
   const told = o.pod.object.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION];
   const flags = o.pod.object.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
   const list = o.member.spec.initialCluster;
   if (told === list || flags.includes(`--initial-cluster=${list}`)) return undefined; // flags: a Pod of the earlier operator
   if (o.pod.object.metadata.deletionTimestamp !== undefined)
-    return { why: `waiting for Pod ${identity(o.member).name} with an outdated list of members to be gone` };
+    return { message: `waiting for Pod ${identity(o.member).name} with an outdated list of members to be gone` };
   return {
-    why: 'the members have changed since the Pod was made, and it has not joined yet: making it again',
-    steps: [{ do: 'delete', what: seen('Pod', o.pod.object) }],
+    message: 'the members have changed since the Pod was made, and it has not joined yet: making it again',
+    steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
   };
 };
 
 /** A new cluster is begun only by the seed, and only as long as nothing is known to exist; and nobody joins twice. */
-const beginning = (o: Observed): Beginning => {
+const wantedInitialState = (o: Observed): InitialState => {
   if (hasJoined(o)) return 'nothing';
   return o.member.spec.bootstrap === true ? 'cluster' : 'member';
 };
 
 const votes = (o: Observed): boolean => isClusterFormed(o) && o.member.status?.isVoter === true;
 
-export const makeVolumeAndPod = (o: Observed): Answered => {
+export const makeVolumeAndPod = (o: Observed): Decided => {
   const needsVolume = !inMemory(o) && o.volume.is === 'absent';
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return {
-      why: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can use it`,
+      message: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can use it`,
     };
   const { hasCompany, images } = o;
   const pod = memberPod(o.member, {
     imageRepository: images.repository,
-    beginning: beginning(o),
+    beginning: wantedInitialState(o),
     votes: votes(o),
     hasCompany,
     ...(images.operator !== undefined && {
@@ -150,19 +160,19 @@ export const makeVolumeAndPod = (o: Observed): Answered => {
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
     ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),
   ];
-  return { why: needsVolume ? 'making the volume and the Pod' : 'the Pod is missing', steps };
+  return { message: needsVolume ? 'making the volume and the Pod' : 'the Pod is missing', steps };
 };
 
 /** The client Service follows the role label, and etcd's next start the annotations. */
-export const markPod = (o: Observed): Answered => {
+export const markPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours') return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
   const voter = votes(o);
-  const begins = beginningOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
+  const begins = initialStateOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
   const told = annotations[begins.annotation];
   const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
   const mayCompare = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
-  const serves = voter && annotations[ASIDE_ANNOTATION] === undefined;
+  const serves = voter && annotations[DRAINING_ANNOTATION] === undefined;
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
   if (!relabel && !mayBegin && !mayCompare) return undefined;
   const annotate = {
@@ -176,26 +186,27 @@ export const markPod = (o: Observed): Answered => {
   const away = voter ? 'the member is about to be started again' : 'the member does not vote';
   const reach = serves ? 'the member votes: clients may reach it' : `${away}: clients may not reach it`;
   return {
-    why: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
-    steps: [{ do: 'patch', to: seen('Pod', o.pod.object), fields: { metadata } }],
+    message: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
+    steps: [{ do: 'patch', to: refTo('Pod', o.pod.object), fields: { metadata } }],
   };
 };
 
 /** Without its id, a member is asked until it tells it; a Pod that becomes ready or not sends an event. */
-export const steady = (o: Observed): Answer<EtcdMemberStatus> => {
+export const steady = (o: Observed): Decision<EtcdMemberStatus> => {
   const evidence = evidenceOf(o);
   if (evidence) {
     const next = evidence.leftMs > 0 ? evidence.leftMs : (evidence.standsForMs ?? ASK_AGAIN_MS);
-    return { why: evidence.message, wakeAfter: Math.min(next, ASK_AGAIN_MS) };
+    return { message: evidence.message, requeueAfterMs: Math.min(next, ASK_AGAIN_MS) };
   }
   const trouble = dataTrouble(o);
-  if (trouble) return { why: trouble.message, wakeAfter: Math.min(trouble.standsForMs ?? ASK_AGAIN_MS, ASK_AGAIN_MS) };
-  if (o.etcd.is !== 'silent') return { why: 'volume and Pod are as they should be', wakeAfter: ASK_AGAIN_MS };
+  if (trouble)
+    return { message: trouble.message, requeueAfterMs: Math.min(trouble.standsForMs ?? ASK_AGAIN_MS, ASK_AGAIN_MS) };
+  if (o.etcd.is !== 'silent') return { message: 'volume and Pod are as they should be', requeueAfterMs: ASK_AGAIN_MS };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);
   const ready = pod && isPodReady(pod);
   return {
-    why: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not answer the operator: ${o.etcd.why}`,
-    wakeAfter: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : ASK_AGAIN_MS,
+    message: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not answer the operator: ${o.etcd.why}`,
+    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : ASK_AGAIN_MS,
   };
 };

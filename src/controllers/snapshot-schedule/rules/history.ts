@@ -4,19 +4,19 @@ import type { EtcdSnapshot } from '../../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { etcdSnapshots } from '../../../api/names.ts';
 import { identity, isBeingDeleted } from '../../../domain/ownership.ts';
-import { type Answer, seen } from '../../../runtime/plan.ts';
-import { hasFailed, isStored, type Observed, slotIn, statusBefore } from '../observed.ts';
+import { type Decision, refTo } from '../../../runtime/plan.ts';
+import { dueTimeIn, hasFailed, isStored, type Observed, statusBefore } from '../observed.ts';
 
 const SUCCESSFUL = 3;
 const FAILED = 3;
 
 /** Only what is recorded may go, and never that which the status names as the last good one. */
-export function trimHistory(o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined {
+export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { lastSuccessful, lastFailed } = statusBefore(o);
   const { successfulSnapshotsHistoryLimit = SUCCESSFUL, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
   const beyond = (ended: (run: EtcdSnapshot) => boolean, limit: number, recorded: string | undefined) => {
     const known = o.runs.filter(
-      (run) => ended(run) && recorded !== undefined && slotIn(o, identity(run).name) <= slotIn(o, recorded),
+      (run) => ended(run) && recorded !== undefined && dueTimeIn(o, identity(run).name) <= dueTimeIn(o, recorded),
     );
     return known.slice(0, Math.max(0, known.length - limit));
   };
@@ -26,11 +26,11 @@ export function trimHistory(o: Observed): Answer<EtcdSnapshotScheduleStatus> | u
   ].filter((run) => !isBeingDeleted(run) && identity(run).name !== lastSuccessful?.name);
   if (old.length === 0) return undefined;
   return {
-    why: `the limits of the history do not keep ${old.map((run) => identity(run).name).join(', ')}`,
-    steps: old.map((run) => ({ do: 'delete', what: seen(etcdSnapshots.kind, run) })),
+    message: `the limits of the history do not keep ${old.map((run) => identity(run).name).join(', ')}`,
+    steps: old.map((run) => ({ do: 'delete', what: refTo(etcdSnapshots.kind, run) })),
   };
 }
 
-export const waitForNext = (o: Observed): Answer<EtcdSnapshotScheduleStatus> => ({
-  why: `nothing is to be done for ${identity(o.object).name} now`,
+export const waitForNext = (o: Observed): Decision<EtcdSnapshotScheduleStatus> => ({
+  message: `nothing is to be done for ${identity(o.object).name} now`,
 });

@@ -1,19 +1,19 @@
 /** Removes what the retention does not keep. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
-import type { Answer } from '../../../runtime/plan.ts';
+import type { Decision } from '../../../runtime/plan.ts';
 import { pruneJob } from '../build.ts';
 import { type Observed, statusBefore } from '../observed.ts';
 import { isPruned } from '../run-history.ts';
-import { isBusy, isMade, jobOwner, pruneHeldUp } from '../stored-jobs.ts';
+import { isBusy, isMade, jobOwner, pruneBlockedBy } from '../stored-jobs.ts';
 
-export function prune(o: Observed): Answer<EtcdSnapshotScheduleStatus> | undefined {
+export function prune(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { retention } = o.object.spec;
-  if (pruneHeldUp(o) !== undefined || isBusy(o, 'drill')) return undefined;
+  if (pruneBlockedBy(o) !== undefined || isBusy(o, 'drill')) return undefined;
   const run = statusBefore(o).lastSuccessful?.name;
   const cluster = jobOwner(o);
   if (!retention || run === undefined || !cluster || isPruned(o) || isMade(o, 'prune', run) || isBusy(o, 'prune'))
     return undefined;
   const { object: schedule, operatorImage, now } = o;
   const object = pruneJob({ schedule, cluster, operatorImage, run, retention, now });
-  return { why: `what the retention does not keep is to go, after ${run}`, steps: [{ do: 'create', object }] };
+  return { message: `what the retention does not keep is to go, after ${run}`, steps: [{ do: 'create', object }] };
 }

@@ -1,6 +1,6 @@
 /** Rules about a Job that was made: what has come of it. What its Pods tell is believed only when it can be true. */
 import { parseResult, type Result } from '../../../domain/agent-result.ts';
-import { endOf, isStopping, settledAt, troubleWords } from '../../../domain/job.ts';
+import { endOf, isStopping, settledAt, troubleSuffix } from '../../../domain/job.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { troubleOf } from '../../../domain/pod.ts';
 import type { Job, Pod } from '../../../gen/kube.ts';
@@ -10,9 +10,9 @@ import type { Observed } from '../observed.ts';
 import { failed, running, type Said } from '../status.ts';
 
 const ended = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === AGENT)?.state?.terminated;
-const toldBy = (pod: Pod): Result | undefined => parseResult(ended(pod)?.message);
+const resultIn = (pod: Pod): Result | undefined => parseResult(ended(pod)?.message);
 const failureOf = (pod: Pod): string | undefined => {
-  const told = toldBy(pod);
+  const told = resultIn(pod);
   return told && !told.ok ? `${told.reason}: ${told.message}` : undefined;
 };
 const endedAs = (type: 'Complete' | 'Failed', job: Job) => {
@@ -26,7 +26,7 @@ const settlesIn = (o: Observed, job: Job): number => settledAt(job) - o.now;
 export const stored = (o: Observed): Said | undefined => {
   const done = o.pods.findLast((pod) => ended(pod)?.exitCode === 0 && (ended(pod)?.message ?? '') !== '');
   if (o.job.is !== 'ours' || !done) return undefined;
-  const found = artifactOf(o.object, o.cluster, toldBy(done));
+  const found = artifactOf(o.object, o.cluster, resultIn(done));
   if (found.is === 'refused')
     return failed(
       'ResultRefused',
@@ -34,7 +34,7 @@ export const stored = (o: Observed): Said | undefined => {
     );
   const { artifact } = found;
   return {
-    why: `stored at ${artifact.uri}`,
+    message: `stored at ${artifact.uri}`,
     becomes: { phase: 'Complete', reason: 'SnapshotStored', artifact },
   };
 };
@@ -45,7 +45,7 @@ export const jobFailed = (o: Observed): Said | undefined => {
   const condition = endedAs('Failed', o.job.object);
   if (!condition) return undefined;
   const last = o.pods.at(-1);
-  const told = last && toldBy(last);
+  const told = last && resultIn(last);
   if (told && !told.ok) return failed(told.reason, told.message);
   const job = `Job ${identity(o.job.object).name}`;
   const left = settlesIn(o, o.job.object);
@@ -54,11 +54,11 @@ export const jobFailed = (o: Observed): Said | undefined => {
   if (condition.reason === 'DeadlineExceeded')
     return failed(
       'TimedOut',
-      `${job} took longer than ${Math.floor((o.job.object.spec?.activeDeadlineSeconds ?? 0) / 60)} minutes and was stopped${troubleWords(o.pods.at(-1), AGENT)}`,
+      `${job} took longer than ${Math.floor((o.job.object.spec?.activeDeadlineSeconds ?? 0) / 60)} minutes and was stopped${troubleSuffix(o.pods.at(-1), AGENT)}`,
     );
   if (left > 0) return running('JobRunning', `${job} has failed: waiting to hear why`, left);
   const words = [condition.reason, condition.message].filter(Boolean).join(': ');
-  return failed('JobFailed', `${job} failed: ${words}${troubleWords(o.pods.at(-1), AGENT)}`);
+  return failed('JobFailed', `${job} failed: ${words}${troubleSuffix(o.pods.at(-1), AGENT)}`);
 };
 
 export const resultMissing = (o: Observed): Said | undefined => {

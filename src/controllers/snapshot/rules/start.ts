@@ -7,7 +7,7 @@ import { identity } from '../../../domain/ownership.ts';
 import { snapshotJob } from '../build.ts';
 import { clusterNameOf, type MemberView, memberToAsk, type Observed } from '../observed.ts';
 import { failed, pending, type Said } from '../status.ts';
-import { patience, waitFor } from '../waiting.ts';
+import { remainingMs, waitFor } from '../waiting.ts';
 
 /** Nobody tells when a Secret is made. */
 const LOOK_AGAIN_MS = 10_000;
@@ -16,7 +16,7 @@ const GRACE_MS = 30_000;
 const ASK_AGAIN_MS = 2_000;
 
 /** A Pod that mounts what is not there waits in silence until its time is over. */
-export const lacking = (o: Observed): Said | undefined => {
+export const missingSecrets = (o: Observed): Said | undefined => {
   const [first, ...others] = o.lacks;
   if (!first) return undefined;
   const why = [first, ...others].map(({ message }) => message).join('; ');
@@ -24,7 +24,7 @@ export const lacking = (o: Observed): Said | undefined => {
 };
 
 /** What the operator itself comes in with must be in Secrets that can be mounted. */
-export const noWayIn = (o: Observed): Said | undefined => {
+export const noAccess = (o: Observed): Said | undefined => {
   const { cluster, sources } = o;
   if (!cluster) return undefined;
   const { tls } = cluster.spec;
@@ -61,7 +61,7 @@ export const start = (o: Observed): Said => {
   const member = memberToAsk(o.members);
   if (!o.cluster || !member) throw new Error('rules before this one see to it that there is a member to ask');
   const job = snapshotJobName(identity(o.object).name);
-  if (o.refusal !== undefined && patience(o) <= 0)
+  if (o.refusal !== undefined && remainingMs(o) <= 0)
     return failed('JobRefused', `Job ${job} cannot be made, for 15 minutes: ${o.refusal}`);
   const { object, cluster, sources, operatorImage: image } = o;
   const steps = [{ do: 'create', object: snapshotJob({ object, cluster, sources, image, member }) }] as const;

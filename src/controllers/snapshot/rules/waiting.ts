@@ -19,12 +19,12 @@ const named = (o: Observed): string => `EtcdCluster ${clusterNameOf(o.object)}`;
 export const noCluster = (o: Observed): Said | undefined =>
   o.cluster ? undefined : failed('ClusterNotFound', `${named(o)} does not exist in this namespace`);
 
-export const clusterGoing = (o: Observed): Said | undefined =>
+export const clusterBeingDeleted = (o: Observed): Said | undefined =>
   o.cluster?.metadata.deletionTimestamp === undefined
     ? undefined
     : failed('ClusterDeleted', `${named(o)} is being deleted`);
 
-export const parked = (o: Observed): Said | undefined =>
+export const clusterPaused = (o: Observed): Said | undefined =>
   o.cluster?.spec.replicas === 0
     ? failed(
         'ClusterParked',

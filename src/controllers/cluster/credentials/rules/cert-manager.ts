@@ -1,26 +1,26 @@
 /** Rules about the Certificates that cert-manager is asked for. */
 import { certificateKind } from '../../../../domain/cert-manager.ts';
-import { type Step, seen } from '../../../../runtime/plan.ts';
-import { type Answered, type CertificateHolding, isFormed, type Observed } from '../../observed.ts';
+import { refTo, type Step } from '../../../../runtime/plan.ts';
+import { type CertificateHolding, type Decided, isFormed, type Observed } from '../../observed.ts';
 import { correctionOf } from '../cert-manager-requests.ts';
-import { findingsOf, unreadSecrets } from '../certificates.ts';
+import { findingsOf, unreadableSecrets } from '../certificates.ts';
 
-export const requestCertificates = (o: Observed): Answered => (isFormed(o) ? undefined : correctRequests(o));
+export const requestCertificates = (o: Observed): Decided => (isFormed(o) ? undefined : correctRequests(o));
 
-export function correctRequests(o: Observed): Answered {
+export function correctRequests(o: Observed): Decided {
   // cert-manager writes over the Secret that a Certificate names, whose ever it is: that has to be known first.
-  if (o.issuance?.is !== 'there' || unreadSecrets(o) !== undefined) return undefined;
+  if (o.issuance?.is !== 'there' || unreadableSecrets(o) !== undefined) return undefined;
   const taken = findingsOf(o).flatMap((f) => (f.is === 'secretForeign' ? [f.secret] : []));
   const steps = o.issuance.certificates
     .filter(({ wanted }) => !taken.includes(wanted.spec.secretName))
     .flatMap(stepFor);
-  return steps.length === 0 ? undefined : { why: 'cert-manager is asked for certificates', steps };
+  return steps.length === 0 ? undefined : { message: 'cert-manager is asked for certificates', steps };
 }
 
 function stepFor({ wanted, holding }: CertificateHolding): readonly Step[] {
   if (holding.is === 'absent') return [{ do: 'create', object: wanted }];
   const fields = holding.is === 'ours' ? correctionOf(holding.object, wanted) : undefined;
   return holding.is === 'ours' && fields
-    ? [{ do: 'patch', to: seen(certificateKind.kind, holding.object), fields }]
+    ? [{ do: 'patch', to: refTo(certificateKind.kind, holding.object), fields }]
     : [];
 }

@@ -1,0 +1,112 @@
+/** The caches: one row per kind. */
+import type { EtcdCluster } from '../api/etcd-cluster.ts';
+import type { EtcdDefrag } from '../api/etcd-defrag.ts';
+import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
+import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
+import { byCluster, type EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
+import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
+import { clusterResource } from '../controllers/cluster/controller.ts';
+import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
+import { defragPolicyResource, defragResource } from '../controllers/defrag/controller.ts';
+import { memberResource } from '../controllers/member/controller.ts';
+import { snapshotResource } from '../controllers/snapshot/controller.ts';
+import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts';
+import { asksCertManager, type Certificate } from '../domain/cert-manager.ts';
+import type { Job, Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import type { Client } from '../kube/client.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
+import { type AnyStore, Store } from '../kube/store.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
+import type { Logger } from '../runtime/log.ts';
+import { startCache } from '../runtime/manager.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Flags } from './flags.ts';
+
+export interface Process {
+  readonly flags: Flags;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Who writes, in Leases and Events. */
+  readonly identity: string;
+  /** Aborts when the process is to end. */
+  readonly signal: AbortSignal;
+  readonly pulse: ApiServerHeartbeat;
+  /** What the probes are answered from, as far as it exists yet. */
+  readonly parts: Parts;
+}
+
+export interface Parts {
+  stores: readonly AnyStore[];
+  controllers: readonly Running[];
+  readonly deadWatches: string[];
+}
+
+export interface Running {
+  readonly name: string;
+  readonly depth: number;
+  readonly oldestReconcileMs: number;
+  stop(): Promise<void>;
+}
+
+export interface Stores {
+  readonly clusters: Store<EtcdCluster>;
+  readonly members: Store<EtcdMember>;
+  readonly snapshots: Store<EtcdSnapshot>;
+  readonly schedules: Store<EtcdSnapshotSchedule>;
+  readonly defrags: Store<EtcdDefrag>;
+  readonly defragPolicies: Store<EtcdDefragPolicy>;
+  readonly services: Store<Service>;
+  readonly pods: Store<Pod>;
+  readonly jobs: Store<Job>;
+  readonly volumes: Store<PersistentVolumeClaim>;
+  readonly budgets: Store<PodDisruptionBudget>;
+  readonly nodes: Store<Node>;
+  /** Others install the kind, or nobody does: it is watched once somebody asks for it, and readiness does not depend on it. */
+  readonly certificates: Store<Certificate>;
+}
+
+export function startStores(client: Client, process: Process): Stores {
+  const { flags, clock, log, signal, metrics, pulse, parts } = process;
+  const namespaces = flags.watchNamespaces;
+  const onDead = (kind: string, error: unknown): void => {
+    log.error({ kind, error: String(error) }, 'a watch has ended, and the process has to be started anew');
+    parts.deadWatches.push(kind);
+  };
+  const options = { client, clock, log, signal, metrics, pulse, onDead };
+  const cached = <T extends KubeObject>(store: Store<T>): Store<T> => {
+    startCache(store, options);
+    return store;
+  };
+  const needed = {
+    clusters: cached(new Store(clusterResource, namespaces)),
+    members: cached(new Store(memberResource, namespaces, [CLUSTER_LABEL])),
+    snapshots: cached(new Store(snapshotResource, namespaces, [SCHEDULE_LABEL])),
+    schedules: cached(new Store(scheduleResource, namespaces, [byCluster])),
+    defrags: cached(new Store(defragResource, namespaces)),
+    defragPolicies: cached(new Store(defragPolicyResource, namespaces)),
+    services: cached(new Store(services, namespaces, [], MANAGED_SELECTOR)),
+    pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL], MANAGED_SELECTOR)),
+    jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),
+    volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL], MANAGED_SELECTOR)),
+    budgets: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
+    nodes: cached(new Store(nodes, [])),
+  };
+  parts.stores = Object.values(needed);
+  const whenMissing = 'cert-manager is not installed, and a cluster asks for it: looking for it every few seconds';
+  const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
+  onFirst(needed.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
+  return { ...needed, certificates: onDemand };
+}
+
+function onFirst<T extends KubeObject>(store: Store<T>, isOne: (object: T) => boolean, begin: () => void): void {
+  let begun = false;
+  store.onChange((_, after) => {
+    if (begun || !after || !isOne(after)) return;
+    begun = true;
+    begin();
+  });
+}

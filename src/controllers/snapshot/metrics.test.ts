@@ -1,0 +1,28 @@
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { condition } from '../../../test/support/builders/builders.ts';
+import { hear } from '../../../test/support/builders/ports.ts';
+import { aSnapshot } from '../../../test/support/builders/snapshot.ts';
+import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
+import { etcdSnapshots } from '../../api/names.ts';
+import { Store } from '../../kube/store.ts';
+import { countSnapshots } from './controller.ts';
+
+test('the first failed snapshot is an increase: every reason is counted from zero', async () => {
+  const [registry, snapshots] = [new Registry(), new Store<EtcdSnapshot>(etcdSnapshots, [])];
+  countSnapshots(registry, snapshots);
+  const name = 'etcd_operator_snapshots_total';
+  const counted = async (phase: string, reason: string): Promise<string | undefined> =>
+    (await registry.getSingleMetricAsString(name))
+      .split('\n')
+      .find((line) => line.startsWith(`${name}{phase="${phase}",reason="${reason}"}`))
+      ?.split(' ')[1];
+  expect(await counted('Failed', 'AccessDenied')).toBe('0');
+  expect(await counted('Failed', 'ClusterNotFound')).toBe('0');
+  expect(await counted('Complete', 'SnapshotStored')).toBe('0');
+  hear(snapshots, aSnapshot({ status: { phase: 'Started' } }));
+  const conditions = [condition('Ready', 'False', 'AccessDenied')];
+  hear(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
+  hear(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
+  expect(await counted('Failed', 'AccessDenied')).toBe('1');
+});
