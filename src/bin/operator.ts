@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { LEASE_NAME } from '../api/names.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { guarded } from '../etcd/guarded.ts';
@@ -15,7 +16,6 @@ import { alive, ready } from '../runtime/health.ts';
 import { ApiServerHeartbeat } from '../runtime/heartbeat.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { crdOf, serve, whenSynced } from '../runtime/manager.ts';
-import { releaseIdleMemory } from '../runtime/memory.ts';
 import { createMetrics, LATENCY, type Metrics } from '../runtime/metrics.ts';
 import { startControllers } from './controllers.ts';
 import { type Flags, parseFlags, Usage } from './flags.ts';
@@ -137,7 +137,6 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const self: Process = { flags, clock, log, metrics, identity, signal, pulse, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
-  void releaseIdleMemory(clock, signal);
   void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
     await whenSynced(parts.stores, clock, signal);
@@ -162,6 +161,9 @@ function readResolvConf(): string {
 
 /** The process: everything about exit codes and signals is here. */
 export async function main(args: readonly string[]): Promise<number> {
+  // Without it V8 keeps the heap of a burst for good: 180 MiB after a hundred new clusters instead of 105. NODE_OPTIONS may
+  // not have it.
+  setFlagsFromString('--optimize-for-size');
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());
   try {
