@@ -1,5 +1,6 @@
 /** One operator process: the real caches and controllers, between servers that answer when they like. */
 
+import { Registry } from 'prom-client';
 import { startControllers } from '../../../src/bin/controllers.ts';
 import { parseFlags } from '../../../src/bin/flags.ts';
 import { type Parts, type Process, startStores } from '../../../src/bin/stores.ts';
@@ -15,9 +16,12 @@ import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 
 const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
-/** One registry for all: nobody reads it, and a new one for each process would only cost time. */
+/** The same counters for every process: no test reads them, and new ones for each would only cost time. */
 const METRICS: Metrics = {
   ...createMetrics(),
+  get registry() {
+    return new Registry(); // a name can be registered once
+  },
   gauges: () => undefined,
   timestamps: () => undefined,
 };
