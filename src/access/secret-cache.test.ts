@@ -160,7 +160,7 @@ test('they are judged anew when something else was recorded or asked for, or oth
   await credentials.view(cluster());
   const { length } = asked;
   const made = cluster();
-  const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
+  const annotations = { 'etcd-operator.cozystack.io/rotate-ca': '1' };
   await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
   expect(asked.length).toBeGreaterThan(length);
 });
@@ -216,7 +216,7 @@ describe('a Secret that cannot be read', () => {
     await credentials.view(cluster());
     faults.set('mine', kms);
     const made = cluster();
-    const annotations = { 'etcd-operator.cozystack.io/rotate-authority': '1' };
+    const annotations = { 'etcd-operator.cozystack.io/rotate-ca': '1' };
     await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
     expect((await credentials.view(made)).unreadable).toBeDefined();
     pass(1_000);

@@ -4,7 +4,7 @@
  */
 
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import { type EtcdPortName, ROTATE_ANNOTATION } from '../api/names.ts';
+import { type EtcdPortName, requestedRotation } from '../api/names.ts';
 import { certificatesOf, ETCD_PORTS } from '../domain/certificate-requirements.ts';
 import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
@@ -138,7 +138,7 @@ export class SecretCache {
 
   /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
   async shown(cluster: EtcdCluster, part: EtcdPortName, hosts: Readonly<Record<string, string>>): Promise<Served> {
-    const { shows, material } = await this.#judged(cluster);
+    const { serves: shows, material } = await this.#judged(cluster);
     const expected = shows?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };
     // To show a certificate is not asked of whoever only looks at that of a peer.
@@ -183,7 +183,7 @@ export class SecretCache {
     const { uid, generation, annotations } = cluster.metadata;
     const surroundings = JSON.stringify([
       cluster.status?.trust,
-      annotations?.[ROTATE_ANNOTATION],
+      requestedRotation(annotations),
       mounted.running,
       mounted.bundles,
     ]);

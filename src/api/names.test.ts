@@ -28,3 +28,16 @@ test('URLs use the short service domain', () => {
   expect(names.peerURL('db-x', 'db', 'ns')).toBe('http://db-x.db.ns.svc:2380');
   expect(names.clientURL('db-x', 'db', 'ns')).toBe('http://db-x.db.ns.svc:2379');
 });
+
+test.each<[string, Record<string, string>, string | undefined]>([
+  ['no annotation', {}, undefined],
+  ['the annotation', { 'etcd-operator.cozystack.io/rotate-ca': 'b' }, 'b'],
+  ['the previous one', { 'etcd-operator.cozystack.io/rotate-authority': 'a' }, 'a'],
+  [
+    'both, of which the new one counts',
+    { 'etcd-operator.cozystack.io/rotate-ca': 'b', 'etcd-operator.cozystack.io/rotate-authority': 'a' },
+    'b',
+  ],
+])('a CA rotation is requested by %s', (_, annotations, expected) => {
+  expect(names.requestedRotation(annotations)).toBe(expected);
+});

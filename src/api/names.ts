@@ -47,10 +47,23 @@ export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
 /** On a volume that outlived its member: why, and since when. */
 export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
-/** On an EtcdCluster: a new value has the operator exchange the authorities that it made for it. */
-export const ROTATE_ANNOTATION = `${GROUP}/rotate-authority`;
-/** On a Pod that is about to be started again: since when clients are led to others. */
-export const DRAINING_ANNOTATION = `${GROUP}/aside-since`;
+/** On an EtcdCluster: a new value makes the operator rotate the CAs that it manages for it. */
+export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
+const OLD_ROTATE_CA_ANNOTATION = `${GROUP}/rotate-authority`;
+/** On a Pod that is about to be restarted: since when it is out of the client Service. */
+export const DRAINING_ANNOTATION = `${GROUP}/draining-since`;
+export const OLD_DRAINING_ANNOTATION = `${GROUP}/aside-since`;
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** The old annotation is still read: without it, a cluster that carries it would start another CA rotation after an upgrade. */
+export const requestedRotation = (annotations: Annotations = {}): string | undefined =>
+  annotations[ROTATE_CA_ANNOTATION] ?? annotations[OLD_ROTATE_CA_ANNOTATION];
+
+/** The old annotation is still read: a Pod that the previous operator took out of the Service would stay out of it. */
+export const drainingSince = (annotations: Annotations = {}): string | undefined =>
+  annotations[DRAINING_ANNOTATION] ?? annotations[OLD_DRAINING_ANNOTATION];
+
 /** On a Secret that the operator writes: since when it is as it is. */
 export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;

@@ -33,11 +33,11 @@ type What =
   | { readonly is: 'notYetValid'; readonly key: string; readonly at: string }
   | { readonly is: 'expiresSoon'; readonly key: string; readonly at: string }
   /** What members mount is gone, and what is there now is from an authority that they do not trust yet. */
-  | { readonly is: 'authorityChanged' }
+  | { readonly is: 'caChanged' }
   /** Whom members trust is not written anywhere any more. */
-  | { readonly is: 'trustLost' }
+  | { readonly is: 'caBundleLost' }
   /** Certificates that it signed are in use, and it is gone. */
-  | { readonly is: 'authorityLost' }
+  | { readonly is: 'caLost' }
   | { readonly is: 'certManagerMissing' }
   | { readonly is: 'certificateForeign'; readonly certificate: string; readonly owner: string }
   /** cert-manager is at it, and nothing is known to be wrong. */
@@ -81,9 +81,9 @@ const REASONS: Readonly<Record<Finding['is'], string>> = {
   expired: 'Expired',
   notYetValid: 'NotYetValid',
   expiresSoon: 'ExpiresSoon',
-  authorityChanged: 'AuthorityChanged',
-  trustLost: 'TrustLost',
-  authorityLost: 'AuthorityLost',
+  caChanged: 'CAChanged',
+  caBundleLost: 'CABundleLost',
+  caLost: 'CALost',
   certManagerMissing: 'CertManagerNotInstalled',
   certificateForeign: 'NameConflict',
   certificatePending: 'Issuing',
@@ -130,12 +130,12 @@ export function sentenceOf(f: Finding): string {
       return `${f.key} of ${secret} is not valid before ${f.at}: issue it with an earlier date, or correct the clock`;
     case 'expiresSoon':
       return `${f.key} of ${secret} expires on ${f.at}: renew it before that`;
-    case 'authorityChanged':
+    case 'caChanged':
       return `${secret}, which members mount, is gone, and a new one cannot be made: members that run do not trust the authority that is there now. Put a certificate of the old authority, and its ca.crt, into the Secret that the spec names; it can be exchanged after that`;
-    case 'trustLost':
+    case 'caBundleLost':
       return `${secret}, which says whom members trust, is gone: members that run go on, and nothing is exchanged and no member made. Put it back from a backup, with its owner reference, or put the authority of before into ca.crt of the Secret that the spec names`;
-    case 'authorityLost':
-      return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference, or have a new one made and brought to all members: annotate the EtcdCluster with etcd-operator.cozystack.io/rotate-authority and any new value`;
+    case 'caLost':
+      return `${secret}, which held the authority of this cluster, is gone or of no use: members go on with the certificates that they have, which cannot be renewed. Put it back from a backup, with its owner reference, or have a new one made and brought to all members: annotate the EtcdCluster with etcd-operator.cozystack.io/rotate-ca and any new value`;
     case 'certManagerMissing':
       return 'cert-manager is not installed: the API server does not know Certificates of cert-manager.io/v1, and the spec asks for them. Install cert-manager, and the operator goes on by itself';
     case 'certificateForeign':

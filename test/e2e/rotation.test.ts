@@ -1,6 +1,6 @@
 /** Authorities are exchanged under members on volumes, by a user and by the operator; that of cert-manager beside its other journeys. */
 import { describe, test } from 'vitest';
-import { ROTATE_ANNOTATION } from '../../src/api/names.ts';
+import { ROTATE_CA_ANNOTATION } from '../../src/api/names.ts';
 import { aTenant, KIND } from '../support/journeys/journey.ts';
 import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
 import { clientOf, managed, nudge, ownSecrets, secretText } from '../support/journeys/tls.ts';
@@ -30,7 +30,7 @@ describe('an authority is exchanged under members that run', { timeout: 2 * PATI
       source: managed(tenant, 'one-line'),
       client: () => clientOf(tenant, 'one-line'),
       exchange: async () => {
-        await tenant.kubectl('annotate', KIND, 'one-line', `${ROTATE_ANNOTATION}=now`);
+        await tenant.kubectl('annotate', KIND, 'one-line', `${ROTATE_CA_ANNOTATION}=now`);
       },
     });
   });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/access/evaluate/ca-bundle.ts';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
 import { findCondition } from '../../src/api/conditions.ts';
-import { ROTATE_ANNOTATION, trustName } from '../../src/api/names.ts';
+import { ROTATE_CA_ANNOTATION, trustName } from '../../src/api/names.ts';
 import type { Tls } from '../../src/api/tls.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
@@ -177,7 +177,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
       access: { cluster: 'refused', tls: () => refused },
     };
     expect(await world.etcd.put(ask, 'k', 'v')).toMatchObject({ ok: false, error: { kind: 'tls' } });
-    const told = (await world.list(events, namespace)).filter(({ reason }) => reason === 'RotatingAuthority');
+    const told = (await world.list(events, namespace)).filter(({ reason }) => reason === 'RotatingCA');
     const notes = told.map(({ note }) => note).join('\n');
     expect(notes).toMatch(/step 1 of 3/);
     expect(notes).toMatch(/step 3 of 3/);
@@ -214,7 +214,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
         world.admin.patch(
           clusters,
           { namespace, name: 'db' },
-          { metadata: { annotations: { [ROTATE_ANNOTATION]: value } } },
+          { metadata: { annotations: { [ROTATE_CA_ANNOTATION]: value } } },
         );
 
       const watching = witness(world, namespace, material);
@@ -235,9 +235,9 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
         );
       await operator?.stop('SIGKILL');
       start();
-      await condition(namespace, 'CertificatesValid', 'False', 'AuthorityLost');
+      await condition(namespace, 'CertificatesValid', 'False', 'CALost');
       await command('2');
-      await condition(namespace, 'CertificatesValid', 'True', 'RotatingAuthority');
+      await condition(namespace, 'CertificatesValid', 'True', 'RotatingCA');
       await expectOnly(namespace, { client: await authority('client'), peer: await authority('peer') });
       judge(namespace, await again.end());
       over = true;

@@ -1,6 +1,6 @@
 /** Authorities that the operator made for a cluster: whether they are of use, and when they are exchanged. Pure. */
 import type { X509Certificate } from 'node:crypto';
-import { type EtcdPortName, ROTATE_ANNOTATION } from '../../api/names.ts';
+import { type EtcdPortName, requestedRotation } from '../../api/names.ts';
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import { portOf } from '../../domain/certificate-requirements.ts';
 import { ages, CERT, KEY } from '../../pki/examine.ts';
@@ -73,7 +73,7 @@ function dueAt({ certificate, durationMs }: ManagedCA): number {
 
 /** Somebody asked for a rotation that has not been begun. */
 export function isRotationRequested({ cluster: { metadata, status } }: SecretSet, part: EtcdPortName): boolean {
-  const value = metadata.annotations?.[ROTATE_ANNOTATION];
+  const value = requestedRotation(metadata.annotations);
   return value !== undefined && value !== status?.trust?.commanded?.[part];
 }
 
@@ -87,7 +87,7 @@ export function caView(world: SecretSet, authority: ManagedCA, side: PortTrust):
       ? { secret, part, findings: [{ is: 'notPem', secret, key: KEY }] }
       : { secret, part, findings: [], todo: 'found' };
   }
-  const findings: readonly Finding[] = certificate ? ageOf(world, authority) : [{ is: 'authorityLost', secret }];
+  const findings: readonly Finding[] = certificate ? ageOf(world, authority) : [{ is: 'caLost', secret }];
   const known = { secret, part, findings, ...(next && { successor: true }) };
   if (next) {
     // The command that it was made for is recorded first, or it would be carried out a second time.

@@ -87,11 +87,11 @@ describe('an authority of the operator', () => {
 
   test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
     const { 'db-client-ca': _, ...without } = await all();
-    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - authorityLost');
+    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - caLost');
     expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
     expect(shown(judged(cluster(managed, true), {}))).toEqual([
-      'db-client-ca: - authorityLost', // all Secrets are gone at once, and members run
-      'db-peer-ca: - authorityLost',
+      'db-client-ca: - caLost', // all Secrets are gone at once, and members run
+      'db-peer-ca: - caLost',
       'server: -',
       'operator: -',
       'application: -',
@@ -116,14 +116,14 @@ describe('an authority of the operator', () => {
 
   test('whose key is that of another counts as lost', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret({ cert: ca.cert, key: next.key }, undefined, true) };
-    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - authorityLost');
+    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - caLost');
   });
 
   test('one that somebody has put there and nothing can be signed with counts as lost: members are not to trust it', async () => {
     const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
     const held = { ...(await all()), 'db-peer-ca': secret(await leaf(), undefined, true) };
     const { view } = judged(of, held);
-    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - authorityLost', 'peer: -']);
+    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - caLost', 'peer: -']);
     expect(view.trusts.find(({ part }) => part === 'peer')?.target).toBeUndefined();
     const expired = judged(of, held, NOW + 40 * DAY).view;
     expect(shown({ view: expired }).at(-1)).toBe('peer: - expired');
@@ -148,7 +148,7 @@ describe('an authority of the operator', () => {
       'peer: -',
     ]);
     expect(view.certificates[3]?.usable).toBe(false);
-    expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['trustLost']);
+    expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['caBundleLost']);
     const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
     expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
     const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };

@@ -164,7 +164,7 @@ describe('Secrets of the user', () => {
         peer: secret(await leaf({}, next), next.cert),
         'db-peer-mounted': undefined as unknown as Secret,
       }),
-      'peer: - authorityChanged',
+      'peer: - caChanged',
     ],
     [
       'somebody has changed whom its copy trusts: it is made again',
@@ -181,7 +181,7 @@ describe('Secrets of the user', () => {
     const held = await change(await all(mounted));
     expect(shown(judged(of, held))[2]).toBe(expected);
     const { usable } = judged(of, held).view.certificates[2] ?? {};
-    expect(usable).toBe(!expected.includes('authorityChanged'));
+    expect(usable).toBe(!expected.includes('caChanged'));
     expect(judged(of, held).material?.ca).toBe(ca.cert);
   });
 

@@ -1,7 +1,7 @@
 /** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import { type EtcdPortName, ROTATE_ANNOTATION, trustName } from '../../api/names.ts';
+import { type EtcdPortName, requestedRotation, trustName } from '../../api/names.ts';
 import {
   type CertificateRequirement,
   certificatesOf,
@@ -52,7 +52,7 @@ export interface Evaluation {
   /** Whom the operator trusts, and what it shows. `undefined` when it cannot connect. */
   readonly material: Material | undefined;
   /** For each port, the fingerprint of what members have mounted, and who vouches for what they show. */
-  readonly shows: Partial<Readonly<Record<EtcdPortName, { readonly print: string; readonly ca: string }>>>;
+  readonly serves: Partial<Readonly<Record<EtcdPortName, { readonly print: string; readonly ca: string }>>>;
   /** For each port, what those get that start now. */
   readonly given: Partial<Readonly<Record<EtcdPortName, string>>>;
   /** By the name of a Secret, whom it says to trust. */
@@ -112,7 +112,7 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
       kept: (cluster.status?.trust?.kept ?? []).filter((name) => ours(world, name).secret !== undefined),
     },
     material: sides.has('client') ? materialOf(world, sideAt('client')) : undefined,
-    shows: Object.fromEntries(all.flatMap((side) => showsOf(world, side))),
+    serves: Object.fromEntries(all.flatMap((side) => showsOf(world, side))),
     given: Object.fromEntries(
       all.flatMap((side) => (activeBundle(side) ? [[side.part, activeBundle(side)?.text ?? '']] : [])),
     ),
@@ -156,7 +156,7 @@ function bundlesOf(world: SecretSet, side: PortTrust, certificates: readonly Cer
   const next = nextOf(world, side, certificates)?.trust;
   const trusts = [side.bootstrapped ? side.currentBundle : undefined, next].filter((trust) => trust !== undefined);
   const digest = recordedDigest(world.cluster, part);
-  const lost = side.lost && digest !== undefined ? [{ secret: name(digest), part, is: 'trustLost' } as const] : [];
+  const lost = side.lost && digest !== undefined ? [{ secret: name(digest), part, is: 'caBundleLost' } as const] : [];
   return [
     ...lost.map(({ secret, is }) => ({ view: { secret, part, findings: [{ is, secret }] }, text: '' })),
     ...[...new Map(trusts.map((trust) => [trust.digest, trust])).values()].map(({ digest: of, text }) => {
@@ -179,7 +179,7 @@ function trustView(
   const ready = bundles.every((b) => b.part !== part || (b.todo === undefined && b.findings.length === 0));
   const reached = reachedAt(world, side);
   const begun = authorities.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
-  const value = world.cluster.metadata.annotations?.[ROTATE_ANNOTATION];
+  const value = requestedRotation(world.cluster.metadata.annotations);
   return {
     part,
     loadedAtStart: atStart,

@@ -52,7 +52,7 @@ export function userCertificatesOf(
   const known = { need, ...(notAfter !== undefined && { notAfter }) };
   const todo = todoOf(world, need, side, good ? source : undefined, copy);
   const unmade: readonly Finding[] =
-    good && side.bootstrapped && !copy && todo === undefined ? [{ is: 'authorityChanged', secret: need.mount }] : [];
+    good && side.bootstrapped && !copy && todo === undefined ? [{ is: 'caChanged', secret: need.mount }] : [];
   const old = todo === 'copy' || todo === 'copyLeaf' ? [] : ageOfCopy(world, need.mount, source, running);
   return {
     ...known,

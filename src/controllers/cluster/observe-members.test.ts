@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aMember, aPod, NOW, POD_UID } from '../../../test/support/builders/builders.ts';
-import { DRAINING_ANNOTATION } from '../../api/names.ts';
+import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { viewOf } from './observe-members.ts';
 import type { PodView } from './observed.ts';
@@ -36,7 +36,7 @@ test.each<[string, Pod | undefined, PodView]>([
   [
     'a Pod that is being deleted',
     { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T12:00:00Z' } },
-    { ...FRESH, going: true },
+    { ...FRESH, terminating: true },
   ],
   ['a Pod without a status', { ...pod, status: {} }, { is: 'present', uid: POD_UID, ready: false, maxLearners: 1 }],
   ['a Pod that has ended', aPod({ status: { phase: 'Failed' } }), (({ ip: __, ...rest }) => rest)(FRESH)],
@@ -51,8 +51,13 @@ test.each<[string, Pod | undefined, PodView]>([
     aPod({ status: { containerStatuses: [{ name: 'x', restartCount: 1 }] as never } }),
     FRESH,
   ],
-  ['a Pod taken out of the client Service', at('2026-01-01T12:00:00Z'), { ...FRESH, asideSince: NOW }],
-  ['a Pod taken out at an unreadable time', at('soon'), { ...FRESH, asideSince: 0 }],
+  ['a Pod taken out of the client Service', at('2026-01-01T12:00:00Z'), { ...FRESH, drainingSince: NOW }],
+  ['a Pod taken out at an unreadable time', at('soon'), { ...FRESH, drainingSince: 0 }],
+  [
+    'a Pod that the previous operator took out of the Service',
+    { ...pod, metadata: { ...pod.metadata, annotations: { [OLD_DRAINING_ANNOTATION]: '2026-01-01T12:00:00Z' } } },
+    { ...FRESH, drainingSince: NOW },
+  ],
   ['a Pod with other annotations', at(undefined), FRESH],
   [
     'etcd that takes several learners',

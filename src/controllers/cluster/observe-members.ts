@@ -1,7 +1,7 @@
 /** Members as the cache has them: their objects and their Pods. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
-import { CLUSTER_LABEL, DRAINING_ANNOTATION, volumeClaimName } from '../../api/names.ts';
+import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
 import { controllerOf, identity, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
@@ -41,19 +41,19 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
   const container = containerStatuses?.find((c) => c.name === 'etcd');
   const running = container?.state?.running?.startedAt;
-  const aside = pod.metadata.annotations?.[DRAINING_ANNOTATION];
+  const draining = drainingSince(pod.metadata.annotations);
   const restore = restoreOf(pod);
   return {
     is: 'present',
     ...(pod.metadata.uid !== undefined && { uid: pod.metadata.uid }),
-    ...(pod.metadata.deletionTimestamp !== undefined && { going: true }),
+    ...(pod.metadata.deletionTimestamp !== undefined && { terminating: true }),
     ready: isPodReady(pod),
     ...(podIP !== undefined && !isPodOver(pod) && { ip: podIP }),
     ...(startTime !== undefined && { startedAt: Date.parse(startTime) }),
     ...(running !== undefined && { runningSince: Date.parse(running) }),
     ...((container?.restartCount ?? 0) > 0 && { restarted: true }),
     maxLearners: maxLearnersOf(pod),
-    ...(aside !== undefined && { asideSince: Date.parse(aside) || 0 }),
+    ...(draining !== undefined && { drainingSince: Date.parse(draining) || 0 }),
     ...(restore && { restore }),
     ...tlsOf(pod),
   };

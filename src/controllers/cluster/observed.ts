@@ -24,7 +24,7 @@ export type PodView =
       readonly is: 'present';
       readonly uid?: string;
       /** It is being deleted: its etcd may answer until it ends. */
-      readonly going?: boolean;
+      readonly terminating?: boolean;
       readonly ip?: string;
       readonly ready: boolean;
       readonly startedAt?: number;
@@ -38,7 +38,7 @@ export type PodView =
       /** Only of a seed that begins with a snapshot. */
       readonly restore?: RestoreView;
       /** Since when clients are led to others, because it is about to be started again. */
-      readonly asideSince?: number;
+      readonly drainingSince?: number;
     };
 
 /** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */

@@ -42,7 +42,7 @@ const changed = (o: Observed, n: number, change: (m: MemberView) => MemberView):
 });
 /** Out of the client Service for long enough. */
 const drained = (o: Observed, n: number): Observed =>
-  changed(o, n, (m) => changedPod(m, { asideSince: o.now - 5_000 }));
+  changed(o, n, (m) => changedPod(m, { drainingSince: o.now - 5_000 }));
 const restart = (n: number, secondsAgo: number, pod = 'earlier') => ({
   member: name(n),
   pod,
@@ -131,7 +131,7 @@ describe('who is restarted', () => {
     ['not while a Pod is not ready', changed(refused([up, up, up]), 3, (m) => changedPod(m, { ready: false })), adds],
     [
       'not while a Pod is being deleted',
-      changed(refused([up, up, up]), 3, (m) => changedPod(m, { going: true })),
+      changed(refused([up, up, up]), 3, (m) => changedPod(m, { terminating: true })),
       adds,
     ],
     ['never one with its data in memory', refused([memory, memory, memory]), adds],
@@ -181,7 +181,7 @@ describe('who is restarted', () => {
   });
 
   test('nobody while its Pod would find no certificate', () => {
-    const finding = { is: 'trustLost', secret: 'x' } as const;
+    const finding = { is: 'caBundleLost', secret: 'x' } as const;
     const bundles = [{ secret: 'x', part: 'peer', findings: [finding] } as const];
     const o = { ...refused([up, up, up]), certificates: { ...NO_CERTIFICATES, bundles } };
     expect(decide(o).rule).not.toBe('restartRefusing');

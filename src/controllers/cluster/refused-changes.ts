@@ -75,7 +75,7 @@ const podUid = ({ pod }: MemberView): string | undefined => (pod.is === 'present
 /** Answers under its own id, follows a leader, lags little, and its Pod is ready and not being deleted. */
 function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
   const m = memberOf(o, entry);
-  if (!m || m.pod.is !== 'present' || m.pod.going === true || !m.pod.ready) return false;
+  if (!m || m.pod.is !== 'present' || m.pod.terminating === true || !m.pod.ready) return false;
   return isHealthy(o, m);
 }
 

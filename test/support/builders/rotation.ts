@@ -4,7 +4,7 @@ import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
 import type { Mounted } from '../../../src/access/evaluate/mounts.ts';
 import type { EtcdClusterStatus } from '../../../src/api/etcd-cluster-status.ts';
-import { ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../src/api/names.ts';
+import { ROTATE_CA_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { Tls } from '../../../src/api/tls.ts';
 import type { Secret } from '../../../src/gen/kube.ts';
 import { createCA, type KeyPair } from '../../../src/pki/issue.ts';
@@ -66,7 +66,7 @@ export function judged(was: Was): Evaluation {
     trust: { ...of(digest(...recorded)), ...(was.commanded !== undefined && { commanded: of(was.commanded) }) },
   };
   const made = aCluster({ spec: { tls }, status });
-  const annotations = was.annotation === undefined ? {} : { [ROTATE_ANNOTATION]: was.annotation };
+  const annotations = was.annotation === undefined ? {} : { [ROTATE_CA_ANNOTATION]: was.annotation };
   const cluster = { ...made, metadata: { ...made.metadata, annotations } };
   const bundles = (part: 'client' | 'peer') => running.map((names) => trustName('db', part, digest(...names)));
   const mounted: Mounted = {

@@ -77,7 +77,7 @@ describe('who is started again', () => {
       'restartForCABundle',
       [{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }],
     ]);
-    expect(plan.events[0]).toMatchObject({ type: 'Normal', reason: 'RotatingAuthority' });
+    expect(plan.events[0]).toMatchObject({ type: 'Normal', reason: 'RotatingCA' });
   });
 
   test.each<[string, Observed, readonly string[]]>([
@@ -122,7 +122,7 @@ describe('who is started again', () => {
       'not when it would find nothing to mount',
       rotating([started(OLD), started(OLD), started(OLD)], widening, {
         view: {
-          bundles: [{ secret: bundle('peer', BOTH), part: 'peer', findings: [{ is: 'trustLost', secret: 'x' }] }],
+          bundles: [{ secret: bundle('peer', BOTH), part: 'peer', findings: [{ is: 'caBundleLost', secret: 'x' }] }],
         },
       }),
       [],
@@ -186,7 +186,7 @@ describe('what is recorded', () => {
     const o = rotating([up, up, up], { target: NEW, trusted: false, notReissued: ['db-peer-mounted'], next });
     expect(latched(o)).toEqual(['recordCABundle', { peer: BOTH, kept: [bundle('peer', OLD)] }]);
     expect(decide(o).events[0]).toMatchObject({
-      reason: 'RotatingAuthority',
+      reason: 'RotatingCA',
       note: expect.stringContaining('step 1 of 3'),
     });
   });
@@ -328,7 +328,7 @@ describe('what is said', () => {
       'step 3 of 3 on the peer port: members come to trust the new authority only, 1 of 2 do',
     ],
   ])('%s', (_, o, sentence) => {
-    expect(both(o)).toMatch(/^True RotatingAuthority: the authority is exchanged: /);
+    expect(both(o)).toMatch(/^True RotatingCA: the authority is exchanged: /);
     expect(both(o)).toContain(sentence);
   });
 
@@ -352,7 +352,7 @@ describe('what is said', () => {
 describe('clients of one that is started again', () => {
   const three = rotating([started(OLD), started(OLD), started(BOTH)], widening);
   const patched = (role: string | null, since: string | null): string =>
-    `patch ${name(2)} ${JSON.stringify({ metadata: { labels: { 'etcd-operator.cozystack.io/role': role }, annotations: { 'etcd-operator.cozystack.io/aside-since': since } } })}`;
+    `patch ${name(2)} ${JSON.stringify({ metadata: { labels: { 'etcd-operator.cozystack.io/role': role }, annotations: { 'etcd-operator.cozystack.io/draining-since': since, ...(since === null && { 'etcd-operator.cozystack.io/aside-since': null }) } } })}`;
 
   test('are led to others first', () => {
     expect(stepsOf(three)).toEqual([patched(null, iso(three.now))]);
@@ -378,7 +378,7 @@ describe('clients of one that is started again', () => {
 });
 
 function aside(o: Observed, at: number, ms = 5_000): Observed {
-  return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, asideSince: o.now - ms } } : m));
+  return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: o.now - ms } } : m));
 }
 function memory(): Is {
   return { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
@@ -387,7 +387,7 @@ function changed(o: Observed, at: number, change: (m: MemberView) => MemberView)
   return { ...o, members: o.members.map((m, i) => (i === at ? change(m) : m)) };
 }
 function going(o: Observed, at: number): Observed {
-  return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, going: true } } : m));
+  return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, terminating: true } } : m));
 }
 function unready(o: Observed, at: number): Observed {
   return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, ready: false } } : m));

@@ -19,7 +19,7 @@ import {
 } from '../observed.ts';
 import { isInMemory, leaderLast, losesPvc } from '../rollout/restart.ts';
 
-export const ROTATING = 'RotatingAuthority';
+export const ROTATING = 'RotatingCA';
 
 const nameIn = (o: Observed, part: EtcdPortName, digest: string | undefined): string | undefined =>
   digest === undefined ? undefined : trustName(identity(o.cluster).name, part, digest);
@@ -47,7 +47,7 @@ export const outdated = (o: Observed): readonly MemberView[] =>
   o.members.filter((m) => o.certificates.trusts.some((t) => asksForRestarts(t) && isOutdated(o, m, t)));
 
 const isBack = (o: Observed, m: MemberView): boolean =>
-  isNotBeingDeleted(m) && m.pod.is === 'present' && m.pod.going !== true && isReadyVoter(m) && isHealthy(o, m);
+  isNotBeingDeleted(m) && m.pod.is === 'present' && m.pod.terminating !== true && isReadyVoter(m) && isHealthy(o, m);
 
 /** Data in memory goes with its Pod: such a member is replaced, and the others must carry the cluster without it. */
 const MIN_VOTERS_IN_MEMORY = 3;
@@ -89,7 +89,7 @@ function waiting(o: Observed): string {
 
 /** The Pod of the last one is gone and not made again: what was trusted before is kept until all are there. */
 const isLastAway = (o: Observed): boolean =>
-  o.certificates.kept.length > 0 && o.members.some((m) => m.pod.is !== 'present' || m.pod.going === true);
+  o.certificates.kept.length > 0 && o.members.some((m) => m.pod.is !== 'present' || m.pod.terminating === true);
 
 function stepOf(o: Observed, t: PortTrustView): string | undefined {
   const { part, recorded, target, trusted, notReissued: unexchanged, reachedAt } = t;

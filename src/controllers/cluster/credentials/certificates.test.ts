@@ -9,7 +9,7 @@ import {
   type PortTrustView,
 } from '../../../access/evaluate/view.ts';
 import { findCondition } from '../../../api/conditions.ts';
-import { ROTATE_ANNOTATION } from '../../../api/names.ts';
+import { ROTATE_CA_ANNOTATION } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
 import type { CertificateRequirement } from '../../../domain/certificate-requirements.ts';
 import type { Finding } from '../../../pki/findings.ts';
@@ -55,7 +55,7 @@ describe('whom the first member trusts', () => {
 
   test('is recorded before it is made, and so is what was asked for before', () => {
     const o = fresh({ ...view(), trusts: [trust('abc')] });
-    const annotations = { [ROTATE_ANNOTATION]: 'now' };
+    const annotations = { [ROTATE_CA_ANNOTATION]: 'now' };
     const asked = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
     expect([decide(o).rule, decide(o).latch?.trust]).toEqual(['bootstrap', { peer: 'abc' }]);
     expect(decide(asked).latch?.trust).toEqual({ peer: 'abc', commanded: { peer: 'now' } });
@@ -190,7 +190,7 @@ describe('a cluster that runs', () => {
   });
 
   test('says each thing once, the worst first, and nothing any more when all is well', () => {
-    const lost: Finding = { is: 'authorityLost', secret: 'db-peer-ca' };
+    const lost: Finding = { is: 'caLost', secret: 'db-peer-ca' };
     const o = running({
       ...NO_CERTIFICATES,
       cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [lost] }],
@@ -203,7 +203,7 @@ describe('a cluster that runs', () => {
       ],
     });
     const [status, reason, message = ''] = saidBy(o, 'CertificatesValid') ?? [];
-    expect([status, reason]).toEqual(['False', 'AuthorityLost']);
+    expect([status, reason]).toEqual(['False', 'CALost']);
     expect(message.split('; ').length).toBe(2);
     const conditions = decide(o).status.conditions ?? [];
     const well = { ...world([up], { status: { ...FORMED, conditions } }) };

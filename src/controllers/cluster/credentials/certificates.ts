@@ -3,7 +3,7 @@
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
-import { ROTATE_ANNOTATION } from '../../../api/names.ts';
+import { requestedRotation } from '../../../api/names.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Finding, isFatal, reasonOf, sentenceOf } from '../../../pki/findings.ts';
 import { isFormed, type Observed, unreadableObjects } from '../observed.ts';
@@ -76,7 +76,7 @@ export const canMount = ({ certificates: { certificates, bundles } }: Observed):
 
 /** Whom the first member trusts: no Secret may tell the others anything else, except in order. */
 export function bundleLatch({ cluster, certificates: { trusts } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
-  const value = cluster.metadata.annotations?.[ROTATE_ANNOTATION];
+  const value = requestedRotation(cluster.metadata.annotations);
   const begin = trusts.flatMap(({ part, next }) => (next?.step === 'begin' ? [[part, next.digest] as const] : []));
   if (begin.length === 0) return {};
   const commanded = value !== undefined && { commanded: Object.fromEntries(begin.map(([part]) => [part, value])) };

@@ -7,7 +7,13 @@ import { digestOf } from '../../../access/evaluate/ca-bundle.ts';
 import { textOf } from '../../../access/evaluate/secret-set.ts';
 import type { SecretAction } from '../../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
-import { API_VERSION, etcdClusters, ROTATE_ANNOTATION, trustName, WRITTEN_AT_ANNOTATION } from '../../../api/names.ts';
+import {
+  API_VERSION,
+  etcdClusters,
+  ROTATE_CA_ANNOTATION,
+  trustName,
+  WRITTEN_AT_ANNOTATION,
+} from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
 import type { Secret } from '../../../gen/kube.ts';
 import type { Resource } from '../../../kube/object.ts';
@@ -206,7 +212,7 @@ describe('whom members trust', () => {
     );
   const certOf = async (name: string, key = 'tls.crt'): Promise<string> => textOf(await read(name), key);
   const become = (trust: NonNullable<EtcdCluster['status']>['trust']): void => {
-    const annotations = { [ROTATE_ANNOTATION]: '1' };
+    const annotations = { [ROTATE_CA_ANNOTATION]: '1' };
     hear(world.clusters, {
       ...cluster,
       metadata: { ...cluster.metadata, annotations },

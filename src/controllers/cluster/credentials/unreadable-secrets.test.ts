@@ -65,7 +65,7 @@ describe('while a Secret cannot be read', () => {
   const aside = (o: Observed): Observed => ({
     ...o,
     members: o.members.map((m, i) =>
-      i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, asideSince: NOW - 10_000 } } : m,
+      i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: NOW - 10_000 } } : m,
     ),
   });
   const password: PasswordView = { kept: 'another' };

@@ -1,5 +1,5 @@
 /** How one member is restarted, whatever the reason: out of the client Service, leadership transferred, then its Pod deleted. */
-import { DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { iso } from '../../../lib/time.ts';
 import type { ObjectRef, Step } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
@@ -56,12 +56,19 @@ export function restarting(o: Observed, { m, entry, why, reason, what = podOf(m)
 const DRAIN_MS = 3_000;
 
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>
-  pod.is === 'present' && pod.going !== true && pod.asideSince !== undefined ? o.now - pod.asideSince : undefined;
+  pod.is === 'present' && pod.terminating !== true && pod.drainingSince !== undefined
+    ? o.now - pod.drainingSince
+    : undefined;
 
 export const trafficPatch = (m: MemberView, since: string | null, role: string | null): Step => ({
   do: 'patch',
   to: podOf(m),
-  fields: { metadata: { labels: { [ROLE_LABEL]: role }, annotations: { [DRAINING_ANNOTATION]: since } } },
+  fields: {
+    metadata: {
+      labels: { [ROLE_LABEL]: role },
+      annotations: { [DRAINING_ANNOTATION]: since, ...(since === null && { [OLD_DRAINING_ANNOTATION]: null }) },
+    },
+  },
 });
 
 function podOf(m: MemberView): ObjectRef {

@@ -1,7 +1,7 @@
 /** Rules for a member that has, or is to have, a volume and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../../api/etcd-member.ts';
 import {
-  DRAINING_ANNOTATION,
+  drainingSince,
   INITIAL_CHECK_ANNOTATION,
   INITIAL_CLUSTER_ANNOTATION,
   MEMBER_FINALIZER,
@@ -172,7 +172,7 @@ export const markPod = (o: Observed): Decided => {
   const told = annotations[begins.annotation];
   const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
   const mayCompare = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
-  const serves = voter && annotations[DRAINING_ANNOTATION] === undefined;
+  const serves = voter && drainingSince(annotations) === undefined;
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
   if (!relabel && !mayBegin && !mayCompare) return undefined;
   const annotate = {
