@@ -29,7 +29,8 @@ export function startDaemon(spec: DaemonSpec): number {
   const child = spawn('/bin/sh', ['-c', JOIN_AND_EXEC, join(cgroupPath(...spec.cgroup), 'cgroup.procs'), ...command], {
     detached: true,
     stdio: ['ignore', log, log],
-    env: { PATH: process.env['PATH'], HOME: '/root', ...spec.env },
+    // Go servers take a quarter less CPU with more garbage; a laptop is short of cores, not of memory.
+    env: { PATH: process.env['PATH'], HOME: '/root', GOGC: '300', ...spec.env },
     cwd: '/',
   });
   closeSync(log);
