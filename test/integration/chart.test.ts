@@ -236,7 +236,7 @@ test.each([
     ['metrics.serviceMonitor.enabled=true', 'kubeRbacProxy.enabled=false'],
     'needs kubeRbacProxy.enabled',
   ],
-  ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is needed'],
+  ['no account at all', ['serviceAccount.create=false'], 'serviceAccount.name is required'],
   ['the memory of the Go operator', ['manager.resources.limits.memory=128Mi'], '--reset-then-reuse-values'],
   ...['100M', '128000Ki', '0.1Gi', '.1G', '134217728', '1e8', '100000000000m'].map(
     (limit): [string, string[], string] => [
@@ -285,6 +285,6 @@ test.each([
 ])('and with watchNamespaces=%s, to type it for the namespace %s', async (watched, namespace, sentence) => {
   const dryRun = ['install', 'etcd-operator', chartDir, '--dry-run=client'];
   const { stdout } = await run(helm, [...dryRun, '--set', `manager.watchNamespaces=${watched}`]);
-  expect(stdout).toContain(`It looks after etcd clusters ${sentence}.`);
+  expect(stdout).toContain(`It reconciles etcd clusters ${sentence}.`);
   expect(stdout).toContain(`kubectl -n ${namespace} get etcdclusters`);
 });

@@ -1,4 +1,4 @@
-{{- /* One name of the release, cut to what a label may hold. */ -}}
+{{- /* A name, cut to the 63 characters of a label value. */ -}}
 {{- define "etcd-operator.cut" -}}
 {{- trimSuffix "-" (trunc 63 .) -}}
 {{- end -}}
@@ -7,7 +7,7 @@
 {{- include "etcd-operator.cut" (.Values.nameOverride | default .Chart.Name) -}}
 {{- end -}}
 
-{{- /* What the names of all objects begin with: the release's name, the chart's name added unless it is in there. */ -}}
+{{- /* The prefix of all object names: the release's name, and the chart's name unless the release's name contains it. */ -}}
 {{- define "etcd-operator.fullname" -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
@@ -15,8 +15,8 @@
 {{- end -}}
 
 {{- /*
-A Deployment's selector can never change. These two, and no more, are the selector of the Go operator's Deployment:
-with another label in it "helm upgrade" would be refused.
+A Deployment's selector is immutable. These two labels, and no more, are the selector of the Go operator's Deployment:
+with another label the API server would refuse "helm upgrade".
 */ -}}
 {{- define "etcd-operator.selector" -}}
 app.kubernetes.io/name: {{ include "etcd-operator.name" . }}
@@ -34,7 +34,7 @@ helm.sh/chart: {{ include "etcd-operator.cut" (printf "%s-%s" .Chart.Name (repla
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "etcd-operator.fullname" .) -}}
 {{- else -}}
-{{- required "serviceAccount.name is needed when serviceAccount.create is false: the operator must not run as the namespace's default account" .Values.serviceAccount.name -}}
+{{- required "serviceAccount.name is required when serviceAccount.create is false: the operator must not run as the namespace's default account" .Values.serviceAccount.name -}}
 {{- end -}}
 {{- end -}}
 
@@ -42,7 +42,7 @@ helm.sh/chart: {{ include "etcd-operator.cut" (printf "%s-%s" .Chart.Name (repla
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 
-{{- /* What both containers may do: nothing that the "restricted" Pod Security level forbids, and no writing. */ -}}
+{{- /* Both containers satisfy the "restricted" Pod Security level and have a read-only root file system. */ -}}
 {{- define "etcd-operator.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -52,8 +52,8 @@ capabilities:
 {{- end -}}
 
 {{- /*
-"helm upgrade --reuse-values" brings the defaults of the chart that made the release, and 128Mi is the Go operator's limit.
-Node does not live in that: refused here, before the running operator is replaced by one that is killed again and again.
+"helm upgrade --reuse-values" keeps the defaults of the chart that created the release, and 128Mi is the Go operator's limit.
+Node.js needs more: the chart refuses it, before the running operator is replaced by one that is OOM-killed again and again.
 */ -}}
 {{- define "etcd-operator.checkMemory" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.manager.resources | default dict) | toString -}}
