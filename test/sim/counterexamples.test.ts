@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { run } from './run.ts';
 import type { Script } from './script.ts';
 
-/** What once broke: a sentence about why, and the script that showed it. */
+/** A failure that the simulation once found: a sentence on its cause, and the script that reproduces it. */
 interface Counterexample {
   readonly why: string;
   readonly script: Script;

@@ -1,6 +1,6 @@
 /**
- * What must never be so, whatever happens. Each is a function that answers with a sentence when it is broken. Faults may
- * break a cluster; an invariant is about what the operator did or said.
+ * What must never happen, whatever the faults. Each is a function that returns a sentence when it is violated. Faults may
+ * break a cluster; an invariant is about what the operator did or reported.
  */
 import { findCondition } from '../../src/api/conditions.ts';
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
@@ -35,21 +35,21 @@ import { CLUSTER, type World } from './world/world.ts';
 export interface Scene {
   readonly world: World;
   readonly history: History;
-  /** Since when clients could reach the cluster: from here on it holds what somebody counts on. */
+  /** Since when clients could reach the cluster: from then on it may hold data that a client relies on. */
   servedAt: number | undefined;
-  /** Faults took so many disks that nobody can be blamed for what was on them. */
+  /** Faults destroyed so much storage that data loss is not the operator's fault. */
   dataExcused: boolean;
-  /** The spec says that volumes are to be kept. */
+  /** The spec says `deletionPolicy: Retain`. */
   readonly retains: boolean;
-  /** The spec was edited in more than its replicas. */
+  /** The spec was edited beyond its replicas. */
   edited: boolean;
-  /** Claims and members that a person deleted. */
+  /** PVCs and members that a user deleted. */
   readonly deletedByPerson: Set<string>;
-  /** What was made for a cluster after it was gone, and how often. */
+  /** What was created for a cluster after its deletion, and how often. */
   readonly remade: Map<string, number>;
-  /** Until when one of the members may be believed that takes itself for the whole cluster. */
+  /** Until when the operator may believe a member that was started with --force-new-cluster. */
   usurpedUntil: number;
-  /** Membership calls that have left and are not answered. */
+  /** Membership calls that were sent and have no response yet. */
   readonly inFlight: Set<MembershipCall>;
 }
 
@@ -62,7 +62,7 @@ const isGoing = ({ world }: Scene): boolean => !world.cluster || isDeleting(worl
 const isParking = ({ world }: Scene): boolean =>
   world.cluster?.spec.replicas === 0 || world.cluster?.status?.observed?.replicas === 0;
 
-/** I1: all members that ever answered for a cluster have one cluster id. */
+/** I1: all members that ever responded for a cluster have one cluster id. */
 export const oneClusterId: Always = ({ world }) => {
   const latched = world.cluster?.status?.clusterID;
   const group = groupOf(world);
@@ -71,37 +71,37 @@ export const oneClusterId: Always = ({ world }) => {
     : `the members answer for ${hexId(group.clusterId)}, but the status says ${latched}`;
 };
 
-/** I2: once clients could reach a cluster, it is never begun a second time: that would be an empty one in its place. */
+/** I2: a cluster that clients could reach is never bootstrapped again: an empty cluster would replace it. */
 export const oneBootstrap: Always = ({ world, servedAt }) => {
   const uid = world.cluster?.metadata.uid;
   if (uid === undefined || servedAt === undefined) return undefined;
   const again = world.kubelet.bootstraps.some(({ token, at }) => token.endsWith(uid) && at > servedAt);
-  return again ? 'the cluster was begun a second time' : undefined;
+  return again ? 'the cluster was bootstrapped a second time' : undefined;
 };
 
-/** A cluster that is to begin with a snapshot never begins without it: that would be an empty one, and look well. */
+/** A restored cluster is never bootstrapped without its snapshot: it would be empty and look healthy. */
 export const beginsWithItsSnapshot: Always = ({ world }) => {
   const { spec, metadata } = world.cluster ?? {};
   if (!spec?.bootstrap?.restore || metadata?.uid === undefined) return undefined;
   const empty = world.kubelet.bootstraps.find(
     ({ token, restored }) => token.endsWith(metadata.uid ?? '?') && !restored,
   );
-  return empty ? `${empty.member} began the cluster without the data of the snapshot` : undefined;
+  return empty ? `${empty.member} bootstrapped the cluster without the data of the snapshot` : undefined;
 };
 
-/** I2: never two objects claim to begin the cluster. */
+/** I2: never two EtcdMembers are the seed of a cluster. */
 export const oneSeed: Always = ({ world }) => {
   const seeds = membersOf(world).filter((m) => m.spec.bootstrap === true && !isDeleting(m));
   return seeds.length > 1 ? `two seeds: ${seeds.map((m) => m.metadata.name).join(', ')}` : undefined;
 };
 
-/** I3: never more than one membership change of an operator is on its way. */
+/** I3: an operator never has more than one membership change in flight. */
 export const oneChangeAtATime: OnChange = (scene, call) => {
   const others = [...scene.inFlight].filter((other) => other.by === call.by && other !== call);
-  return others.length > 0 ? `${call.method} left while ${others[0]?.method} was on its way` : undefined;
+  return others.length > 0 ? `${call.method} was sent while ${others[0]?.method} was in flight` : undefined;
 };
 
-/** I4: a membership change by the operator leaves a quorum of voters that can be reached, or could be lately. */
+/** I4: a membership change by the operator leaves a quorum of voters that are reachable, or were lately. */
 export const quorumAfterChange: OnChange = ({ world, history }, call, answer) => {
   const group = groupOf(world);
   if (!answer?.ok || !group || !['add', 'promote', 'remove'].includes(call.method)) return undefined;
@@ -113,7 +113,7 @@ export const quorumAfterChange: OnChange = ({ world, history }, call, answer) =>
     : `after ${call.method}, ${alive} of ${voters(group).length} voters can be reached`;
 };
 
-/** I4: a Pod that the operator deletes is not one that the quorum needs, unless the quorum was lost before. */
+/** I4: the operator deletes no Pod that the quorum needs, unless the quorum was lost before. */
 export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
   if ((verb !== 'delete' && verb !== 'evict') || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene))
@@ -124,14 +124,14 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
   if (!group || id === undefined || !hasQuorum(world, group) || !isReachable(world, group, id)) return undefined;
   if (group.members.get(id)?.isLearner !== false) return undefined;
   const left = reachableVoters(world, group) - 1;
-  // Of two voters none can be spared: where both refuse to grow, one is restarted all the same, as was recorded before.
+  // Of two voters neither can be spared: where both refuse new members, one is restarted anyway, and that is recorded first.
   const recorded = world.cluster?.status?.refusedChange?.restarts.some(({ pod }) => pod === run?.uid) === true;
   return left >= needed(group) || (recorded && voters(group).length === 2 && left === 1)
     ? undefined
     : `Pod ${ref.name} is deleted, and ${left} of ${voters(group).length} voters are left`;
 };
 
-/** A Pod whose memory is the only place of a voter's data is not deleted for a restart: it would come back empty. */
+/** A Pod whose memory holds the only copy of a voter's data is not deleted for a restart: it would come back empty. */
 export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
   if (verb !== 'delete' || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene)) return undefined;
@@ -143,7 +143,7 @@ export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
     : undefined;
 };
 
-/** At most one disruption at a time: no voter is taken away while another one is not serving, unless that one goes itself. */
+/** One disruption at a time: no voter is removed while another one is not serving, unless it is the one that is removed. */
 export const oneDisruption: OnChange = ({ world, history }, call) => {
   const group = groupOf(world);
   if (!group || call.method !== 'remove') return undefined;
@@ -156,7 +156,7 @@ export const oneDisruption: OnChange = ({ world, history }, call) => {
     : `a voter is removed while ${alive} of the other ${rest.length} serve`;
 };
 
-/** No voter is given up while the others are no quorum of their own: what was acknowledged may be with it alone. */
+/** No voter is given up while the others are no quorum by themselves: it may hold the only copy of acknowledged writes. */
 export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
   const { world, history } = scene;
   const group = groupOf(world);
@@ -171,7 +171,7 @@ export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
     : `EtcdMember ${ref.name} is deleted while ${alive} of the other ${rest.length} voters serve`;
 };
 
-/** Evidence errs: no member is replaced for what its etcd said about its data, while a start on that data would succeed. */
+/** Failure evidence can be wrong: no member is replaced for what its etcd logged about its data while that data would start. */
 const JUDGED: readonly string[] = [EVIDENCE.dataInvalid, EVIDENCE.volumeFull, EVIDENCE.crashLooping];
 export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resource, ref }) => {
   if (verb !== 'delete' || resource.kind !== 'EtcdMember' || usurpedUntil > world.ground.timeline.now) return undefined;
@@ -185,13 +185,13 @@ export const intactDataIsKept: OnWrite = ({ world, usurpedUntil }, { verb, resou
     : undefined;
 };
 
-/** A list that is not a quorum's may be long outdated: nothing is decided by it. */
+/** A member list that is not linearizable may be long outdated: nothing is decided by it. */
 export const listsAreTheQuorums: OnChange = (_scene, { method, args }) =>
   method === 'list' && (args[0] as { readonly linearizable: boolean }).linearizable !== true
-    ? 'a list of members is asked of one member, without the word of a quorum'
+    ? 'a member list is read without linearizable'
     : undefined;
 
-/** Who has not heard that a cluster is gone may finish what it was about to make, and never makes anything a second time. */
+/** An operator whose cache has not seen the deletion of a cluster may finish one creation, and never repeats it. */
 const MADE_UNAWARES = 2;
 export const goneStaysGone: OnWrite = ({ world, remade }, { verb, resource, body }) => {
   if (verb !== 'create') return undefined;
@@ -200,7 +200,7 @@ export const goneStaysGone: OnWrite = ({ world, remade }, { verb, resource, body
   const what = `${resource.kind} ${(body as KubeObject).metadata.name} for ${owner.uid}`;
   const times = (remade.get(what) ?? 0) + 1;
   remade.set(what, times);
-  return times > MADE_UNAWARES ? `${what}, a cluster that is gone, is made ${times} times` : undefined;
+  return times > MADE_UNAWARES ? `${what}, a deleted cluster, is created ${times} times` : undefined;
 };
 
 /** I5: a data directory is never used under another member id. */
@@ -222,17 +222,17 @@ const idsOf = (world: World): Map<string, bigint> => {
   return ids;
 };
 
-/** A person deleted its member while another one took itself for the whole cluster: when nobody else answers, that one is believed. */
+/** A user deleted its member while another member ran with --force-new-cluster, which is believed when no other one responds. */
 const isUsurpers = ({ world, history, usurpedUntil, deletedByPerson }: Scene, { metadata }: KubeObject): boolean =>
   usurpedUntil > world.ground.timeline.now &&
   history.lately(({ quorum: so, led }) => !so || !led) &&
   metadata.ownerReferences?.some(({ uid }) => deletedByPerson.has(uid)) === true;
 
-/** I6: no volume goes while its member is in the list, unless the cluster goes or a person took it. */
+/** I6: no volume is deleted while its member is in the member list, unless the cluster is being deleted or a user deleted it. */
 export const noVolumeOfAMember: Always = (scene) => {
   const { world } = scene;
   const group = groupOf(world);
-  // Before clients could reach it, nothing was ever kept for anybody.
+  // Before clients could reach it, the cluster held no data of theirs.
   if (!group || isGoing(scene) || scene.servedAt === undefined) return undefined;
   for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
     const { uid = '', name = '' } = claim.metadata;
@@ -242,16 +242,16 @@ export const noVolumeOfAMember: Always = (scene) => {
       continue;
     }
     const id = world.volumes.of(uid)?.disk?.id;
-    if (id !== undefined && group.members.has(id)) return `claim ${name} is deleted, and etcd still counts its member`;
+    if (id !== undefined && group.members.has(id)) return `PVC ${name} is deleted, and etcd still counts its member`;
   }
   return undefined;
 };
 
-/** With `deletionPolicy: Retain` no volume with data goes, unless a person takes it. */
+/** With `deletionPolicy: Retain` no volume with data is deleted, unless a user deletes it. */
 export const retainedVolumesStay: Always = ({ world, retains, servedAt, deletedByPerson }) => {
   if (!retains || servedAt === undefined) return undefined;
   const gone = world.volumes.deleted.find(({ uid, at }) => at > servedAt && !deletedByPerson.has(uid));
-  return gone === undefined ? undefined : `claim ${gone.uid} is gone, although volumes are to be retained`;
+  return gone === undefined ? undefined : `PVC ${gone.uid} is deleted in spite of deletionPolicy: Retain`;
 };
 
 /** Never the last good copy: the operator removes no member when no other voter has the data. */
@@ -262,7 +262,7 @@ export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
   return copies.length > 0 ? undefined : 'the last copy of the data was removed';
 };
 
-/** I8: what was acknowledged is still there, as long as faults took fewer than a quorum of the disks. */
+/** I8: acknowledged writes survive, as long as faults destroyed fewer than a quorum of the disks. */
 export const acknowledgedWritesSurvive: Always = (scene) => {
   if (scene.dataExcused || isGoing(scene)) return undefined;
   const group = groupOf(scene.world);
@@ -275,7 +275,7 @@ export const acknowledgedWritesSurvive: Always = (scene) => {
 const belongs = ({ world }: Scene, group: Group): boolean =>
   world.kubelet.bootstraps.some((b) => b.group === group && b.token.endsWith(world.cluster?.metadata.uid ?? '?'));
 
-/** The client Service's label is only on members that vote, or did lately. */
+/** The client Service's label is only on members that are voters, or were lately. */
 export const labelOnVotersOnly: OnWrite = ({ world, history }, write, result) => {
   if (write.resource.kind !== 'Pod' || result?.metadata.labels?.[ROLE_LABEL] !== ROLE_VOTER) return undefined;
   if (write.verb === 'delete' || write.verb === 'evict') return undefined;
@@ -286,7 +286,7 @@ export const labelOnVotersOnly: OnWrite = ({ world, history }, write, result) =>
   return history.lately((m) => m.voters > 0) && !entry ? undefined : `Pod ${name} is labelled as a voter and is none`;
 };
 
-/** No member gets an owner that does not exist: the garbage collector would delete it, and its volume. */
+/** No member gets an owner that does not exist: the garbage collector would delete the member and its volume. */
 export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, body }) => {
   if (verb !== 'patch' || resource.kind !== 'EtcdMember') return undefined;
   const owner = (body as KubeObject).metadata.ownerReferences?.find(({ controller }) => controller === true);
@@ -298,16 +298,16 @@ export const ownersExist: OnWrite = ({ world, remade }, { verb, resource, ref, b
     : undefined;
 };
 
-/** Nothing is written, and no membership changed, by a process that does not hold the lease. */
+/** A process that does not hold the Lease writes nothing and changes no membership. */
 export const onlyTheHolderActs: OnChange = ({ world }, call) =>
-  world.lease.mayWrite(call.by) ? undefined : `${call.by.name} sends ${call.method} without the lease`;
+  world.lease.mayWrite(call.by) ? undefined : `${call.by.name} sends ${call.method} without the Lease`;
 
-/** Nothing of somebody else's is changed or deleted. */
+/** Foreign objects are neither changed nor deleted. */
 export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) => {
   if (verb === 'create' || resource.kind === 'Event') return undefined;
   const object = world.ground.find(resource, ref.name, ref.namespace);
   return object?.metadata.labels?.['foreign'] === 'true'
-    ? `${verb} of ${resource.kind} ${ref.name}, which is somebody else's`
+    ? `${verb} of ${resource.kind} ${ref.name}, which is a foreign object`
     : undefined;
 };
 
@@ -342,6 +342,6 @@ export const AFTER_WRITE = {
 export const BEFORE_CHANGE = { oneChangeAtATime, onlyTheHolderActs, oneDisruption };
 export const AFTER_CHANGE = { quorumAfterChange, notTheLastCopy };
 
-/** Pods of the cluster that carry its label. */
+/** Pods with the label of the cluster. */
 export const podsOf = (world: World) =>
   world.ground.api.peek(pods).filter(({ metadata }) => metadata.labels?.[CLUSTER_LABEL] === CLUSTER);

@@ -1,4 +1,4 @@
-/** A look at some worlds, always the same, for whoever wants to know soon whether something is broken: the first sentence. */
+/** Runs a fixed set of worlds as a quick check, and prints the first invariant that is violated. */
 import { run } from './run.ts';
 import { search } from './search.ts';
 

@@ -5,7 +5,7 @@ import { type Outcome, run } from './run.ts';
 import { MUST_HAPPEN } from './scope.ts';
 import { type Found, search } from './search.ts';
 
-/** The same worlds in every run, so that a change is judged by what it changes; another seed looks elsewhere. */
+/** The same worlds in every run, so that a change is judged by its own effects; another seed tests other worlds. */
 const SEED = Number(process.env['SEED'] ?? 1);
 const STEPS = Number(process.env['STEPS'] ?? 1_000_000);
 const KEPT = join(import.meta.dirname, '../../.cache/sim');
@@ -26,20 +26,20 @@ function add(sum: Sum, { steps, virtualMs, tally }: Outcome): void {
 
 const table = ({ steps, runs, virtualMs, tally }: Sum): string =>
   [
-    `${steps} steps of ${runs} worlds, ${Math.round(virtualMs / 3_600_000)} hours in them`,
+    `${steps} steps in ${runs} worlds, ${Math.round(virtualMs / 3_600_000)} hours of virtual time`,
     ...[...tally].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${String(count).padStart(8)}  ${kind}`),
   ].join('\n');
 
-/** Tells the whole story of the smallest script that still breaks, and keeps it for a replay. */
+/** Fails with the whole story of the smallest script that still breaks, and saves the script for a replay. */
 async function fail({ script, seed }: Found): Promise<never> {
   const { broken, story } = await run(script, true);
   mkdirSync(KEPT, { recursive: true });
   const file = join(KEPT, `${broken?.split(':')[0] ?? 'unknown'}-${script.seed}.json`);
   writeFileSync(file, `${JSON.stringify({ why: broken, script }, null, 2)}\n`);
-  throw new Error([...story, `seed ${seed}: ${broken}`, `kept in ${file}`].join('\n'));
+  throw new Error([...story, `seed ${seed}: ${broken}`, `saved to ${file}`].join('\n'));
 }
 
-test(`whatever befalls it, the operator breaks no promise and comes to rest (seed ${SEED})`, async () => {
+test(`under random faults the operator violates no invariant and converges (seed ${SEED})`, async () => {
   const sum: Sum = { steps: 0, runs: 0, virtualMs: 0, tally: new Map() };
   const missing = (): readonly string[] => MUST_HAPPEN.filter((kind) => !sum.tally.has(kind));
   const found = await search({

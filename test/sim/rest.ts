@@ -1,4 +1,4 @@
-/** How a world must look when nothing befalls it any more: as the spec asks, or in a state that has a name and is true. */
+/** What a world must look like after all faults have ended: as the spec asks, or in a named terminal state that is true. */
 import { type Condition, findCondition } from '../../src/api/conditions.ts';
 import { QUARANTINE_LABEL } from '../../src/api/names.ts';
 import { hexId } from '../../src/etcd/ids.ts';
@@ -11,36 +11,36 @@ import type { World } from './world/world.ts';
 type Wrong = string | undefined;
 const UNNAMED = Symbol('no named end');
 type Unnamed = typeof UNNAMED;
-/** By then a deadline that has passed is told. */
+/** A deadline that has passed is reported by then. */
 const TOLD_MS = 10_000;
 
-/** Why the world is not at rest yet; nothing when it is. */
+/** Why the world has not converged yet; undefined when it has. */
 export function unrest({ world, edited, retains }: Scene): Wrong {
   const { cluster } = world;
   if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
   const leaving = membersOf(world).filter(isDeleting);
   const said = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
-  if (said('Available') === undefined) return 'nothing is said about the cluster';
+  if (said('Available') === undefined) return 'the cluster has no Available condition';
   const { progressDeadline } = cluster.status ?? {};
   if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - TOLD_MS)
-    return 'a deadline is still to pass';
+    return 'a deadline is still pending';
   const named = namedEnd(world, said);
   if (named !== UNNAMED) return named;
-  // Who is to leave a parked cluster leaves when it wakes: there is nobody to ask before that.
+  // A member that is to be removed from a paused cluster is removed after the resume: until then no etcd process runs.
   if (leaving.length > 0 && cluster.spec.replicas !== 0)
-    return `${leaving.map((m) => m.metadata.name).join(', ')} cannot go`;
+    return `${leaving.map((m) => m.metadata.name).join(', ')} cannot be removed`;
   return cluster.spec.replicas === 0 ? notParked(world, said) : notAsAsked(world, edited, said);
 }
 
-/** States that end the operator's work and ask for a person: each must be true. */
+/** States in which the operator stops and needs a user: each must be true. */
 function namedEnd(world: World, said: (type: string) => Condition | undefined): Wrong | Unnamed {
   const group = groupOf(world);
   const available = said('Available');
   if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
   const lost = ['AllMembersLost', 'NoReadableData', 'QuorumLost'];
   if (available?.status === 'False' && lost.includes(available.reason)) {
-    if (!group) return `${available.reason}, and the cluster was never begun`;
+    if (!group) return `${available.reason}, and the cluster was never bootstrapped`;
     return intactVoters(world, group) < needed(group)
       ? undefined
       : `${available.reason}, although the data of a quorum is there`;
@@ -53,11 +53,11 @@ function notAsAsked(world: World, edited: boolean, said: (type: string) => Condi
   const { cluster } = world;
   const group = groupOf(world);
   const replicas = cluster?.spec.replicas ?? 3;
-  if (!group) return `the cluster was never begun (${said('Available')?.reason}: ${said('Available')?.message})`;
+  if (!group) return `the cluster was never bootstrapped (${said('Available')?.reason}: ${said('Available')?.message})`;
   if (!hasQuorum(world, group))
     return `there is no quorum (${said('Available')?.reason}: ${said('Available')?.message})`;
   if (said('Available')?.status !== 'True')
-    return `a quorum serves, and the status says ${said('Available')?.reason}: ${said('Available')?.message}`;
+    return `a quorum serves, and the status reports ${said('Available')?.reason}: ${said('Available')?.message}`;
   if (voters(group).length !== replicas || group.members.size !== replicas)
     return `etcd has ${voters(group).length} voters of ${group.members.size} members instead of ${replicas} (${said('Progressing')?.message})`;
   const ids = membersOf(world)
@@ -65,28 +65,28 @@ function notAsAsked(world: World, edited: boolean, said: (type: string) => Condi
     .toSorted();
   const real = [...group.members.keys()].map(hexId).toSorted();
   if (ids.join() !== real.join()) return `the members are ${ids.join()}, but etcd has ${real.join()}`;
-  if (readyVoters(world, group) !== replicas) return `${readyVoters(world, group)} of ${replicas} are ready`;
+  if (readyVoters(world, group) !== replicas) return `${readyVoters(world, group)} of ${replicas} members are ready`;
   if (cluster?.status?.readyMembers !== replicas) return `readyMembers is ${cluster?.status?.readyMembers}`;
   if (cluster.status.leader !== group.members.get(group.leader ?? 0n)?.name)
-    return `${cluster.status.leader} does not lead`;
+    return `${cluster.status.leader} is reported as the leader and is not`;
   if (world.writer.backends().length !== replicas)
     return `clients reach ${world.writer.backends().length} of ${replicas} members`;
   const progress = said('Progressing');
-  // An edit that this build cannot apply is told, late or not.
+  // An edit that this build cannot apply is reported, if only by a deadline.
   const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : [])];
   return ends.includes(progress?.reason ?? '')
     ? undefined
-    : `Progressing says ${progress?.reason}: ${progress?.message}`;
+    : `Progressing is ${progress?.reason}: ${progress?.message}`;
 }
 
 function notParked(world: World, said: (type: string) => Condition | undefined): Wrong {
   const group = groupOf(world);
   const members = membersOf(world);
   const left = world.ground.api.peek(pods);
-  if (left.length > 0) return `${left.length} Pods are left of a parked cluster`;
-  if (said('Available')?.status === 'True') return 'a parked cluster is told to be available';
+  if (left.length > 0) return `${left.length} Pods are left of a paused cluster`;
+  if (said('Available')?.status === 'True') return 'a paused cluster is reported as available';
   const formed = world.cluster?.status?.clusterID !== undefined;
-  return group && formed && members.length < voters(group).length ? 'a parked cluster has lost members' : undefined;
+  return group && formed && members.length < voters(group).length ? 'a paused cluster has lost members' : undefined;
 }
 
 function leftovers(world: World, retains: boolean): Wrong {
@@ -99,5 +99,5 @@ function leftovers(world: World, retains: boolean): Wrong {
       .filter(({ metadata }) => !retains || metadata.labels?.[QUARANTINE_LABEL] === undefined),
   ];
   const left = kinds.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
-  return left.length === 0 ? undefined : `the cluster is gone, and there are still ${left.join(', ')}`;
+  return left.length === 0 ? undefined : `the cluster is deleted, and there are still ${left.join(', ')}`;
 }

@@ -1,4 +1,4 @@
-/** Runs a script: what it says befalls a world, the invariants are looked at after every step, and in the end there is peace. */
+/** Runs a script: applies its faults to a world, checks the invariants after every step, and then expects the world to converge. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -23,31 +23,31 @@ export interface Outcome {
   readonly steps: number;
   readonly virtualMs: number;
   readonly tally: ReadonlyMap<string, number>;
-  /** What was broken, and when. */
+  /** The invariant that was violated, and when. */
   readonly broken: string | undefined;
   readonly story: readonly string[];
 }
 
-/** Repairs wait for a node that may come back, and Kubernetes for five minutes between two starts of a container. */
+/** Repairs wait for a node that may come back, and Kubernetes for up to five minutes between two starts of a container. */
 const PATIENCE_MS = 60 * 60_000;
-/** As long as nothing is written for this long, nothing more is to be expected soon. */
+/** When nothing has been written for this long, no further write is expected soon. */
 const LULL_MS = 20_000;
 const LOOK_MS = 5_000;
-/** What an operator does this long after something happened may be because of it. */
+/** What an operator does this long after an event may be a reaction to it. */
 const PROVOKED_MS = 60_000;
 const QUIET_MS = 10 * 60_000;
 
-/** Far more than any world needs: who gets here does the same thing over and over. */
+/** Far more than any world needs: reaching it means a hot loop. */
 const MOST_STEPS = 150_000;
 
 class Broken extends Error {}
 
-/** Looks at everything that operators do, and remembers when they last did something. */
+/** Checks everything that operators do, and records when they last did something. */
 class Judge implements Onlooker {
   readonly scene: Scene;
   lastActAt = 0;
   lastAct = '';
-  /** Something that an operator did although nobody else had done anything for a while. */
+  /** A write of an operator although nothing else had happened for a while. */
   unprovoked: { readonly what: string; readonly at: number } | undefined;
   broken: string | undefined;
 
@@ -73,7 +73,7 @@ class Judge implements Onlooker {
   }
   after(write: Write, result: KubeObject | undefined): void {
     this.scene.history.record();
-    if (this.scene.usurpedUntil > this.scene.world.ground.timeline.now) return; // who is right is nobody's to say
+    if (this.scene.usurpedUntil > this.scene.world.ground.timeline.now) return; // either member list may be right
     for (const [name, check] of Object.entries(AFTER_WRITE)) this.#say(name, check(this.scene, write, result));
   }
   asks(call: MembershipCall): void {
@@ -117,7 +117,7 @@ export async function run(script: Script, tellStory = false): Promise<Outcome> {
     judge = new Judge(self, script.deletionPolicy === 'Retain');
     return judge;
   });
-  if (!judge) throw new Error('a world without a judge');
+  if (!judge) throw new Error('the world was started without a judge');
   let broken: string | undefined;
   try {
     await live(world, judge, script);
@@ -153,15 +153,15 @@ async function live(world: World, judge: Judge, script: Script): Promise<void> {
   }
   faults.heal();
   judge.always();
-  world.ground.tell(() => '*** nothing more befalls this world');
+  world.ground.tell(() => '*** all faults have ended');
   await peace(world, judge, step);
 }
 
-/** It comes to rest in time, and then stays still. */
+/** The world converges in time, and then nothing is written any more. */
 async function peace(world: World, judge: Judge, step: (until: number) => Promise<boolean>): Promise<void> {
   const { timeline } = world.ground;
   const deadline = timeline.now + PATIENCE_MS;
-  judge.lastActAt = timeline.now; // who has just been left in peace may still be about to act
+  judge.lastActAt = timeline.now; // an operator may still react to the last fault
   const isLull = (): boolean => timeline.now - judge.lastActAt >= LULL_MS;
   for (let wrong: string | undefined = 'nobody has looked'; wrong !== undefined; ) {
     if (timeline.now >= deadline) throw new Broken(`converges: ${wrong}`);
@@ -174,7 +174,7 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   const since = timeline.now;
   while (await step(since + QUIET_MS));
   const { unprovoked } = judge;
-  if (unprovoked && unprovoked.at > since) throw new Broken(`staysStill: ${unprovoked.what} although nothing happened`);
+  if (unprovoked && unprovoked.at > since) throw new Broken(`staysStill: ${unprovoked.what} although nothing had changed`);
   const wrong = unrest(judge.scene);
   if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
 }

@@ -1,4 +1,4 @@
-/** What befalls worlds in this build: everything that it is meant to survive. */
+/** The faults of this build: everything that it is meant to survive. */
 import type { Scope } from './script.ts';
 
 export const SCOPE: Scope = {
@@ -51,7 +51,7 @@ export const SCOPE: Scope = {
   ],
 };
 
-/** What must really have happened, counted where it takes effect: a kind that never did was not tested. */
+/** What must really have happened, counted where it takes effect: a fault that never took effect was not tested. */
 export const MUST_HAPPEN: readonly string[] = [
   ...SCOPE.actions.filter((kind) => kind !== 'crash'),
   'crash: killed',

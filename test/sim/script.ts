@@ -1,4 +1,4 @@
-/** What befalls a world: a list of actions, each some time after the one before. Plain data, so that it can be kept and shrunk. */
+/** A script: a list of actions, each some time after the previous one. Plain data, so that it can be saved and shrunk. */
 import fc from 'fast-check';
 
 const KINDS = [
@@ -10,7 +10,7 @@ const KINDS = [
   'poddisruptionbudgets',
 ] as const;
 
-/** Each kind of action with what it needs to know. `n` chooses among those that there are. */
+/** Each kind of action with its parameters. `n` chooses among the existing objects. */
 const ACTIONS = {
   killOperator: { steps: fc.nat(60) },
   freezeOperator: { ms: fc.integer({ min: 1_000, max: 40_000 }) },
@@ -41,7 +41,7 @@ const ACTIONS = {
   fill: { n: fc.nat(20) },
   corrupt: { n: fc.nat(20), ms: fc.integer({ min: 100, max: 60_000 }) },
   loseVolume: { n: fc.nat(20) },
-  /** Many only start again. */
+  /** Many of these are only reboots. */
   nodeOff: {
     n: fc.nat(20),
     ms: fc.oneof(fc.integer({ min: 1_000, max: 30_000 }), fc.integer({ min: 1_000, max: 900_000 })),
@@ -64,7 +64,7 @@ const ACTIONS = {
   foreign: { what: fc.constantFrom('headless', 'client', 'budget', 'pod', 'claim') },
   scale: { replicas: fc.constantFrom(0, 1, 1, 2, 3, 3, 3, 4, 5) },
   edit: { quota: fc.integer({ min: 100, max: 300 }) },
-  /** The operator may hear of it late. */
+  /** The operator may observe the deletion late. */
   deleteCluster: { unseenMs: fc.constantFrom(0, 0, 10_000, 30_000) },
   createAgain: {},
 } satisfies Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>;
@@ -83,12 +83,12 @@ export interface Script {
   readonly deletionPolicy: 'Delete' | 'Retain';
   readonly localVolumes: boolean;
   readonly nodes: number;
-  /** It begins with the data of a snapshot, where that is allowed: on volumes. */
+  /** The cluster is restored from a snapshot, where that is allowed: on volumes. */
   readonly restores?: boolean;
   readonly actions: readonly Action[];
 }
 
-/** What scripts are made of. A kind that stands twice in a list happens twice as often. */
+/** What scripts consist of. A kind that is listed twice happens twice as often. */
 export interface Scope {
   readonly replicas: readonly number[];
   readonly media: readonly Script['medium'][];
@@ -108,7 +108,7 @@ const anAction = (kinds: readonly ActionKind[]): fc.Arbitrary<Action> =>
 
 export const scripts = ({ replicas, media, actions }: Scope): fc.Arbitrary<Script> =>
   fc.record({
-    seed: fc.noShrink(fc.nat()), // a smaller one is not a simpler world
+    seed: fc.noShrink(fc.nat()), // a smaller seed is not a simpler world
     replicas: fc.constantFrom(...replicas),
     version: fc.constantFrom('3.6.16', '3.5.33'),
     medium: fc.constantFrom(...media),

@@ -1,4 +1,4 @@
-/** Looks for a world in which a promise is broken. The same seed looks at the same worlds. */
+/** Searches for a world in which an invariant is violated. The same seed runs the same worlds. */
 import fc from 'fast-check';
 import { type Outcome, run } from './run.ts';
 import { SCOPE } from './scope.ts';
@@ -8,10 +8,10 @@ const AT_ONCE = 100;
 
 export interface Search {
   readonly seed: number;
-  /** It ends when so much has happened in all worlds together, and later, up to twice as much, where that is not enough yet. */
+  /** Stops after this many steps in all worlds together, or after up to twice as many while `isEnough` is false. */
   readonly steps: number;
   readonly isEnough?: () => boolean;
-  /** Whether the first world that breaks is made small. */
+  /** Whether the first failing script is shrunk. */
   readonly shrink: boolean;
   readonly seen?: (outcome: Outcome) => void;
 }

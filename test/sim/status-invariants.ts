@@ -1,4 +1,4 @@
-/** What a status must never claim. */
+/** What a status must never report. */
 import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -14,8 +14,8 @@ const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['st
     : undefined;
 
 /**
- * The status claims Available only when a quorum was there at some moment that the pass can have seen, or that Kubernetes
- * still tells of: the Pods of a node that is cut off are ready until somebody misses it.
+ * Available=True only when there was a quorum at some moment that the reconcile can have observed, or that Kubernetes
+ * still reports: the Pods of a node that is cut off stay Ready until the node is NotReady.
  */
 export const availableIsTrue: OnWrite = ({ history }, write, result) => {
   const said = findCondition(statusIn(write, result)?.conditions, 'Available');
@@ -35,23 +35,23 @@ export const lostIsTrue: OnWrite = ({ world }, write, result) => {
     : `AllMembersLost, although ${left.map(({ name }) => name).join(', ')} has its data`;
 };
 
-/** readyMembers are voters that were ready. */
+/** readyMembers counts voters that were ready. */
 export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
   const said = statusIn(write, result)?.readyMembers ?? 0;
   return history.lately(({ ready }) => ready >= said) || said === 0
     ? undefined
-    : `readyMembers is ${said}, and there were never so many`;
+    : `readyMembers is ${said}, and there were never as many`;
 };
 
-/** The leader that is told is or was one. */
+/** The reported leader is or was the leader. */
 export const leaderIsOrWas: OnWrite = ({ world, history }, write, result) => {
   const status = statusIn(write, result);
   const id = status?.members?.find(({ name }) => name === status.leader)?.id;
   if (id === undefined || history.everLed(BigInt(`0x${id}`))) return undefined;
-  return groupOf(world) ? `${status?.leader} (${id}) is told as the leader and never was` : undefined;
+  return groupOf(world) ? `${status?.leader} (${id}) is reported as the leader and never was` : undefined;
 };
 
-/** Reconciled only when there were as many members as asked; whether they are well is Degraded's to say. */
+/** Reconciled only when there were as many members as the spec asks; Degraded reports whether they are healthy. */
 export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => {
   const cluster = statusIn(write, result) && (result as EtcdCluster);
   const said = findCondition(cluster?.status?.conditions, 'Progressing');
@@ -61,5 +61,5 @@ export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => 
   const so = history.lately((m) =>
     replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,
   );
-  return so ? undefined : `Reconciled, although there were not ${replicas} members lately`;
+  return so ? undefined : `Reconciled, although there were never ${replicas} members lately`;
 };

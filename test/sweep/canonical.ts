@@ -1,11 +1,11 @@
-/** The state of a cluster's objects without what differs between two runs that went equally well. Pure. */
+/** The state of a cluster's objects without what differs between two successful runs. Pure. */
 import { memberName } from '../../src/api/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 
 /** No run comes near this many members of one cluster. */
 export const MOST_NAMES = 30;
 
-/** Of the server, of the clock, who happens to lead, and who was there when a member joined. */
+/** Set by the server or the clock, or dependent on which member leads and which ones existed when a member joined. */
 const VOLATILE: readonly string[] = [
   'uid',
   'resourceVersion',
@@ -50,7 +50,7 @@ export function canonical(objects: readonly KubeObject[], cluster: KubeObject, n
   return texts.sort();
 }
 
-/** Members by age: the first of those that are still there, the second, … A name that is gone is just that. */
+/** Members by age: the first of those that still exist, the second, … The name of a deleted member is only that. */
 function renamer(objects: readonly KubeObject[], cluster: KubeObject): (text: string) => string {
   const { name = '', uid = '' } = cluster.metadata;
   const present = new Set(objects.filter((o) => o.kind === 'EtcdMember').map((o) => o.metadata.name));
@@ -63,7 +63,7 @@ function renamer(objects: readonly KubeObject[], cluster: KubeObject): (text: st
     }, text);
 }
 
-/** Sentences list members by their names, and those come from chance. */
+/** Messages list members by their names, which are random. */
 function inOrder(text: string): string {
   const found = text.match(MEMBER) ?? [];
   const sorted = [...found].sort();
@@ -82,7 +82,7 @@ function stripped(value: unknown): unknown {
   return Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b)));
 }
 
-/** Lists of named things have no order; lists of words (a command) keep theirs. */
+/** Lists of named items have no order; lists of strings (a command) keep theirs. */
 const sortKey = (value: unknown): string => {
   const { name, type } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   return typeof name === 'string' ? name : typeof type === 'string' ? type : '';
@@ -90,7 +90,7 @@ const sortKey = (value: unknown): string => {
 
 export const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join('\n') === b.join('\n');
 
-/** What is in one and not in the other, in few lines for people. */
+/** What is in one and not in the other, in a few lines for a reader. */
 export function difference(expected: readonly string[], seen: readonly string[]): string {
   const lines = (texts: readonly string[]): readonly string[] =>
     texts.flatMap((text) => {

@@ -1,4 +1,4 @@
-/** A user of the cluster: writes all the time, remembers what was acknowledged, and looks for it at the end. */
+/** A client of the cluster: writes all the time, records what was acknowledged, and reads it back at the end. */
 import type { Running } from '../support/kubelet/pod-run.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 import type { Rig } from './rig.ts';
@@ -34,7 +34,7 @@ export class Client {
     return this.#rig.world.kubelet.running(this.#rig.namespace).filter((run) => run.ready);
   }
 
-  /** How many writes were acknowledged, and which of them are gone. A cluster without members has nobody to ask. */
+  /** How many writes were acknowledged, and which of them are lost. A cluster without members cannot be read. */
   async end(): Promise<{ readonly acknowledged: number; readonly lost: readonly string[] }> {
     this.#stopped = true;
     await this.#done;
@@ -43,7 +43,7 @@ export class Client {
   }
 
   async #missing(): Promise<readonly string[]> {
-    const found = new Set(await eventually('an answer about all that was written', () => this.#read()));
+    const found = new Set(await eventually('a read of everything that was written', () => this.#read()));
     return this.#acknowledged.filter((key) => !found.has(key));
   }
 

@@ -1,6 +1,6 @@
 /**
- * What must hold at every moment of every run, whatever is done to the operator. Looked at whenever an object changes, around
- * every change of membership, and every third of a second.
+ * What must hold at every moment of every run, whatever happens to the operator. Checked whenever an object changes, around
+ * every membership change, and every third of a second.
  */
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { volumeClaimName } from '../../src/api/names.ts';
@@ -19,11 +19,11 @@ export class Invariants {
   readonly #rig: Rig;
   readonly #violations = new Set<string>();
   readonly #clusterIDs = new Set<string>();
-  /** Which member a folder belongs to. */
+  /** Which member a data folder belongs to. */
   readonly #owners = new Map<string, string>();
   readonly #unsubscribe: () => void;
   readonly #checks = new Set<Promise<void>>();
-  /** A user asked for members to stop: what is gone then is not the operator's doing. */
+  /** A user asked for members to stop: a Pod that is deleted then is not the operator's fault. */
   #stopping: boolean;
   #list: Membership | undefined;
   #over = false;
@@ -38,7 +38,7 @@ export class Invariants {
     this.#check(this.#sampling());
   }
 
-  /** What did not hold. */
+  /** The violated invariants. */
   async end(): Promise<readonly string[]> {
     this.#over = true;
     this.#unsubscribe();
@@ -53,7 +53,7 @@ export class Invariants {
 
   #onChange(kind: string, before: KubeObject | undefined, after: KubeObject | undefined): void {
     const seeds = this.#rig.members.filter(({ spec }) => spec.bootstrap === true);
-    if (seeds.length > 1) this.#violations.add(`I2: ${seeds.length} members claim the bootstrap`);
+    if (seeds.length > 1) this.#violations.add(`I2: ${seeds.length} members are seeds`);
     const going = after?.metadata.deletionTimestamp !== undefined && before?.metadata.deletionTimestamp === undefined;
     const gone = after === undefined && before !== undefined && before.metadata.deletionTimestamp === undefined;
     if (this.#stopping || !(going || gone)) return;
@@ -78,7 +78,7 @@ export class Invariants {
   #onCall(call: SeenCall): void {
     if (!MEMBERSHIP.includes(call.method)) return;
     const others = this.#rig.membershipCalls().filter((other) => other !== call && other.open);
-    if (others.length > 0) this.#violations.add(`I3: ${call.method} while ${others[0]?.method} is under way`);
+    if (others.length > 0) this.#violations.add(`I3: ${call.method} while ${others[0]?.method} is in flight`);
     const before = votersOf(this.#list);
     this.#check(
       call.over.then(async () => {
@@ -105,14 +105,14 @@ export class Invariants {
     if (!status.ok || status.value.memberId === 0n) return;
     this.#clusterIDs.add(hexId(status.value.clusterId));
     if (this.#clusterIDs.size > 1)
-      this.#violations.add(`I1: members answered for ${[...this.#clusterIDs].join(' and ')}`);
+      this.#violations.add(`I1: members responded for ${[...this.#clusterIDs].join(' and ')}`);
     const id = hexId(status.value.memberId);
     const owner = this.#owners.get(run.data) ?? id;
     if (owner !== id) this.#violations.add(`I5: the data of member ${owner} is used by ${id}`);
     this.#owners.set(run.data, id);
   }
 
-  /** Who belongs to the cluster, as a member that answers last heard. */
+  /** The members of the cluster, as a member that responds knows them. */
   async #ask(): Promise<Membership | undefined> {
     for (const run of this.#running()) {
       const answer = await this.#rig.world.etcd.memberList({ ...askOf(run), linearizable: false });
@@ -131,7 +131,7 @@ export class Invariants {
     return this.#running().flatMap(({ pod }) => voters.filter((name) => name === pod.metadata.name));
   }
 
-  /** At rest, etcd and Kubernetes agree about who belongs to the cluster. */
+  /** At rest, etcd and Kubernetes agree on the members of the cluster. */
   async atRest(): Promise<void> {
     const members = this.#rig.members;
     if (members.every(({ spec }) => (spec as { readonly dormant?: boolean }).dormant === true)) return;

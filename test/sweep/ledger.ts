@@ -1,4 +1,4 @@
-/** What really happened to the objects of every namespace, told by the API server itself: not what somebody meant to do. */
+/** What really happened to the objects of every namespace, as the API server reports it: not what a client meant to do. */
 import { etcdClusters, etcdMembers } from '../../src/api/names.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
@@ -7,7 +7,7 @@ import { ALL_NAMESPACES, Store } from '../../src/kube/store.ts';
 import { watch } from '../../src/kube/watcher.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
 
-/** Everything that a cluster is made of. */
+/** Every kind of object that a cluster consists of. */
 export const KINDS: readonly Resource[] = [
   etcdClusters,
   etcdMembers,
@@ -66,7 +66,7 @@ export class Ledger {
     return this.objects(namespace).filter((object): object is T => object.kind === resource.kind);
   }
 
-  /** How many objects of each kind were ever made, and have gone, since the last `turn`. */
+  /** How many objects of each kind were created and deleted since the last `turn`. */
   counts(namespace: string): Counts {
     const { created, deleted } = this.#page(namespace);
     const sums: Record<string, number> = {};
@@ -81,7 +81,7 @@ export class Ledger {
     return Object.fromEntries(Object.entries(sums).sort(([a], [b]) => a.localeCompare(b)));
   }
 
-  /** Counting begins anew. */
+  /** Resets the counts. */
   turn(namespace: string): void {
     const { created, deleted } = this.#page(namespace);
     created.clear();

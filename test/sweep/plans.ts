@@ -1,11 +1,11 @@
-/** A plan is a workload and one thing that goes wrong. Its name says all of it, so that a failure can be replayed from its name alone. */
+/** A plan is a workload and one fault. Its name describes it completely, so that a failure can be replayed from the name alone. */
 import type { Match } from '../support/faults/proxy.ts';
 import { eventually } from '../support/servers/processes.ts';
 import { KINDS } from './ledger.ts';
 import { MEMBERSHIP, type Rig } from './rig.ts';
 import { type Workload, workloadCalled } from './workloads.ts';
 
-/** What an undisturbed run did. */
+/** What a run without faults did. */
 export interface Recorded {
   /** `create pods`, `patch etcdclusters/status`, …, in order. */
   readonly writes: readonly string[];
@@ -15,13 +15,13 @@ export interface Recorded {
 export interface Plan {
   readonly name: string;
   readonly workload: Workload;
-  /** Puts the fault in place; `crash` kills the operator. Resolves to a function that tells whether it has happened yet. */
+  /** Installs the fault; `crash` kills the operator. Resolves to a function that reports whether the fault has happened yet. */
   readonly arrange: (rig: Rig, crash: () => Promise<void>) => Arranged | Promise<Arranged>;
-  /** How much of a turn it takes: one that waits for half a minute again and again leaves the machine to others. */
+  /** The share of a slot that it takes: a plan that waits for half a minute again and again leaves the machine to others. */
   readonly weight: number;
-  /** A dead operator has a successor, which has ten seconds. */
+  /** A killed operator is replaced, and the new one has ten seconds. */
   readonly kills: boolean;
-  /** How far the operator's view may lag behind: so much later it may still have something to say. */
+  /** How far the operator's view may lag behind: it may still write its status this much later. */
   readonly lagMs: number;
 }
 
@@ -35,7 +35,7 @@ const plural = KINDS.map((kind) => kind.plural);
 const slug = (call: string): string => call.replace('/', '.').replace(' ', '-');
 const rpcName = (method: string): string => method.split('/')[1] ?? '';
 
-/** The first, second, … of each, so that a plan means the same call in every run, however calls of others fall in between. */
+/** The first, second, … of each, so that a plan means the same call in every run, however calls of others interleave. */
 const numbered = (calls: readonly string[]): readonly string[] =>
   calls.map((call, i) => `${slug(call)}-${calls.slice(0, i + 1).filter((each) => each === call).length}`);
 
@@ -72,12 +72,12 @@ export function planCalled(name: string): Plan {
   const [, what = '', about = ''] = /^(late|coalesced|lost|409|429|500|hang|unanswered)-(.+)$/.exec(fault) ?? [];
   if (what === 'late' || what === 'coalesced' || what === 'lost') {
     const [, kind = about, seconds = '0'] = /^(.+)-(\d+)s$/.exec(about) ?? [];
-    if (!plural.includes(kind)) throw new Error(`"${kind}" is not watched; ${plural.join(', ')} are`);
+    if (!plural.includes(kind)) throw new Error(`"${kind}" is not watched; use one of ${plural.join(', ')}`);
     const ms = { late: Number(seconds) * 1000, coalesced: COALESCED_MS, lost: LOST_MS }[what];
     return { ...plan, lagMs: ms, weight: ms < 10_000 ? 1 : 0.5, arrange: (rig) => arrangeWatch(rig, kind, what, ms) };
   }
   if (what === 'unanswered') return { ...plan, arrange: (rig) => arrangeSilence(rig, about) };
-  if (what === '') throw new Error(`"${fault}" is no fault`);
+  if (what === '') throw new Error(`"${fault}" is not a known fault`);
   return { ...plan, weight: what === 'hang' ? 0.5 : 1, arrange: (rig) => arrangeAnswer(rig, what, about) };
 }
 
@@ -95,11 +95,11 @@ function arrangeKill(rig: Rig, when: 'before' | 'after', call: string, crash: ()
 
 const methodCalled = (name: string): string => {
   const found = MEMBERSHIP.find((method) => rpcName(method) === name);
-  if (found === undefined) throw new Error(`"${name}" is no call that changes the membership`);
+  if (found === undefined) throw new Error(`"${name}" is not a membership call`);
   return found;
 };
 
-/** Carried out by etcd, and the operator never hears of it. */
+/** Carried out by etcd, and the operator never receives the response. */
 function arrangeSilence(rig: Rig, call: string): Arranged {
   const [, name = '', nth] = /^rpc-(\w+)-(\d+)$/.exec(call) ?? [];
   const method = methodCalled(name);
@@ -116,7 +116,7 @@ function arrangeAnswer(rig: Rig, what: string, call: string): Arranged {
   return () => since().filter((c) => c.verb === match.verb && c.resource === match.resource).length >= match.nth;
 }
 
-/** The operator has seen everything so far; what comes now, it sees through a watch that is bent. */
+/** The operator has observed everything so far; from now on, its watch is faulty. */
 async function arrangeWatch(
   rig: Rig,
   resource: string,

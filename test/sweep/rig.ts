@@ -1,4 +1,4 @@
-/** One namespace with an operator of its own, whose every way out leads through faults: to the API server and to each member. */
+/** One namespace with its own operator, whose connections to the API server and to each member all go through fault proxies. */
 import type { EtcdCluster, EtcdClusterSpec } from '../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../src/api/etcd-member.ts';
 import { headlessServiceName, LEASE_NAME, memberName } from '../../src/api/names.ts';
@@ -11,7 +11,7 @@ import { clusters, members, type World } from '../support/servers/world.ts';
 import { canonical, MOST_NAMES } from './canonical.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Calls that change who belongs to an etcd cluster, or who leads it. */
+/** Calls that change the members of an etcd cluster, or its leader. */
 export const MEMBERSHIP: readonly string[] = [
   'Cluster/MemberAdd',
   'Cluster/MemberRemove',
@@ -30,7 +30,7 @@ export class Rig {
   readonly rpcs: Rulebook;
   readonly #start: () => Child;
   readonly #operators: Child[] = [];
-  /** The cluster as it was made; it keeps its uid when it is gone. */
+  /** The cluster as it was created; it keeps its uid after it was deleted. */
   made: EtcdCluster | undefined;
 
   private constructor(world: World, ledger: Ledger, namespace: string, proxy: FaultProxy, start: () => Child) {
@@ -63,7 +63,7 @@ export class Rig {
     await eventually('an operator that holds the Lease', () => this.#holder(), { seen: () => this.log() });
   }
 
-  /** It dies without a word. Its Lease is given up for it: how long a successor waits is not what is looked at here. */
+  /** Kills the operator. Its Lease is released for it, because the time until a replacement takes over is not tested here. */
   async kill(): Promise<void> {
     await this.operator.stop('SIGKILL');
     if ((await this.#holder()) === undefined) return;
@@ -84,7 +84,7 @@ export class Rig {
     await this.world.kubelet.expect(this.names().map((name) => ({ name, service, namespace: this.namespace })));
   }
 
-  /** What its members are called, the oldest first. */
+  /** The names of its members, the oldest first. */
   names(): readonly string[] {
     const { uid = '' } = this.made?.metadata ?? {};
     return Array.from({ length: MOST_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
@@ -115,12 +115,12 @@ export class Rig {
     return this.rpcs.calls.filter(({ method }) => MEMBERSHIP.includes(method));
   }
 
-  /** What the operators said, one after the other. */
+  /** The logs of the operators, one after the other. */
   log(): string {
-    return this.#operators.map((operator) => operator.log()).join('=== killed; its successor:\n');
+    return this.#operators.map((operator) => operator.log()).join('=== killed; its replacement:\n');
   }
 
-  /** What the members that run now said. */
+  /** The logs of the members that run now. */
   membersLog(): string {
     const running = this.world.kubelet.running(this.namespace);
     return running.map(({ pod, child }) => `=== ${pod.metadata.name}:\n${child?.log() ?? ''}`).join('');

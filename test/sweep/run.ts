@@ -1,4 +1,4 @@
-/** Runs workloads: undisturbed, to learn what they do and where they end; and with one fault, to see that they end there all the same. */
+/** Runs workloads: without a fault, to record their calls and end state; and with one fault, to check for the same end state. */
 import { ABOUT_DATA } from '../support/about-data.ts';
 import type { Passed } from '../support/faults/proxy.ts';
 import { eventually, pause } from '../support/servers/processes.ts';
@@ -19,13 +19,13 @@ export interface Reference extends Recorded {
 
 export interface Verdict {
   readonly plan: string;
-  /** Nothing: all was well. */
+  /** Empty when everything held. */
   readonly wrong: readonly string[];
   /** Whether the fault happened at all. */
   readonly hit: boolean;
-  /** From the successor's Lease to the end state. */
+  /** From the Lease of the replacement to the end state. */
   readonly recoveredMs: number | undefined;
-  /** What the operators and the members said, if all was not well. */
+  /** The logs of the operators and the members, if something is wrong. */
   readonly log: string;
 }
 
@@ -34,7 +34,7 @@ const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
 /** Message-only changes of a status are coalesced for half a minute. */
 const TOLD_MS = 35_000;
-/** A call that hangs is given up after 30 seconds. */
+/** A call that hangs times out after 30 seconds. */
 const PATIENCE_MS = 90_000;
 export const RECOVERY_MS = 10_000;
 
@@ -51,7 +51,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
     });
     const tookMs = performance.now() - started;
     const wrong = [...(await quietInTheEnd(rig, () => true)), ...(await stage.end())];
-    if (wrong.length > 0) throw new Error(`${workload.name} went wrong without any fault: ${wrong.join('; ')}`);
+    if (wrong.length > 0) throw new Error(`${workload.name} failed without any fault: ${wrong.join('; ')}`);
     return {
       writes: rig
         .writes()
@@ -85,7 +85,7 @@ export async function runPlan(world: World, ledger: Ledger, plan: Plan, referenc
     });
     await plan.workload.act(rig);
     const first = await reach(rig, plan, reference, hit);
-    await pause(AFTERWARDS_MS + plan.lagMs); // the last write of all can be the one that kills
+    await pause(AFTERWARDS_MS + plan.lagMs); // the very last write can be the one that kills
     const held = plan.kills && hit() ? await successor.promise : undefined;
     const last = await reach(rig, plan, reference, hit);
     if (held !== undefined) recoveredMs = (first > held ? first : last) - held;
@@ -97,7 +97,7 @@ export async function runPlan(world: World, ledger: Ledger, plan: Plan, referenc
   } catch (error) {
     wrong.push(error instanceof Error ? error.message : String(error));
   } finally {
-    // A sweep has a thousand verdicts, and what was said in all of them is more than fits into memory.
+    // A sweep has a thousand verdicts, and the logs of all of them do not fit into memory.
     if (wrong.length > 0 || (recoveredMs ?? 0) > RECOVERY_MS) log = rig.log() + rig.membersLog();
     await rig.stop();
   }
@@ -120,27 +120,27 @@ async function prepare(rig: Rig, workload: Workload): Promise<Stage> {
     end: async () => {
       await invariants.atRest();
       const { lost } = await client.end();
-      const writes = lost.length > 0 ? [`I8: ${lost.length} acknowledged writes are gone: ${lost[0]}, …`] : [];
+      const writes = lost.length > 0 ? [`I8: ${lost.length} acknowledged writes are lost: ${lost[0]}, …`] : [];
       return [...(await invariants.end()), ...writes].map((violated) => `${ABOUT_DATA} ${violated}`);
     },
   };
 }
 
-/** Resolves, with the time, when the cluster is where it would be without the fault. */
+/** Resolves, with the time, when the cluster is in the state that it would have without the fault. */
 async function reach(rig: Rig, plan: Plan, reference: Reference, hit: () => boolean): Promise<number> {
   const same = (): true | undefined =>
     plan.workload.done(rig) && isSame(reference.state, rig.state()) ? true : undefined;
   const deadline = PATIENCE_MS + 20 * plan.lagMs;
   await eventually(`the end of ${plan.name}`, same, { timeoutMs: deadline, everyMs: 100 }).catch(() => {
-    const seen = `${hit() ? '' : 'the fault did not happen; '}what is different:`;
-    throw new Error(`it did not end where it should: ${seen}\n${difference(reference.state, rig.state())}`);
+    const seen = `${hit() ? '' : 'the fault did not happen; '}the differences:`;
+    throw new Error(`it did not reach the expected end state: ${seen}\n${difference(reference.state, rig.state())}`);
   });
   return performance.now();
 }
 
-/** What was written meanwhile. */
+/** The writes since then. */
 async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly Passed[]> {
-  await pause(500); // an answer may be on its way
+  await pause(500); // a response may be in flight
   const before = rig.writes().length;
   await pause(forMs);
   return rig.writes().slice(before);
@@ -148,7 +148,7 @@ async function quiet(rig: Rig, forMs = QUIET_MS): Promise<readonly Passed[]> {
 
 const isTold = ({ resource }: Passed): boolean => resource.endsWith('/status');
 
-/** At rest the operator writes nothing. What is told late, because nobody waits for it, belongs to the end state too. */
+/** At rest the operator writes nothing. Coalesced status writes, which come late, belong to the end state too. */
 async function quietInTheEnd(rig: Rig, mayBeLate: (write: Passed) => boolean): Promise<readonly string[]> {
   const until = performance.now() + TOLD_MS;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Every fault at every point of everything that a user does. `PLAN=<name>,… ./dev test sweep` repeats single plans,
- * `WORKLOAD=<name>,…` those of some workloads.
+ * Every fault at every point of every user operation. `PLAN=<name>,… ./dev test sweep` repeats single plans,
+ * `WORKLOAD=<name>,…` all plans of some workloads.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerPlans, gapPlans, killPlans, latePlans } from './plans.ts';
@@ -29,11 +29,11 @@ async function expectWell(names: readonly string[]): Promise<void> {
 }
 
 if (asked)
-  test.concurrent.each(asked)('%s ends where it would have ended in peace', (name) => expectWell([name]), HOURS);
+  test.concurrent.each(asked)('%s reaches the same end state as without the fault', (name) => expectWell([name]), HOURS);
 
 describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) => {
   test(
-    'the operator is killed before and after each of its writes and changes of membership, and its successor finishes',
+    'the operator is killed before and after each of its writes and membership changes, and its replacement finishes',
     async () => {
       await expectWell(killPlans(workload, await sweep.reference(workload)));
     },
@@ -41,7 +41,7 @@ describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) 
   );
 
   test(
-    'one kind of object is seen 2, 8 or 30 seconds late, and nothing is done twice',
+    'watch events of one kind arrive 2, 8 or 30 seconds late, and nothing is done twice',
     async () => {
       await expectWell(latePlans(workload));
     },
@@ -49,7 +49,7 @@ describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) 
   );
 
   test(
-    'changes of one kind are told as one, or are lost until the watch begins anew, and nothing is missed',
+    'watch events of one kind are coalesced, or lost until the watch restarts, and nothing is missed',
     async () => {
       await expectWell(gapPlans(workload));
     },
@@ -57,7 +57,7 @@ describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) 
   );
 
   test(
-    'each write is refused, put off, failed or left hanging once, and is made all the same',
+    'each write gets a 409, a 429, a 500 or no response once, and is made all the same',
     async () => {
       await expectWell(answerPlans(workload, await sweep.reference(workload)));
     },

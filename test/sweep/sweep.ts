@@ -1,4 +1,4 @@
-/** Many plans side by side in one world, and what came out of them in words. */
+/** Runs many plans in parallel in one world, and summarizes the results. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { RECOVERY_MS, type Reference, recordReference, runPlan, type Verdict } f
 import { Turns } from './turns.ts';
 import type { Workload } from './workloads.ts';
 
-/** A rig waits most of the time: for elections, for etcd's own five seconds, for quiet. */
+/** A rig waits most of the time: for elections, for etcd's own five seconds, for an idle operator. */
 const RIGS_PER_CORE = 3;
 
 export class Sweep {
@@ -44,12 +44,12 @@ export class Sweep {
     return made;
   }
 
-  /** Runs them as the machine allows. */
+  /** Runs them with as much parallelism as the machine allows. */
   async run(names: readonly string[]): Promise<Outcome> {
     const workloads = new Set(names.map((name) => planCalled(name).workload));
     await Promise.all([...workloads].map((workload) => this.reference(workload)));
     const verdicts = await Promise.all(names.map((name) => this.#once(name)));
-    // Whoever was slow beside others is judged by how long it takes alone.
+    // A plan that was slow in parallel with others is judged by how long it takes alone.
     const alone = async (v: Verdict): Promise<Verdict> => (isLate(v) ? this.#turns.alone(() => this.#one(v.plan)) : v);
     return new Outcome(await Promise.all(verdicts.map(alone)));
   }
@@ -77,7 +77,7 @@ export class Sweep {
   async #one(name: string): Promise<Verdict> {
     const plan = planCalled(name);
     const verdict = await runPlan(this.#world, this.#ledger, plan, await this.reference(plan.workload));
-    if (verdict.wrong.length > 0) process.stderr.write(`${new Outcome([verdict]).failures.join('')}\n`); // the end is far
+    if (verdict.wrong.length > 0) process.stderr.write(`${new Outcome([verdict]).failures.join('')}\n`); // report it now: the whole sweep takes long
     return verdict;
   }
 }
@@ -91,10 +91,10 @@ export class Outcome {
     this.verdicts = verdicts;
   }
 
-  /** One paragraph for each plan that did not end well, with the command that repeats it. */
+  /** One paragraph for each plan that failed, with the command that repeats it. */
   get failures(): readonly string[] {
     return this.verdicts.flatMap((verdict) => {
-      const late = isLate(verdict) ? [`it recovered only after ${Math.round(verdict.recoveredMs ?? 0)} ms`] : [];
+      const late = isLate(verdict) ? [`it recovered too late, after ${Math.round(verdict.recoveredMs ?? 0)} ms`] : [];
       const wrong = [...verdict.wrong, ...late];
       return wrong.length === 0
         ? []
@@ -121,5 +121,5 @@ function keep({ plan, log }: Verdict): string {
   const file = join(folder, `${plan.replace('/', '.')}.log`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(file, log);
-  return `\n  what operator and members said is in ${file}`;
+  return `\n  the logs of operator and members are in ${file}`;
 }

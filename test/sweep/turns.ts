@@ -1,4 +1,4 @@
-/** So many at once, or one alone. */
+/** A semaphore: a limited number in parallel, or one alone. */
 export class Turns {
   readonly #atOnce: number;
   readonly #waiting: { readonly weight: number; readonly go: () => void }[] = [];
@@ -8,7 +8,7 @@ export class Turns {
     this.#atOnce = atOnce;
   }
 
-  /** Those that mostly wait weigh less. */
+  /** Plans that mostly wait weigh less. */
   take<T>(work: () => Promise<T>, weight = 1): Promise<T> {
     return this.#take(weight, work);
   }

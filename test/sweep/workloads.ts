@@ -1,4 +1,4 @@
-/** What a user does to a cluster. Each is prepared in peace, and only then the trouble begins. */
+/** User operations on a cluster. Each is prepared without faults; the fault is installed only then. */
 import { findCondition } from '../../src/api/conditions.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { eventually } from '../support/servers/processes.ts';
@@ -12,11 +12,11 @@ export interface Workload {
   readonly prepare?: (rig: Rig) => Promise<void>;
   readonly act: (rig: Rig) => Promise<void>;
   readonly done: (rig: Rig) => boolean;
-  /** The user wants members to stop or go as a whole. */
+  /** The user stops or deletes all members. */
   readonly stopping?: true;
 }
 
-/** The status speaks of the present spec, says that all is done, and this many members serve. */
+/** The status is of the current generation, reports Reconciled, and this many members serve. */
 function atRest(rig: Rig, replicas: number): boolean {
   const { cluster } = rig;
   const progressing = findCondition(cluster?.status?.conditions, 'Progressing');
@@ -46,7 +46,7 @@ const edited = (replicas: number) => (rig: Rig) => rig.edit({ replicas });
 export const WORKLOADS: readonly Workload[] = [
   {
     name: 'create-3',
-    sentence: 'a cluster of three is made',
+    sentence: 'a cluster of three is created',
     act: (rig) => rig.createCluster({ replicas: 3 }),
     done: settled(3),
   },
@@ -73,7 +73,7 @@ export const WORKLOADS: readonly Workload[] = [
   },
   {
     name: 'park',
-    sentence: 'a cluster is parked',
+    sentence: 'a cluster is paused',
     prepare: made(3),
     act: edited(0),
     done: parked,
@@ -81,7 +81,7 @@ export const WORKLOADS: readonly Workload[] = [
   },
   {
     name: 'wake',
-    sentence: 'a parked cluster wakes',
+    sentence: 'a paused cluster is resumed',
     prepare: async (rig) => {
       await made(3)(rig);
       await rig.edit({ replicas: 0 });
@@ -107,7 +107,7 @@ export const WORKLOADS: readonly Workload[] = [
   },
 ];
 
-/** The newest of those that do not lead, so that every run takes the same path. */
+/** The newest member that does not lead, so that every run takes the same path. */
 async function loseFollower(rig: Rig): Promise<void> {
   const leader = rig.cluster?.status?.leader;
   const names = rig.names().filter((name) => name !== leader && rig.members.some((m) => m.metadata.name === name));
@@ -121,6 +121,6 @@ async function remove(rig: Rig): Promise<void> {
 
 export function workloadCalled(name: string): Workload {
   const found = WORKLOADS.find((workload) => workload.name === name);
-  if (!found) throw new Error(`there is no workload ${name}; there are ${WORKLOADS.map((w) => w.name).join(', ')}`);
+  if (!found) throw new Error(`there is no workload ${name}; use one of ${WORKLOADS.map((w) => w.name).join(', ')}`);
   return found;
 }

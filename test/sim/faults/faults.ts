@@ -1,4 +1,4 @@
-/** Carries out the actions of a script. What cannot happen in this world at this moment does not, and is not counted. */
+/** Applies the actions of a script. An action that is impossible in the current state of the world is skipped and not counted. */
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';
@@ -26,14 +26,14 @@ export class Faults {
     this.#judgeDisks();
   }
 
-  /** Whether so many disks are gone that what was on them may be gone, too. */
+  /** Whether enough disks were destroyed that data loss is no longer the operator's fault. */
   #judgeDisks(): void {
     const { world, scene } = this.#stage;
     const group = groupOf(world);
     if (group && intactVoters(world, group) < needed(group)) scene.dataExcused = true;
   }
 
-  /** What is due at every step: deaths, and processes that die again as soon as they start. */
+  /** Runs at every step: kills that are due, and processes that crash again as soon as they start. */
   everyStep(): void {
     const { world, crashes } = this.#stage;
     if (this.#stage.killAfterSteps !== undefined && --this.#stage.killAfterSteps <= 0) {
@@ -48,7 +48,7 @@ export class Faults {
     }
   }
 
-  /** Everything that can be over is over. What was destroyed stays destroyed. */
+  /** Ends every fault that can end. Destroyed disks stay destroyed. */
   heal(): void {
     const { world, crashes } = this.#stage;
     const { nodes, watches, etcd } = world;

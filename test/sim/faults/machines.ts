@@ -1,4 +1,4 @@
-/** What befalls processes, disks, nodes and the network between members. */
+/** Faults of processes, disks, nodes and the network between members. */
 
 import { pods } from '../../../src/kube/resources.ts';
 import type { ModelNode } from '../model/etcd.ts';
@@ -12,7 +12,7 @@ import { chosen, type Deeds, running, type Stage } from './stage.ts';
 
 const KILLED: Ending = { exitCode: 137, reason: 'Error', message: ORDINARY_LINES };
 const OOM: Ending = { ...KILLED, reason: 'OOMKilled' };
-/** A liveness probe: as the first process of its container, etcd ends with 0, or with 2 before it serves. */
+/** A failed liveness probe: as PID 1 of its container, etcd exits with 0, or with 2 before it serves. */
 const PROBED: Ending = { exitCode: 2, reason: 'Error', message: ORDINARY_LINES };
 const CRASHES: Readonly<Record<'killed' | 'oom' | 'probed', Ending>> = { killed: KILLED, oom: OOM, probed: PROBED };
 
@@ -24,7 +24,7 @@ export function recover({ nodes, kubelet }: World, node: NodeState): void {
   kubelet.resume(node.name);
 }
 
-/** One node stays: a world without any proves nothing. */
+/** One node always stays up: a world without nodes proves nothing. */
 function breakNode(world: World, n: number, how: 'off' | 'cutOff'): NodeState | undefined {
   const { nodes, kubelet } = world;
   const up = nodes.all.filter(({ state }) => state === 'up');
@@ -42,7 +42,7 @@ function breakForAWhile(world: World, n: number, how: 'off' | 'cutOff', ms: numb
   return node !== undefined;
 }
 
-/** The process dies, and with it what is done to its data directory. */
+/** Kills the process, then damages its data directory. */
 function breakVolume(world: World, n: number, how: (run: Run) => void): boolean {
   const run = chosen(
     running(world).filter(({ volume }) => volume.disk),
@@ -54,7 +54,7 @@ function breakVolume(world: World, n: number, how: (run: Run) => void): boolean 
   return true;
 }
 
-/** It has other keys than the others; their leader compares now and then, and raises an alarm. */
+/** The member's keys differ from its peers'; the leader's periodic corruption check raises an alarm. */
 function corrupt({ ground }: World, process: ModelNode | undefined, ms: number): boolean {
   const { disk } = process ?? {};
   if (!disk || voters(disk.group).length < 3 || disk.group.members.get(disk.id)?.isLearner !== false) return false;
@@ -67,19 +67,19 @@ function corrupt({ ground }: World, process: ModelNode | undefined, ms: number):
   return true;
 }
 
-/** So long after it, an operator may still speak about what such a member said. */
+/** An operator may act on what such a member reported for this long afterwards. */
 const BELIEVED_MS = 60_000;
 
 /**
- * A person starts one member with --force-new-cluster: it takes itself for the whole cluster, under the same id, and forgets
- * the others. After a while they see their mistake, and put the data directory back.
+ * A user starts one member with --force-new-cluster: it becomes a single-member cluster under the same id and drops the
+ * other members. After a while the user notices the mistake and restores the data directory.
  */
 function forceNew({ world, scene, undo }: Stage, n: number, ms: number): boolean {
   const { etcd, kubelet, ground } = world;
   const isVoterOfMany = ({ process }: Run): boolean => {
     const { group, id } = process?.disk ?? {};
     if (!group || voters(group).length < 3 || group.members.get(id ?? 0n)?.isLearner !== false) return false;
-    // Where the others are no quorum, this is no mistake: it is how the cluster is recovered, and the operator goes on with it.
+    // Without a quorum of the others this is no mistake but disaster recovery, and the operator continues with the result.
     return reachableVoters(world, group) > needed(group);
   };
   const run = chosen(running(world).filter(isVoterOfMany), n);
@@ -103,8 +103,8 @@ function forceNew({ world, scene, undo }: Stage, n: number, ms: number): boolean
 }
 
 /**
- * A node loses power, and the address of a Pod on it goes to the next Pod that starts: that of another member, which is
- * deleted. Kubernetes reports the address with the old Pod until the node is missed.
+ * A node loses power, and the next Pod that starts gets the IP of a Pod on it: the Pod of another member, which is
+ * deleted for that. Kubernetes reports the IP with the old Pod until the node is NotReady.
  */
 function reuseAddress(stage: Stage, n: number, ms: number): boolean {
   const { world } = stage;
@@ -124,8 +124,8 @@ function reuseAddress(stage: Stage, n: number, ms: number): boolean {
 const AGAIN_MS = 5_000;
 
 /**
- * For a while, late writes to addresses that Pods had before time out: whoever sent one takes that peer for inactive as long as
- * their streams live, and refuses changes of the membership.
+ * For a while, late writes to previous Pod IPs time out: the sender considers that peer inactive as long as their streams
+ * live, and refuses membership changes.
  */
 function misjudge({ world, undo }: Stage, percent: number, ms: number): boolean {
   const { etcd, ground } = world;
@@ -227,7 +227,7 @@ export const machineDeeds: Deeds<Kinds> = {
         node.stalled = false;
       });
     };
-    // A learner is promoted within milliseconds: the next one is meant, where there is none.
+    // A learner is promoted within milliseconds: without one, stall the next learner that joins.
     if (learner) stall(learner);
     else world.etcd.onJoin = stall;
     return true;

@@ -1,4 +1,4 @@
-/** What people do to objects: edit and delete them, and take names that the operator wants. */
+/** What users do to objects: edit them, delete them, and create foreign objects under names that the operator needs. */
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import {
@@ -47,7 +47,7 @@ function edit({ scene, world }: Stage, spec: Partial<EtcdCluster['spec']>): bool
 
 const FOREIGN: readonly Resource[] = [services, podDisruptionBudgets, pods, persistentVolumeClaims];
 
-/** The name that the operator wants, or is going to want next. */
+/** The name that the operator needs now, or next. */
 function wantedName(world: World, what: string): readonly [Resource, string] {
   const { metadata, status } = world.cluster ?? { metadata: {}, status: {} };
   const next = memberName(CLUSTER, metadata.uid ?? '', (status?.membersNamed ?? 0) + 1);
@@ -76,7 +76,7 @@ function makeForeign({ ground }: World, resource: Resource, name: string): boole
 
 const isForeign = ({ metadata }: KubeObject): boolean => metadata.labels?.['foreign'] === 'true';
 
-/** Somebody else's objects go away again. */
+/** Deletes the foreign objects again. */
 export function removeForeign({ ground }: World): void {
   for (const resource of FOREIGN)
     for (const object of ground.api.peek(resource))
@@ -84,7 +84,7 @@ export function removeForeign({ ground }: World): void {
         ground.write((api) => api.delete(resource, refTo(object), { uid: object.metadata.uid ?? '' }));
 }
 
-/** Members without an owner whose cluster was deleted before it adopted them: a person deletes them. */
+/** A user deletes members without an owner whose cluster was deleted before it adopted them. */
 export function removeOrphans({ ground, cluster }: World): void {
   for (const member of ground.api.peek(members))
     if (controllerOf(member) === undefined && !(cluster && isMemberOf(member, cluster)))
@@ -135,7 +135,7 @@ export const objectDeeds: Deeds<Kinds> = {
   deleteClaim: (stage, { n }) =>
     remove(stage, persistentVolumeClaims, chosen(stage.world.ground.api.peek(persistentVolumeClaims), n)),
   unlabelClaim: ({ world }, { n }) => {
-    // By its label the claim of somebody else is known when it is to go away again, and one that is kept when all else is gone.
+    // The label identifies a foreign PVC when it is to be deleted, and a retained PVC after everything else was deleted.
     const isKnown = (one: KubeObject): boolean =>
       isForeign(one) || one.metadata.labels?.[QUARANTINE_LABEL] !== undefined;
     const claim = chosen(

@@ -1,4 +1,4 @@
-/** What befalls the operator and its connections. */
+/** Faults of the operator process and its connections. */
 import type { Deeds, Stage } from './stage.ts';
 
 export function killOperator({ world }: Stage): void {
@@ -10,7 +10,7 @@ export function killOperator({ world }: Stage): void {
   world.ground.soon(500, 5_000, () => void world.startOperator());
 }
 
-/** It stands still; a second replica takes over when the lease runs out; the first goes on where it was. */
+/** Freezes the process; a second replica takes over when the Lease expires; then the first one continues where it stopped. */
 function freezeOperator({ world, scene }: Stage, ms: number): boolean {
   const { ground, actingOperator: victim } = world;
   if (!victim) return false;
@@ -21,7 +21,7 @@ function freezeOperator({ world, scene }: Stage, ms: number): boolean {
     if (victim.dead) return;
     if (victim.thaw()) return other.kill();
     ground.count('operators overlapped');
-    ground.soon(0, 2_000, () => victim.kill()); // it notices that the lease is lost
+    ground.soon(0, 2_000, () => victim.kill()); // it notices that the Lease is lost
   });
   return true;
 }

@@ -1,4 +1,4 @@
-/** What faults share: the world that they befall, and what of them is still to come. */
+/** What all faults share: the world, and the faults that are still pending. */
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';
@@ -8,17 +8,17 @@ import type { World } from '../world/world.ts';
 export interface Stage {
   readonly scene: Scene;
   readonly world: World;
-  /** The spec that a cluster is created with again. */
+  /** The spec that a deleted cluster is created with again. */
   readonly spec: EtcdCluster['spec'];
-  /** An operator is to die after so many further steps of the world. */
+  /** Kill an operator after this many further steps of the world. */
   killAfterSteps: number | undefined;
-  /** What ends with the faults: a person puts a data directory back, late writes are over. */
+  /** What is undone when the faults end: a user restores a data directory, late writes stop. */
   readonly undo: Set<() => void>;
-  /** Pods whose etcd dies as soon as it starts, so many times more. */
+  /** Pods whose etcd crashes as soon as it starts, this many times more. */
   readonly crashes: Map<string, { readonly how: Ending; left: number }>;
 }
 
-/** How each kind befalls a world; false when it cannot happen at this moment. */
+/** How each kind of action is applied to a world; false when it is impossible at this moment. */
 export type Deeds<Kind extends ActionKind> = {
   readonly [K in Kind]: (stage: Stage, action: Extract<Action, { readonly do: K }>) => boolean;
 };

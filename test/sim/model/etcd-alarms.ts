@@ -1,9 +1,9 @@
-/** Alarms: who has raised which, and what may not be done for as long as they last. */
+/** Alarms: which member raised which, and the requests that they block. */
 import type { Alarm, AlarmEntry } from '../../../src/etcd/maintenance.ts';
 
 export class Alarms {
   #raised: readonly AlarmEntry[] = [];
-  /** Before 3.6 the last alarm to begin or end decides what is stopped, whatever others there are. */
+  /** Before 3.6 the alarm that was raised or disarmed last decides what is blocked, whatever other alarms exist. */
   #last: Alarm | undefined;
 
   get all(): readonly AlarmEntry[] {
@@ -25,7 +25,7 @@ export class Alarms {
     return [entry];
   }
 
-  /** The reason to change nothing; growing alone is what the alarm for space stops. */
+  /** The alarm that blocks changes; NOSPACE blocks only changes that grow the database. */
   stops(minor: number): Alarm | undefined {
     if (minor < 6) return this.#last;
     const raised = (alarm: Alarm): boolean => this.#raised.some((entry) => entry.alarm === alarm);

@@ -1,4 +1,4 @@
-/** The start of a member without data: a new cluster, or a place in one that exists. */
+/** The start of a member without data: it bootstraps a cluster or joins an existing one. */
 import type { MemberEntry } from '../../../src/etcd/client.ts';
 import { clusterIdOf, Group, memberIdOf } from './etcd-group.ts';
 import { type ModelNode, newDisk } from './etcd-node.ts';
@@ -10,7 +10,7 @@ export interface ModelJoin {
   readonly token?: string;
 }
 
-/** Everybody that there is. */
+/** All nodes and clusters of the model. */
 interface Scene {
   readonly nodes: readonly ModelNode[];
   readonly groups: Map<bigint, Group>;
@@ -23,7 +23,7 @@ const DEFAULT_TOKEN = 'etcd-cluster';
 const LOST = 'tocommit is out of range. Was the raft log corrupted, truncated, or lost?';
 const UNMATCHED = 'error validating peerURLs: PeerURLs: no match found for existing member';
 
-/** Why it cannot, or nothing when it has a disk now. */
+/** Returns the error that etcd ends with, or undefined when the node has a disk now. */
 export function begin(scene: Scene, node: ModelNode, join: ModelJoin): string | undefined {
   const { initialCluster, state, token = DEFAULT_TOKEN } = join;
   const listed = listedIn(initialCluster);
@@ -35,7 +35,7 @@ export function begin(scene: Scene, node: ModelNode, join: ModelJoin): string | 
 const listedIn = (initialCluster: string): Listed =>
   initialCluster.split(',').map((pair) => pair.split('=') as [string, string]);
 
-/** A data directory of one of those that are named. Nobody else is asked, and whatever was there before is not known. */
+/** A restored data directory of one of the listed members. No peer is contacted, and no previous cluster is known. */
 export function restored(
   scene: Scene,
   peerURL: string,
@@ -54,14 +54,14 @@ function foundersOf(listed: Listed, token: string) {
   return { founders, clusterId: clusterIdOf(founders.map((entry) => entry.id)) };
 }
 
-/** Those of the list that can be asked, except the one that asks. */
+/** The other listed members that can be reached. */
 const peersOf = ({ nodes }: Scene, node: ModelNode, listed: Listed): readonly ModelNode[] =>
   nodes.filter(
     (each) =>
       each !== node && each.running && !each.isolated && each.disk && listed.some(([, url]) => url === each.peerURL),
   );
 
-/** All of the list at once, and ids from the list and the token alone: an emptied seed comes back as the same cluster. */
+/** Bootstraps all listed members at once. Ids derive from the list and the token alone: an emptied seed gets the same ones. */
 function bootstrap(scene: Scene, node: ModelNode, listed: Listed, token: string): string | undefined {
   const { founders, clusterId } = foundersOf(listed, token);
   const id = memberIdOf([node.peerURL], token);
@@ -77,7 +77,7 @@ function bootstrap(scene: Scene, node: ModelNode, listed: Listed, token: string)
   return undefined;
 }
 
-/** The cluster of that id, as far as it is still there: others of the list that wait, or those that it has grown to. */
+/** The cluster of that id as far as it still exists: other listed members that wait, or the members that it has grown to. */
 function theSame(
   { groups, nodes }: Scene,
   node: ModelNode,
@@ -88,7 +88,7 @@ function theSame(
   const group = groups.get(clusterId);
   if (!group?.bootstrapped.has(id)) return group;
   const others = nodes.filter((each) => each !== node && each.disk?.group === group);
-  // A seed that nobody answers makes a cluster of its own before anybody can tell it what it was.
+  // A seed without a peer that responds bootstraps a cluster of its own, because no peer can report the existing one.
   return others.some(({ running }) => running || listed.length > 1) ? group : undefined;
 }
 
@@ -111,8 +111,8 @@ function takePlace(scene: Scene, node: ModelNode, listed: Listed): string | unde
 }
 
 /**
- * The leader counts on what this member had: without it, raft stops rather than forget an agreement. A leader that has not
- * seen it yet, or that is yet to be elected, notices nothing.
+ * The leader relies on the log that this member had: without it, raft panics rather than lose a committed entry. A leader
+ * that has not seen it yet, or is yet to be elected, does not notice.
  */
 const isMissed = (group: Group, id: bigint): boolean => group.leader !== undefined && group.matches.has(id);
 

@@ -1,4 +1,4 @@
-/** Who gets through to a member: what a learner refuses, whoever must log in, and the client's way of doing so. */
+/** Which requests a member accepts: what a learner refuses, which user must authenticate, and how the client does it. */
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import { type Login, Logins, type Refused, type Token } from '../../../src/etcd/login.ts';
@@ -11,16 +11,16 @@ export interface Call {
   readonly node: ModelNode;
   readonly disk: Disk;
   readonly group: Group;
-  /** As this member has it. */
+  /** As this member has applied it. */
   readonly state: State;
-  /** Nobody when nobody has to log in. */
+  /** Undefined while auth is disabled. */
   readonly user: string | undefined;
 }
 
 export interface Needs {
-  /** Whom it is for, when authentication is on. */
+  /** Which user may send it while auth is enabled. */
   readonly who: 'anyone' | 'user' | 'root';
-  /** Whether a learner answers it. */
+  /** Whether a learner serves it. */
   readonly learner?: boolean;
 }
 
@@ -73,7 +73,7 @@ export class Gate {
     this.#logins.forget(cluster);
   }
 
-  /** The token of a call that is not asked in this way: a stream. */
+  /** The token for a call that does not go through `ask`: a stream. */
   token(ask: Ask): Promise<Result<Token>> {
     return this.#token(ask);
   }
@@ -91,7 +91,7 @@ export class Gate {
     return { ...call, user };
   }
 
-  /** A token lives for a while after it was used last, and only in processes that were there when it was issued. */
+  /** A token expires some time after its last use, and is known only to processes that ran when it was issued. */
   #userOf({ node, state }: Call, token: string): string | EtcdError {
     const issued = this.#issued.get(token);
     const { users } = state;

@@ -1,4 +1,4 @@
-/** The membership of one etcd cluster and its rules for changing it, as etcd has them. Knows no processes. */
+/** The membership of one etcd cluster and etcd's rules for changing it. Knows no processes. */
 import { createHash } from 'node:crypto';
 import type { MemberEntry } from '../../../src/etcd/client.ts';
 import { Alarms } from './etcd-alarms.ts';
@@ -6,19 +6,19 @@ import { KeyStore } from './etcd-keys.ts';
 import type { Refusal } from './etcd-said.ts';
 import { Users } from './etcd-users.ts';
 
-/** Peers count as healthy when they have been connected for this long. */
+/** Peers count as healthy once they have been connected for this long. */
 export const HEALTH_MS = 5_000;
-/** A learner is promoted when it has this part of what the leader has. */
+/** A learner can be promoted when it has this share of the leader's log. */
 const READY_PART = 0.9;
 
-/** What a member has that has applied everything that was agreed on. */
+/** The state of a member that has applied every committed entry. */
 export interface State {
   readonly members: Map<bigint, MemberEntry>;
   readonly removed: Set<bigint>;
   readonly keys: KeyStore;
   readonly users: Users;
   readonly alarms: Alarms;
-  /** The version that all members understand; nothing until they have agreed on one. */
+  /** The cluster version; undefined until the members have agreed on one. */
   version: string | undefined;
   downgradeTo: string | undefined;
 }
@@ -35,14 +35,14 @@ const newState = (members: readonly MemberEntry[]): State => ({
   downgradeTo: undefined,
 });
 
-/** One cluster: the log that was agreed on, what became of it, and who leads. Each member has applied it up to some index. */
+/** One cluster: its committed log, the resulting state, and the leader. Each member has applied the log up to some index. */
 export class Group {
   readonly clusterId: bigint;
-  /** Members that have taken part once: their empty disks cannot start anew. */
+  /** Members that have taken part once: they cannot bootstrap again with an empty disk. */
   readonly bootstrapped = new Set<bigint>();
-  /** How far the log of each member reaches that the present leader has heard of. It counts on that; a new leader asks first. */
+  /** The match index of each member as the current leader knows it. It relies on these; a new leader asks first. */
   readonly matches = new Map<bigint, number>();
-  /** Where the log was cut, each time that those who elected had less of it. */
+  /** Where the log was cut, each time that the electing members had less of it. */
   readonly cuts: number[] = [];
   readonly #founders: readonly MemberEntry[];
   readonly #log: Entry[] = [];
@@ -75,13 +75,13 @@ export class Group {
     return this.#state.keys.revision;
   }
 
-  /** Agrees on a change. It is made again, on another state, for a member that is behind: it must depend on nothing else. */
+  /** Commits a change. It is replayed on another state for a member that lags behind, so it must depend on nothing else. */
   commit<T>(change: (state: State) => T): T {
     this.#log.push(change);
     return change(this.#state);
   }
 
-  /** What a member has that has applied the log up to this index. */
+  /** The state of a member that has applied the log up to this index. */
   stateAt(index: number, from?: Behind): State {
     if (index >= this.index) return this.#state;
     const start =
@@ -91,7 +91,7 @@ export class Group {
     return start.state;
   }
 
-  /** Those who elect have no more than this: what was agreed on with others is lost. */
+  /** The electing members have no more than this: entries that were committed with others are lost. */
   forgetAfter(index: number): void {
     if (index >= this.index) return;
     this.cuts.push(Math.max(index, this.#founders.length));
@@ -101,25 +101,25 @@ export class Group {
   }
 }
 
-/** A state that is behind, kept so that the next question does not begin at the first entry. */
+/** A state that lags behind, cached so that the next read does not replay the log from its first entry. */
 export interface Behind {
   readonly index: number;
   readonly state: State;
 }
 
-/** What a member knows about its peers when a change is asked of it. */
+/** What a member knows about its peers when it is asked for a membership change. */
 export interface Peers {
   readonly self: bigint;
-  /** When the connection to this peer was made; nothing when there is none. */
+  /** When the connection to this peer was made; undefined when there is none. */
   activeSince(peer: bigint): number | undefined;
-  /** How far a peer's log reaches, as the leader knows. */
+  /** A peer's match index, as the leader knows it. */
   match(peer: bigint): number;
   readonly now: number;
 }
 
 const sha1 = (data: Uint8Array): bigint => createHash('sha1').update(data).digest().readBigUInt64BE();
 
-/** At a bootstrap the URLs and the token alone decide; a member that is added later has the time in its id. */
+/** At a bootstrap the URLs and the token alone decide; the id of a member that is added later includes the time. */
 export const memberIdOf = (peerURLs: readonly string[], token: string, seconds?: number): bigint =>
   sha1(Buffer.from(peerURLs.toSorted().join('') + token + (seconds ?? '')));
 
@@ -151,9 +151,9 @@ export function mayAdd(
   const alone = present.length === 1;
   if (!isLearner && !(alone && started(present) === 1) && started(present) < quorum(present.length + 1))
     return 'notEnoughStarted';
-  // The newcomer counts as down: those that are connected must be a quorum without it.
+  // The new member counts as down: the connected members must be a quorum without it.
   if (!alone && connected(group, peers) < quorum(present.length + 1)) return 'unhealthyCluster';
-  // The second is part of an id: whoever left in this very second cannot come back in it.
+  // The id includes the second: a member that was removed in this very second cannot be added again in it.
   if (group.removed.has(id)) return 'notFound';
   if (group.members.has(id)) return 'alreadyExists';
   if (taken(group, peerURLs)) return 'peerURLExists';

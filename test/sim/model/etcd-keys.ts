@@ -1,4 +1,4 @@
-/** The keys of a cluster with their history, as every member has them that has applied the same changes. */
+/** The keys of a cluster with their history, the same on every member that has applied the same changes. */
 import { crc32 } from 'node:zlib';
 import type { EtcdError } from '../../../src/etcd/errors.ts';
 import {
@@ -18,14 +18,14 @@ interface Change {
 }
 
 const NOTHING = new Uint8Array();
-/** What a version of a key takes beside its bytes. */
+/** What a version of a key takes in addition to its bytes. */
 const OVERHEAD = 256;
 
-/** Compares as etcd does: byte by byte. */
+/** Compares byte by byte, as etcd does. */
 const nameOf = (key: Bytes): string => Buffer.from(bytes(key)).toString('latin1');
 export const costOf = (key: Bytes, value: Bytes): number => OVERHEAD + bytes(key).length + bytes(value).length;
 
-/** Whether a key is one of these: from the first up to the end; all from the first with an end of one zero. */
+/** Whether a key is in the range: from the first up to the end; an end of one zero byte means all from the first on. */
 function within(keys: Keys): (name: string) => boolean {
   const { key, rangeEnd } = keyRange(keys);
   const [first, end] = [nameOf(key), nameOf(rangeEnd)];
@@ -36,7 +36,7 @@ function within(keys: Keys): (name: string) => boolean {
 export class KeyStore {
   revision = 1n;
   compacted = 0n;
-  /** Of every version that is kept. */
+  /** Of all versions that are not compacted. */
   bytes = 0;
   readonly #history = new Map<string, Change[]>();
 
@@ -46,7 +46,7 @@ export class KeyStore {
     return modRevision;
   }
 
-  /** How many there were. */
+  /** Returns the number of deleted keys. */
   delete(keys: Keys): number {
     const found = this.#found(within(keys), this.revision);
     const modRevision = found.length > 0 ? ++this.revision : this.revision;
@@ -80,7 +80,7 @@ export class KeyStore {
     return undefined;
   }
 
-  /** Of what is kept up to a revision. */
+  /** Of everything up to a revision that is not compacted. */
   hash(revision = this.revision): number | EtcdError {
     if (revision > this.revision) return said('futureRevision');
     if (revision < this.compacted) return said('compacted');

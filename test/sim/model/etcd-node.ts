@@ -6,17 +6,17 @@ export interface Disk {
   readonly group: Group;
   readonly id: bigint;
   applied: number;
-  /** How many of the cuts of the cluster's log this one has heard of. */
+  /** How many of the cuts of the cluster's log this disk has applied. */
   cuts: number;
   behind?: Behind;
-  /** The size of the database file: what it needed at most since it was defragmented. */
+  /** The size of the database file: the most that it needed since it was defragmented. */
   dbSize: number;
-  /** Has other keys than it should. */
+  /** Its keys differ from those of its peers. */
   corrupted?: true;
 }
 
 export interface NodeOptions {
-  /** Where it is reached; an address of its own without. */
+  /** The client URL; without it the node gets an address of its own. */
   readonly endpoint?: string | undefined;
   readonly peerURL?: string | undefined;
   readonly version?: string | undefined;
@@ -34,11 +34,11 @@ export interface ModelNode {
   version: string;
   disk: Disk | undefined;
   running: boolean;
-  /** Has joined in since it was started: before that no client is served. */
+  /** Has joined its cluster since it was started: before that it serves no client. */
   serving: boolean;
-  /** Has told the others its name since it was started. */
+  /** Has published its name since it was started. */
   published: boolean;
-  /** Before that it does not answer clients, although it takes part. */
+  /** Before this time it does not respond to clients, although it takes part in raft. */
   servesAt: number;
   /** Cut off from clients and peers. */
   isolated: boolean;
@@ -47,9 +47,9 @@ export interface ModelNode {
   startedAt: number;
   reachableSince: number;
   lastWords: string;
-  /** Peers that it takes for inactive although their streams live: a late write to an old address timed out. */
+  /** Peers that it considers inactive although their streams live, because a late write to a previous address timed out. */
   readonly misjudges: Set<ModelNode>;
-  /** When each token that it knows ends. A process that restarts knows none. */
+  /** When each token that it knows expires. A process that restarts knows none. */
   readonly tokens: Map<string, number>;
 }
 
@@ -57,7 +57,7 @@ export interface ModelNode {
 const EMPTY_BYTES = 16_384;
 const PAGE = 4_096;
 
-/** A log that was cut is cut on every disk, also on one that was elsewhere then. */
+/** A cut of the log applies to every disk, also to one that was offline then. */
 export function rebase(disk: Disk): void {
   const { cuts } = disk.group;
   if (disk.cuts === cuts.length) return;
@@ -74,7 +74,7 @@ export const stateOf = (disk: Disk): State => {
   return state;
 };
 
-/** What the keys take, in whole pages. */
+/** The size of the keys, in whole pages. */
 export const inUse = (disk: Disk): number => EMPTY_BYTES + Math.ceil(stateOf(disk).keys.bytes / PAGE) * PAGE;
 export const sizeOf = (disk: Disk): number => {
   disk.dbSize = Math.max(disk.dbSize, inUse(disk));

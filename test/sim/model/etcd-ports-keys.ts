@@ -1,4 +1,4 @@
-/** Keys of the model: what is refused for its size, for an alarm, and to whom. */
+/** The KV API of the model: what is refused for its size, for an alarm, or for missing permissions. */
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { Bytes, RangeAnswer, RangeOptions, UserKv } from '../../support/etcd-client.ts';
@@ -13,17 +13,17 @@ const MOST_BYTES = 1.5 * 1024 ** 2;
 export const DEFAULT_QUOTA = 2 * 1024 ** 3;
 const KEYS = { who: 'user' } as const;
 
-/** What an alarm refuses of a change: the one for corruption every, the one for space those that grow the database. */
+/** What an alarm blocks: CORRUPT every change, NOSPACE those that grow the database. */
 function stopped({ node, state }: Call, grows: boolean): EtcdError | undefined {
   const alarm = state.alarms.stops(minorOf(node.version));
   return alarm === 'corrupt' || (alarm === 'noSpace' && grows) ? said(alarm) : undefined;
 }
 
-/** The operator gives no user but root a right to keys. */
+/** The operator grants no user but root permissions on keys. */
 const may = ({ state, user }: Call): EtcdError | undefined =>
   user === undefined || state.users.isRoot(user) ? undefined : said('permissionDenied');
 
-/** A database that would exceed its quota takes nothing more, and raises the alarm for all. */
+/** A database that would exceed its quota refuses the change, and raises the alarm for the whole cluster. */
 function roomFor(call: Call, cost: number): EtcdError | undefined {
   const { node, disk, group } = call;
   if (cost > MOST_BYTES) return said('tooLarge');

@@ -1,4 +1,4 @@
-/** A member of the model about itself, and the work that keeps it in order. */
+/** Status and maintenance of a member of the model. */
 import { createHash } from 'node:crypto';
 import type { Ask, MemberStatus } from '../../../src/etcd/client.ts';
 import { type EtcdError, EtcdFailure, failure } from '../../../src/etcd/errors.ts';
@@ -80,7 +80,7 @@ function moveLeader(gate: Gate, { group, disk }: Call, to: bigint): EtcdError | 
   return said('timeout');
 }
 
-/** Pages as large as the database, and their digest: nothing that a real etcd could start from. */
+/** As many pages as the database has, and their digest; a real etcd could not start from them. */
 function snapshot(gate: Gate, ask: Ask, maxBytes: number): SnapshotStream {
   const stream = {
     totalBytes: undefined as number | undefined,

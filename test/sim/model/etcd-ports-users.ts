@@ -1,4 +1,4 @@
-/** Users and roles of the model: root manages them, and whoever is logged in sees its own. */
+/** Users and roles of the model: root manages them, and an authenticated user sees its own. */
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { UserAuth } from '../../support/etcd-client.ts';
@@ -13,7 +13,7 @@ export function usersPort(gate: Gate): UserAuth {
   return {
     status: (ask) =>
       gate.ask(ask, { who: 'anyone' }, ({ node, user, state: { users } }) => {
-        // From 3.7 on whether one must log in can be asked without.
+        // From 3.7 on the auth status can be read without authentication.
         if (users.enabled && minorOf(node.version) < 7) {
           if (user === undefined) return said('authRequired');
           if (!users.isRoot(user)) return said('permissionDenied');

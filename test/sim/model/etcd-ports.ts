@@ -1,4 +1,4 @@
-/** The model behind the client's own ports. */
+/** The model behind the ports of the etcd client. */
 import type { Ask, MemberEntry, Membership } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { MembersPort } from '../../../src/etcd/members.ts';
@@ -22,7 +22,7 @@ export function modelPorts(model: ModelEtcd): UserEtcd {
     status: (ask) => maintenance.status(ask),
     memberList: (ask) => members.list(ask, ask),
     put: (ask, key, value) => kv.put(ask, key, value),
-    retain: () => {}, // there are no sessions here
+    retain: () => {}, // the model has no sessions
     reset: () => {},
     forget: (cluster) => gate.forget(cluster),
   };
@@ -31,7 +31,7 @@ export function modelPorts(model: ModelEtcd): UserEtcd {
 const listOf = ({ group: { clusterId }, state: { members } }: Call): Membership => membershipOf({ clusterId, members });
 
 function membersPort(gate: Gate): MembersPort {
-  /** The checks that need no agreement come first, as in etcd: they answer without a quorum too. */
+  /** As in etcd, the checks that need no consensus come first: they respond without a quorum, too. */
   const change = (
     ask: Ask,
     check: (call: Call) => Refusal | undefined,

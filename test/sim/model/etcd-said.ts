@@ -1,4 +1,4 @@
-/** What etcd says when it refuses, as the client tells it. */
+/** The errors with which etcd refuses a call, as the client reports them. */
 import type { EtcdError, EtcdErrorKind } from '../../../src/etcd/errors.ts';
 
 const WORDS = {
@@ -35,6 +35,6 @@ const WORDS = {
 export type Refusal = keyof typeof WORDS;
 export const said = (kind: Refusal): EtcdError => ({ kind, message: `etcdserver: ${WORDS[kind]}` });
 
-/** Before it is answered: a refusal is nothing that a call of ours could return otherwise. */
+/** No call of ours returns a value of this shape, so it can only be an error. */
 export const isRefusal = (value: unknown): value is EtcdError =>
   typeof value === 'object' && value !== null && 'kind' in value && 'message' in value;

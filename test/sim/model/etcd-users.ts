@@ -1,13 +1,13 @@
-/** Users and whether they are root, as every member has them that has applied the same changes. */
+/** Users and their root role, the same on every member that has applied the same changes. */
 import type { EtcdError } from '../../../src/etcd/errors.ts';
 import type { Login } from '../../../src/etcd/login.ts';
 import { said } from './etcd-said.ts';
 
 interface User {
-  /** Who was made without one stays so, whatever it is changed to. */
+  /** A user that was created without a password never gets one, also not by a change of the password. */
   readonly password: string | undefined;
   readonly roles: ReadonlySet<string>;
-  /** Tokens are of a user with this password; a change of it ends them. */
+  /** A token belongs to a user with this password; changing the password invalidates it. */
   readonly stamp: number;
 }
 
@@ -16,7 +16,7 @@ const ROOT = 'root';
 export class Users {
   enabled = false;
   revision = 1n;
-  /** Grows with every turning off: tokens from before are worth nothing. */
+  /** Incremented whenever auth is disabled: all previous tokens become invalid. */
   epoch = 0;
   readonly #users = new Map<string, User>();
   #stamps = 0;
@@ -68,7 +68,7 @@ export class Users {
     return this.#users.get(name)?.roles.has(ROOT) ?? false;
   }
 
-  /** Whose tokens these are: of this user, with this password. */
+  /** Identifies the user's current password: tokens with another stamp are invalid. */
   stampOf(name: string): number | undefined {
     return this.#users.get(name)?.stamp;
   }

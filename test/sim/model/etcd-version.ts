@@ -1,4 +1,4 @@
-/** Versions of etcd, and the one that a cluster has agreed on: the lowest of its members', looked at every few seconds. */
+/** Versions of etcd, and the cluster version: the lowest one of the members, computed every few seconds. */
 import type { EtcdError } from '../../../src/etcd/errors.ts';
 import type { Group, State } from './etcd-group.ts';
 import type { Disk, ModelNode } from './etcd-node.ts';
@@ -9,7 +9,7 @@ const CHECK_MS = 4_000;
 export const minorOf = (version: string): number => Number(version.split('.')[1]);
 const shortOf = (version: string): string => `3.${minorOf(version)}.0`;
 
-/** Why this version cannot go on with data of that cluster. */
+/** The error when this version cannot start with the data of that cluster. */
 export function mayStart(version: string, { version: agreed, downgradeTo }: State): string | undefined {
   if (agreed === undefined || minorOf(version) >= minorOf(agreed)) return undefined;
   if (downgradeTo !== undefined && minorOf(version) === minorOf(downgradeTo)) return undefined;
@@ -22,7 +22,7 @@ export function checkVersion(group: Group, live: readonly ModelNode[], now: numb
   group.versionCheckedAt = now;
   const all = [...group.members.keys()].map((id) => live.find(({ disk }) => disk?.id === id)?.version);
   const known = all.filter((version) => version !== undefined);
-  // Who has not told its version may have the lowest; only a first agreement is made without it.
+  // A member that has not published its version may have the lowest; only the first cluster version is set without it.
   if (known.length === 0 || (agreed !== undefined && known.length < all.length)) return;
   const [lowest] = known.map(minorOf).sort((a, b) => a - b);
   const wanted = `3.${lowest}.0`;
@@ -36,7 +36,7 @@ export function checkVersion(group: Group, live: readonly ModelNode[], now: numb
     });
 }
 
-/** What the database is written as; before 3.6 nobody can tell. */
+/** The storage version of the database; before 3.6 it is not reported. */
 export function storageVersion({ version }: ModelNode, { version: agreed, downgradeTo }: State): string | undefined {
   return minorOf(version) < 6 ? undefined : (downgradeTo ?? agreed);
 }
@@ -60,5 +60,5 @@ export function downgrade(
   if (downgradeTo !== undefined) return said('downgradeInProgress');
   if (action === 'validate') return agreed;
   group.commit((state) => void (state.downgradeTo = shortOf(target)));
-  return old ? said('timeout') : agreed; // 3.5 carries it out, and its answer never comes
+  return old ? said('timeout') : agreed; // 3.5 carries it out and never responds
 }

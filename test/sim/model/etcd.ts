@@ -1,6 +1,6 @@
 /**
- * A model of etcd for tests of the operator: processes with disks that remember, quorums, learners, elections, and the
- * refusals of the real one. Time passes only when it is told to. The contract suite holds it to the real servers.
+ * A model of etcd for tests of the operator: processes, persistent disks, quorums, learners, elections, and the errors of
+ * the real etcd. Time advances only when a test advances it. The contract suite compares it with the real servers.
  */
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
@@ -50,7 +50,7 @@ export class ModelEtcd {
     return node;
   }
 
-  /** Starts the process. One that cannot go on has ended when this returns, and `lastWords` says why. */
+  /** Starts the process. One that cannot start has ended when this returns, with its error in `lastWords`. */
   start(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
     const joins = !node.disk && join.state === 'existing';
@@ -64,18 +64,18 @@ export class ModelEtcd {
     this.settle();
   }
 
-  /** What etcd's tool makes of a snapshot: a cluster of those that are named, without a word to any of them. */
+  /** What etcdutl makes of a snapshot: a cluster of the listed members, without contacting any of them. */
   restored(join: ModelJoin & { readonly peerURL: string }): { readonly group: Group; readonly id: bigint } {
     return restored(this, join.peerURL, join);
   }
 
-  /** Kills it in its very first start, when its log has been made and nothing written to it. */
+  /** Kills it during its very first start, after its WAL was created and before anything was written to it. */
   startAndKill(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
     if (!node.disk && flagsOf(node) === undefined && begin(this, node, join) === undefined && join.state === 'new') {
       const { group, id } = node.disk as unknown as Disk;
       group.bootstrapped.delete(id);
-      node.disk = newDisk(new Group(group.clusterId, [], this.now), id); // of a cluster that nobody is a member of
+      node.disk = newDisk(new Group(group.clusterId, [], this.now), id); // of a cluster without members
     }
     this.stop(node);
   }
@@ -89,7 +89,7 @@ export class ModelEtcd {
     node.disk = undefined;
   }
 
-  /** It forgets all others, and goes on alone under the same id. */
+  /** As --force-new-cluster: it drops all other members and continues alone under the same cluster id. */
   forceNew(node: ModelNode): void {
     const { group, id } = node.disk ?? {};
     const own = group?.members.get(id ?? 0n);
@@ -113,7 +113,7 @@ export class ModelEtcd {
     this.settle();
   }
 
-  /** Lets happen what does not need time: logs are copied, names published, leaders lost and found, the removed end. */
+  /** Does everything that takes no time: copies logs, publishes names, elects leaders, ends removed members. */
   settle(): void {
     for (const [group, live] of this.#alive()) {
       copyLog(group, live);
@@ -146,7 +146,7 @@ export class ModelEtcd {
     };
   }
 
-  /** Asks a member: the question is answered by `serve` if somebody is there to ask. */
+  /** Sends a request to a member; `serve` handles it if a process runs there. */
   ask<T>(ask: Ask, serve: (node: ModelNode, disk: Disk) => T | EtcdError): Promise<Result<T>> {
     if (ask.signal?.aborted) return Promise.resolve(failed('canceled', 'the caller gave up'));
     this.settle();
@@ -208,7 +208,7 @@ export class ModelEtcd {
     const applied = ({ disk }: ModelNode): number => disk?.applied ?? 0;
     const [best] = able.toSorted((a, b) => applied(b) - applied(a));
     if (!best?.disk) return;
-    group.forgetAfter(best.disk.applied); // an emptied leader is let in: then what only it had is gone for all
+    group.forgetAfter(best.disk.applied); // an emptied leader is accepted again: then what only it had is lost for the whole cluster
     this.lead(group, best.disk.id);
   }
 
@@ -218,7 +218,7 @@ export class ModelEtcd {
     group.term++;
   }
 
-  /** New streams make each side take the other for active again; nothing else does. */
+  /** Only new streams make each side consider the other active again. */
   #reconnect(node: ModelNode): void {
     node.misjudges.clear();
     for (const each of this.nodes) each.misjudges.delete(node);
@@ -245,7 +245,10 @@ const failed = (kind: EtcdError['kind'], message: string): { ok: false; error: E
   error: { kind, message },
 });
 
-/** A name that comes with a snapshot is taken for untold: it is told again, after this long. Below so many entries there is none. */
+/**
+ * A name that arrives in a snapshot does not count as published: the member publishes it again, after this long.
+ * With fewer entries than this no snapshot is sent.
+ */
 const SNAPSHOT_ENTRIES = 100;
 const TOLD_AGAIN_MS = 7_000;
 const lateness = ({ version }: ModelNode, group: Group): number =>
@@ -256,7 +259,7 @@ const flagsOf = ({ version, options }: ModelNode): string | undefined =>
     ? 'flag provided but not defined: -max-learners'
     : undefined;
 
-/** What was agreed on is with those who agreed, even if it says that they are no longer enough. */
+/** Committed entries are on the members that committed them, even if an entry leaves them without a quorum. */
 function copyLog(group: Group, live: readonly ModelNode[]): void {
   if (!live.some(({ disk }) => disk?.id === group.leader)) return;
   for (const { disk, serving, stalled } of live) {
@@ -266,7 +269,7 @@ function copyLog(group: Group, live: readonly ModelNode[]): void {
   }
 }
 
-/** A member tells the others its name and its addresses every time it starts. */
+/** A member publishes its name and its client URLs every time it starts. */
 function publish(group: Group, id: bigint, node: ModelNode): void {
   const entry: Partial<MemberEntry> = { name: node.name, clientURLs: [node.endpoint] };
   group.commit(({ members }) => {
@@ -275,7 +278,7 @@ function publish(group: Group, id: bigint, node: ModelNode): void {
   });
 }
 
-/** The list as a member gives it. */
+/** The member list as a member returns it. */
 export const membershipOf = ({ clusterId, members }: Pick<Group, 'clusterId' | 'members'>) => ({
   clusterId,
   members: inOrder({ members }),

@@ -1,6 +1,6 @@
 /**
- * Who set which field. Server-side apply sets what it names and removes what it named before and names no more, unless
- * somebody else has set it as well. An item of a list goes with whoever put it there, whatever else is in it.
+ * Which manager owns which field. Server-side apply sets the fields that it contains and removes those that it contained
+ * before, unless another manager owns them as well. A list item is removed with the manager that added it, whatever it contains.
  */
 import { type Json, same } from './kube-json.ts';
 import { type Leaf, leavesOf, withLeaf } from './kube-lists.ts';
@@ -13,13 +13,13 @@ interface Write {
   readonly after: Json;
 }
 
-/** Plain writes are many and apply is rare: who owns what is worked out when it is asked for, or when many have come together. */
+/** Plain writes are frequent and apply is rare: ownership is computed when needed, or when this many writes are pending. */
 const MOST_WAITING = 8;
 
 export class Ownership {
   readonly #kind: string;
   readonly #waiting: readonly Write[];
-  /** Fields set by create and patch, and those set by apply: the same name in both is two owners. */
+  /** Fields set by create and patch, and those set by apply: the same manager in both is two owners. */
   readonly #updated: Owners;
   readonly #applied: Owners;
 
@@ -30,13 +30,13 @@ export class Ownership {
     this.#applied = applied;
   }
 
-  /** After a plain write: what it changed is its writer's, and nobody else's any more. */
+  /** After a plain write: its manager becomes the only owner of what it changed. */
   updated(manager: string, before: Json, after: Json): Ownership {
     const all = new Ownership(this.#kind, [...this.#waiting, { manager, before, after }], this.#updated, this.#applied);
     return all.#waiting.length > MOST_WAITING ? all.#settled() : all;
   }
 
-  /** A forced apply: the object after it, and whose its fields are then. Whoever had set another value has lost it. */
+  /** A forced apply: the object after it, and the owners of its fields. A manager that had set another value loses the field. */
   apply(manager: string, object: Json, fields: Json): { readonly after: Json; readonly owned: Ownership } {
     const { updated, applied } = this.#settled().#owners;
     const was = leavesOf(this.#kind, object);

@@ -1,7 +1,7 @@
-/** What the disruption controller says of a budget, and what the API server makes of it when a Pod is to be evicted. */
+/** The status that the disruption controller writes to a PodDisruptionBudget, and the API server's decision on an eviction. */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from '../../../src/gen/kube.ts';
 
-/** For this long a Pod whose eviction was granted counts as gone although it still is there. */
+/** A Pod whose eviction was granted counts as disrupted for this long although it still exists. */
 const GRANTED_MS = 2 * 60_000;
 
 const isReady = ({ status }: Pod): boolean =>
@@ -14,7 +14,7 @@ export function covers({ metadata, spec }: PodDisruptionBudget, pod: Pod): boole
   return Object.entries(spec.selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
 }
 
-/** The status of a budget over these Pods. Without a number of Pods it needs somebody to ask how many there are to be. */
+/** The status of a PDB over these Pods. Without a number in minAvailable it would need a controller with a scale. */
 export function budgetStatus(
   budget: PodDisruptionBudget,
   pods: readonly Pod[],
@@ -53,13 +53,13 @@ const unknown = ({ status }: PodDisruptionBudget): PodDisruptionBudgetStatus => 
 
 export type Verdict =
   | { readonly is: 'allowed' }
-  /** Allowed, and counted until the controller has seen it. */
+  /** Allowed, and counted until the disruption controller has observed it. */
   | { readonly is: 'counted'; readonly budget: PodDisruptionBudget }
   | { readonly is: 'refused'; readonly code: 429 | 500; readonly why: string };
 
 export function mayEvict(pod: Pod, budgets: readonly PodDisruptionBudget[]): Verdict {
   const { phase = 'Pending' } = pod.status ?? {};
-  if (phase !== 'Running' && phase !== 'Unknown') return { is: 'allowed' }; // nothing is disrupted
+  if (phase !== 'Running' && phase !== 'Unknown') return { is: 'allowed' }; // a Pod that does not run is not disrupted
   if (pod.metadata?.deletionTimestamp) return { is: 'allowed' };
   const [budget, second] = budgets;
   if (second) return { is: 'refused', code: 500, why: 'This pod has more than one PodDisruptionBudget' };

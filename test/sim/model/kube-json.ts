@@ -1,13 +1,13 @@
-/** JSON as the API server keeps it: what is stored is frozen and shared, never copied and never changed. */
+/** JSON as the API server stores it: stored objects are frozen and shared, never copied and never changed. */
 export type Json = { readonly [key: string]: unknown };
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What `frozen` has made: it is taken as it is. */
+/** Results of `frozen`, which are reused as they are. */
 const known = new WeakSet<object>();
 
-/** A copy that cannot be changed, without keys that have no value. Parts that are such already are shared. */
+/** A frozen copy without undefined values. Parts that are frozen already are shared. */
 export function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || known.has(value)) return value;
   const copy = Array.isArray(value) ? value.map(frozen) : copyOf(value as unknown as Json);
@@ -32,7 +32,7 @@ export function mergeInto(target: unknown, patch: unknown): unknown {
   return merged;
 }
 
-/** The same but for the order of keys and for keys without a value. */
+/** Equal except for the order of keys and for undefined values. */
 export function same(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((each, i) => same(each, b[i]));

@@ -1,9 +1,9 @@
-/** How an object is made of fields that have owners: which lists are sets or have keys, and which maps are one field. */
+/** How an object consists of owned fields: which lists are sets or have keys, and which maps are atomic. */
 import { isObject, type Json } from './kube-json.ts';
 
 type Keys = Readonly<Record<string, readonly string[]>>;
 
-/** By the name of the list. Without keys it is a set; lists that are not named here are one field. */
+/** By the name of the list. Without keys it is a set; lists that are not named here are atomic. */
 const EVERY: Keys = { ownerReferences: ['uid'], finalizers: [] };
 const BY_KIND: Readonly<Record<string, Keys>> = {
   Pod: {
@@ -29,7 +29,7 @@ const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences'
 
 const keysOf = (kind: string, name: string): readonly string[] | undefined => EVERY[name] ?? BY_KIND[kind]?.[name];
 
-/** One step on the way to a field: a name, or which item of a list. */
+/** One step of the path to a field: a name, or the keys of a list item. */
 export type Step = string | { readonly item: Json };
 export interface Leaf {
   readonly way: readonly Step[];
@@ -39,7 +39,7 @@ export type Leaves = ReadonlyMap<string, Leaf>;
 
 const textOf = (way: readonly Step[]): string => JSON.stringify(way);
 
-/** Every field of an object that has an owner, without what names it and what the server sets. */
+/** Every owned field of an object, without its identity and the fields that the server sets. */
 export function leavesOf(kind: string, object: Json): Leaves {
   const found = new Map<string, Leaf>();
   const add = (way: readonly Step[], value: unknown): void => void found.set(textOf(way), { way, value });
@@ -51,7 +51,7 @@ export function leavesOf(kind: string, object: Json): Leaves {
     else add(way, value);
   };
   const item = (value: unknown, way: readonly Step[]): void => {
-    add(way, undefined); // that it is there
+    add(way, undefined); // the existence of the item itself
     if (isObject(value)) for (const [key, inner] of Object.entries(value)) walk(inner, [...way, key], key);
   };
   for (const [key, value] of Object.entries(object)) {
@@ -64,7 +64,7 @@ export function leavesOf(kind: string, object: Json): Leaves {
   return found;
 }
 
-/** Of a set the item itself, otherwise its keys. */
+/** The item itself in a set, otherwise its keys. */
 function keyOf(item: unknown, keys: readonly string[]): Json {
   if (keys.length === 0) return { value: item };
   return Object.fromEntries(keys.map((key) => [key, (item as Json)[key] ?? DEFAULTS[key]]));
@@ -77,7 +77,7 @@ const isItem =
       isObject(candidate) ? (candidate[key] ?? DEFAULTS[key]) === value : candidate === value,
     );
 
-/** The value with one leaf set, or removed when it is to be nothing. */
+/** The value with one leaf set, or removed. */
 export function withLeaf(target: unknown, [step, ...rest]: readonly Step[], value: unknown, remove: boolean): unknown {
   if (step === undefined) return value;
   if (typeof step === 'string') {

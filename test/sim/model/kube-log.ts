@@ -1,4 +1,4 @@
-/** What happened, in order, and those who follow it. Followers of a kind can be kept behind; the past can be forgotten. */
+/** All changes in order, and the watches on them. Watches of a kind can be held back; the history can be compacted. */
 import type { Selection } from '../../../src/kube/client.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
@@ -13,23 +13,23 @@ interface Change {
   readonly plural: string;
   readonly type: ChangeType;
   readonly object: KubeObject;
-  /** What was there before, for followers whose selection it leaves or enters. */
+  /** The previous state, for watches whose selector it stops or starts to match. */
   readonly before: KubeObject | undefined;
 }
 
 export interface WatchFrom {
   readonly initial: readonly KubeObject[] | undefined;
-  /** Whether it is told now and then how far it is, when nothing happens to it. */
+  /** Whether the watch gets bookmarks while nothing that it selects changes. */
   readonly bookmarks: boolean;
-  /** The version after which it begins. */
+  /** The resourceVersion after which it starts. */
   readonly since: string;
   readonly signal: AbortSignal;
 }
 
-/** Versions start high enough that comparing them as text alone would be found out. */
+/** Versions start just below 100, so that comparing them as text fails. */
 const FIRST_VERSION = 98;
 
-/** A world that lives for long must not grow without end; nobody is that far behind. */
+/** A long-lived world must not grow without limit; no watch is that far behind. */
 const MOST_CHANGES = 10_000;
 
 export class ChangeLog {
@@ -43,7 +43,7 @@ export class ChangeLog {
     return this.#version;
   }
 
-  /** The object with the version that the next change will have. */
+  /** The object with the resourceVersion of the next change. */
   stamped(object: Json): Json {
     return { ...object, metadata: { ...(object['metadata'] as Json), resourceVersion: String(this.#version + 1) } };
   }
@@ -56,11 +56,11 @@ export class ChangeLog {
     this.wake();
   }
 
-  /** Followers of a kind see nothing that happens from now on, until they are let go. */
+  /** Watches of a kind receive nothing that happens from now on, until `letGo`. */
   holdBack(resource: Resource): void {
     if (!this.#lag.has(resource.plural)) this.#lag.set(resource.plural, this.#version);
   }
-  /** They see some more of it, in order; without a number, everything. */
+  /** Delivers some of the held changes, in order; without a number, all of them. */
   letGo(resource: Resource, changes = Number.POSITIVE_INFINITY): void {
     const until = this.#lag.get(resource.plural);
     if (until === undefined) return;
@@ -70,7 +70,7 @@ export class ChangeLog {
     this.wake();
   }
 
-  /** Forgets the past: who wants to resume from there is told that it is gone. */
+  /** Compacts the history: a watch that resumes from before gets 410 Gone. */
   compact(): void {
     this.#forgetBefore(this.#version);
   }
@@ -80,7 +80,7 @@ export class ChangeLog {
     this.#changes = this.#changes.slice(this.#after(version));
   }
 
-  /** Tells everybody who wants to know how far it is, as a server does every minute. */
+  /** Sends a bookmark to every watch that wants them, as a server does every minute. */
   sendBookmarks(): void {
     this.#marks++;
     this.wake();
@@ -132,7 +132,7 @@ export class ChangeLog {
     }
   }
 
-  /** Where the first change after a version is: versions ascend, and a long past must not slow down those who follow. */
+  /** The index of the first change after a version: a binary search, so that a long history does not slow watches down. */
   #after(version: number): number {
     let [low, high] = [0, this.#changes.length];
     while (low < high) {
@@ -162,7 +162,7 @@ function bookmark<T extends KubeObject>(resource: Resource<T>, version: number, 
   return { type: 'BOOKMARK', object: object as unknown as T };
 }
 
-/** An object that comes to match a selection is new to its followers, and one that ceases to is gone. */
+/** An object that starts to match a selector is ADDED for the watch, and one that stops to match is DELETED. */
 function told<T extends KubeObject>(
   { type, object, before }: Change,
   { namespace, selector }: Selection,

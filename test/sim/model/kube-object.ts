@@ -1,4 +1,4 @@
-/** What the API server checks and sets on every object, whatever its kind. */
+/** What the API server validates and sets on every object, whatever its kind. */
 import type { Preconditions } from '../../../src/kube/client.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
@@ -8,7 +8,7 @@ export const fail = (code: number, reason: string, message: string): ApiError =>
   new ApiError('model', code, { code, reason, message });
 export const refused = (message: string): ApiError => fail(422, 'Invalid', message);
 
-/** What a client may set on an object's metadata; everything else is the server's. */
+/** The metadata that a client may set; everything else is the server's. */
 const OWN_METADATA = ['name', 'generateName', 'namespace', 'labels', 'annotations', 'finalizers', 'ownerReferences'];
 const UNCOUNTED = ['ConfigMap', 'Secret', 'Service', 'PersistentVolumeClaim', 'Lease', 'Event'];
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -29,7 +29,7 @@ export function ownMetadata(given: Json): Json {
   return own;
 }
 
-/** An object as somebody wants it, with the metadata that only the server sets as it was. */
+/** The object that a client sent, with the metadata that only the server sets unchanged. */
 export function withMetadata(before: Json, wanted: Json): Json {
   const [was, own] = [metaOf(before), ownMetadata(metaOf(wanted))];
   const added = list(own['finalizers']).some((each) => !list(was['finalizers']).includes(each));
@@ -44,13 +44,13 @@ export function withMetadata(before: Json, wanted: Json): Json {
   return { ...wanted, metadata: kept };
 }
 
-/** A change of the spec is a new generation. */
+/** A change of the spec increments the generation. */
 export function withGeneration(resource: Resource, before: Json, after: Json): Json {
   if (!counted(resource) || same(after['spec'], before['spec'])) return after;
   return { ...after, metadata: { ...metaOf(after), generation: Number(metaOf(before)['generation']) + 1 } };
 }
 
-/** The status has its own way in; through the front door it stays as it was. */
+/** The status changes only through its subresource; a write to the object itself leaves it unchanged. */
 export function withStatus(object: Json, status: unknown): Json {
   const { status: _, ...rest } = object;
   return status === undefined ? rest : { ...rest, status };

@@ -1,4 +1,4 @@
-/** Label selectors, as far as the operator writes them: `a=b`, `a!=b`, `a`, `!a`, joined by commas. */
+/** Label selectors, as far as the operator uses them: `a=b`, `a!=b`, `a`, `!a`, joined by commas. */
 import type { KubeObject } from '../../../src/kube/object.ts';
 
 export function labelsMatch(object: KubeObject, selector: string | undefined): boolean {

@@ -1,7 +1,7 @@
 /**
- * A model of the API server behind the same port as the real client: strict, small and deterministic. It has no timers and no
- * clock but a counter; the garbage collector runs when it is told to. Caches see changes when they are let to.
- * `test/contract/kube.test.ts` and `kube-watch.test.ts` hold it to what a real API server does.
+ * A model of the API server behind the port of the real client: strict, small and deterministic. It has no timers and no
+ * clock but a counter; the garbage collector runs when a test calls it, and caches receive changes when a test releases them.
+ * `test/contract/kube.test.ts` and `kube-watch.test.ts` compare it with a real API server.
  */
 
 import type { Pod, PodDisruptionBudget } from '../../../src/gen/kube.ts';
@@ -39,9 +39,9 @@ interface Stored {
 export { refused } from './kube-object.ts';
 
 export interface ModelOptions {
-  /** Called with each object before it is stored: defaults it, or throws what `refused` makes. */
+  /** Called with each object before it is stored: sets defaults, or throws what `refused` returns. */
   readonly admit?: (resource: Resource, object: KubeObject) => KubeObject;
-  /** The time of day, for deletionTimestamp. */
+  /** The wall clock, for deletionTimestamp. */
   readonly now?: () => number;
 }
 
@@ -73,7 +73,7 @@ export class ModelApiServer implements Client {
     return found;
   }
 
-  /** What is stored of a kind, as it is: for those who look at the world from outside. */
+  /** The stored objects of a kind, without a copy: for observers outside of the simulation. */
   peek<T extends KubeObject>(resource: Resource<T>): readonly T[] {
     return Array.from(this.#stored(resource).values(), ({ object }) => object as unknown as T);
   }
@@ -151,10 +151,10 @@ export class ModelApiServer implements Client {
     return this.#update(resource, ref, object, after, owned) as unknown as T;
   }
 
-  /** Everything that changes an existing object ends here. */
+  /** Every change of an existing object goes through here. */
   #update(resource: Resource, ref: Ref, before: Json, wanted: Json, ownership: Ownership): Json {
     const after = withGeneration(resource, before, this.#admit(resource, withMetadata(before, wanted)));
-    if (same(after, before)) return before; // a write that changes nothing is none
+    if (same(after, before)) return before; // a write that changes nothing creates no new version
     const was = metaOf(before);
     const finished = was['deletionTimestamp'] !== undefined && list(metaOf(after)['finalizers']).length === 0;
     if (finished && was['deletionGracePeriodSeconds'] === undefined) return this.#remove(resource, ref, after);
@@ -171,7 +171,7 @@ export class ModelApiServer implements Client {
     const { object, ownership } = found;
     check(object, preconditions, resource);
     const meta = metaOf(object);
-    // A Pod that runs somewhere stays until its kubelet has ended it.
+    // A Pod with a node exists until its kubelet has ended it.
     const graceful = resource.kind === 'Pod' && (object['spec'] as Json | undefined)?.['nodeName'] !== undefined;
     if (list(meta['finalizers']).length === 0 && !graceful) {
       this.#remove(resource, ref, object);
@@ -211,7 +211,7 @@ export class ModelApiServer implements Client {
     await this.delete(pods, ref, preconditions);
   }
 
-  /** The eviction counts from now on, not from when the disruption controller sees it. */
+  /** The eviction counts immediately, not only when the disruption controller observes it. */
   #count({ metadata, status }: PodDisruptionBudget, pod: string): void {
     const { disruptionsAllowed = 0, disruptedPods = {} } = status ?? {};
     const granted = { ...disruptedPods, [pod]: this.#time() };
@@ -224,7 +224,7 @@ export class ModelApiServer implements Client {
     return this.#update(resource, ref, object, { ...object, status }, ownership) !== object;
   }
 
-  /** One round of the disruption controller. True when it had something to say. */
+  /** One round of the disruption controller. True when it changed a status. */
   countDisruptions(): boolean {
     let some = false;
     for (const budget of this.peek(podDisruptionBudgets)) {
@@ -251,7 +251,7 @@ export class ModelApiServer implements Client {
     return this.log.watch<T>(resource, selection, { initial, since, bookmarks, signal: call.signal });
   }
 
-  /** One round of the garbage collector: what is owned by nobody that exists goes. True when something went. */
+  /** One round of the garbage collector: deletes what has no owner that exists. True when it deleted something. */
   async collectGarbage(): Promise<boolean> {
     const all = [...this.#kinds.values()].flatMap((stored) => [...stored.values()]);
     const owned = all.filter(({ object }) => metaOf(object)['ownerReferences'] !== undefined);

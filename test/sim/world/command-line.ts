@@ -1,4 +1,4 @@
-/** What a kubelet makes of a container: the command with its variables, and what etcd makes of the flags. */
+/** How a kubelet expands the command of a container, and how etcd parses its flags. */
 import { STATE_VARIABLE } from '../../../src/domain/agent-task.ts';
 import type { Container, Pod } from '../../../src/gen/kube.ts';
 
@@ -12,10 +12,10 @@ export interface EtcdFlags {
   readonly dataDir: string;
 }
 
-/** Or what etcd says before it exits with code 2. */
+/** The flags, or the error with which etcd exits with code 2. */
 export type Parsed = EtcdFlags | { readonly refused: string };
 
-/** Variables are looked up anew at every start of the container, as a kubelet does. */
+/** Variables are resolved at every start of the container, as a kubelet does. */
 function environment(pod: Pod, { env = [] }: Container): ReadonlyMap<string, string> {
   return new Map(
     env.map(({ name, value, valueFrom }) => {
@@ -28,7 +28,7 @@ function environment(pod: Pod, { env = [] }: Container): ReadonlyMap<string, str
   );
 }
 
-/** Whether who restores may still do so. */
+/** Whether the restore may still run. */
 export function mayRestore(pod: Pod): boolean {
   const restore = pod.spec?.initContainers?.find(({ name }) => name === 'restore');
   return restore !== undefined && environment(pod, restore).get(STATE_VARIABLE) !== 'existing';

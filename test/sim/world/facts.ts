@@ -1,4 +1,4 @@
-/** What is really so, as nobody in the world can know it. */
+/** The true state of the world, which no process in it can observe. */
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import { etcdMembers, QUARANTINE_LABEL } from '../../../src/api/names.ts';
 import { isPodReady } from '../../../src/domain/pod.ts';
@@ -13,7 +13,7 @@ const members: Resource<EtcdMember> = etcdMembers;
 export const membersOf = (world: World): readonly EtcdMember[] => world.ground.api.peek(members);
 export const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 
-/** The etcd cluster of the present EtcdCluster: the one that was begun last with its token. */
+/** The etcd cluster of the current EtcdCluster: the latest one that was bootstrapped with its token. */
 export function groupOf(world: World): Group | undefined {
   const uid = world.cluster?.metadata.uid;
   return uid === undefined ? undefined : world.kubelet.bootstraps.findLast(({ token }) => token.endsWith(uid))?.group;
@@ -42,7 +42,7 @@ export const volumeOf = (world: World, group: Group, id: bigint): Volume | undef
 /** etcd would start on it. */
 export function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
-  // It goes with the Pod that uses it, or is kept for people, and nobody uses it any more.
+  // It is deleted with the Pod that uses it, or retained for a user, and no member uses it again.
   const going =
     object !== undefined && (isDeleting(object) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
   return trouble === 'none' && disk?.corrupted === undefined && !going && world.nodes.get(node)?.state !== 'gone';
@@ -55,7 +55,7 @@ export const intactVoters = (world: World, group: Group): number =>
     return volume !== undefined && canServe(world, volume);
   }).length;
 
-/** Voters that serve, or whose Pods are said to be ready: a node that died a moment ago has not told anybody yet. */
+/** Voters that serve, or whose Pods are reported as ready: the status lags behind a node that has just failed. */
 export const readyVoters = (world: World, group: Group): number => {
   const ready = world.ground.api.peek(pods).filter(isPodReady);
   return voters(group).filter(({ id, name }) => {

@@ -1,4 +1,4 @@
-/** What every part of a world stands on: time, chance, the API server, and a place to write down what happened. */
+/** What every part of a world uses: the clock, the random source, the API server, and the log of what happened. */
 import type { KubeObject, Ref, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import { ModelApiServer } from '../model/kube.ts';
@@ -13,9 +13,9 @@ export class Ground {
   readonly api: ModelApiServer;
   /** How often each kind of fault really happened. */
   readonly tally = new Map<string, number>();
-  /** When somebody other than an operator last changed something. */
+  /** When something other than an operator last changed something. */
   changedAt = 0;
-  /** The story of this world, for people; kept only when somebody will read it. */
+  /** The story of this world for a reader; recorded only on request. */
   readonly story: string[] | undefined;
 
   constructor(seed: number, tellStory: boolean) {
@@ -32,7 +32,7 @@ export class Ground {
     this.story?.push(`${(this.timeline.now / 1000).toFixed(3).padStart(9)} s  ${what()}`);
   }
 
-  /** Later, at a moment that chance chooses. */
+  /** Later, at a random moment. */
   soon(lowMs: number, highMs: number, what: () => void): void {
     this.timeline.after(this.random.between(lowMs, highMs), what);
   }
@@ -43,13 +43,13 @@ export class Ground {
       .find(({ metadata }) => metadata.name === name && (metadata.namespace ?? '') === namespace);
   }
 
-  /** A write by somebody who is not the operator: done at once; what is refused is simply not done. */
+  /** A write that is not the operator's: done immediately; a refused write is dropped. */
   write(what: (api: ModelApiServer) => Promise<unknown>): void {
     this.changedAt = this.timeline.now;
     what(this.api).catch(() => undefined);
   }
 
-  /** What a kubelet, or somebody in its place, does when the process of a Pod has ended. */
+  /** What a kubelet, or a controller in its place, does when the process of a Pod has ended. */
   finishPod(name: string): void {
     this.changedAt = this.timeline.now;
     this.api.finishPod(pods, { namespace: NAMESPACE, name });

@@ -1,4 +1,4 @@
-/** What was so lately. An operator speaks about what it saw; that may be a little while ago, and never longer. */
+/** The recent past. An operator reports what it observed, which may be a little while ago, and never longer. */
 import { type Group, voters } from '../model/etcd-group.ts';
 import { groupOf, hasQuorum, isReachable, membersOf, readyVoters } from './facts.ts';
 import type { World } from './world.ts';
@@ -13,7 +13,7 @@ interface Moment {
   readonly objects: number;
 }
 
-/** A pass may take so long. */
+/** The longest duration of a reconcile. */
 const PASS_MS = 30_000;
 const SLACK_MS = 10_000;
 const LONGEST_MS = 150_000;
@@ -23,7 +23,7 @@ export class History {
   #moments: Moment[] = [];
   readonly #reachable = new Map<bigint, number>();
   readonly #led = new Set<bigint>();
-  /** Since when and for how long caches were behind, or a process stood still. */
+  /** Since when and for how long caches lagged behind, or a process was frozen. */
   #lateUntil = 0;
   #lateMs = 0;
 
@@ -31,7 +31,7 @@ export class History {
     this.#world = world;
   }
 
-  /** From now on until then, what an operator knows may be this much older than usual. */
+  /** Until then, what an operator knows may be this much older than usual. */
   late(ms: number): void {
     this.#lateUntil = Math.max(this.#lateUntil, this.#world.ground.timeline.now + ms + PASS_MS);
     this.#lateMs = Math.max(this.#lateMs, ms);
@@ -68,7 +68,7 @@ export class History {
     for (const id of group.members.keys()) if (isReachable(this.#world, group, id)) this.#reachable.set(id, at);
   }
 
-  /** Whether it was so at some moment of the window, or shortly before; each moment lasts until the next. */
+  /** Whether it held at some moment of the window, or shortly before; each moment lasts until the next. */
   lately(so: (moment: Moment) => boolean, beforeMs = 0): boolean {
     const since = this.#world.ground.timeline.now - this.windowMs - beforeMs;
     return this.#moments.some((m, i) => (this.#moments[i + 1]?.at ?? Number.POSITIVE_INFINITY) >= since && so(m));

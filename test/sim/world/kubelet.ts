@@ -1,4 +1,4 @@
-/** The kubelets of all nodes: they run the etcd of each Pod from the Pod's own command line, and say how it is. */
+/** The kubelets of all nodes: they run the etcd of each Pod from the Pod's own command line, and report its status. */
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods } from '../../../src/kube/resources.ts';
 import type { ModelEtcd } from '../model/etcd.ts';
@@ -10,7 +10,7 @@ import type { Nodes } from './nodes.ts';
 import { containerStatus, type Ending, fatal, isHealthy, preparing, type Run, restores } from './pod-run.ts';
 import type { Volumes } from './volumes.ts';
 
-/** A cluster was begun on an empty data directory. */
+/** A cluster was bootstrapped on an empty data directory. */
 export interface Bootstrap {
   /** With the data of a snapshot. */
   readonly restored: boolean;
@@ -31,10 +31,10 @@ export class Kubelet {
   readonly #etcd: ModelEtcd;
   readonly #nodes: Nodes;
   readonly #volumes: Volumes;
-  /** Addresses of Pods on nodes without power: the next Pods that start get them. */
+  /** IPs of Pods on nodes without power: the next Pods that start get them. */
   readonly freed: string[] = [];
   #addresses = 0;
-  /** Members that had a Pod. */
+  /** Members that have had a Pod. */
   readonly #known = new Set<string>();
 
   constructor(ground: Ground, etcd: ModelEtcd, nodes: Nodes, volumes: Volumes) {
@@ -69,7 +69,7 @@ export class Kubelet {
     const node = pod.spec?.nodeName;
     const over = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
     if (node === undefined || !this.#nodes.isUp(node) || over) {
-      // Nobody runs it: it goes as soon as it is deleted.
+      // No kubelet runs it: it is removed as soon as it is deleted.
       if (deletionTimestamp && (over || node === undefined)) this.#ground.finishPod(name);
       return;
     }
@@ -122,7 +122,7 @@ export class Kubelet {
     if (failed) this.#exit(run, failed);
   }
 
-  /** The containers before etcd bring the data of the snapshot, or fail and are started again. */
+  /** The init containers restore the snapshot, or fail and are restarted. */
   #prepare(run: Run): void {
     if (run.prepared === 'running') return;
     run.prepared = 'running';
@@ -132,7 +132,7 @@ export class Kubelet {
       const pod = this.#pod(run);
       if (run.prepared !== 'running' || !pod || !this.#mayStart(run)) return;
       const { trouble, destroyed, disk } = run.volume;
-      // Where a cluster was bootstrapped, the agent ends at once and writes nothing: a full volume does not keep it from that.
+      // In a bootstrapped cluster the agent ends at once and writes nothing, so a full volume does not block it.
       const writes = mayRestore(pod) && !disk;
       const fails = destroyed || (writes && (trouble === 'full' || random.between(0, 9) < 2));
       run.prepared = fails ? 'failed' : 'done';
@@ -147,7 +147,7 @@ export class Kubelet {
     });
   }
 
-  /** All at once, and only where there is no data. */
+  /** Restores in one step, and only into an empty data directory. */
   #restore({ volume }: Run, pod: Pod): void {
     const flags = parseCommand(pod);
     if ('refused' in flags) return;
@@ -160,7 +160,7 @@ export class Kubelet {
   }
 
   #begun({ name, token }: EtcdFlags, group: Group, restored: boolean): void {
-    this.#ground.tell(() => `a cluster is begun by ${name}${restored ? ' with a snapshot' : ''}`);
+    this.#ground.tell(() => `${name} bootstraps a cluster${restored ? ' from a snapshot' : ''}`);
     this.bootstraps.push({ member: name, token, group, restored, at: this.#ground.timeline.now });
   }
 
@@ -201,7 +201,7 @@ export class Kubelet {
     return new Date(timeline.date - (timeline.now - run.startedAt)).toISOString();
   }
 
-  /** The container has ended; it is started again, later each time. */
+  /** The container has ended; it is restarted with a growing back-off. */
   #exit(run: Run, ending: Ending): void {
     const { timeline, random } = this.#ground;
     if (run.state !== 'running') return;
@@ -217,7 +217,7 @@ export class Kubelet {
     timeline.after(Math.min(pause, MAX_BACKOFF_MS), () => this.#start(run));
   }
 
-  /** What a kubelet sees when it looks: a process that has ended, and whether the probe succeeds. */
+  /** What a kubelet observes: a process that has ended, and whether the probe succeeds. */
   #look(run: Run): void {
     const { process } = run;
     if (run.state !== 'running' || !process) return;
@@ -245,7 +245,7 @@ export class Kubelet {
     });
   }
 
-  /** The object is gone: so is the process, and what was in memory. */
+  /** The Pod object is deleted: its process and its memory are lost, too. */
   #forget(run: Run): void {
     if (!this.#nodes.isUp(run.node) && this.#nodes.get(run.node)?.state !== 'gone') return;
     this.#drop(run);
@@ -261,13 +261,13 @@ export class Kubelet {
     this.#etcd.nodes.splice(this.#etcd.nodes.indexOf(process), 1);
   }
 
-  /** The process ends, as by a signal or by its own fault. */
+  /** The process ends, as by a signal or an error of its own. */
   kill(run: Run, ending: Ending): void {
     this.#drop(run);
     this.#exit(run, ending);
   }
 
-  /** The whole Pod is over, as a node that shuts down leaves it. */
+  /** The whole Pod ends, as a node that shuts down leaves it. */
   end(run: Run, phase: 'Failed' | 'Succeeded'): void {
     this.#drop(run);
     run.state = 'over';
@@ -276,24 +276,24 @@ export class Kubelet {
     this.#report(run, phase);
   }
 
-  /** The node has no power: nothing is told to anybody. */
+  /** The node loses power: nothing is reported. */
   powerOff(node: string): void {
     for (const run of this.runs.values())
       if (run.node === node) {
         this.#drop(run);
-        if (run.volume.claim === undefined && run.volume.disk) run.volume.disk = undefined; // memory forgets
+        if (run.volume.claim === undefined && run.volume.disk) run.volume.disk = undefined; // memory is lost
         if (run.state === 'running') run.state = 'ended';
         run.ready = false;
       }
   }
 
-  /** Cut off from everybody, or reachable again. */
+  /** Cut off from the network, or reachable again. */
   isolate(node: string, isolated: boolean): void {
     for (const run of this.runs.values())
       if (run.node === node && run.process) this.#etcd.isolate(run.process, isolated);
   }
 
-  /** After a node came back: what it finds is reported, and what should run is started. */
+  /** After a node came back: reports what it finds, and starts what should run. */
   resume(node: string): void {
     for (const run of this.runs.values()) {
       if (run.node !== node || run.state === 'over') continue;

@@ -1,6 +1,6 @@
 /**
- * Who may act. A holder that runs renews all the time; one that is stopped or dead does not. After ten seconds without a
- * renewal it may not write, after fifteen another one may take over: the times of `src/kube/lease.ts`.
+ * Which process may write. A running holder renews all the time; one that is frozen or dead does not. After ten seconds
+ * without a renewal it may not write, after fifteen another one may take over: the durations of `src/kube/lease.ts`.
  */
 import { LEASE_SECONDS, RENEW_DEADLINE_MS } from '../../../src/kube/lease.ts';
 import type { Timeline } from './timeline.ts';
@@ -12,14 +12,14 @@ interface Holder {
 export class LeaseModel {
   readonly #timeline: Timeline;
   #holder: Holder | undefined;
-  /** When the holder last could renew; nothing while it can. */
+  /** When the holder could last renew; undefined while it can. */
   #silentSince: number | undefined;
 
   constructor(timeline: Timeline) {
     this.#timeline = timeline;
   }
 
-  /** Whether a write that leaves now is the process's to make. */
+  /** Whether the process may send a write now. */
   mayWrite(process: Holder): boolean {
     return this.#holder === process && this.#silentMs() < RENEW_DEADLINE_MS;
   }
@@ -32,11 +32,11 @@ export class LeaseModel {
     return true;
   }
 
-  /** The process renews no more. */
+  /** The process stops to renew. */
   silent(process: Holder): void {
     if (this.#holder === process) this.#silentSince ??= this.#timeline.now;
   }
-  /** It goes on: in time, or it finds that it has lost. False when it has. */
+  /** The process resumes. False when another process has taken the Lease meanwhile. */
   speaks(process: Holder): boolean {
     if (!this.mayWrite(process)) return false;
     this.#silentSince = undefined;

@@ -1,6 +1,6 @@
 /**
- * The way between an operator and the servers: every request travels, is carried out, and its answer travels back, each at
- * its own moment. In between the process may die, and the request is carried out or not. Troubles answer for the servers.
+ * The network between an operator and the servers: each request and each response arrives at a moment of its own, and the
+ * process may die in between, after the request was carried out or before. Troubles respond in place of the servers.
  */
 import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
@@ -15,23 +15,23 @@ interface Trouble<Kind> {
 }
 
 export interface Exchange<T, Kind> {
-  /** The process that asks; nothing reaches it when it is dead. */
+  /** The process that sends it; a dead process receives nothing. */
   readonly asker: { readonly dead: boolean };
   readonly signal: AbortSignal | undefined;
   readonly carryOut: () => Promise<T>;
-  /** What becomes of a request that meets trouble; the default is that it is carried out as if there were none. */
+  /** The result of a request that meets a trouble; by default it is carried out as if there were none. */
   readonly spoiled: (kind: Kind) => T | Error;
   readonly aborted: () => T | Error;
-  /** How long the asker waits for an answer that never comes. */
+  /** How long the caller waits for a response that never comes. */
   readonly patienceMs: number;
 }
 
-/** One kind of server, seen from the operators. */
+/** The network to one kind of server. */
 export class Network<Kind extends string> {
   readonly #timeline: Timeline;
   readonly #random: Random;
   readonly #latencyMs: number;
-  /** Told whenever a trouble has really hit a request. */
+  /** Called whenever a trouble has really hit a request. */
   readonly #hit: (kind: Kind) => void;
   #troubles: Trouble<Kind>[] = [];
 

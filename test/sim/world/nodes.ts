@@ -1,4 +1,4 @@
-/** Nodes: they crash, are cut off, come back, are deleted or declared out of service; what Kubernetes does about their Pods. */
+/** Nodes: they crash, are cut off, come back, are deleted or tainted out-of-service; and what Kubernetes does with their Pods. */
 import type { Pod } from '../../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';
@@ -8,12 +8,12 @@ export const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind
 
 export interface NodeState {
   readonly name: string;
-  /** Off: its processes are dead. Cut off: they run, and nobody reaches them. Gone: it never comes back. */
+  /** off: its processes are dead. cutOff: they run, and are unreachable. gone: it never comes back. */
   state: 'up' | 'off' | 'cutOff' | 'gone';
   outOfService: boolean;
 }
 
-/** The node controller waits so long before it believes that a node is away, and Pods are evicted so long after that. */
+/** The node controller waits this long before a node is NotReady, and Pods are evicted this long after that. */
 export const GRACE_MS = 40_000;
 const EVICTION_MS = 300_000;
 
@@ -65,7 +65,7 @@ export class Nodes {
     this.#report(node, 'True', 'KubeletReady');
   }
 
-  /** A person, or the cloud, says that this node will not come back by itself: what was on it is forgotten at once. */
+  /** A user or the cloud provider reports that this node will not come back by itself: its Pods are deleted immediately. */
   declareOutOfService(node: NodeState): void {
     node.outOfService = true;
     const taints = [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }];

@@ -1,4 +1,4 @@
-/** How an operator process reaches the API server and etcd: over networks with delays and troubles, behind its lease. */
+/** How an operator process reaches the API server and etcd: over networks with delays and troubles, and only with its Lease. */
 import type { Ask, Etcd } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { Client, WatchCall } from '../../../src/kube/client.ts';
@@ -26,27 +26,27 @@ export interface MembershipCall {
   readonly ask: Ask;
 }
 
-/** Somebody who looks at everything that operators do. */
+/** Observes everything that operators do. */
 export interface Onlooker {
-  /** It is about to be carried out; then it has been. */
+  /** Called before a write is carried out, and after it. */
   before(write: Write): void;
   after(write: Write, result: KubeObject | undefined): void;
-  /** Every question to etcd, as it leaves. */
+  /** Every request to etcd, as it is sent. */
   asks(call: MembershipCall): void;
   changes(call: MembershipCall): void;
   changed(call: MembershipCall, answer: Result<unknown>): void;
-  /** The operator has its answer. */
+  /** The operator has received the response. */
   answered(call: MembershipCall): void;
 }
 
 export interface WatchTroubles {
-  /** Until when events of a kind are kept back. */
+  /** Until when events of a kind are held back. */
   readonly heldUntil: Map<string, number>;
   mergeUntil: number;
   readonly open: Set<WatchStream<KubeObject>>;
 }
 
-/** The operator's own limit for a request. */
+/** The operator's own timeout of a request. */
 const API_PATIENCE_MS = 10_000;
 
 const SPOILED: Readonly<Record<ApiTrouble, (name: string) => Error>> = {
@@ -161,7 +161,7 @@ function watchFor<T extends KubeObject>(
 
 const MEMBERSHIP = ['add', 'promote', 'remove', 'update', 'moveLeader'];
 
-/** The ports of the model, each call on its way through the network. */
+/** The ports of the model, with every call going through the network. */
 export function etcdFor(
   self: OperatorProcess,
   ports: Readonly<Record<string, object>>,
@@ -184,7 +184,7 @@ export function etcdFor(
             ground.tell(() => `${self.name} → etcd ${method} ${args.map(shown).join(' ')}: ${outcome(answer)}`);
             onlooker.changed(change, answer);
           }
-          // A member that is cut off, or has no leader, says nothing for as long as one waits.
+          // A member that is cut off, or has no leader, does not respond until the timeout.
           if (!answer.ok && answer.error.kind === 'timeout')
             await new Promise<void>((resolve) => ground.timeline.after(ask.timeoutMs, resolve, self));
           return answer;

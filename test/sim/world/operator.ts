@@ -1,4 +1,4 @@
-/** One operator process: the real caches and controllers, between servers that answer when they like. */
+/** One operator process: the real caches and controllers, on servers that respond at random moments. */
 
 import { Registry } from 'prom-client';
 import { startControllers } from '../../../src/bin/controllers.ts';
@@ -16,7 +16,7 @@ import type { Ground } from './ground.ts';
 import type { LeaseModel } from './lease.ts';
 
 const FLAGS = parseFlags(['--operator-image=registry.local/operator:v1'], {});
-/** The same counters for every process: no test reads them, and new ones for each would only cost time. */
+/** The same metrics for every process: no test reads them, and new ones for each process would only cost time. */
 const METRICS: Metrics = {
   ...createMetrics(),
   get registry() {
@@ -79,7 +79,7 @@ export class OperatorProcess {
     );
   }
 
-  /** From one moment to the next: nothing that it was about to do happens, unless it is on its way already. */
+  /** Kills the process: nothing that it was about to do happens, unless the request was already sent. */
   kill(): void {
     if (this.dead) return;
     this.dead = true;
@@ -88,19 +88,19 @@ export class OperatorProcess {
     this.#ended.abort();
   }
 
-  /** Stopped like a process whose machine hangs: it will go on where it was. */
+  /** Frozen like a process whose machine hangs: it will continue where it stopped. */
   freeze(): void {
     this.#around.lease.silent(this);
     this.#around.ground.timeline.stop(this);
   }
-  /** False when another one may act by now: then it ends by itself, after what it does before it notices. */
+  /** False when another replica may hold the Lease by now: then it exits by itself, after what it does before it notices. */
   thaw(): boolean {
     this.#around.ground.timeline.resume(this);
     return this.#around.lease.speaks(this);
   }
 }
 
-/** What the operator logs becomes a part of the story. */
+/** The operator's log lines become part of the story. */
 function storyteller(ground: Ground, name: string): Logger {
   const line = (fields: unknown, text?: string): void => {
     const { rule, why, steps, error, key } = fields as Readonly<Record<string, unknown>>;

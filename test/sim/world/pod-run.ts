@@ -1,4 +1,4 @@
-/** A Pod on its node, and how its container looks from outside. */
+/** A Pod on its node, and the status of its container. */
 import type { ContainerStatus, Pod } from '../../../src/gen/kube.ts';
 import type { ModelNode } from '../model/etcd.ts';
 import type { Volume } from './volumes.ts';
@@ -15,7 +15,7 @@ export const ORDINARY_LINES = [
   '{"level":"warn","msg":"lost TCP streaming connection with remote peer","error":"unexpected EOF"}',
 ].join('\n');
 
-/** The last lines of an etcd that cannot go on. */
+/** The last log lines of an etcd that cannot continue. */
 export const fatal = (error: string): string =>
   `${ORDINARY_LINES}\n${JSON.stringify({ level: 'fatal', msg: 'discovery failed', error })}`;
 
@@ -25,18 +25,18 @@ export interface Run {
   readonly name: string;
   readonly node: string;
   ip: string;
-  /** Its member had an earlier Pod, and with it another address. */
+  /** Its member had a previous Pod, and with it another IP. */
   readonly moved: boolean;
   readonly volume: Volume;
   process: ModelNode | undefined;
-  /** How far the containers are that run before etcd. They run again only with the whole Pod. */
+  /** The progress of the init containers. They run again only with the whole Pod. */
   prepared: 'no' | 'running' | 'failed' | 'done';
-  /** How often they failed, for the back-off. */
+  /** How often the init containers failed, for the back-off. */
   unprepared: number;
   state: 'starting' | 'running' | 'ended' | 'stopping' | 'over';
   ready: boolean;
   restarts: number;
-  /** In a row, for the back-off. */
+  /** Failures in a row, for the back-off. */
   failures: number;
   startedAt: number;
   lastEnd: (Ending & { readonly startedAt: string; readonly finishedAt: string }) | undefined;
@@ -84,7 +84,7 @@ export function containerStatus(run: Run, since: string): ContainerStatus {
   };
 }
 
-/** What /readyz says: a leader is known, the member votes, and nobody has found the data to be corrupt. */
+/** What /readyz reports: a leader is known, the member is a voter, and there is no CORRUPT alarm. */
 export function isHealthy({ serving, isolated, disk }: ModelNode): boolean {
   if (!serving || isolated || !disk) return false;
   const { leader, members, state } = disk.group;

@@ -1,4 +1,4 @@
-/** Finds a node for a Pod: where its volume is, where it has room to be apart from its siblings, or nowhere. */
+/** Finds a node for a Pod: where its volume is, apart from its siblings where there is room, or none. */
 import { CLUSTER_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods } from '../../../src/kube/resources.ts';

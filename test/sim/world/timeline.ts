@@ -1,6 +1,6 @@
 /**
- * What is going to happen, in the order of virtual time. Nothing here knows a real clock: between two happenings no time
- * passes for anybody. What belongs to a process that is stopped waits until it goes on.
+ * Pending events in the order of virtual time. Nothing here reads a real clock: no time passes between two events.
+ * The events of a frozen process wait until it resumes.
  */
 import type { Clock } from '../../../src/runtime/clock.ts';
 import type { Random } from './random.ts';
@@ -13,13 +13,13 @@ interface Happening {
   canceled: boolean;
 }
 
-/** The worlds begin on a day like any other. */
+/** The wall clock at the start of every world. */
 const EPOCH = Date.parse('2026-01-01T00:00:00Z');
 
 export class Timeline {
-  /** Milliseconds since the beginning of the world. */
+  /** Milliseconds since the start of the world. */
   now = 0;
-  /** How much has happened. */
+  /** How many events have happened. */
   steps = 0;
   readonly #heap: Happening[] = [];
   readonly #stopped = new Map<object, Happening[]>();
@@ -40,7 +40,7 @@ export class Timeline {
     };
   }
 
-  /** The next thing happens; false when nothing ever will, or not until then. */
+  /** Runs the next event; false when there is none, or none until then. */
   step(until = Number.POSITIVE_INFINITY): boolean {
     for (let next = this.#heap[0]; next && next.at <= until; next = this.#heap[0]) {
       this.#pop();

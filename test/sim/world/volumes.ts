@@ -1,4 +1,4 @@
-/** Volumes: made for a claim when its first Pod has a node, protected while in use, and gone with their claim. */
+/** Volumes: provisioned for a PVC when its first Pod has a node, protected while in use, and deleted with their PVC. */
 import type { PersistentVolumeClaim, Pod } from '../../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { persistentVolumeClaims, pods } from '../../../src/kube/resources.ts';
@@ -15,12 +15,12 @@ const PROTECTION = 'kubernetes.io/pvc-protection';
 
 export type Disk = NonNullable<ModelNode['disk']>;
 
-/** A data directory, and where it is. */
+/** A data directory and its location. */
 export interface Volume {
-  /** Of the claim, or of the Pod whose memory it is. */
+  /** The uid of the PVC, or of the Pod whose memory it is. */
   readonly uid: string;
   readonly claim: string | undefined;
-  /** Where it can be used; anywhere if there is none. */
+  /** The node that it can be used on; any node if undefined. */
   node: string | undefined;
   disk: Disk | undefined;
   /** What keeps etcd from starting on it. */
@@ -33,7 +33,7 @@ export interface Volume {
 
 export class Volumes {
   readonly all: Volume[] = [];
-  /** Claims that went with the data directory of a member that had voted. */
+  /** PVCs that were deleted with the data directory of a member that had voted. */
   readonly deleted: { readonly uid: string; readonly at: number }[] = [];
   readonly #ground: Ground;
   readonly #local: boolean;
@@ -72,7 +72,7 @@ export class Volumes {
     return volume;
   }
 
-  /** What the storage lost. Its claim stays, and says so. */
+  /** The storage loses the volume. Its PVC continues to exist, with the phase Lost. */
   lose(volume: Volume): void {
     this.destroy(volume);
     const claim = volume.claim;
@@ -88,7 +88,7 @@ export class Volumes {
     volume.disk = undefined;
   }
 
-  /** Claims are protected while a Pod uses them, and volumes go with their claims. */
+  /** PVCs are protected while a Pod uses them, and volumes are deleted with their PVCs. */
   sync(): void {
     const claims = this.#ground.api.peek(persistentVolumeClaims);
     for (const claim of claims) {

@@ -1,4 +1,4 @@
-/** One watch connection as an operator sees it: events arrive late, in order, one or several at a time; it may break. */
+/** One watch connection of an operator: events arrive late, in order, one or several at a time; it may break. */
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { WireEvent } from '../../../src/kube/watch-protocol.ts';
 
@@ -9,9 +9,9 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
   #pending: WireEvent<T>[] = [];
   #ending: Ending | undefined;
   #wake: (() => void) | undefined;
-  /** Asks for a moment at which more may arrive. */
+  /** Schedules a moment at which more events may arrive. */
   readonly #schedule: () => void;
-  /** Told when changes were merged into a later one of the same object, and when it is over. */
+  /** Called when changes were merged into a later one of the same object, and when the stream has ended. */
   readonly #told: { readonly merged: () => void; readonly over: () => void };
 
   constructor(
@@ -36,17 +36,17 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
     }
   }
 
-  /** Some of what is on its way arrives; true when there is more. */
+  /** Delivers some of the pending events; true when there are more. */
   deliver(count: number, merge: boolean): boolean {
     if (merge) this.#merge();
-    // A first list arrives as a whole: half of one is worth nothing to anybody.
+    // The initial list arrives as a whole: a cache cannot use half of one.
     const listed = this.#pending.findIndex((e) => e.type === 'BOOKMARK') + 1;
     this.#arrived.push(...this.#pending.splice(0, Math.max(count, listed)));
     this.#resume();
     return this.#pending.length > 0;
   }
 
-  /** The connection is over, and what was on its way is lost with it. */
+  /** The connection breaks, and pending events are lost with it. */
   end(how: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = how;
@@ -55,7 +55,7 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
     this.#resume();
   }
 
-  /** A later state of the same object takes the place of an earlier one. */
+  /** A later state of the same object replaces an earlier one. */
   #merge(): void {
     const last = new Map<string, number>();
     for (const [i, { type, object }] of this.#pending.entries())

@@ -1,4 +1,4 @@
-/** A world: nodes, kubelets, volumes, etcd, the garbage collector, a client, and operators that come and go. */
+/** A world: nodes, kubelets, volumes, etcd, the garbage collector, a client, and operators that start and die. */
 
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import { etcdClusters } from '../../../src/api/names.ts';
@@ -23,7 +23,7 @@ const clusters: Resource<EtcdCluster> = etcdClusters;
 export interface WorldOptions {
   readonly seed: number;
   readonly nodes: number;
-  /** Volumes are on one node each. */
+  /** Each volume is local to one node. */
   readonly localVolumes: boolean;
   readonly tellStory: boolean;
 }
@@ -106,7 +106,7 @@ export class World {
     return operator;
   }
 
-  /** One thing happens, and everybody who is concerned by it has noticed when this resolves. False: nothing until then. */
+  /** Runs one event, and resolves when every process has handled it. False: there is none until then. */
   async step(until?: number): Promise<boolean> {
     const { timeline } = this.ground;
     if (!timeline.step(until)) return false;
@@ -141,7 +141,7 @@ export class World {
     });
   }
 
-  /** Elections take time, and so does a late beginning; nothing else may happen meanwhile. */
+  /** Elections and late starts take time, while nothing else may happen. */
   #tickLater(): void {
     const waits = this.etcd.nodes.some(
       ({ running, disk, servesAt }) => running && disk && (disk.group.leader === undefined || servesAt > this.etcd.now),

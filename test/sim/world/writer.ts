@@ -1,4 +1,4 @@
-/** A client of the cluster: it writes through the client Service and remembers what was acknowledged. */
+/** A client of the cluster: it writes through the client Service and records what was acknowledged. */
 import { clientServiceName } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/gen/kube.ts';
 import { pods, services } from '../../../src/kube/resources.ts';
@@ -10,7 +10,7 @@ import type { Kubelet } from './kubelet.ts';
 export interface Acknowledged {
   readonly key: string;
   readonly group: Group;
-  /** Where it stands in the log. */
+  /** The index in the log. */
   readonly index: number;
   /** How often the log had been cut by then. */
   readonly cuts: number;
@@ -33,7 +33,7 @@ export class Writer {
     this.#later();
   }
 
-  /** Where the Service sends clients: Pods that it selects and that are ready. */
+  /** The backends of the Service: Pods that it selects and that are ready. */
   backends(): readonly Pod[] {
     const selector = this.#ground.find(services, clientServiceName(this.#cluster))?.spec?.selector;
     if (!selector) return [];
@@ -50,7 +50,7 @@ export class Writer {
     return group !== undefined && groups.includes(group);
   }
 
-  /** So that a quiet world is quiet. */
+  /** Stops the writes, so that an idle world has no events. */
   rest(): void {
     this.#resting = true;
   }
