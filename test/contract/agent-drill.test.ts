@@ -1,4 +1,4 @@
-/** The agent tries out stored snapshots on real etcds of each version, and finds out manifests that are not true. */
+/** The agent drills stored snapshots with real etcd of each version, and detects manifests that do not match. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -18,7 +18,7 @@ import {
 } from '../support/servers/snapshot-files.ts';
 import { kindOf } from './etcd-world.ts';
 
-vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
+vi.setConfig({ testTimeout: 240_000 }); // each test starts several processes, and many run in parallel
 let lab: EtcdLab;
 let taken: TakenByAll;
 let rooms = 0;
@@ -44,7 +44,7 @@ async function room(version: EtcdVersion) {
   });
   const tools = { ...(await toolsOf(version)), DRILL_ADDRESS: address };
   const drill = (more?: Partial<DrillTask>): Promise<Run> => agent.run(task(more), tools);
-  /** Nothing is left to be asked. */
+  /** `unreachable` once the drill's etcd has ended. */
   const isOver = async () => kindOf(await lab.client.status(ask({ endpoint }, 1_000)));
   return { agent, drill, isOver };
 }
@@ -62,7 +62,7 @@ const failure = ({ result, said }: Run) => {
 
 describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
   test.for(['open', 'guarded'] as const)(
-    'what was taken from a member is all there (%s), and the etcd is gone',
+    'the drill finds all keys of a snapshot (%s), and its etcd has ended',
     async (which) => {
       const at = await room(version);
       const { revision, totalKeys, ...source } = taken[version][which];
@@ -73,10 +73,10 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
   );
 
   test.for<[string, (source: Taken) => Partial<Manifest>, string]>([
-    ['more was acknowledged', ({ revision }) => ({ revision: revision + 1 }), 'was acknowledged'],
+    ['a higher revision was acknowledged', ({ revision }) => ({ revision: revision + 1 }), 'was acknowledged'],
     ['there were more keys', ({ totalKeys }) => ({ totalKeys: totalKeys + 1 }), 'keys at revision'],
-    ['they were others', ({ hash }) => ({ hash: { ...hash, hash: hash.hash ^ 1 } }), 'hash of its keys'],
-  ])('a manifest says that %s', async ([, lie, words]) => {
+    ['the keys had another hash', ({ hash }) => ({ hash: { ...hash, hash: hash.hash ^ 1 } }), 'hash of its keys'],
+  ])('the drill fails when the manifest says that %s', async ([, lie, words]) => {
     const at = await room(version);
     const source = taken[version].open;
     await store(at.agent, 'x.db', source, { manifest: lie(source) });
@@ -85,7 +85,7 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(await at.isOver()).toBe('unreachable');
   });
 
-  test('a page was damaged in the member: every digest is right, and the drill says that the snapshot is damaged', async () => {
+  test('a page that was damaged in the member: every digest matches, and the drill reports SnapshotDamaged', async () => {
     const at = await room(version);
     await store(at.agent, 'x.db', withDamagedPage(taken[version].open));
     const run = await at.drill();
@@ -97,28 +97,28 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
 describe.concurrent('a drill', () => {
   const version = '3.6.16';
 
-  test('does not compare hashes of other pasts', async () => {
+  test('does not compare hashes with different compact revisions', async () => {
     const at = await room(version);
     const source = taken[version].open;
     await store(at.agent, 'x.db', source, { manifest: { hash: { ...source.hash, compactRevision: 3, hash: 1 } } });
     expect(passed(await at.drill())).toMatchObject({ hashCompared: false });
   });
 
-  test('opens what is compressed and encrypted', async () => {
+  test('reads a compressed and encrypted snapshot', async () => {
     const at = await room(version);
     await store(at.agent, 'x.db.zst.enc', taken[version].open, { compression: 'zstd', key: KEY });
     at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
     expect(passed(await at.drill({ key: 'x.db.zst.enc', encrypted: true }))).toMatchObject({ hashCompared: true });
   });
 
-  test('begins anew in the room of one that was killed', async () => {
+  test('starts over in the scratch volume of a killed drill', async () => {
     const at = await room(version);
     await store(at.agent, 'x.db', taken[version].open);
     mkdirSync(join(at.agent.root, MOUNTS.scratch, 'data/member'), { recursive: true });
     expect(passed(await at.drill())).toMatchObject({ revision: taken[version].open.revision });
   });
 
-  test('of a snapshot without a manifest has nothing to compare with', async () => {
+  test('of a snapshot without a manifest fails', async () => {
     const at = await room(version);
     await store(at.agent, 'x.db', taken[version].open, { manifest: 'none' });
     expect(failure(await at.drill())).toMatchObject({
@@ -127,7 +127,7 @@ describe.concurrent('a drill', () => {
     });
   });
 
-  test('of a damaged snapshot says so, and starts no etcd', async () => {
+  test('of a damaged snapshot reports it, and starts no etcd', async () => {
     const at = await room(version);
     await store(at.agent, 'x.db', taken[version].open);
     at.agent.mount(MOUNTS.source, { 'x.db': Buffer.alloc(taken[version].open.bytes.length) });

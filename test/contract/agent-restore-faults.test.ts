@@ -1,4 +1,4 @@
-/** The agent survives kill -9 and a volume that is too small, and never leaves half a restore behind that looks whole. */
+/** The agent survives kill -9 and a volume that is too small, and never leaves a partial restore that looks complete. */
 
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const kit = kitWith((lab) => take(lab, version));
 const { scene, expectKeys } = kit;
 
 describe.concurrent('killed with -9', () => {
-  /** In place of the tool: a script that knows the tool and the agent that runs it. */
+  /** Replaces etcdutl by a script that knows the real etcdutl and can kill the agent. */
   const toolThat = (at: Scene, script: string): Readonly<Record<string, string>> => {
     const path = join(at.agent.root, 'etcdutl');
     writeFileSync(path, `#!/bin/sh\nreal=${at.tools['ETCDUTL_PATH']}\nfolder=${at.node.folder}/.restore\n${script}\n`);
@@ -34,14 +34,14 @@ describe.concurrent('killed with -9', () => {
   };
 
   test.for([
-    ['before the tool has begun', 'kill -9 $PPID', ['.restore.db']],
+    ['before etcdutl has started', 'kill -9 $PPID', ['.restore.db']],
     [
-      'in the middle of the tool',
+      'while etcdutl runs',
       'mkdir -p $folder/member/snap; echo x >$folder/member/snap/db; kill -9 $PPID',
       ['.restore', '.restore.db'],
     ],
     [
-      'when the tool is done, and its work has not got its name',
+      'after etcdutl has finished, before its result is renamed',
       '$real "$@" >/dev/null 2>&1; kill -9 $PPID',
       ['.restore', '.restore.db'],
     ],
@@ -55,18 +55,18 @@ describe.concurrent('killed with -9', () => {
     await again(at, source);
   });
 
-  test('when its member has begun the cluster: what became of its data since then, no snapshot can replace', async () => {
+  test('after the bootstrap of the cluster: the agent never replaces later data by the snapshot', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken);
-    const begun = { ...at.tools, [STATE_VARIABLE]: 'existing' };
-    expect(succeeded(await at.agent.run(at.task(), begun))).toMatchObject({ already: true });
+    const bootstrapped = { ...at.tools, [STATE_VARIABLE]: 'existing' };
+    expect(succeeded(await at.agent.run(at.task(), bootstrapped))).toMatchObject({ already: true });
     expect(inside(at)).toEqual([]);
-    const beginning = { ...at.tools, [STATE_VARIABLE]: 'new' };
-    expect(succeeded(await at.agent.run(at.task(), beginning))).not.toHaveProperty('already');
+    const bootstrapping = { ...at.tools, [STATE_VARIABLE]: 'new' };
+    expect(succeeded(await at.agent.run(at.task(), bootstrapping))).not.toHaveProperty('already');
     expect(inside(at)).toEqual(['member']);
   });
 
-  test('when it has its name, and what was needed for it has not been removed', async () => {
+  test('after the rename, before temporary files are removed', async () => {
     const at = await scene(version);
     const source = kit.taken;
     await store(at.agent, 'backups/x.db', source);
@@ -79,14 +79,14 @@ describe.concurrent('killed with -9', () => {
     await expectKeys(at, source);
     must(await kit.lab.client.kv.put(ask(at.node), 'written', 'x'));
     await at.node.stop();
-    // A Pod that is made again before the cluster is recorded runs it once more: what was written since stays.
+    // A Pod that is recreated before the status records the bootstrap runs the agent again: it must keep later writes.
     succeeded(await at.agent.run(at.task(), at.tools));
     await start(at);
     expect(must(await kit.lab.client.kv.range(ask(at.node), { key: 'written' })).count, ABOUT_DATA).toBe(1n);
     await at.node.stop('SIGKILL');
   });
 
-  test('while it fetches, several times', async () => {
+  test('during the download, several times', async () => {
     const at = await scene(version);
     const source = await take(kit.lab, version, { keys: 16, valueBytes: MIB });
     await store(at.agent, 'backups/x.db', source);
@@ -94,8 +94,8 @@ describe.concurrent('killed with -9', () => {
     for (const megabytes of [0, 1, 8]) {
       const { process: child, ended } = at.agent.start(at.task(), at.tools);
       const far = () => (statSync(file, { throwIfNoEntry: false })?.size ?? -1) >= megabytes * MIB || undefined;
-      const done = () => existsSync(join(at.node.folder, 'member')) || undefined; // sooner than we could look
-      await eventually('it has fetched so much', () => far() ?? done(), { everyMs: 1 });
+      const done = () => existsSync(join(at.node.folder, 'member')) || undefined; // the restore may finish between two polls
+      await eventually('enough of the snapshot is downloaded', () => far() ?? done(), { everyMs: 1 });
       await child.stop('SIGKILL');
       await ended;
     }
@@ -118,7 +118,7 @@ describe('on a volume that is too small', () => {
     }
   }
 
-  test('it is known before anything is fetched, and said how much is needed', async () => {
+  test('the restore fails before the download, with the space that it needs', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken);
     await onVolume(at, 100, async () => {
@@ -128,7 +128,7 @@ describe('on a volume that is too small', () => {
     });
   });
 
-  test('what grows beyond it while it is decompressed ends in time', async () => {
+  test('a snapshot that outgrows the volume during decompression fails with NoSpace', async () => {
     const at = await scene(version);
     const bomb = { ...kit.taken, bytes: Buffer.alloc(200 * MIB) };
     await store(at.agent, 'x.db.zst', bomb, { compression: 'zstd', manifest: 'none' });
@@ -138,7 +138,7 @@ describe('on a volume that is too small', () => {
     });
   });
 
-  test('somebody else fills it while the tool works: all of it is taken away, and there is a next time', async () => {
+  test('another process fills the volume while etcdutl runs: the partial restore is removed, and a retry succeeds', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken);
     const script = join(at.agent.root, 'etcdutl');

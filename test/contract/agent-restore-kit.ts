@@ -1,4 +1,4 @@
-/** A lab for the suites about restores: agents with the tools of a version, and members that are to begin with what they restore. */
+/** A lab for the restore suites: agents with the tools of a version, and members that start from the restored data. */
 
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,9 +29,9 @@ export interface Kit<T> {
   readonly expectKeys: (at: Scene, taken: Taken, access?: Access) => Promise<void>;
 }
 
-/** One lab for all tests of a file, and the snapshots that were taken in it before the first of them runs. */
+/** One lab for all tests of a file, with snapshots that are taken before the first test runs. */
 export function kitWith<T>(take: (lab: EtcdLab) => Promise<T>): Kit<T> {
-  vi.setConfig({ testTimeout: 240_000 }); // each starts several programs, and many run side by side
+  vi.setConfig({ testTimeout: 240_000 }); // each test starts several processes, and many run in parallel
   let lab: EtcdLab;
   let taken: T;
   let agents = 0;

@@ -1,4 +1,4 @@
-/** The agent restores from an S3 server, with the credentials and the authority that are mounted, and says what the server refuses. */
+/** The agent restores from an S3 server with the mounted credentials and CA, and reports what the server refuses. */
 
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ async function restore(more: Partial<RestoreTask> = {}, secrets: Secrets = s3.se
 }
 const reasonOf = ({ result, said }: Run): string => (result && !result.ok ? result.reason : said);
 
-test('what is in the bucket is served', async () => {
+test('a snapshot in the bucket is restored and served', async () => {
   const { node, run } = await restore();
   expect(run.result, run.said).toMatchObject({ ok: true, revision: taken.revision + 1000 });
   node.start({ initialCluster: initialCluster([node]), state: 'existing' });
@@ -72,11 +72,11 @@ test('what is in the bucket is served', async () => {
 
 const elsewhere = (change: object): Place => ({ ...s3.place, ...change });
 test.for<[string, () => Partial<RestoreTask>, () => Secrets, string]>([
-  ['credentials of somebody else', () => ({}), () => s3.wrongSecrets ?? {}, 'AccessDenied'],
+  ['credentials of another account', () => ({}), () => s3.wrongSecrets ?? {}, 'AccessDenied'],
   ['no credentials', () => ({}), () => ({}), 'Misconfigured'],
   ['another bucket', () => ({ from: elsewhere({ bucket: 'nowhere' }) }), () => s3.secrets, 'BucketNotFound'],
   ['another key', () => ({ key: 'a/y.db' }), () => s3.secrets, 'ObjectNotFound'],
-])('refused, and nothing is left: %s', async ([, more, secrets, reason]) => {
+])('fails and leaves no files: %s', async ([, more, secrets, reason]) => {
   const { node, run } = await restore(more(), secrets());
   expect(reasonOf(run)).toBe(reason);
   expect(existsSync(node.folder) ? readdirSync(node.folder) : []).toEqual([]);

@@ -1,4 +1,4 @@
-/** The agent restores a real snapshot however it is stored, and refuses what is not the snapshot that was meant. */
+/** The agent restores a real snapshot in every storage format, and refuses an object that is not the expected snapshot. */
 import { describe, expect, test } from 'vitest';
 import { MOUNTS, type RestoreTask } from '../../src/domain/agent-task.ts';
 import { KEY, store, type Taken, take } from '../support/servers/snapshot-files.ts';
@@ -12,14 +12,14 @@ const kit = kitWith(async (lab) => {
 const { scene, expectKeys } = kit;
 const open = (): Taken => kit.taken.open;
 
-describe.concurrent('however it is stored', () => {
+describe.concurrent('in every storage format', () => {
   test.for([
     ['compressed', 'x.db.zst', { compression: 'zstd' as const }],
     ['encrypted', 'x.db.enc', { key: KEY }],
     ['compressed and encrypted', 'x.db.zst.enc', { compression: 'zstd' as const, key: KEY }],
     ['without a manifest, as etcdctl leaves it', 'x.db', { manifest: 'none' as const }],
     [
-      'compressed and encrypted, and its manifest lost',
+      'compressed and encrypted, with a lost manifest',
       'x.db.zst.enc',
       { compression: 'zstd' as const, key: KEY, manifest: 'none' as const },
     ],
@@ -47,18 +47,18 @@ describe.concurrent('however it is stored', () => {
   };
 
   test.for<[string, (at: Scene) => Promise<void>, Partial<RestoreTask>, string, string]>([
-    ['nothing is there', async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }), {}, 'ObjectNotFound', ''],
-    ['one byte is another one', changed(flipped), {}, 'SnapshotDamaged', 'bytes of it have changed'],
+    ['there is no such object', async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }), {}, 'ObjectNotFound', ''],
+    ['one byte was changed', changed(flipped), {}, 'SnapshotDamaged', 'bytes of it have changed'],
     [
-      'one byte is another one, and there is a manifest',
+      'one byte was changed, with a manifest',
       beside(flipped),
       {},
       'SnapshotDamaged',
       'SHA-256 of its manifest',
     ],
-    ['it was cut', changed((bytes) => bytes.subarray(0, 8192)), {}, 'SnapshotDamaged', 'no digest at its end'],
+    ['it was truncated', changed((bytes) => bytes.subarray(0, 8192)), {}, 'SnapshotDamaged', 'no digest at its end'],
     [
-      'it was cut, and there is a manifest',
+      'it was truncated, with a manifest',
       beside((bytes) => bytes.subarray(0, 8192)),
       {},
       'SnapshotDamaged',
@@ -66,9 +66,9 @@ describe.concurrent('however it is stored', () => {
     ],
     ['it has no digest', changed((bytes) => bytes.subarray(0, -32)), {}, 'SnapshotDamaged', 'a copy of a member'],
     ['it is empty', changed(() => Buffer.alloc(0)), {}, 'SnapshotDamaged', 'no digest'],
-    ['it is something else', changed(() => Buffer.from('hello'.repeat(1000))), {}, 'SnapshotDamaged', 'no digest'],
+    ['it is no snapshot', changed(() => Buffer.from('hello'.repeat(1000))), {}, 'SnapshotDamaged', 'no digest'],
     [
-      'it is somebody else’s snapshot under this name',
+      'it is a foreign snapshot under this name',
       async (at) => {
         await store(at.agent, 'backups/x.db', open());
         at.agent.mount(MOUNTS.source, { 'backups/x.db': kit.taken.another.bytes });
@@ -88,7 +88,7 @@ describe.concurrent('however it is stored', () => {
       '',
     ],
     [
-      'the key is another one',
+      'the key is wrong',
       async (at) => {
         await store(at.agent, 'x.db.enc', open(), { key: KEY });
         at.agent.mount(MOUNTS.encryption, { key: Buffer.alloc(32, 'o').toString('base64') });
@@ -105,7 +105,7 @@ describe.concurrent('however it is stored', () => {
       'no key was named',
     ],
     [
-      'a plain one stands where an encrypted one was',
+      'a plain object has replaced an encrypted one',
       async (at) => {
         await store(at.agent, 'backups/x.db', open());
         at.agent.mount(MOUNTS.encryption, { key: KEY.toString('base64') });
@@ -115,7 +115,7 @@ describe.concurrent('however it is stored', () => {
       'not encrypted',
     ],
     [
-      'the key leads out',
+      'the object key escapes the volume',
       async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }),
       { key: '../../etc/passwd' },
       'PathRefused',
@@ -129,7 +129,7 @@ describe.concurrent('however it is stored', () => {
     expect(inside(at)).toEqual([]);
   });
 
-  test('an image without the tool is refused before anything is fetched', async () => {
+  test('an image without etcdutl is refused before the download', async () => {
     const at = await scene(version);
     const said = failure(await at.agent.run(at.task(), { ETCDUTL_PATH: '/nowhere/etcdutl' }));
     expect([said.reason, said.message]).toEqual([
@@ -138,7 +138,7 @@ describe.concurrent('however it is stored', () => {
     ]);
   });
 
-  test('what the tool says when it fails is told', async () => {
+  test('the error of etcdutl is reported', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', open());
     const said = failure(await at.agent.run(at.task({ initialCluster: 'somebody=http://else:1' }), at.tools));

@@ -1,4 +1,4 @@
-/** The agent restores real snapshots of each version with the tool of each version, and what it restored serves as before. */
+/** The agent restores real snapshots of each version with etcdutl of each version, and the restored member serves as before. */
 import { describe, expect, test } from 'vitest';
 import { readFacts } from '../../src/agent/format/bolt.ts';
 import { MOUNTS } from '../../src/domain/agent-task.ts';
@@ -51,7 +51,7 @@ describe.concurrent('from each version to each', () => {
     },
   );
 
-  test.for(pairs.filter(tooNew))('%s to %s is refused, and nothing is left', async ([from, to]) => {
+  test.for(pairs.filter(tooNew))('%s to %s is refused, and leaves no files', async ([from, to]) => {
     const at = await scene(to);
     await store(at.agent, 'backups/x.db', kit.taken[from].open);
     const { reason, message } = failure(await at.agent.run(at.task(), at.tools));
@@ -59,7 +59,7 @@ describe.concurrent('from each version to each', () => {
     expect(inside(at)).toEqual([]);
   });
 
-  test('3.6 to 3.5 and then on to 3.6: the way up is not barred', async () => {
+  test('3.6 to 3.5 and then on to 3.6: the upgrade is possible', async () => {
     const at = await scene('3.5.35');
     await store(at.agent, 'backups/x.db', kit.taken['3.6.16'].open);
     succeeded(await at.agent.run(at.task(), at.tools));
@@ -74,7 +74,7 @@ describe.concurrent('from each version to each', () => {
 });
 
 describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
-  test('who watches from a revision that it has seen is told that it is gone, and never something else', async () => {
+  test('a watch from an earlier revision gets `compacted`, and never wrong events', async () => {
     const at = await scene(version);
     const source = kit.taken[version].open;
     await store(at.agent, 'backups/x.db', source);
@@ -91,7 +91,7 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await at.node.stop('SIGKILL');
   });
 
-  test('without a bump, revisions go on where they were', async () => {
+  test('without a bump, revisions continue from the snapshot', async () => {
     const at = await scene(version);
     const source = kit.taken[version].open;
     await store(at.agent, 'backups/x.db', source);
@@ -101,7 +101,7 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     await at.node.stop('SIGKILL');
   });
 
-  test('log-ins stay as they were, with the password that root had', async () => {
+  test('auth stays enabled, with the root password of the snapshot', async () => {
     const at = await scene(version);
     const source = kit.taken[version].guarded;
     await store(at.agent, 'backups/x.db', source);
@@ -109,13 +109,13 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
     at.node.start({ initialCluster: initialCluster([at.node]), state: 'existing' });
     const asked = { ...ask(at.node), access: asRoot(at.node) };
     const serves = async () => (await kit.lab.client.kv.range(asked, { key: 'k1' })).ok || undefined;
-    await eventually('root is let in', serves, { seen: () => at.node.process?.log().slice(-500) });
+    await eventually('root can authenticate', serves, { seen: () => at.node.process?.log().slice(-500) });
     expect(kindOf(await kit.lab.client.kv.range(ask(at.node), { key: 'k1' }))).toBe('authRequired');
     await expectKeys(at, source, asRoot(at.node));
     await at.node.stop('SIGKILL');
   });
 
-  test('log-ins that nobody asked for are refused', async () => {
+  test('a snapshot with auth enabled is refused unless the spec enables auth', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', kit.taken[version].guarded);
     expect(failure(await at.agent.run(at.task(), at.tools)).reason).toBe('AuthRequired');
@@ -123,7 +123,7 @@ describe.concurrent.for(ETCD_VERSIONS)('etcd %s', (version) => {
   });
 });
 
-test('nothing that is secret is said', async () => {
+test('no output contains a secret', async () => {
   const at = await scene('3.6.16');
   const secret = KEY.toString('base64');
   await store(at.agent, 'x.db.enc', kit.taken['3.6.16'].guarded, { key: KEY });

@@ -1,4 +1,4 @@
-/** What goes wrong while the agent takes snapshots of real members, what it says of it, and what it leaves. */
+/** Failures while the agent takes snapshots of real members: what it reports, and what it leaves behind. */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -18,8 +18,8 @@ import {
   VERSION,
 } from './agent-snapshot-kit.ts';
 
-describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
-  it('a member that stops in the middle is told, and nothing is stored', async ({ scene, onTestFinished }) => {
+describe.concurrent('failures', { timeout: PATIENCE_MS }, () => {
+  it('a member that is killed during the stream is reported, and nothing is stored', async ({ scene, onTestFinished }) => {
     const { node, wire, at } = await held(scene);
     onTestFinished(() => wire.close());
     const { ended } = scene.agent.start(scene.task(at, { compression: 'zstd' }));
@@ -31,7 +31,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
     expect(messageOf(run)).toContain('member db-abcde');
   });
 
-  it('one that is killed in the middle leaves nothing that looks whole, and the next one stores it', async ({
+  it('an agent that is killed during the upload leaves no complete object, and the next one stores it', async ({
     scene,
     onTestFinished,
   }) => {
@@ -52,28 +52,28 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
     await judged(scene, VERSION, storedIn(scene, 'nightly.db').bytes);
   });
 
-  it.for([['told to end', 600, /interrupted/] as const, ['too slow', 3, /not stored within 3 s/] as const])(
-    'one that is %s in the middle says so and cleans up',
+  it.for([['terminated', 600, /interrupted/] as const, ['too slow', 3, /not stored within 3 s/] as const])(
+    'an agent that is %s during the upload reports it and cleans up',
     async ([how, deadlineSeconds, words], { scene, onTestFinished }) => {
       const { wire, at } = await held(scene);
       onTestFinished(() => wire.close());
       const { process, ended } = scene.agent.start(scene.task(at, { deadlineSeconds }));
-      if (how === 'told to end') await wire.held.then(() => process.stop('SIGTERM'));
+      if (how === 'terminated') await wire.held.then(() => process.stop('SIGTERM'));
       const run = await ended;
       expect([reasonOf(run), filesIn(scene)]).toEqual(['1 TimedOut', []]);
       expect(messageOf(run)).toMatch(words);
     },
   );
 
-  it('nobody there: it says so at once', async ({ scene }) => {
+  it('an unreachable member is reported immediately', async ({ scene }) => {
     const started = performance.now();
     const run = await scene.agent.run(scene.task({ endpoint: 'http://127.0.0.1:9' }));
-    expect(performance.now() - started).toBeLessThan(30_000); // and not when its time is over
+    expect(performance.now() - started).toBeLessThan(30_000); // and not only at its deadline
     expect([reasonOf(run), filesIn(scene)]).toEqual(['1 NoMemberReachable', []]);
     expect(run.said).toContain('http://127.0.0.1:9');
   });
 
-  it('run again after it was done, it tells the same and touches nothing', async ({ scene }) => {
+  it('a second run reports the same result and changes nothing', async ({ scene }) => {
     const { lab, agent, task, volume } = scene;
     const node = await lab.seed({ version: VERSION });
     const first = await agent.run(task(node));
@@ -86,7 +86,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
   });
 
   it.for(['without its manifest', 'with one that is damaged', 'of another size'] as const)(
-    'what an earlier run left %s is replaced',
+    'an object that an earlier run left %s is replaced',
     async (how, { scene }) => {
       const { lab, agent, task, volume } = scene;
       const node = await lab.seed({ version: VERSION });
@@ -112,7 +112,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
   );
 
   it.for(['nightly.db', 'nightly.db.manifest.json'])(
-    'what somebody else has put at %s is not touched',
+    'a foreign object at %s is not changed',
     async (name, { scene }) => {
       const { lab, agent, task, volume } = scene;
       const node = await lab.seed({ version: VERSION });
@@ -125,7 +125,7 @@ describe.concurrent('what goes wrong', { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  it('what it is told must fit', async ({ scene }) => {
+  it('an invalid encryption key is refused and not reported', async ({ scene }) => {
     const { agent, task } = scene;
     const node = { endpoint: 'http://127.0.0.1:9' };
     agent.mount(MOUNTS.encryption, { key: 'planted-but-too-short' });

@@ -1,4 +1,4 @@
-/** A lab with a member, an agent with a volume, and what the suites about its snapshots ask of both. */
+/** A lab with a member, an agent with a volume, and helpers for the snapshot suites. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -14,13 +14,12 @@ import { ask, ETCD_PARTS, type EtcdLab, type EtcdVersion, type Node, startLab } 
 import { must } from './etcd-world.ts';
 
 export const MIB = 1024 ** 2;
-/** Each run of the agent is a process that reads its sources: seconds, on a machine that does something else as well. */
+/** Each run of the agent is a process that loads its sources: that takes seconds on a busy machine. */
 export const PATIENCE_MS = 240_000;
 
 export interface Scene {
   readonly lab: EtcdLab;
   readonly agent: Agent;
-  /** The volume. */
   readonly volume: string;
   readonly task: (node: Pick<Node, 'endpoint'>, more?: Partial<SnapshotTask>) => SnapshotTask;
 }
@@ -64,7 +63,7 @@ export async function fill({ lab }: Scene, node: Node, count: number, size = 100
   }
 }
 
-/** All files, below the volume. */
+/** All files below the volume. */
 export const filesIn = ({ volume }: Scene): string[] =>
   readdirSync(volume, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -81,7 +80,7 @@ interface ToolStatus {
   readonly totalSize: number;
 }
 
-/** What etcd's own tool says of the file, after it has restored from it, which it only does when the digest is right. */
+/** The status that etcdutl reports for the file, after a restore from it, which succeeds only when the digest matches. */
 export async function judged({ lab }: Scene, version: EtcdVersion, file: Buffer): Promise<ToolStatus> {
   const part = ETCD_PARTS[version];
   const { [part]: folder } = await build([part]);
@@ -92,10 +91,10 @@ export async function judged({ lab }: Scene, version: EtcdVersion, file: Buffer)
   return JSON.parse((await runTool(etcdutl, ['snapshot', 'status', saved, '--write-out=json'])).stdout) as ToolStatus;
 }
 
-/** Where one version stands for all. */
+/** Where one version represents all. */
 export const VERSION = '3.6.16';
 
-/** A member with 32 MiB, and a wire to it on which a quarter of them passes. */
+/** A member with 32 MiB, and a wire to it that carries a quarter of them and then stops. */
 export async function held(scene: Scene) {
   const node = await scene.lab.seed({ version: VERSION });
   await fill(scene, node, 32, MIB);

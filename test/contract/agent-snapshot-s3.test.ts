@@ -1,4 +1,4 @@
-/** The agent stores snapshots of real members in an S3 server: once each, and nothing of what broke off. */
+/** The agent stores snapshots of real members in an S3 server: once each, and nothing of an interrupted upload. */
 import { describe, expect } from 'vitest';
 import { openStore } from '../../src/agent/stores/store.ts';
 import { sha256 } from '../support/servers/snapshot-files.ts';
@@ -6,7 +6,7 @@ import { reader, startS3 } from '../support/servers/stores.ts';
 import { artifactOf, held, it, judged, MIB, PATIENCE_MS, reasonOf, VERSION } from './agent-snapshot-kit.ts';
 
 describe.concurrent('in a bucket', { timeout: PATIENCE_MS }, () => {
-  it('it is stored once, and what a broken stream leaves is nothing', async ({ scene, onTestFinished }) => {
+  it('a snapshot is stored once, and a broken stream leaves nothing', async ({ scene, onTestFinished }) => {
     const s3 = await startS3();
     onTestFinished(() => s3.close());
     for (const [file, content] of Object.entries(s3.secrets)) scene.agent.mount('/', { [file]: content });

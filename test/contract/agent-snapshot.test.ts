@@ -1,4 +1,4 @@
-/** The agent takes snapshots of real members, of each version, and what it stores and says is what etcd's own tools find. */
+/** The agent takes snapshots of real members of each version, and etcd's own tools confirm what it stores and reports. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -30,7 +30,7 @@ const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 const SERVER_NAME = 'a.db.ns.svc';
 
 describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (version) => {
-  it('what is stored is what the manifest and the result say, and etcd takes it', async ({ scene }) => {
+  it('the stored object matches its manifest and the result, and etcd accepts it', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const node = await lab.seed({ version });
     await fill(scene, node, 50);
@@ -85,7 +85,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     expect(await judged(scene, version, bytes)).toMatchObject({ revision: 52, totalSize: bytes.length - 32 });
   });
 
-  it('it is compressed and encrypted, and is the same database when it is opened', async ({ scene }) => {
+  it('a compressed and encrypted snapshot decrypts to the same database', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const node = await lab.seed({ version });
     await fill(scene, node, 8, MIB);
@@ -113,7 +113,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     expect(await judged(scene, version, opened)).toMatchObject({ revision: 9, totalSize: opened.length - 32 });
   });
 
-  it('with certificates on both sides and a log-in, nobody else gets anything', async ({ scene }) => {
+  it('with mTLS and auth, only a client with both gets a snapshot', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const authority = await createAuthority();
     const file = (name: string, content: string): string => {
@@ -176,7 +176,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     }
   });
 
-  it('while others write, it has all keys of the revision that it names', async ({ scene }) => {
+  it('during writes, the snapshot has all keys of its revision', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const node = await lab.seed({ version });
     await fill(scene, node, 20, MIB);
@@ -198,7 +198,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     expect(status.revision).toBeLessThanOrEqual(21 + writes);
   });
 
-  it('a learner is not asked for data that it may not have', async ({ scene }) => {
+  it('no snapshot is taken from a learner, which may lag behind', async ({ scene }) => {
     const { lab, agent, task } = scene;
     const seed = await lab.seed({ version });
     const learner = lab.node('learner', { version });

@@ -1,4 +1,4 @@
-/** Users and roles, on each real version and on the model: what locks whom out, and in which words. */
+/** Users and roles, on each real version and on the model: which request is refused to which user, and with which error. */
 import { describe, expect } from 'vitest';
 import type { Access, Ask } from '../../src/etcd/client.ts';
 import type { Result } from '../../src/etcd/errors.ts';
@@ -11,11 +11,11 @@ const as = (user: string, password: string): Access => ({
 });
 const root = as('root', 'secret');
 
-/** What differs, and why. */
+/** Differences between the versions. */
 const DIFFERENCES = {
   '3.5.35': { older: '3.4.0', authStatusForAnyone: false },
   '3.6.16': { older: '3.5.0', authStatusForAnyone: false },
-  '3.7.3': { older: '3.6.0', authStatusForAnyone: true }, // from 3.7 on whether one must log in can be asked without
+  '3.7.3': { older: '3.6.0', authStatusForAnyone: true }, // from 3.7 on the auth status can be read without authentication
 } as const;
 
 describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => {
@@ -29,7 +29,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     return node;
   };
 
-  it('authentication cannot be turned on before somebody could turn it off again', async ({ world }) => {
+  it('auth cannot be enabled without a root user that could disable it', async ({ world }) => {
     const node = await world.seed();
     const { auth } = world.etcd;
     expect(must(await auth.status(ask(node))).enabled).toBe(false);
@@ -44,7 +44,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await auth.status(ask(node))).enabled).toBe(false);
   });
 
-  it('without a user, or with a wrong password or token, calls are refused, each in its own way', async ({ world }) => {
+  it('without a user, or with a wrong password or token, calls are refused, each with an error of its own', async ({ world }) => {
     const node = await guarded(world);
     const { auth, kv, members, maintenance } = world.etcd;
     expect({
@@ -70,7 +70,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     });
   });
 
-  it('some calls are for whoever is logged in, and the others for root', async ({ world }) => {
+  it('some calls are for every authenticated user, and the others for root', async ({ world }) => {
     const node = await guarded(world);
     const { auth, kv, members, maintenance } = world.etcd;
     const asRoot = { ...ask(node), access: root };
@@ -107,25 +107,25 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     }
   });
 
-  it('a learner lets nobody log in, and answers whoever has logged in elsewhere', async ({ world }) => {
+  it('a learner authenticates no user, and serves users with a token of another member', async ({ world }) => {
     const node = await guarded(world);
     const { auth, members, maintenance } = world.etcd;
     const learner = world.node('l');
     must(await members.add({ ...ask(node), access: root }, [learner.peerURL], { learner: true }));
     learner.start({ initialCluster: initialCluster([node, learner]), state: 'existing' });
-    await world.until('the learner has heard that one must log in', async () =>
+    await world.until('the learner has applied that auth is enabled', async () =>
       kindOf(await maintenance.status(ask(learner))) === 'authRequired' ? true : undefined,
     );
     expect(kindOf(await auth.authenticate(ask(learner), { user: 'root', password: 'secret' }))).toBe('learnerRefused');
-    const access = { ...root, cluster: 'not logged in yet' };
+    const access = { ...root, cluster: 'not authenticated yet' };
     expect(kindOf(await maintenance.status({ ...ask(learner), access }))).toBe('authRequired');
     must(await maintenance.status({ ...ask(node), access }));
-    await world.until('the learner has heard of the token', async () =>
+    await world.until('the learner has received the token', async () =>
       kindOf(await maintenance.status({ ...ask(learner), access })) === 'ok' ? true : undefined,
     );
   });
 
-  it('a member that restarts knows no tokens any more, and the caller does not notice', async ({ world }) => {
+  it('a member that restarts has no tokens, and the client authenticates again by itself', async ({ world }) => {
     const node = await guarded(world);
     const asRoot = { ...ask(node), access: root };
     must(await world.etcd.kv.put(asRoot, 'k', 'v'));
@@ -135,7 +135,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await world.etcd.kv.put(asRoot, 'k', 'v'));
   });
 
-  it('users other than root get no keys without a role, and each mistake has its own answer', async ({ world }) => {
+  it('users other than root get no keys without a role, and each mistake has an error of its own', async ({ world }) => {
     const node = await guarded(world);
     const { auth, kv } = world.etcd;
     const asRoot = { ...ask(node), access: root };
@@ -156,15 +156,15 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     ]).toEqual(['alreadyExists', 'userUnknown', 'notFound', 'other']);
   });
 
-  it('a token that has expired is renewed without the caller noticing', async ({ world }) => {
+  it('the client replaces an expired token by itself', async ({ world }) => {
     const node = await guarded(world, { tokenSeconds: 1 });
     const asRoot = { ...ask(node), access: root };
     must(await world.etcd.kv.put(asRoot, 'k', 'v'));
-    await world.pass(2_500); // nobody uses it for longer than it lives
+    await world.pass(2_500); // unused for longer than its TTL
     must(await world.etcd.kv.put(asRoot, 'k', 'v'));
   });
 
-  it('a password that was changed locks out at the next log-in, and the new one lets in', async ({ world }) => {
+  it('after a change of the password the old one is refused and the new one accepted', async ({ world }) => {
     const node = await guarded(world);
     const { auth, kv } = world.etcd;
     let password = 'secret';
@@ -172,7 +172,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const asRoot = { ...ask(node), access };
     must(await kv.put(asRoot, 'k', 'v'));
     must(await auth.changePassword(asRoot, 'root', 'other'));
-    expect(kindOf(await kv.put(asRoot, 'k', 'v'))).toBe('authFailed'); // the change has ended all tokens
+    expect(kindOf(await kv.put(asRoot, 'k', 'v'))).toBe('authFailed'); // the change has invalidated all tokens
     password = 'other';
     must(await kv.put(asRoot, 'k', 'v'));
   });

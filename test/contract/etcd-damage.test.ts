@@ -1,4 +1,4 @@
-/** What each real version logs last on damaged data is what the operator takes for proof: a change of its words must not go unnoticed. */
+/** The last log lines of each real version on damaged data are the operator's failure evidence: a changed wording must fail here. */
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ interface Damage {
 }
 const DAMAGE: readonly Damage[] = [
   {
-    what: 'root pages of zeros',
+    what: 'zeroed root pages',
     how: (node) => overwrite(database(node), 0, new Uint8Array(2 * PAGE)),
     reason: 'DataInvalid',
   },
@@ -51,11 +51,11 @@ const DAMAGE: readonly Damage[] = [
   },
   { what: 'a database of a hundred bytes', how: (node) => truncateSync(database(node), 100), reason: 'DataInvalid' },
   {
-    what: 'a database that is cut off, as on a disk that fails',
+    what: 'a truncated database, as on a failing disk',
     how: (node) => truncateSync(database(node), 5 * PAGE),
     reason: 'StorageError',
   },
-  { what: 'noise in the log', how: (node) => overwrite(log(node), 5 * PAGE, noise(4 * PAGE)), reason: 'DataInvalid' },
+  { what: 'random bytes in the WAL', how: (node) => overwrite(log(node), 5 * PAGE, noise(4 * PAGE)), reason: 'DataInvalid' },
   {
     what: 'an empty directory',
     how: ({ folder }) => rmSync(join(folder, 'member'), { recursive: true }),
@@ -78,7 +78,7 @@ describe.each(ETCD_VERSIONS)('etcd %s on', (version) => {
   });
 });
 
-test('an etcd that was killed beside a killed peer says nothing about its data', async () => {
+test('an etcd that was killed beside a killed peer logs no evidence of damaged data', async () => {
   const nodes = await lab.cluster(3, { version: '3.6.16', flags: ['--log-level=info'] });
   const [a, b] = nodes;
   await a?.stop('SIGKILL');

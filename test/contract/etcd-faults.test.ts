@@ -1,4 +1,4 @@
-/** The way between us and etcd, broken in every way that the proxy knows, that TLS knows, and that a hanging machine knows. */
+/** Faults on the connection to etcd: every one of the proxy, TLS failures, and a member that hangs. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Result } from '../../src/etcd/errors.ts';
 import { atAny } from '../../src/etcd/failover.ts';
@@ -36,7 +36,7 @@ function aClient(pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 }): User
 }
 
 describe('the fault proxy', () => {
-  test('lets through what nobody asked to break: calls, refusals, streams both ways', async () => {
+  test('forwards everything without a fault: calls, errors, streams in both directions', async () => {
     const proxy = await aProxy();
     const client = aClient();
     must(await client.kv.put(ask(proxy), 'through', 'v'));
@@ -60,20 +60,20 @@ describe('the fault proxy', () => {
     expect(proxy.connections).toBe(1);
   });
 
-  test('a crash before the N-th call of a kind is made: it never was', async () => {
+  test('a crash before the N-th call of a kind: etcd never receives it', async () => {
     const proxy = await aProxy();
     const client = aClient();
     const crashed: string[] = [];
     proxy.add({ method: 'KV/Put', nth: 2, fault: { do: 'before', crash: () => void crashed.push('now') } });
     must(await client.kv.put(ask(proxy), 'before', '1'));
-    must(await client.kv.range(ask(proxy), { key: 'before' })); // another kind does not count
+    must(await client.kv.range(ask(proxy), { key: 'before' })); // a call of another kind does not count
     expect(kindOf(await client.kv.put(ask(proxy), 'before', '2'))).toBe('disconnected');
     expect(crashed).toEqual(['now']);
     expect(must(await client.get(ask(node), 'before'))).toBe('1');
     must(await client.kv.put(ask(proxy), 'before', '3'));
   });
 
-  test('a crash after a call was made, before its answer is out: it was made', async () => {
+  test('a crash after a call, before its response: etcd has carried it out', async () => {
     const proxy = await aProxy();
     const client = aClient();
     let during: string | undefined;
@@ -85,7 +85,7 @@ describe('the fault proxy', () => {
     expect(during).toBe('made');
   });
 
-  test('delays, hangs, swallowed answers, cuts and answers of its own', async () => {
+  test('delays, hangs, lost responses, cuts and responses of its own', async () => {
     const proxy = await aProxy();
     const client = aClient();
     const put = (value: string, timeoutMs = 5_000) => client.kv.put(ask(proxy, timeoutMs), 'k', value);
@@ -117,13 +117,13 @@ describe('the fault proxy', () => {
     must(await put('well again'));
   });
 
-  test('the time limit of a call reaches etcd', async () => {
+  test('the timeout of a call reaches etcd', async () => {
     const proxy = await aProxy();
     await aClient().status(ask(proxy, 1_234));
     expect(proxy.calls[0]?.headers['grpc-timeout']).toMatch(/^12[0-3]\dm$/);
   });
 
-  test('a question that a learner refuses is asked of the next member', async () => {
+  test('a request that a learner refuses is sent to the next member', async () => {
     const learner = await aProxy();
     learner.add({ fault: { do: 'answer', code: 9, message: 'etcdserver: rpc not supported for learner' } });
     const client = aClient();
@@ -135,11 +135,11 @@ describe('the fault proxy', () => {
 });
 
 describe('a member that hangs', () => {
-  test('is noticed by a call at its time limit, and by a watch through pings; and is asked again when it is back', async () => {
+  test('is detected by a call at its timeout and by a watch through pings, and is used again when it responds', async () => {
     const own = await startLab();
     onTestFinished(() => own.close());
     const hanging = await own.seed({ version: '3.6.16' });
-    const client = aClient(); // of its own: the end of the other's connection would end its call, too
+    const client = aClient(); // a client of its own: closing the other client's connection would end its call, too
     const watcher = aClient({ pingIntervalMs: 500, pingTimeoutMs: 1_000 });
     must(await client.status(ask(hanging)));
     const watch = watcher.watch(ask(hanging), { key: 'k' });
@@ -157,7 +157,7 @@ describe('a member that hangs', () => {
     for (const each of [client, watcher]) must(await each.status(ask(hanging)));
   });
 
-  test('a caller that gives up is let go at once', async () => {
+  test('a canceled call returns immediately', async () => {
     const proxy = await aProxy();
     proxy.add({ fault: { do: 'hang' } });
     const stop = new AbortController();

@@ -1,4 +1,4 @@
-/** Certificates as the operator issues them, with real members: they find each other, and let in whom they should. */
+/** Certificates as the operator issues them, with real members: peers connect, and only the right clients are accepted. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -21,7 +21,7 @@ interface Issued {
   readonly authority: KeyPair;
   readonly client: KeyPair;
   readonly nodes: readonly Node[];
-  /** Another certificate for the client port of all members. */
+  /** Issues another certificate for the client port of all members. */
   readonly renew: (leaf?: Partial<Leaf>) => Promise<void>;
 }
 
@@ -64,7 +64,7 @@ async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Is
   };
   const schemes = { scheme: 'https', peerScheme: 'https' } as const;
   const nodes = [1, 2, 3].map((n) => lab.node(`m${n}`, { version, flags: flagsOf('peer'), ...schemes }));
-  // There is no DNS here that would know names. A peer must have one for the address that it comes from as well.
+  // There is no DNS here, so hosts are IPs. The certificate of a peer must also contain the IP that it connects from.
   const hosts = [...nodes.map(({ address }) => address), '127.0.0.1'];
   write('peer', await sign(peers, { name: 'db-peer', hosts, usages: both }), peers);
   for (const node of nodes) node.start({ initialCluster: initialCluster(nodes), state: 'new' });
@@ -87,12 +87,12 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
     tls: () => ({ ca: authority.cert, ...client, serverName }),
   });
 
-  it('three members that trust only each other agree, and serve a client that verifies them', async ({ issued }) => {
+  it('three members with a CA of their own form a cluster, and serve a client that verifies them', async ({ issued }) => {
     const { lab, nodes } = issued;
     const access = reach(issued);
     for (const node of nodes)
       await eventually(
-        `${node.name} takes a write`,
+        `${node.name} accepts a write`,
         async () => (await lab.client.kv.put({ ...ask(node), access }, node.name, 'v')).ok || undefined,
         { seen: () => node.process?.log().slice(-2_000) },
       );
@@ -102,7 +102,7 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(all.ok && all.value.kvs.length).toBe(3);
   });
 
-  it('nobody is let in without a certificate, with one of the wrong authority, or under a wrong name', async ({
+  it('clients without a certificate, with one of another CA, or with a wrong server name are refused', async ({
     issued,
   }) => {
     const { lab, authority, nodes } = issued;
@@ -120,12 +120,12 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(kinds.map(kindOf)).toEqual(['tls', 'tls', 'tls']);
   });
 
-  it("the certificate of a client opens no peer's port", async ({ issued }) => {
+  it("the peer port refuses the certificate of a client", async ({ issued }) => {
     const { client, nodes } = issued;
     expect(await handshake(nodes[0]?.address ?? '', client)).not.toBe('let in');
   });
 
-  it('a renewed certificate is shown from the next handshake on, without a restart', async ({ issued }) => {
+  it('a renewed certificate is served from the next handshake on, without a restart', async ({ issued }) => {
     const { authority, client, nodes, renew } = issued;
     const [node] = nodes;
     const shown = (): Promise<string> => serial(node?.address ?? '', authority, client);
@@ -135,13 +135,13 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
   });
 });
 
-/** What becomes of a connection to the peer port: a server tells only after the handshake that it does not like a certificate. */
+/** The result of a connection to the peer port: a server reports only after the handshake that it refuses a certificate. */
 const handshake = (host: string, { cert, key }: KeyPair): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect({ host, port: 2380, cert, key, rejectUnauthorized: false }, () => {
       socket.write('GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     });
-    socket.on('data', () => resolve('let in'));
+    socket.on('data', () => resolve('accepted'));
     socket.on('error', (error) => resolve(error.message));
     socket.on('close', () => resolve('closed'));
   });

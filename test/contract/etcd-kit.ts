@@ -1,4 +1,4 @@
-/** What the suites about members do over and over again. */
+/** Helpers of the suites about members. */
 import { test } from 'vitest';
 import type { MemberEntry } from '../../src/etcd/client.ts';
 import type { Result } from '../../src/etcd/errors.ts';
@@ -7,17 +7,17 @@ import { ask, type EtcdWorld, must, type WorldNode } from './etcd-world.ts';
 
 export interface Kit extends EtcdWorld {
   idOf(node: WorldNode): Promise<bigint>;
-  /** By name: etcd lists by id, which is as good as by chance. */
+  /** By name: etcd lists by id, which is as good as random. */
   list(node: WorldNode): Promise<readonly MemberEntry[]>;
-  /** Peers count as healthy once they have been connected for 5 s; until then changes are refused. */
+  /** Peers count as healthy once they have been connected for 5 s; until then membership changes are refused. */
   accepted<T>(what: string, change: () => Promise<Result<T>>): Promise<T>;
   /** Three members, the leader first. */
   ledBy(): Promise<[WorldNode, WorldNode, WorldNode]>;
-  /** Adds a learner to the seed, starts it, and makes it a voter. */
+  /** Adds a learner to the seed, starts it, and promotes it. */
   grow(seed: WorldNode, name: string, others?: readonly WorldNode[]): Promise<WorldNode>;
 }
 
-/** What etcd says now and says otherwise in a moment. */
+/** Errors that are temporary. */
 const PASSING = ['unhealthyCluster', 'learnerNotReady', 'noLeader', 'timeout'];
 
 function kitOf(world: EtcdWorld): Kit {
@@ -48,8 +48,8 @@ function kitOf(world: EtcdWorld): Kit {
     },
     grow: async (seed, name, others = []) => {
       const grown = node(name);
-      // A change whose answer was late may have been carried out: asked again, etcd says so.
-      const added = await accepted(`${name} is let in`, async () => {
+      // A change whose response was late may have been carried out: then etcd reports that the member exists.
+      const added = await accepted(`${name} is added`, async () => {
         const answer = await members.add(ask(seed), [grown.peerURL], { learner: true });
         if (answer.ok) return { ok: true, value: answer.value.added };
         const there =
@@ -68,7 +68,7 @@ function kitOf(world: EtcdWorld): Kit {
   };
 }
 
-/** Tests that each get a kit of their own. */
+/** Gives each test a kit of its own. */
 export const inKit = (start: () => Promise<EtcdWorld>) =>
   test.extend<{ kit: Kit }>({
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs

@@ -1,10 +1,10 @@
-/** How members begin, end and begin again, on each real version and on the model: which data is let in, and which is lost. */
+/** How members start, end and restart, on each real version and on the model: which data is accepted, and which is lost. */
 import { describe, expect } from 'vitest';
 import { initialCluster } from '../support/servers/etcd.ts';
 import { inKit, type Kit } from './etcd-kit.ts';
 import { ask, IMPLEMENTATIONS, kindOf, must, type WorldNode } from './etcd-world.ts';
 
-/** How long a member that will never serve is given to do so. */
+/** How long the test waits for a member that must never serve. */
 const LONG_MS = 3_000;
 
 describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
@@ -12,7 +12,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
   const alone = (seed: WorldNode, token = 'one') =>
     ({ initialCluster: initialCluster([seed]), state: 'new', token }) as const;
 
-  it('a seed that was killed in its first start never has a leader, until it is emptied', async ({ kit }) => {
+  it('a seed that was killed during its first start never has a leader, until its data is deleted', async ({ kit }) => {
     const seed = kit.node('a');
     await seed.startAndKill(alone(seed));
     seed.start(alone(seed));
@@ -26,7 +26,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     await seed.ready();
   });
 
-  it('a seed that may not begin a cluster goes on with its data, and ends without it', async ({ kit }) => {
+  it('a seed with state `existing` continues with its data, and ends without it', async ({ kit }) => {
     const seed = await kit.seed();
     const id = await kit.idOf(seed);
     await seed.stop();
@@ -40,7 +40,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(await seed.ended()).toMatch(/cannot fetch cluster info from peer urls/);
   });
 
-  it('a member that is killed in its first start joins at the second', async ({ kit }) => {
+  it('a member that is killed during its first start joins at the second', async ({ kit }) => {
     const seed = await kit.seed();
     const node = kit.node('n');
     const { added } = must(await kit.etcd.members.add(ask(seed), [node.peerURL], { learner: true }));
@@ -51,7 +51,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(await kit.idOf(node)).toBe(added.id);
   });
 
-  it('a member that restarts serves nobody before it has found a quorum', async ({ kit }) => {
+  it('a member that restarts serves no client before there is a quorum', async ({ kit }) => {
     const nodes = await kit.together(3);
     const [a, b] = nodes;
     for (const node of nodes) await node.stop();
@@ -65,7 +65,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(kindOf(await kit.etcd.status(ask(a)))).toBe('ok');
   });
 
-  it('a member that has lost its peers goes on to answer about itself', async ({ kit }) => {
+  it('a member without a quorum still reports its own status', async ({ kit }) => {
     const [a, b, c] = await kit.together(3);
     await b.stop();
     await c.stop();
@@ -79,7 +79,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(['timeout', 'noLeader']).toContain(kindOf(await members.list(ask(a, 1_000), { linearizable: true })));
   });
 
-  /** A cluster that has grown from a seed to three; on a busy machine others may lead on the way. */
+  /** A cluster that has grown from a seed to three; on a busy machine the leader may change meanwhile. */
   const grown = async (kit: Kit): Promise<readonly [WorldNode, WorldNode]> => {
     const seed = kit.node('seed');
     seed.start(alone(seed));
@@ -90,13 +90,13 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     await kit.until('the seed leads', async () => {
       const { leader, memberId } = must(await maintenance.status(ask(seed)));
       if (leader === memberId) return true;
-      for (const each of [second, third]) await maintenance.moveLeader(ask(each), memberId); // whoever does not lead refuses
+      for (const each of [second, third]) await maintenance.moveLeader(ask(each), memberId); // only the leader accepts it
       return undefined;
     });
     return [seed, second];
   };
 
-  it('an emptied seed of a grown cluster, begun anew: as a leader it is let in again, as a follower it ends', async ({
+  it('an emptied seed of a grown cluster that bootstraps again: as the leader it is accepted, as a follower it ends', async ({
     kit,
   }) => {
     const [seed, second] = await grown(kit);
@@ -120,7 +120,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(await seed.ended()).toMatch(/Was the raft log corrupted, truncated, or lost/);
   });
 
-  it('with another token an emptied member begins another cluster, and the others go on without it', async ({
+  it('with another token an emptied member bootstraps another cluster, and the others continue without it', async ({
     kit,
   }) => {
     const [a, b] = await kit.ledBy();
@@ -137,12 +137,12 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     expect(kindOf(await maintenance.status({ ...ask(b), access }))).toBe('wrongCluster');
   });
 
-  it('an emptied leader and one that was behind agree on less than had been agreed on', async ({ kit }) => {
+  it('an emptied leader and a lagging follower lose committed entries', async ({ kit }) => {
     const nodes = await kit.ledBy();
     const [leader, second, behind] = nodes;
     const { kv } = kit.etcd;
     must(await kv.put(ask(leader), 'early', 'v'));
-    must(await kv.range(ask(behind), { key: 'early' })); // it has heard of it
+    must(await kv.range(ask(behind), { key: 'early' })); // it has received it
     await behind.stop();
     must(await kv.put(ask(leader), 'late', 'v'));
     await second.stop();
@@ -150,7 +150,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ start }) => {
     leader.wipe();
     const join = { initialCluster: initialCluster(nodes), state: 'existing' } as const;
     behind.start(join);
-    await kit.pass(3 * LONG_MS); // whoever joins asks it for the list, and gives up when it does not listen yet
+    await kit.pass(3 * LONG_MS); // a joining member reads the list from it, and gives up when it does not listen yet
     leader.start(join);
     await behind.ready();
     const has = async (key: string) => must(await kv.range(ask(behind), { key })).count;

@@ -1,11 +1,11 @@
-/** What each real version and the model of it say and do when a database fills, breaks, is compacted, copied or taken back. */
+/** What each real version and the model do when a database is full, corrupt, compacted, copied or downgraded. */
 import { describe, expect } from 'vitest';
 import type { Result } from '../../src/etcd/errors.ts';
 import { ask, IMPLEMENTATIONS, inWorld, kindOf, must } from './etcd-world.ts';
 
 const QUOTA = 16 * 1024 ** 2;
 
-/** What differs, and why. */
+/** Differences between the versions. */
 const DIFFERENCES = {
   '3.5.35': {
     // Neither field exists.
@@ -14,9 +14,9 @@ const DIFFERENCES = {
     hashRevision: false,
     older: '3.4.0',
     cancelWithoutOne: 'noDowngrade',
-    // It is carried out, and the answer never comes.
+    // It is carried out without a response.
     enable: 'timeout',
-    // The alarm that ended last leaves nothing in force, whatever others there are.
+    // Disarming any alarm lifts every restriction, whatever other alarms exist.
     corruptAfterSpace: 'ok',
   },
   '3.6.16': {
@@ -24,7 +24,7 @@ const DIFFERENCES = {
     quota: QUOTA,
     hashRevision: true,
     older: '3.5.0',
-    cancelWithoutOne: 'ok', // there is nothing to cancel, and that is fine
+    cancelWithoutOne: 'ok', // there is nothing to cancel, and that is no error
     enable: 'ok',
     corruptAfterSpace: 'corrupt',
   },
@@ -45,7 +45,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
   const differs = DIFFERENCES[version];
   const it = inWorld(start);
 
-  it('a full database takes no more, says so, and is freed by compaction, defragmentation and disarming', async ({
+  it('a full database refuses writes with NOSPACE, and recovers by compaction, defragmentation and disarming', async ({
     world,
   }) => {
     const node = await world.seed({ quotaBytes: QUOTA });
@@ -69,7 +69,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await kv.put(ask(node), 'k', 'v'));
   });
 
-  it('a member with the alarm for corruption refuses to write, and goes on to serve reads', async ({ world }) => {
+  it('a member with a CORRUPT alarm refuses writes, and still serves reads', async ({ world }) => {
     const node = await world.seed();
     const { kv, maintenance } = world.etcd;
     const { memberId } = must(await maintenance.status(ask(node)));
@@ -81,7 +81,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await kv.put(ask(node), 'k', 'v'));
   });
 
-  it('each alarm stops some calls and no others, for all members', async ({ world }) => {
+  it('each alarm blocks certain calls and no others, on all members', async ({ world }) => {
     const [a, b] = await world.together(2);
     const { kv, maintenance, members } = world.etcd;
     const { memberId } = must(await maintenance.status(ask(a)));
@@ -106,7 +106,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await maintenance.disarm(ask(a), noSpace));
     expect(must(await maintenance.alarms(ask(b)))).toEqual([corrupt]);
     expect(kindOf(await kv.put(ask(b), 'k', 'v'))).toBe(differs.corruptAfterSpace);
-    expect(must(await maintenance.disarm(ask(a), { memberId: 42n, alarm: 'corrupt' }))).toEqual([]); // nobody's
+    expect(must(await maintenance.disarm(ask(a), { memberId: 42n, alarm: 'corrupt' }))).toEqual([]); // of an unknown member
     must(await maintenance.disarm(ask(b), corrupt));
     must(await kv.put(ask(b), 'k', 'v'));
   });
@@ -126,7 +126,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(await maintenance.hashKV(ask(first), revision + 100n))).toBe('futureRevision');
   });
 
-  it('what was compacted, what is not yet, and what is too large are told apart', async ({ world }) => {
+  it('compacted revisions, future revisions and too large requests have errors of their own', async ({ world }) => {
     const node = await world.seed();
     const { kv, maintenance } = world.etcd;
     for (const value of ['1', '2', '3']) must(await kv.put(ask(node), 'k', value));
@@ -153,7 +153,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await kv.delete(ask(node), { key: 'a/', prefix: true }))).toBe(2n);
   });
 
-  it('a snapshot is verified on its way, and refused when it is larger than wanted', async ({ world }) => {
+  it('a snapshot is verified during the stream, and refused when it is larger than the limit', async ({ world }) => {
     const node = await world.seed();
     const { kv, maintenance } = world.etcd;
     for (let i = 0; i < 5; i++) must(await kv.put(ask(node), `k${i}`, MIB));
@@ -199,7 +199,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     ]);
     const target = async () => must(await maintenance.status(ask(node))).downgradeTo;
     const written = (as: string | undefined) =>
-      world.until(`it writes as ${as}`, async () =>
+      world.until(`its storage version is ${as}`, async () =>
         must(await maintenance.status(ask(node))).storageVersion === as ? true : undefined,
       );
     expect(await target()).toBe(version === '3.5.35' ? undefined : differs.older);

@@ -1,4 +1,4 @@
-/** How etcd's membership behaves, on each real version and on the model: what the operator's rules lean on. */
+/** How etcd's membership behaves, on each real version and on the model: what the operator relies on. */
 import { describe, expect } from 'vitest';
 import { initialCluster } from '../support/servers/etcd.ts';
 import { inKit } from './etcd-kit.ts';
@@ -19,12 +19,12 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       return { clusterId, memberId };
     };
     const first = await idsWith('one');
-    expect(await idsWith('one')).toEqual(first); // an emptied seed comes back with the same ids: nobody would notice
+    expect(await idsWith('one')).toEqual(first); // an emptied seed comes back with the same ids: no client would notice
     const other = await idsWith('other');
     expect(other.clusterId).not.toBe(first.clusterId);
   });
 
-  it('a learner is listed without a name until it starts, and can be promoted only when it has caught up', async ({
+  it('a learner is listed without a name until it starts, and can be promoted only when it is in sync', async ({
     kit,
   }) => {
     const seed = await kit.seed();
@@ -45,12 +45,12 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(await members.promote(ask(seed), added.id))).toBe('notLearner');
   });
 
-  it('a learner that has told its name takes part and can be promoted, whether it answers yet or not', async ({
+  it('a learner that has published its name can be promoted, whether it serves clients yet or not', async ({
     kit,
   }) => {
     const seed = await kit.seed();
     const { members, kv } = kit.etcd;
-    for (let n = 0; n < 200; n++) must(await kv.put(ask(seed), 'k', String(n))); // more than 3.6 sends as a log
+    for (let n = 0; n < 200; n++) must(await kv.put(ask(seed), 'k', String(n))); // so many entries that 3.6 sends a snapshot instead of the log
     const node = kit.node('b');
     const { added } = must(await members.add(ask(seed), [node.peerURL], { learner: true }));
     node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' });
@@ -59,7 +59,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await kv.put(ask(seed), 'k', 'agreed by both'));
   });
 
-  it('a learner answers about itself and serves old reads, and refuses all else', async ({ kit }) => {
+  it('a learner serves its status and serializable reads, and refuses everything else', async ({ kit }) => {
     const seed = await kit.seed();
     const { members, maintenance, kv, auth } = kit.etcd;
     must(await kv.put(ask(seed), 'k', 'v'));
@@ -92,7 +92,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(refused.map(kindOf)).toEqual(refused.map(() => 'learnerRefused'));
   });
 
-  it('a second learner is one too many', async ({ kit }) => {
+  it('a second learner is refused', async ({ kit }) => {
     const seed = await kit.seed();
     const { members } = kit.etcd;
     must(await members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true }));
@@ -104,7 +104,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const seed = kit.node('a', { maxLearners: 2 });
     seed.start({ initialCluster: initialCluster([seed]), state: 'new' });
     if (version === '3.5.35') {
-      // The flag came with 3.6: before it, one learner at a time is all there is.
+      // The flag exists since 3.6: before, a cluster has at most one learner.
       expect(await seed.ended()).toContain('flag provided but not defined: -max-learners');
       return;
     }
@@ -116,7 +116,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(third)).toBe('tooManyLearners');
   });
 
-  it('a peer URL that somebody has, an id that nobody has, and a URL that is none are refused', async ({ kit }) => {
+  it('a duplicate peer URL, an unknown id and an invalid URL are refused', async ({ kit }) => {
     const seed = await kit.seed();
     const { members } = kit.etcd;
     const results = [
@@ -137,20 +137,20 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     ]);
   });
 
-  it('a voter that does not start costs a single member its quorum, and no further one is let in', async ({ kit }) => {
+  it('a voter that does not start costs a single member its quorum, and no further member can be added', async ({ kit }) => {
     const seed = await kit.seed();
     const { members, kv, maintenance } = kit.etcd;
     must(await members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: false }));
     expect(['timeout', 'noLeader']).toContain(kindOf(await kv.put(ask(seed, 1_000), 'k', 'v')));
     expect(['timeout', 'noLeader']).toContain(kindOf(await members.list(ask(seed, 1_000), { linearizable: true })));
-    // As this member last heard, and about itself: those it answers.
+    // Requests that this member serves from its own state.
     expect(must(await members.list(ask(seed), { linearizable: false })).members).toHaveLength(2);
     expect(kindOf(await maintenance.status(ask(seed)))).toBe('ok');
     const another = await members.add(ask(seed, 1_000), ['http://127.9.9.2:2380'], { learner: false });
     expect(['notEnoughStarted', 'unhealthyCluster']).toContain(kindOf(another));
   });
 
-  it('after a growth the next member is let in when the peers have been connected for a while', async ({ kit }) => {
+  it('the next member can be added only when the peers have been connected for a while', async ({ kit }) => {
     const seed = await kit.seed();
     const { members } = kit.etcd;
     const next = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
@@ -158,7 +158,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     let said = 'ok';
     for (let i = 0; i < 3 && said === 'ok'; i++) {
       grown.push(await kit.grow(seed, 'bcd'.charAt(i), grown));
-      const answer = await next(); // unless the growth has taken that while itself
+      const answer = await next(); // unless growing the cluster has taken that long itself
       if (answer.ok) must(await members.remove(ask(seed), answer.value.added.id));
       said = kindOf(answer);
     }
@@ -166,7 +166,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     await kit.accepted('a third member', next);
   });
 
-  it('a dead member can be removed; a live one cannot, while the rest would have no quorum', async ({ kit }) => {
+  it('a dead member can be removed; a live one cannot, while the others would have no quorum', async ({ kit }) => {
     const [a, b, c] = await kit.together(3);
     const { members, kv } = kit.etcd;
     const [idB, idC] = [await kit.idOf(b), await kit.idOf(c)];
@@ -177,24 +177,24 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect((await kit.list(a)).map(({ name }) => name).sort()).toEqual(['a', 'b']);
   });
 
-  it('while one of three is down nobody is let in: the newcomer would count as down, too', async ({ kit }) => {
+  it('while one of three is down no member can be added: the new one would count as down, too', async ({ kit }) => {
     const [a, b, c] = await kit.together(3);
     const { members, kv } = kit.etcd;
     const add = (learner: boolean) => members.add(ask(a), [`http://127.9.9.${learner ? 1 : 2}:2380`], { learner });
     const { added } = await kit.accepted('a learner, while all are up', () => add(true));
-    must(await members.remove(ask(a), added.id)); // learners go without a question
+    must(await members.remove(ask(a), added.id)); // learners can always be removed
     const id = await kit.idOf(c);
     await c.stop();
     await kit.until('the others notice', async () => (await kv.put(ask(a, 1_000), 'k', 'v')).ok || undefined);
     expect([kindOf(await add(true)), kindOf(await add(false))]).toEqual(['unhealthyCluster', 'unhealthyCluster']);
     await kit.until('the removal of the dead one', async () => {
-      await members.remove(ask(b), id); // it may be carried out although its answer is late
+      await members.remove(ask(b), id); // it may be carried out although its response is late
       return (await kit.list(b)).length === 2 || undefined;
     });
-    await kit.until('a new one is let in', async () => (await add(true)).ok || undefined);
+    await kit.until('a new member is added', async () => (await add(true)).ok || undefined);
   });
 
-  it('who was removed is not let in again within the same second, and is then', async ({ kit }) => {
+  it('a removed member can be added again only in the next second', async ({ kit }) => {
     const seed = await kit.seed();
     const { members } = kit.etcd;
     const add = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
@@ -210,7 +210,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     await kit.until('the second is over', async () => (await add()).ok || undefined);
   });
 
-  it('a voter goes only when a quorum of the others has started', async ({ kit }) => {
+  it('a voter can be removed only when a quorum of the others has started', async ({ kit }) => {
     const [a, b] = await kit.together(2);
     const { members } = kit.etcd;
     const add = () => members.add(ask(a), ['http://127.9.9.1:2380'], { learner: false });
@@ -219,7 +219,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await members.remove(ask(a), added.id));
   });
 
-  it('a removed member ends, and does not come back with its old data', async ({ kit }) => {
+  it('a removed member ends, and cannot restart with its old data', async ({ kit }) => {
     const [a, b] = await kit.together(2);
     const { members } = kit.etcd;
     const id = await kit.idOf(b);
@@ -230,7 +230,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect((await kit.list(a)).map(({ name }) => name)).toEqual(['a']);
   });
 
-  it('a member that restarts keeps its id from its data, whatever it is told', async ({ kit }) => {
+  it('a member that restarts keeps the id in its data, whatever its flags say', async ({ kit }) => {
     const seed = await kit.seed();
     const id = await kit.idOf(seed);
     must(await kit.etcd.kv.put(ask(seed), 'k', 'v'));
@@ -241,7 +241,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await kit.etcd.kv.range(ask(seed), { key: 'k' })).count).toBe(1n);
   });
 
-  it('a follower that lost its data does not come back under its id', async ({ kit }) => {
+  it('a follower that lost its data cannot restart under its id', async ({ kit }) => {
     const nodes = await kit.ledBy();
     const [leader, , lost] = nodes;
     must(await kit.etcd.kv.put(ask(leader), 'k', 'v'));
@@ -254,7 +254,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(await lost.ended()).toMatch(/has already been bootstrapped/);
   });
 
-  it('a leader that lost its data does come back, and nobody notices what it has forgotten', async ({ kit }) => {
+  it('a leader that lost its data can restart, and its lost entries go unnoticed', async ({ kit }) => {
     const nodes = await kit.ledBy();
     const [lost, next] = nodes;
     const id = await kit.idOf(lost);
@@ -267,14 +267,14 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(await kit.idOf(lost)).toBe(id);
   });
 
-  it('whoever joins with a list that is not the cluster’s list ends', async ({ kit }) => {
+  it('a member that joins with a wrong initial cluster ends', async ({ kit }) => {
     const seed = await kit.seed();
     const node = kit.node('b');
-    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' }); // nobody has added it
+    node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' }); // no member has added it
     expect(await node.ended()).toMatch(/member count is unequal/);
   });
 
-  it('leadership moves to a voter on the leader’s word, and on nobody else’s', async ({ kit }) => {
+  it('only the leader can transfer the leadership, and only to a voter', async ({ kit }) => {
     const [a, b] = await kit.together(2);
     const { maintenance } = kit.etcd;
     const { leader, memberId } = must(await maintenance.status(ask(a)));

@@ -1,6 +1,6 @@
 /**
- * A member that takes a peer for inactive although their streams live, on each real version and on the model: a message to an
- * address that hangs fails when new streams are up, and nothing corrects the view before they are made again.
+ * A member that considers a peer inactive although their streams live, on each real version and on the model: a message to
+ * an unresponsive address fails after new streams are up, and nothing corrects the view until the streams are new again.
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, test } from 'vitest';
@@ -15,7 +15,7 @@ interface Pair {
   readonly etcd: UserEtcd;
   readonly a: { readonly endpoint: string };
   readonly b: { readonly endpoint: string };
-  /** The first takes the second for inactive from now on; both serve. */
+  /** From now on the first member considers the second one inactive; both serve. */
   misjudge(): Promise<void>;
   restartSecond(): Promise<void>;
   pass(ms: number): Promise<void>;
@@ -91,7 +91,7 @@ async function realPair(version: EtcdVersion): Promise<Pair> {
     startSecond();
     await serve();
   };
-  /** A leader sends so many heartbeats that some wait behind those that hang: they arrive in the end, and correct the view. */
+  /** A leader sends enough heartbeats that some queue behind the hanging ones: they arrive in the end, and correct the view. */
   const followSecond = async (): Promise<void> => {
     const { maintenance } = lab.client;
     const { memberId } = must(await maintenance.status(ask(b)));
@@ -105,7 +105,7 @@ async function realPair(version: EtcdVersion): Promise<Pair> {
   const misjudge = async (): Promise<void> => {
     await followSecond();
     relay.state.holds = true;
-    await b.stop('SIGKILL'); // which does not hand over: the first stays a follower, and sends a few messages only
+    await b.stop('SIGKILL'); // without a leader transfer: the first member stays a follower, and sends only a few messages
     await eventually('a message that hangs', async () => relay.held.size > 0 || undefined);
     relay.state.holds = false;
     startSecond();
@@ -120,14 +120,14 @@ async function realPair(version: EtcdVersion): Promise<Pair> {
   return { etcd: lab.client, a, b, misjudge, restartSecond, pass: pause, close };
 }
 
-/** After this long, connected peers count. */
+/** After this long, connected peers count as healthy. */
 const SETTLED_MS = 7_000;
 
 describe.concurrent.each([
   ...ETCD_VERSIONS.map((version) => [version, () => realPair(version)] as const),
   ['the model', modelPair] as const,
 ])('%s', (_, start) => {
-  test('refuses new members until streams are made again; its peer accepts them', async ({
+  test('refuses new members until there are new streams; its peer accepts them', async ({
     expect,
     onTestFinished,
   }) => {

@@ -1,6 +1,6 @@
 /**
- * Root and its password on each real version, over TLS, with and without certificates of clients: what the operator does about
- * them, killed at every point, and what it relies on.
+ * The root user and its password on each real version, over TLS, with and without client certificates: how the operator
+ * manages them when it is killed at every point, and what it relies on.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,10 +27,10 @@ const NAME = 'db-abcde.db.ns.svc';
 interface Guarded {
   readonly lab: EtcdLab;
   readonly metrics: string;
-  /** As a client with a certificate of this name, and a password if there is one. */
+  /** As a client with a certificate of this common name, and a password if there is one. */
   readonly as: (certificate: string, password?: string) => Promise<Ask>;
   readonly root: RootPasses;
-  /** As if nobody had ever asked for a log-in. */
+  /** Disables auth, as if it had never been enabled. */
   readonly open: (password: string) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -51,7 +51,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
   };
   const own = await sign('db-server', [NAME]);
   const flags = [
-    '--bcrypt-cost=4', // hundreds of log-ins at the usual cost keep two cores busy for minutes, and calls waiting past their time
+    '--bcrypt-cost=4', // at the default cost, hundreds of authentications take two cores minutes, and calls time out
     `--cert-file=${file('tls.crt', own.cert)}`,
     `--key-file=${file('tls.key', own.key)}`,
     ...(mutual ? [`--trusted-ca-file=${file('ca.crt', ca.cert)}`, '--client-cert-auth=true'] : []),
@@ -67,7 +67,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
   };
   const operator = await as('db-operator-client');
   const status = await lab.client.status(operator);
-  if (!status.ok) throw new Error(`the member does not say which cluster it is of: ${status.error.message}`);
+  if (!status.ok) throw new Error(`the member does not report its cluster id: ${status.error.message}`);
   const clients: UserClient[] = [];
   const root = new RootPasses({
     connect: () => {
@@ -112,7 +112,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     },
   });
 
-  it('log-ins are turned on whoever root was, and probes are answered as before', async ({ guarded }) => {
+  it('auth is enabled whatever root user existed, and probes succeed as before', async ({ guarded }) => {
     const { root, lab, as, open, metrics } = guarded;
     const { auth } = lab.client;
     for (const before of [undefined, 'theirs', 'nobody'] as const) {
@@ -135,7 +135,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     }
   });
 
-  it('whoever is killed turning them on or changing the password is followed by one who goes on', async ({
+  it('an operator that is killed while it enables auth or changes the password is continued by the next one', async ({
     guarded,
   }) => {
     const { root, open } = guarded;
@@ -147,7 +147,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
       root.restart();
       await root.run();
     };
-    // After one change is before the next; only etcd's answers can be lost.
+    // After one change is before the next; only etcd's responses can be lost.
     const at = (changes: number, atEtcd: readonly number[]): readonly Fault[] => [
       ...Array.from({ length: changes }, (_, i) => ({ nth: i + 1, when: 'before' }) as const),
       ...atEtcd.map((nth) => ({ nth, when: 'unanswered' }) as const),
@@ -169,7 +169,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     }
   });
 
-  it('a root without a password never gets one by a change, and more than 72 bytes are refused', async ({
+  it('a root user without a password cannot get one by a change, and more than 72 bytes are refused', async ({
     guarded,
   }) => {
     const { auth } = guarded.lab.client;
@@ -182,15 +182,15 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
     expect(kindOf(await auth.enable(bare))).toBe('ok');
     expect(await guarded.root.logIn('given')).toBe('authFailed');
-    if (!mutual) return; // and there is no way back in
+    if (!mutual) return; // and root cannot authenticate any more
     expect(kindOf(await auth.disable(await guarded.as('root')))).toBe('ok');
     await guarded.root.give('given');
     await guarded.root.run();
     expect(await guarded.root.logIn('given')).toBe('ok');
   });
 
-  if (!mutual) return; // there is no certificate that could be one
-  it('a certificate is a user: it sees members without a log-in, and as root it is a way back in', async ({
+  if (!mutual) return; // without mTLS no certificate can be a user
+  it('a client certificate is a user: it can list members without a password, and as root it can recover access', async ({
     guarded: { lab, as, root },
   }) => {
     const { auth, members, kv, maintenance } = lab.client;

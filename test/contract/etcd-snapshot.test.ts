@@ -1,4 +1,4 @@
-/** A snapshot is a file that etcd's own tool accepts. Real versions only: the model's pages are no database. */
+/** etcdutl accepts a snapshot file. Real versions only: the model's pages are no database. */
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import { ask, ETCD_PARTS, ETCD_VERSIONS, startLab } from '../support/servers/etc
 import { must } from './etcd-world.ts';
 
 test.concurrent.for(ETCD_VERSIONS)(
-  'etcd %s: its tool reads and restores what we saved',
+  'etcd %s: etcdutl reads and restores the saved snapshot',
   async (version, { onTestFinished }) => {
     const lab = await startLab();
     onTestFinished(() => lab.close());

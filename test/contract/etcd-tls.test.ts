@@ -1,4 +1,4 @@
-/** Certificates, on each real version: who is trusted, who is refused, and what happens when they change. The model has no wire. */
+/** Certificates, on each real version: which clients are accepted or refused, and a CA rotation. The model has no TLS. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
       const authority = await createAuthority();
       const file = (name: string): string => join(lab.folder, name);
       const renew = async (by: Authority): Promise<void> => {
-        const { cert, key } = await by.issue({ user: 'member' }, [NAME]); // not its address: Pods get a new one
+        const { cert, key } = await by.issue({ user: 'member' }, [NAME]); // not its IP: every new Pod gets another one
         writeFileSync(file('member.crt'), cert);
         writeFileSync(file('member.key'), key);
       };
@@ -51,7 +51,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     },
   });
 
-  it('a member is reached at its address by the name in its certificate', async ({ guarded }) => {
+  it('a client connects to the IP of a member and verifies the name in its certificate', async ({ guarded }) => {
     const { lab, node, authority, user } = guarded;
     const access = reached(() => ({ ca: authority.cert, ...user, serverName: NAME }));
     must(await lab.client.kv.put({ ...ask(node), access }, 'k', 'v'));
@@ -59,15 +59,15 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
 
   it.for([
     ['a name that is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user, serverName: 'b.db.ns.svc' })],
-    ['its address, which is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user })],
-    ['no certificate of ours', (g: Guarded) => ({ ca: g.authority.cert, serverName: NAME })],
-  ] as const)('with %s there is no connection', async ([, materialOf], { guarded }) => {
+    ['its IP, which is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user })],
+    ['no client certificate', (g: Guarded) => ({ ca: g.authority.cert, serverName: NAME })],
+  ] as const)('a connection with %s fails', async ([, materialOf], { guarded }) => {
     const { lab, node } = guarded;
     const access = reached(() => materialOf(guarded));
     expect(kindOf(await lab.client.status({ ...ask(node), access }))).toBe('tls');
   });
 
-  it('an authority that we do not trust, and one that the member does not, are refused', async ({ guarded }) => {
+  it('a member certificate of an unknown CA, and a client certificate of one, are refused', async ({ guarded }) => {
     const { lab, node, authority, user } = guarded;
     const other = await createAuthority();
     const stranger = await other.issue({ user: 'root' });
@@ -79,13 +79,13 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     ]).toEqual(['tls', 'tls']);
   });
 
-  it('there is no way around: plain HTTP to a guarded member fails', async ({ guarded }) => {
+  it('plain HTTP to a member with TLS fails', async ({ guarded }) => {
     const { lab, node } = guarded;
     const plain = { endpoint: node.endpoint.replace('https', 'http'), timeoutMs: 5_000 };
     expect(['disconnected', 'tls', 'badAnswer']).toContain(kindOf(await lab.client.status(plain)));
   });
 
-  it('when certificates change, calls use the new ones, and a watch on the old ones goes on', async ({ guarded }) => {
+  it('after a change of certificates calls use the new ones, and a watch on the old ones continues', async ({ guarded }) => {
     const { lab, node, authority, user, renew } = guarded;
     let material: TlsMaterial = { ca: authority.cert, ...user, serverName: NAME };
     const access = reached(() => material);
@@ -94,7 +94,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
 
     const next = await createAuthority();
-    await renew(next); // the member shows a certificate of the next authority, and goes on to trust the old one
+    await renew(next); // the member serves a certificate of the next CA, and still accepts clients of the old one
     material = { ca: next.cert, ...(await authority.issue({ user: 'root' })), serverName: NAME };
     must(await lab.client.kv.put(asked, 'k', 'v'));
     expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 1, unreachable: 0 });

@@ -1,4 +1,4 @@
-/** One version after the other on the same data, on real processes and on the model: what goes up, and what comes down again. */
+/** Upgrade and downgrade of etcd on the same data, on real processes and on the model. */
 import { describe, expect } from 'vitest';
 import { initialCluster } from '../support/servers/etcd.ts';
 import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, must, type WorldNode } from './etcd-world.ts';
@@ -19,7 +19,7 @@ describe.concurrent.each(upgradable)('etcd $name', ({ start, version, newer, bef
       return status.ok && status.value.storageVersion === as ? true : undefined;
     });
 
-  it('goes up by itself, and comes down only when it was announced', async ({ world }) => {
+  it('upgrades by itself, and downgrades only after `downgrade enable`', async ({ world }) => {
     const seed = await world.seed();
     const { kv, maintenance } = world.etcd;
     const join = { initialCluster: initialCluster([seed]), state: 'new' } as const;

@@ -1,4 +1,4 @@
-/** What the suites need of a world with etcd in it: real processes here, the model in `test/sim/model`. */
+/** A world with etcd for the suites: real processes here, the model in `test/sim/model`. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -15,17 +15,17 @@ export interface WorldNode {
   readonly name: string;
   readonly endpoint: string;
   readonly peerURL: string;
-  /** In another version than it was made with, if one is named. */
+  /** With another version than before, if one is given. */
   start(join: Join, version?: EtcdVersion): void;
-  /** Starts it without data, and kills it when its log has been made and nothing written to it. */
+  /** Starts it without data, and kills it after its WAL was created and before anything was written to it. */
   startAndKill(join: Join): Promise<void>;
-  /** Resolves when it answers and knows a leader. */
+  /** Resolves when it responds and knows a leader. */
   ready(): Promise<void>;
-  /** Killed, unless it may end as it likes: what it has told about its data may not be on the disk for a moment. */
+  /** Kills it, unless it may end gracefully: what it has acknowledged may reach the disk a moment later. */
   stop(how?: 'gently'): Promise<void>;
-  /** Empties the data directory. */
+  /** Deletes the data directory. */
   wipe(): void;
-  /** Resolves, when the process has ended by itself, to its last words. */
+  /** Resolves to its last log lines when the process has ended by itself. */
   ended(): Promise<string>;
 }
 
@@ -38,13 +38,13 @@ export interface WorldNodeOptions {
 export interface EtcdWorld {
   readonly etcd: UserEtcd;
   readonly node: (name: string, options?: WorldNodeOptions) => WorldNode;
-  /** Several that were started together and serve. */
+  /** Several members that were started together and serve. */
   readonly together: (size: number, options?: WorldNodeOptions) => Promise<[WorldNode, WorldNode, WorldNode]>;
   /** A cluster of one member that serves. */
   readonly seed: (options?: WorldNodeOptions) => Promise<WorldNode>;
-  /** Asks until there is an answer other than `undefined`. */
+  /** Polls until the result is not `undefined`. */
   readonly until: <T>(what: string, ask: () => Promise<T | undefined>) => Promise<T>;
-  /** Lets time pass. Only for what is about time: everything else waits until it is so. */
+  /** Lets time pass. Only for timing behaviour: everything else polls with `until`. */
   readonly pass: (ms: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -60,7 +60,7 @@ export const IMPLEMENTATIONS: readonly Implementation[] = ETCD_VERSIONS.flatMap(
   { name: `${version} in the model`, version, start: () => Promise.resolve(modelWorld(version)) },
 ]);
 
-/** Tests that each get a world of their own. */
+/** Gives each test a world of its own. */
 export const inWorld = (start: () => Promise<EtcdWorld>) =>
   test.extend<{ world: EtcdWorld }>({
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
@@ -80,7 +80,7 @@ export function must<T>(answer: Result<T>): T {
 
 export const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);
 
-/** `cluster` and `seed` of a world, from the nodes that it makes. */
+/** `cluster` and `seed` of a world, from its nodes. */
 function groupsOf(node: EtcdWorld['node']): Pick<EtcdWorld, 'together' | 'seed'> {
   let count = 0;
   const together: EtcdWorld['together'] = async (size, options) => {
@@ -92,7 +92,7 @@ function groupsOf(node: EtcdWorld['node']): Pick<EtcdWorld, 'together' | 'seed'>
   return { together, seed: async (options) => (await together(1, options))[0] };
 }
 
-/** Between the making of its log and the first write to it etcd reads the keys of its tokens: here it waits for them for ever. */
+/** Between the creation of its WAL and the first write to it etcd reads its token keys: here that read blocks for ever. */
 function keptWaiting(folder: string): readonly string[] {
   const key = join(dirname(folder), `key-of-${basename(folder)}`);
   if (!existsSync(key)) execFileSync('mkfifo', [key]);
@@ -145,7 +145,7 @@ async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
 const STEP_MS = 100;
 const PATIENCE_MS = 30_000;
 
-/** Time passes only while somebody waits. */
+/** Time passes only while a test waits. */
 function modelWorld(version: EtcdVersion): EtcdWorld {
   const model = new ModelEtcd();
   const etcd = modelPorts(model);
@@ -155,7 +155,7 @@ function modelWorld(version: EtcdVersion): EtcdWorld {
       if (answer !== undefined) return answer;
       model.advance(STEP_MS);
     }
-    throw new Error(`waited in vain for: ${what}`);
+    throw new Error(`timed out waiting for: ${what}`);
   };
   const makeNode: EtcdWorld['node'] = (name, options = {}) => {
     const node = model.node(name, { ...options, version });

@@ -1,4 +1,4 @@
-/** What an API server does for the kinds that we use, asked of a real one and of the model: lists with keys, budgets, scale. */
+/** The API server's behaviour for the kinds that the operator uses, on a real one and on the model: list keys, PDBs, scale. */
 import { describe, expect, test } from 'vitest';
 import { API_VERSION, etcdClusters } from '../../src/api/names.ts';
 import type { Pod, Service } from '../../src/gen/kube.ts';
@@ -39,7 +39,7 @@ describe.each([
       kit.client.apply(services, refTo(service as KubeObject), uidOf(service as KubeObject), { spec });
     const portsOf = ({ spec }: Service) => spec?.ports?.map(({ port, targetPort }) => `${port}:${targetPort}`).sort();
 
-    test('merges the ports of a Service by number, and takes back only its own', async () => {
+    test('merges the ports of a Service by number, and removes only its own', async () => {
       const service = await aService();
       const ours = { name: 'ours', port: 2, targetPort: 2, protocol: 'TCP' };
       const also = { name: 'also', port: 3, targetPort: 3, protocol: 'TCP' };
@@ -48,7 +48,7 @@ describe.each([
       expect(portsOf(await apply(service, { ports: [] }))).toEqual(['1:1']);
     });
 
-    test('takes back an item of its own, also when somebody else has changed a part of it', async () => {
+    test('removes an item of its own, also when another manager has changed a part of it', async () => {
       const service = await aService();
       const ours = { name: 'ours', port: 2, targetPort: 2, protocol: 'TCP' };
       const applied = await apply(service, { ports: [ours] });
@@ -57,7 +57,7 @@ describe.each([
       expect(portsOf(await apply(service, { ports: [] }))).toEqual(['1:1']);
     });
 
-    test('takes a selector as one', async () => {
+    test('treats a selector as atomic', async () => {
       const service = await aService();
       expect((await apply(service, { selector: { ours: '1' } })).spec?.selector).toEqual({ ours: '1' });
     });
@@ -113,7 +113,7 @@ describe.each([
         spec: { replicas: 1, version: '3.6.16', storage: { size: '1Gi' } },
       });
 
-    test('has a door of its own, and is a new generation', async () => {
+    test('changes through the scale subresource, and increments the generation', async () => {
       const cluster = await aCluster();
       await kit.client.scale(clusters, refTo(cluster), 3);
       const after = await kit.client.get(clusters, refTo(cluster));
@@ -121,7 +121,7 @@ describe.each([
       expect((await refusal(kit.client.scale(clusters, kit.ref('nobody'), 3))).code).toBe(404);
     });
 
-    test('a deletion that has to wait is a new generation, too', async () => {
+    test('a deletion that waits for finalizers increments the generation, too', async () => {
       const cluster = await aCluster();
       const left = await kit.client.delete(clusters, refTo(cluster), { uid: uidOf(cluster) });
       expect(left?.metadata.generation).toBe(2);
@@ -129,7 +129,7 @@ describe.each([
     });
   });
 
-  describe('a budget', () => {
+  describe('a PodDisruptionBudget', () => {
     const aBudget = (group: string, spec: object) =>
       kit.client.create(podDisruptionBudgets, {
         apiVersion: 'policy/v1',
@@ -144,7 +144,7 @@ describe.each([
         { status: { phase: 'Running', conditions: [{ type: 'Ready', status: is ? 'True' : 'False' }] } },
         { subresource: 'status' },
       );
-    /** Pods that run, as many of them ready as are asked for. */
+    /** Running Pods, as many of them ready as requested. */
     const running = async (group: string, all: number, well = all): Promise<readonly (Pod & KubeObject)[]> => {
       const made = await Promise.all(Array.from({ length: all }, () => aPod({ group })));
       for (const [i, pod] of made.entries()) await ready(pod, i < well);
@@ -162,7 +162,7 @@ describe.each([
     const isGoing = async (pod: KubeObject) =>
       (await kit.client.get(pods, refTo(pod)))?.metadata.deletionTimestamp !== undefined;
 
-    test('counts Pods that are ready and not on their way out, and lets go as many as it can spare', async () => {
+    test('counts Pods that are ready and not being deleted, and allows as many evictions as minAvailable permits', async () => {
       const group = aName();
       const [a, b, c] = await running(group, 3);
       const budget = await aBudget(group, { minAvailable: 2 });
@@ -173,13 +173,13 @@ describe.each([
       expect(await refusal(evict(b))).toMatchObject({ code: 429, reason: 'TooManyRequests' });
       expect(await isGoing(b)).toBe(false);
       await says(budget, { expectedPods: 3, currentHealthy: 2, disruptionsAllowed: 0 });
-      await evict(a); // it goes already: nothing more is disrupted
+      await evict(a); // it is being deleted already: nothing more is disrupted
       await kit.world.finishPod(refTo(a));
       await says(budget, { expectedPods: 2, currentHealthy: 2, disruptionsAllowed: 0 });
       expect((await refusal(evict(c))).code).toBe(429);
     });
 
-    test('that nobody has looked at yet, or that was changed since, refuses', async () => {
+    test('that the disruption controller has not observed yet, or that was changed since, refuses evictions', async () => {
       const group = aName();
       const [pod] = await running(group, 2);
       if (!pod) throw new Error('two were made');
@@ -191,7 +191,7 @@ describe.each([
       await evict(pod);
     });
 
-    test('lets a broken Pod go while the others are enough, and not when they are not', async () => {
+    test('allows the eviction of an unready Pod only while enough others are ready', async () => {
       const group = aName();
       const made = await running(group, 3, 2);
       const broken = made[2];
@@ -206,7 +206,7 @@ describe.each([
       expect((await refusal(evict(made[1]))).code).toBe(429);
     });
 
-    test('with the other policy lets a broken Pod go always', async () => {
+    test('with AlwaysAllow permits the eviction of an unready Pod at any time', async () => {
       const group = aName();
       const [broken] = await running(group, 1, 0);
       const budget = await aBudget(group, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
@@ -216,7 +216,7 @@ describe.each([
       expect(await isGoing(broken)).toBe(true);
     });
 
-    test('that would need to know how many Pods there are to be allows none, when nobody says so', async () => {
+    test('that needs the expected number of Pods allows none without a controller that reports it', async () => {
       const group = aName();
       const [pod] = await running(group, 3);
       const budget = await aBudget(group, { maxUnavailable: 1 });
@@ -225,7 +225,7 @@ describe.each([
       expect((await refusal(evict(pod))).code).toBe(429);
     });
 
-    test('stands in nobody’s way who does not run yet, or whom it does not select; and two of them are one too many', async () => {
+    test('does not block Pods that are not running or not selected; two PDBs on one Pod block it', async () => {
       const group = aName();
       await aBudget(group, { minAvailable: 1 });
       const waiting = await aPod({ group });

@@ -1,4 +1,4 @@
-/** What the suites about objects do over and over again. */
+/** Helpers of the suites about objects. */
 import { afterAll, beforeAll } from 'vitest';
 import { API_VERSION, etcdMembers } from '../../src/api/names.ts';
 import type { Client } from '../../src/kube/client.ts';
@@ -28,7 +28,7 @@ export interface Kit {
   readonly aMember: (name: string, more?: Partial<Member['metadata']>) => Promise<Member>;
 }
 
-/** One world for all tests of a suite; it is there when the first of them runs. */
+/** One world for all tests of a suite; it is started before the first test. */
 export function kitIn(start: () => Promise<KubeWorld>): Kit {
   let world: KubeWorld;
   let namespace: string;

@@ -1,4 +1,4 @@
-/** How an API server tells of changes, asked of a real one and of the model that simulations run on. */
+/** Watches of an API server, on a real one and on the model that simulations use. */
 import { describe, expect, test } from 'vitest';
 import type { StoreEvent, WireEvent } from '../../src/kube/watch-protocol.ts';
 import { watch } from '../../src/kube/watcher.ts';
@@ -16,7 +16,7 @@ describe.each([
   const { aName, aConfigMap, ref } = kit;
 
   describe('a watch', () => {
-    /** The first events of one connection, as words. */
+    /** The first events of one connection, as text. */
     async function told(
       query: Record<string, string>,
       number: number,
@@ -33,14 +33,14 @@ describe.each([
         };
         for await (const event of kit.client.watch(configMaps, call)) {
           const said = words(event);
-          if (said === 'BOOKMARK ' && number > 1) continue; // the server sends one whenever it likes
+          if (said === 'BOOKMARK ' && number > 1) continue; // the server sends a bookmark whenever it likes
           seen.push(said);
           if (seen.length >= number) return;
         }
         seen.push('end');
       };
       const reading = read();
-      reading.catch(() => undefined); // it is told below, also when it fails while we act
+      reading.catch(() => undefined); // it is awaited below, also when it fails meanwhile
       await act(seen);
       await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
       stop.abort();
@@ -55,11 +55,11 @@ describe.each([
           : `${event.type} ${event.object.metadata.name} ${JSON.stringify(event.object.data)}`;
     const streaming = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' };
 
-    test('with initial events tells what is there, then the end of that, then every change in order', async () => {
+    test('with initial events sends the existing objects, then their end, then every change in order', async () => {
       const name = aName();
       await aConfigMap(name, { labels: { watched: name } });
       const seen = await told({ ...streaming, labelSelector: `watched=${name}` }, 5, async (begun) => {
-        await eventually('the end of what is there', () => begun.includes('BOOKMARK true') || undefined);
+        await eventually('the end of the initial events', () => begun.includes('BOOKMARK true') || undefined);
         await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
         const now = await kit.client.patch(configMaps, ref(name), { data: { a: '3' } });
         await kit.client.delete(configMaps, ref(name), { uid: uidOf(now) });
@@ -73,7 +73,7 @@ describe.each([
       ]);
     });
 
-    test('from a version tells everything since, also what happened before it was opened', async () => {
+    test('from a resourceVersion sends everything since, also changes before it was opened', async () => {
       const name = aName();
       const made = await aConfigMap(name, { labels: { watched: name } });
       await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
@@ -81,7 +81,7 @@ describe.each([
       expect(seen).toEqual([`MODIFIED ${name} {"a":"2"}`]);
     });
 
-    test('an object that comes to match is new, and one that ceases to match is gone', async () => {
+    test('an object that starts to match is ADDED, and one that stops to match is DELETED', async () => {
       const name = aName();
       const made = await aConfigMap(name);
       await kit.client.patch(configMaps, ref(name), { metadata: { labels: { watched: name } } });
@@ -92,7 +92,7 @@ describe.each([
 
     // A real server does so once a minute.
     test.runIf(server === 'the model' || process.env['DEV_TEST_ALL'])(
-      'that changes elsewhere do not concern tells now and then how far it has come',
+      'that selects none of the changes gets bookmarks',
       { timeout: 2 * MINUTE_MS },
       async () => {
         const made = await aConfigMap(aName());
@@ -105,12 +105,12 @@ describe.each([
       },
     );
 
-    // The server is started anew.
-    test('from a version that is too old says that it is gone', { timeout: 3 * MINUTE_MS }, async () => {
+    // The server is restarted.
+    test('from a resourceVersion that is too old gets 410 Gone', { timeout: 3 * MINUTE_MS }, async () => {
       expect(await told({ resourceVersion: await kit.world.ancientVersion() }, 1)).toEqual(['ERROR 410']);
     });
 
-    test('the watcher makes of all this a whole list and its changes, with versions that only grow', async () => {
+    test('the watcher turns this into a complete list and its changes, with growing versions', async () => {
       const name = aName();
       await aConfigMap(name, { labels: { watched: name } });
       const stop = new AbortController();

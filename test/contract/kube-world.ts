@@ -1,4 +1,4 @@
-/** The two implementations of the client port, behind one door: a real API server, and the model that simulations run on. */
+/** The two implementations of the client port behind one interface: a real API server, and the model that simulations use. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,17 +13,17 @@ import { eventually, Processes } from '../support/servers/processes.ts';
 
 export interface KubeWorld {
   readonly client: Client;
-  /** A namespace that nobody else uses. */
+  /** A namespace that no other test uses. */
   namespace(): Promise<string>;
-  /** Gives the garbage collector its turn; a real one needs no asking. */
+  /** Runs the garbage collector; a real one runs by itself. */
   collectGarbage(): Promise<void>;
-  /** Gives the disruption controller its turn; a real one needs no asking. */
+  /** Runs the disruption controller; a real one runs by itself. */
   countDisruptions(): Promise<void>;
-  /** The process of a Pod that is to go has ended: what its kubelet says then. */
+  /** The process of a Pod that is being deleted has ended: reports it as its kubelet does. */
   finishPod(ref: Ref): Promise<void>;
-  /** Nothing has happened for a while: whoever follows is told so. A real server does it before it ends a watch. */
+  /** Lets watches idle until they get a bookmark. A real server sends one before it ends a watch. */
   idle(): Promise<void>;
-  /** A version from which nobody can follow any more. */
+  /** A resourceVersion from which no watch can start any more. */
   ancientVersion(): Promise<string>;
   close(): Promise<void>;
 }
@@ -73,10 +73,10 @@ export async function realWorld(): Promise<KubeWorld> {
       },
       idle: () => Promise.resolve(),
       ancientVersion: async () => {
-        await apiServer.kill(); // it remembers more than its etcd does
+        await apiServer.kill(); // its watch cache keeps more than its etcd does
         await compact(apiServer.etcdUrl);
         await apiServer.start();
-        await eventually('the caches of the server', () => isReady(admin)); // until then a watch is asked to come back later
+        await eventually('the caches of the server', () => isReady(admin)); // until then the server asks a watch to retry later
         return '1';
       },
       close: async () => {
@@ -90,14 +90,14 @@ export async function realWorld(): Promise<KubeWorld> {
   }
 }
 
-/** Whether it has all that it serves watches from. */
+/** Whether its watch caches are ready. */
 async function isReady({ transport }: HttpClient): Promise<true> {
   const body = await transport.stream('/readyz', { signal: AbortSignal.timeout(5_000) });
   await body.dump();
   return true;
 }
 
-/** What was said to a call that must not succeed. */
+/** The error of a call that must fail. */
 export async function refusal(call: Promise<unknown>): Promise<ApiError> {
   try {
     await call;

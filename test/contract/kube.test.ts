@@ -1,4 +1,4 @@
-/** What the operator relies on in an API server, asked of a real one and of the model that simulations run on. */
+/** What the operator relies on in an API server, on a real one and on the model that simulations use. */
 import { describe, expect, test } from 'vitest';
 import { listAll } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -17,7 +17,7 @@ describe.each([
   const { aName, aConfigMap, aMember, ref } = kit;
 
   describe('names', () => {
-    test('what is created has an identity of its own, and what is not there is nothing', async () => {
+    test('a created object has a uid of its own, and a missing object is undefined', async () => {
       const name = aName();
       expect(await kit.client.get(configMaps, ref(name))).toBeUndefined();
       const made = await aConfigMap(name);
@@ -26,13 +26,13 @@ describe.each([
       expect(await kit.client.get(configMaps, ref(name))).toMatchObject({ metadata: { uid: uidOf(made) } });
     });
 
-    test('a name is taken once', async () => {
+    test('a name can be used only once', async () => {
       const name = aName();
       await aConfigMap(name);
       expect(await refusal(aConfigMap(name))).toEqual(status(409, 'AlreadyExists'));
     });
 
-    test('a generated name begins as asked, and is another each time', async () => {
+    test('a generated name has the given prefix, and is different each time', async () => {
       const make = () =>
         kit.client.create(configMaps, {
           apiVersion: 'v1',
@@ -44,11 +44,11 @@ describe.each([
       expect(one.metadata.name).not.toBe(other.metadata.name);
     });
 
-    test.each(['Upper', 'a_b', '-a', 'a-'])('%j is no name', async (name) => {
+    test.each(['Upper', 'a_b', '-a', 'a-'])('%j is not a valid name', async (name) => {
       expect(await refusal(aConfigMap(name))).toEqual(status(422, 'Invalid'));
     });
 
-    test('a version is nothing to create with', async () => {
+    test('a create with a resourceVersion is refused', async () => {
       expect((await refusal(aConfigMap(aName(), { resourceVersion: '5' }))).said).toContain('resourceVersion');
     });
   });
@@ -62,17 +62,17 @@ describe.each([
       expect(versionOf(after)).not.toBe(versionOf(made));
     });
 
-    test('a patch that changes nothing is no write', async () => {
+    test('a patch that changes nothing creates no new version', async () => {
       const made = await aConfigMap(aName());
       const after = await kit.client.patch(configMaps, ref(made.metadata.name ?? ''), { data: { a: '1' } });
       expect(versionOf(after)).toBe(versionOf(made));
     });
 
-    test('a patch of what is not there is refused', async () => {
+    test('a patch of a missing object is refused', async () => {
       expect(await refusal(kit.client.patch(configMaps, ref(aName()), { data: {} }))).toEqual(status(404, 'NotFound'));
     });
 
-    test('a patch with another version or another uid is refused', async () => {
+    test('a patch with another resourceVersion or uid is refused', async () => {
       const made = await aConfigMap(aName());
       const at = ref(made.metadata.name ?? '');
       await kit.client.patch(configMaps, at, { data: { b: '1' } });
@@ -83,7 +83,7 @@ describe.each([
       expect((await kit.client.get(configMaps, at))?.data).toEqual({ a: '1', b: '1' });
     });
 
-    test('a deletion with another version or another uid is refused, one that fits is carried out, a second is a success', async () => {
+    test('a deletion with another resourceVersion or uid is refused, a matching one is carried out, and a second one succeeds', async () => {
       const made = await aConfigMap(aName());
       const at = ref(made.metadata.name ?? '');
       const uid = uidOf(made);
@@ -98,7 +98,7 @@ describe.each([
   });
 
   describe('finalizers', () => {
-    test('hold an object until the last of them is gone; none can be added meanwhile', async () => {
+    test('keep an object until the last of them is removed; none can be added meanwhile', async () => {
       const made = await aMember(aName(), { finalizers: ['example.com/a', 'example.com/b'] });
       const at = ref(made.metadata.name ?? '');
       const left = await kit.client.delete(members, at, { uid: uidOf(made) });
@@ -121,7 +121,7 @@ describe.each([
     });
   });
 
-  test('what is owned by something that is gone is collected, what is owned by something else is not', async () => {
+  test('an object whose owner is deleted is collected, an object with another owner is not', async () => {
     const [owner, other] = [await aConfigMap(aName()), await aConfigMap(aName())];
     const owned = (by: ConfigMap) =>
       aConfigMap(aName(), {
@@ -136,7 +136,7 @@ describe.each([
     expect(await kit.client.get(configMaps, ref(kept.metadata.name ?? ''))).toBeDefined();
   });
 
-  test('of two owners the one that is gone is forgotten, and one of the same name is somebody else', async () => {
+  test('of two owners the deleted one is removed, and a new object of its name is not the owner', async () => {
     const [owner, other] = [await aConfigMap(aName()), await aConfigMap(aName())];
     const by = ({ metadata }: ConfigMap) => ({
       apiVersion: 'v1',
@@ -157,7 +157,7 @@ describe.each([
   });
 
   describe('the status', () => {
-    test('is not taken with the object, has a door of its own, and leaves the rest alone', async () => {
+    test('changes only through its subresource, which changes nothing else', async () => {
       const made = await aMember(aName());
       const at = ref(made.metadata.name ?? '');
       expect(made.status).toBeUndefined();
@@ -184,21 +184,21 @@ describe.each([
     const apply = (object: KubeObject, fields: Readonly<Record<string, unknown>>) =>
       kit.client.apply(configMaps, ref(object.metadata.name ?? ''), uidOf(object), fields);
 
-    test('sets what it names, removes what it named before, and leaves what others set', async () => {
+    test('sets what it contains, removes what it contained before, and leaves what others set', async () => {
       const made = await aConfigMap(aName(), {}, { others: '1' });
       await apply(made, { data: { ours: '1', also: '1' } });
       const after = await apply(made, { data: { ours: '2' } });
       expect(after.data).toEqual({ others: '1', ours: '2' });
     });
 
-    test('takes over what somebody else has changed', async () => {
+    test('takes over what another manager has changed', async () => {
       const made = await aConfigMap(aName(), {}, { a: '1' });
       await apply(made, { data: { ours: '1' } });
       await kit.client.patch(configMaps, ref(made.metadata.name ?? ''), { data: { ours: 'theirs' } });
       expect((await apply(made, { data: { ours: '1' } })).data).toEqual({ a: '1', ours: '1' });
     });
 
-    test('that changes nothing is no write', async () => {
+    test('that changes nothing creates no new version', async () => {
       const made = await aConfigMap(aName());
       const first = await apply(made, { metadata: { labels: { x: 'y' } } });
       const second = await apply(made, { metadata: { labels: { x: 'y' } } });
@@ -226,7 +226,7 @@ describe.each([
     expect(await found(`group=${name}`, elsewhere)).toEqual([]);
   });
 
-  test('a Pod that runs somewhere stays until it has ended, one that does not goes at once', async () => {
+  test('a Pod with a node exists until its kubelet has ended it, one without is deleted immediately', async () => {
     const aPod = (name: string, nodeName?: string) =>
       kit.client.create(pods, {
         apiVersion: 'v1',

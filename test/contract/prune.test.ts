@@ -1,4 +1,4 @@
-/** Retention on each kind of store. The same on a volume: a unit test. */
+/** Retention on each kind of store. On a volume it is a unit test. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import { openStore, type Store } from '../../src/agent/stores/store.ts';
 import { reader, startAzure, startGcs, startS3, type TestPlace } from '../support/servers/stores.ts';

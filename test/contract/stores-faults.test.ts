@@ -1,4 +1,4 @@
-/** What goes wrong around stores, one suite for all: each is a named failure or is survived, and nothing is left behind. */
+/** Faults around stores, one suite for all kinds: each is a named failure or is survived, and nothing is left behind. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const elsewhere = (place: Place): Place =>
       ? { ...place, root: `${place.root}/nowhere` }
       : { ...place, bucket: 'nowhere' };
 
-/** As the containers of agents have it. */
+/** As in the containers of agents. */
 const runtime = Object.fromEntries(AGENT_RUNTIME.map(({ name, value }) => [name, value]));
 
 describe.each(WORLDS)('%s', (_, kind, start) => {
@@ -53,7 +53,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     return processes.start('agent', process.execPath, args, { ...process.env, ...runtime });
   };
 
-  /** Until something of it has arrived, wherever that is. */
+  /** Until a part of it has arrived, wherever that is. */
   const underWay = (child: Child, key: string): Promise<boolean> => {
     const before = world.relay?.sent() ?? 0;
     const arrived = async (): Promise<boolean> =>
@@ -64,7 +64,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     });
   };
 
-  test('an agent that is killed while it uploads leaves nothing to be seen, and the next one no leftovers', async () => {
+  test('an agent that is killed during an upload leaves no visible object, and the next one no leftovers', async () => {
     const child = agent('killed.db', 1_000_000);
     await underWay(child, 'killed.db');
     await child.stop('SIGKILL');
@@ -76,7 +76,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, 'killed.db')).toEqual([]);
   }, 120_000);
 
-  // The emulator of Google's reads all that it has again with each piece: 300 MiB take it minutes.
+  // The emulator of GCS reads all previous data again with each chunk: 300 MiB take it minutes.
   const size = kind === 'gcs' ? 100 : 300;
   test(`${size} MiB go through an agent of less than 200 MiB`, async () => {
     const child = agent('large.db', size);
@@ -88,7 +88,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     await store.delete('large.db');
   }, 300_000);
 
-  test('a place that is not there is said to be missing, whatever is asked of it', async () => {
+  test('every operation on a missing bucket reports that it is missing', async () => {
     const missing = await openStore(elsewhere(world.place), reader(world.secrets));
     const signal = new AbortController().signal;
     const asked = [
@@ -103,7 +103,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
 
   const looksAtCredentials = kind === 's3' || kind === 'azure';
   if (looksAtCredentials)
-    test('wrong credentials are said to be denied, and no secret is in the sentence', async () => {
+    test('wrong credentials are reported as denied, and the message contains no secret', async () => {
       const wrong = world.wrongSecrets ?? {};
       const denied = await openStore(world.place, reader(wrong));
       const asked = [
@@ -120,7 +120,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     });
 
   if (kind !== 'pvc')
-    test('an outage in the middle of uploads, downloads and questions is survived', async () => {
+    test('an outage during uploads, downloads and other requests is survived', async () => {
       const { relay } = world as TestPlace & { readonly relay: Relay };
       const outage = async (): Promise<void> => {
         await relay.cut();
@@ -129,7 +129,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
       };
       async function* during(): AsyncGenerator<Uint8Array> {
         yield* bytes(10 * MIB);
-        // Google ignores a piece that it has already; its emulator takes it twice, so there all is answered first.
+        // GCS ignores a chunk that it already has; its emulator stores it twice, so there wait for all responses first.
         if (kind === 'gcs') await eventually('it is quiet', () => relay.quietMs() > 1_000 || undefined);
         void outage();
         yield* bytes(20 * MIB);
@@ -150,7 +150,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     }, 240_000);
 
   if (kind === 's3')
-    test('a server that is killed and comes back is survived, and one that does not is said not to answer', async () => {
+    test('a server that restarts is survived, and one that does not is reported as unreachable', async () => {
       let back: Promise<void> | undefined;
       async function* during(): AsyncGenerator<Uint8Array> {
         yield* bytes(10 * MIB);
@@ -160,7 +160,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
       }
       await put(store, 'restarted.db', during());
       expect(await get(store, 'restarted.db')).toHaveLength(30 * MIB);
-      await back; // whoever starts it must have seen it serve before it is killed again
+      await back; // the starting process must have seen it serve before it is killed again
       await world.kill?.();
       expect(await failure(put(store, 'never.db', text('x')))).toMatchObject({ reason: 'StoreUnreachable' });
       await world.restart?.();

@@ -1,4 +1,4 @@
-/** A bucket behind TLS whose authority only the user knows. */
+/** A bucket behind TLS with a CA of the user's own. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthority } from '../../local/pki.ts';
 import { openStore } from '../../src/agent/stores/store.ts';
@@ -12,13 +12,13 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(async () => world?.close());
 
-test('with its authority it is like any other', async () => {
+test('with its CA it works like any other', async () => {
   const store = await open(world);
   await put(store, 'tls.db', bytes(9 * MIB));
   expect(await get(store, 'tls.db')).toHaveLength(9 * MIB);
 });
 
-test('without it, or with another, nothing is sent, and the sentence says that the certificate is the trouble', async () => {
+test('without its CA, or with another one, nothing is sent, and the message names the certificate', async () => {
   const other = { ...world.secrets, [`${MOUNTS.storeCa}/ca.crt`]: (await createAuthority()).cert };
   const strangers = [
     await openStore({ ...world.place, ca: false }, reader(world.secrets)),

@@ -1,4 +1,4 @@
-/** A volume is a file system that others write to as well: keys do not lead out of it, and it can be full. */
+/** A volume is a file system with other writers: keys cannot escape it, and it can be full. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -35,7 +35,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const outside = (): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => !path.startsWith('volume/'));
 
-/** Tries everything with the key; all have to be refused. */
+/** Tries every operation with the key; all must be refused. */
 async function refusedEverywhere(key: string): Promise<void> {
   const signal = new AbortController().signal;
   const tries = {
@@ -84,7 +84,7 @@ describe('keys', () => {
     expect(outside()).toEqual(before);
   });
 
-  test('200 generated keys that try to get out do not', async () => {
+  test('200 generated keys cannot escape the volume', async () => {
     const before = outside();
     const step = fc.constantFrom('..', '.', '', 'inside', 'a', '\0', '\\', '...', '%2e%2e', '..;', ' ', '~');
     const evil = fc
@@ -128,7 +128,7 @@ describe('symbolic links', () => {
     expect(await keys(store)).toEqual(['inside/real.db']);
   });
 
-  test('one that is a sidecar says nothing about whose the file is, and deleting removes the link only', async () => {
+  test('one in place of a sidecar does not prove ownership, and a deletion removes only the link', async () => {
     writeFileSync(join(folder, 'outside', 'uid'), 'uid-1');
     symlinkSync('../../outside/uid', join(root, 'inside', 'real.db.uid'));
     expect(await store.head('inside/real.db')).toEqual({ key: 'inside/real.db', size: 4 });
@@ -139,7 +139,7 @@ describe('symbolic links', () => {
     expect(readFileSync(join(folder, 'outside', 'uid'), 'utf8')).toBe('uid-1');
   });
 
-  test('a pipe or a folder in the place of a file is refused, and blocks nobody', async () => {
+  test('a pipe or a folder in place of a file is refused, and does not block', async () => {
     execFileSync('mkfifo', [join(root, 'pipe.db')]);
     mkdirSync(join(root, 'folder.db'));
     for (const key of ['pipe.db', 'folder.db']) await refusedEverywhere(key);
@@ -147,7 +147,7 @@ describe('symbolic links', () => {
 });
 
 describe('a killed agent', () => {
-  test('that had left its sidecar only is followed by its own next attempt, and by no other', async () => {
+  test('that has left only its sidecar is continued by its own next attempt, and by no other', async () => {
     writeFileSync(join(root, 'half.db.uid'), 'uid-1');
     expect(await failure(put(store, 'half.db', text('theirs'), { uid: 'theirs' }))).toMatchObject({
       reason: 'ObjectExists',
@@ -164,13 +164,13 @@ describe('a killed agent', () => {
   });
 });
 
-/** To mount one takes root, as the local cluster does. */
+/** Mounting one needs root, as the local cluster does. */
 describe.runIf(process.getuid?.() === 0)('a small disk', () => {
   const mount = (size: string): void =>
     void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', root]);
   afterEach(() => execFileSync('umount', [root]));
 
-  test('that is full is said to be, keeps what it had, and has its room back', async () => {
+  test('that is full is reported, keeps its objects, and frees the space of the failed upload', async () => {
     mount('12m');
     await put(store, 'old.db', bytes(4 * MIB));
     const { reason, message } = await failure(put(store, 'new.db', bytes(20 * MIB)));
@@ -184,14 +184,14 @@ describe.runIf(process.getuid?.() === 0)('a small disk', () => {
     await put(store, 'fits.db', bytes(6 * MIB));
   });
 
-  test('that may not be written to is said not to be', async () => {
+  test('that is not writable is reported', async () => {
     mount('1m');
     execFileSync('mount', ['-o', 'remount,ro', root]);
     expect(await failure(put(store, 'new.db', text('x')))).toMatchObject({ reason: 'AccessDenied' });
   });
 });
 
-test('what is stored is for its owner and group only', async () => {
+test('a stored file is readable for its owner and group only', async () => {
   chmodSync(root, 0o755);
   await put(store, 'mode.db', text('x'));
   expect(execFileSync('stat', ['-c', '%a', join(root, 'mode.db')], { encoding: 'utf8' }).trim()).toBe('640');

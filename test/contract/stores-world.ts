@@ -1,4 +1,4 @@
-/** What the suites about stores do over and over again, on each kind of store. */
+/** Helpers of the suites about stores, for each kind of store. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListMultipartUploadsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -19,7 +19,7 @@ export const MIB = 2 ** 20;
 
 export const open = (world: TestPlace): Promise<Store> => openStore(world.place, reader(world.secrets));
 
-/** Bytes that differ from each other, so that pieces in the wrong order are noticed. */
+/** Distinct bytes, so that chunks in the wrong order are detected. */
 export async function* bytes(size: number, chunk = 100_003): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < size; at += chunk) {
     const part = Buffer.alloc(Math.min(chunk, size - at));
@@ -51,7 +51,7 @@ export async function get(store: Store, key: string): Promise<Buffer> {
 export const keys = async (store: Store, prefix = ''): Promise<string[]> =>
   (await Array.fromAsync(store.list(prefix))).map(({ key }) => key);
 
-/** The reason and the sentence of the failure; anything else that is thrown, or nothing, fails the test. */
+/** The reason and the message of the failure; any other error, or none, fails the test. */
 export async function failure(work: Promise<unknown>): Promise<{ readonly reason: string; readonly message: string }> {
   try {
     await work;
@@ -62,7 +62,7 @@ export async function failure(work: Promise<unknown>): Promise<{ readonly reason
   throw new Error('it did not fail');
 }
 
-/** Not through our code, which would take the upload that is going on for that of a killed agent. */
+/** Not through our code, which would take the running upload for that of a killed agent. */
 export async function putByOthers(world: TestPlace, key: string, content: string): Promise<void> {
   if (world.place.kind === 'pvc') return writeFileSync(join(world.folder, key), content);
   if (world.place.kind !== 's3') return put(await open(world), key, text(content), { uid: 'theirs' });

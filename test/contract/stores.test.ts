@@ -16,7 +16,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
   }, 600_000);
   afterAll(async () => world?.close());
 
-  test('what was put is there, whole, with its size and its uid, until it is deleted', async () => {
+  test('a stored object is complete, with its size and uid, until it is deleted', async () => {
     expect(await store.head('plain/a.db')).toBeUndefined();
     await put(store, 'plain/a.db', text('hello'), { contentType: 'application/json' });
     expect(await store.head('plain/a.db')).toEqual({ key: 'plain/a.db', size: 5, uid: 'uid-1' });
@@ -50,9 +50,9 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test('keys are listed by prefix, at every depth, in their order', async () => {
+  test('keys are listed by prefix, at every depth, in order', async () => {
     const wanted = ['list/a', 'list/a-1/x', 'list/a/b/c', 'list/a0', 'list/b'];
-    // Files keep these stores, and a file cannot be a folder too.
+    // These stores keep objects in files, and a file cannot be a folder, too.
     const possible = wanted.filter((key) => key !== 'list/a' || kind === 'azure');
     for (const key of [...possible, 'lisu'].toReversed()) await put(store, key, text(key));
     const listed = await Array.fromAsync(store.list('list/'));
@@ -62,14 +62,14 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await keys(store, 'lis')).toEqual([...possible, 'lisu']);
   });
 
-  test('more keys than one page has are all listed', async () => {
+  test('keys beyond one page are all listed', async () => {
     const many = Array.from({ length: 210 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
     for (let at = 0; at < many.length; at += 50)
       await Promise.all(many.slice(at, at + 50).map((key) => put(store, key, text('x'))));
     expect(await keys(store, 'many/')).toEqual(many);
   }, 240_000);
 
-  test('an own object is replaced only when that is said', async () => {
+  test('an object of our own is replaced only with `replace`', async () => {
     await put(store, 'own.db', text('first'));
     expect(await failure(put(store, 'own.db', text('second')))).toMatchObject({ reason: 'ObjectExists' });
     expect((await get(store, 'own.db')).toString(), ABOUT_DATA).toBe('first');
@@ -79,7 +79,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await store.head('own.db')).toEqual({ key: 'own.db', size: 9 * MIB, uid: 'uid-1' });
   });
 
-  test.each([5, 9 * MIB])('a foreign object is refused and untouched, with %i bytes to be put', async (size) => {
+  test.each([5, 9 * MIB])('a foreign object is refused and untouched, for a put of %i bytes', async (size) => {
     await put(store, `foreign-${size}.db`, text('theirs'), { uid: 'theirs' });
     const key = `foreign-${size}.db`;
     for (const replace of [false, true]) {
@@ -92,7 +92,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test.each([5, 9 * MIB])('one that came while we were sending %i bytes is untouched, too', async (size) => {
+  test.each([5, 9 * MIB])('a foreign object that appears during an upload of %i bytes is untouched, too', async (size) => {
     const key = `raced-${size}.db`;
     async function* slow(): AsyncGenerator<Uint8Array> {
       yield* bytes(size);
@@ -103,7 +103,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test.each([5, 25 * MIB])('a body that throws after %i bytes passes its error on and leaves nothing', async (size) => {
+  test.each([5, 25 * MIB])('a body that throws after %i bytes rethrows its error and leaves nothing', async (size) => {
     const key = `thrown-${size}.db`;
     const mine = new Error('the member went away');
     async function* broken(): AsyncGenerator<Uint8Array> {
@@ -116,7 +116,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test.each([5, 25 * MIB])('stopped after %i bytes, also of a body that hangs, it leaves nothing', async (size) => {
+  test.each([5, 25 * MIB])('an upload that is aborted after %i bytes, also of a hanging body, leaves nothing', async (size) => {
     const key = `stopped-${size}.db`;
     const stop = new AbortController();
     async function* hanging(): AsyncGenerator<Uint8Array> {
@@ -131,7 +131,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect((await get(store, key)).toString(), ABOUT_DATA).toBe('again');
   });
 
-  test('nothing is to be seen before it is whole', async () => {
+  test('an object is invisible until it is complete', async () => {
     const seen: unknown[] = [];
     async function* watched(): AsyncGenerator<Uint8Array> {
       yield* bytes(20 * MIB);
@@ -141,7 +141,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(seen).toEqual([undefined, []]);
   });
 
-  test('a reader that goes away, or is stopped, is no trouble', async () => {
+  test('a download can be canceled or left unread', async () => {
     await put(store, 'read.db', bytes(20 * MIB));
     const first = await store.get('read.db', new AbortController().signal);
     for await (const part of first.body) if (part.length > 0) break;

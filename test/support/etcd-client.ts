@@ -1,4 +1,4 @@
-/** The client of the operator, with what a user of etcd does and the operator does not: keys, watches, alarms, auth turned off. */
+/** The operator's etcd client plus what only users of etcd do: keys, watches, alarms, disabling auth. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { AuthPort } from '../../src/etcd/auth.ts';
 import { authPort } from '../../src/etcd/auth.ts';
@@ -31,7 +31,7 @@ export interface KeyValue {
   readonly modRevision: bigint;
 }
 
-/** One key; with `prefix` all that begin with it, and an empty prefix is every key; with `end` all from the key up to it. */
+/** One key; with `prefix` all keys with it, and an empty prefix is every key; with `end` all keys from the key up to it. */
 export interface Keys {
   readonly key: Bytes;
   readonly prefix?: boolean;
@@ -49,18 +49,18 @@ export interface RangeOptions extends Keys {
 export interface RangeAnswer {
   readonly revision: bigint;
   readonly kvs: readonly KeyValue[];
-  /** Of all that match, however many were asked for. */
+  /** Of all matches, whatever the limit. */
   readonly count: bigint;
   readonly more: boolean;
 }
 
 export interface UserKv extends KvPort {
   range(ask: Ask, options: RangeOptions): Promise<Result<RangeAnswer>>;
-  /** The answer is the revision of the change. */
+  /** Returns the revision of the change. */
   put(ask: Ask, key: Bytes, value: Bytes): Promise<Result<bigint>>;
-  /** The answer is how many keys were deleted. */
+  /** Returns the number of deleted keys. */
   delete(ask: Ask, keys: Keys): Promise<Result<bigint>>;
-  /** Physical: answers when the old revisions are gone from the database, not only from view. */
+  /** Physical: responds when the old revisions are removed from the database, not only hidden. */
   compact(ask: Ask, revision: bigint, options?: { readonly physical?: boolean }): Promise<Result<void>>;
 }
 
@@ -80,7 +80,7 @@ export interface UserEtcd extends Etcd {
   put(ask: Ask, key: string, value: string): Promise<Result<bigint>>;
 }
 
-/** A role that opens some keys. */
+/** A role with permissions on some keys. */
 interface RoleAuth {
   addRole(ask: Ask, role: string, keys: Keys): Promise<Result<void>>;
 }
@@ -117,7 +117,7 @@ export class UserClient extends EtcdClient implements UserEtcd {
     return { ok: true, value: kv && new TextDecoder().decode(kv.value) };
   }
 
-  /** The time limit is for the watch to begin; then it lasts until the signal, or until the consumer stops reading. */
+  /** The timeout is for the creation of the watch; it then lasts until the signal, or until the consumer stops reading. */
   watch(ask: Ask, options: WatchOptions): AsyncGenerator<WatchItem, void, undefined> {
     return items(this.caller, ask, options);
   }
@@ -128,7 +128,7 @@ export const bytes = (data: Bytes): Uint8Array => (typeof data === 'string' ? en
 
 const EVERYTHING = new Uint8Array([0]);
 
-/** The first key that does not begin with the prefix. */
+/** The first key after all keys with the prefix. */
 function prefixEnd(prefix: Uint8Array): Uint8Array {
   const last = prefix.findLastIndex((byte) => byte < 0xff);
   if (last < 0) return EVERYTHING;
@@ -163,16 +163,16 @@ const userKv = (caller: Caller): UserKv => ({
 });
 
 export interface WatchOptions extends Keys {
-  /** The first revision to tell about; without it, from now on. */
+  /** The first revision to receive; without it, from now on. */
   readonly fromRevision?: bigint;
 }
 
 export type WatchItem =
   | { readonly is: 'created' }
   | { readonly is: 'events'; readonly events: readonly WatchEvent[] }
-  /** The end: revisions before this one are gone. List, and watch from there. */
+  /** The end: revisions before this one are compacted. List, and watch from there. */
   | { readonly is: 'compacted'; readonly compactRevision: bigint }
-  /** The end, for a reason of etcd's. */
+  /** The end, for a reason that etcd gives. */
   | { readonly is: 'canceled'; readonly reason: string };
 
 export interface WatchEvent {
@@ -195,7 +195,7 @@ async function* items(caller: Caller, ask: Ask, options: WatchOptions): AsyncGen
     }
     throw failure('disconnected', 'the watch ended without a reason');
   } catch (error) {
-    if (beginning.signal.aborted) throw failure('timeout', `the watch did not begin within ${ask.timeoutMs} ms`);
+    if (beginning.signal.aborted) throw failure('timeout', `the watch was not created within ${ask.timeoutMs} ms`);
     throw error instanceof EtcdFailure ? error : new EtcdFailure({ kind: 'other', message: String(error) });
   } finally {
     clearTimeout(timer);
@@ -203,7 +203,7 @@ async function* items(caller: Caller, ask: Ask, options: WatchOptions): AsyncGen
   }
 }
 
-/** The request side stays open for as long as the watch lasts: its end would be the end of the stream. */
+/** The request side stays open as long as the watch lasts: closing it would end the stream. */
 async function* creation(
   options: WatchOptions,
   over: Promise<void>,

@@ -1,12 +1,12 @@
-/** What nobody may ever read: whether it is in a text, in any of the forms in which it could have come there. */
+/** Finds planted secrets in a text, in any form in which they could leak into it. */
 
-/** Tokens of etcd look like this: nobody but etcd and the operator has seen them. */
+/** The format of etcd's auth tokens, which only etcd and the operator may ever see. */
 const TOKEN = /\b[A-Za-z]{16}\.\d+\b/;
 
-/** By name, what was planted; the names of those that are in the text, and what looks like a token. */
+/** The names of the planted secrets that are in the text, and everything that looks like a token. */
 export function foundIn(text: string, planted: Readonly<Record<string, string>>): readonly string[] {
   const names = Object.entries(planted).flatMap(([name, value]) => {
-    if (value === '') throw new Error(`${name} is empty: it would be found nowhere`);
+    if (value === '') throw new Error(`${name} is empty, so a leak of it could not be found`);
     const forms = [
       value,
       JSON.stringify(value).slice(1, -1),
@@ -19,7 +19,7 @@ export function foundIn(text: string, planted: Readonly<Record<string, string>>)
   return token === undefined ? names : [...names, `the token ${token}`];
 }
 
-/** The lines of a private key that say something. */
+/** The lines of a private key that are secret. */
 export const keyLines = (name: string, pem: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     pem

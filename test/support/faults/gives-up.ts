@@ -1,4 +1,4 @@
-/** A program: gives up calls to an API server whose bodies have not left yet, and ends well when that has cost nothing. */
+/** A program: cancels calls to an API server whose bodies are not sent yet, and exits with 0 when the connection survives. */
 import { once } from 'node:events';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ const codes: number[] = [];
 const server = createSecureServer({ key, cert });
 server.on('stream', (stream) => {
   stream.on('error', () => undefined);
-  stream.on('close', () => codes.push(stream.rstCode)); // nothing is read, so that nothing more than a window comes
+  stream.on('close', () => codes.push(stream.rstCode)); // nothing is read, so that no more than one flow-control window arrives
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo;

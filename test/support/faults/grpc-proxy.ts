@@ -1,23 +1,23 @@
 /**
- * Stands between a client and one etcd and breaks chosen calls: before they are made, after they were made but before the
- * answer is out, or without end. A crash between two calls is a callback here that kills the caller.
+ * A proxy between a client and one etcd that breaks chosen calls: before etcd receives them, after etcd has carried them out
+ * but before the response, or without end. A crash between two calls is a callback here that kills the caller.
  */
 import * as http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 export type Fault =
-  /** Not forwarded; the caller hears nothing after `crash` was called, and its stream is cut. */
+  /** Not forwarded; after `crash` was called the stream is cut without a response. */
   | { readonly do: 'before'; readonly crash: () => void | Promise<void> }
-  /** Forwarded and answered by etcd; the answer is lost, after `crash` was called. */
+  /** Forwarded and carried out by etcd; after `crash` was called the response is lost. */
   | { readonly do: 'after'; readonly crash: () => void | Promise<void> }
   | { readonly do: 'delay'; readonly ms: number }
-  /** Neither forwarded nor answered, for as long as the caller waits. */
+  /** Neither forwarded nor answered, as long as the caller waits. */
   | { readonly do: 'hang' }
-  /** Forwarded and carried out, and never answered. */
+  /** Forwarded and carried out, without a response. */
   | { readonly do: 'swallow' }
   /** The connection is reset, with every other call on it. */
   | { readonly do: 'cut' }
-  /** Answered at once with this instead. */
+  /** Responds immediately with this instead. */
   | { readonly do: 'answer'; readonly code: number; readonly message: string };
 
 export interface Rule {
@@ -28,16 +28,16 @@ export interface Rule {
   readonly fault: Fault;
 }
 
-/** A call as it arrived, whatever became of it. */
+/** A call that arrived, whatever its result. */
 export interface SeenCall {
   readonly method: string;
   readonly headers: http2.IncomingHttpHeaders;
-  /** When the caller has its answer, or does not wait any more. */
+  /** When the caller has its response, or has stopped waiting. */
   readonly over: Promise<void>;
   open: boolean;
 }
 
-/** Faults, and what came by: of one proxy, or of several that count together. */
+/** Faults and recorded calls: of one proxy, or of several that count together. */
 export class Rulebook {
   readonly calls: SeenCall[] = [];
   /** Connections that were ever opened. */
@@ -45,7 +45,7 @@ export class Rulebook {
   readonly #listeners: ((call: SeenCall) => void)[] = [];
   readonly #rules = new Set<{ readonly rule: Rule; seen: number }>();
 
-  /** Adds a fault; the returned function takes it away. */
+  /** Adds a fault; the returned function removes it. */
   add(rule: Rule): () => void {
     const entry = { rule, seen: 0 };
     this.#rules.add(entry);
@@ -57,7 +57,7 @@ export class Rulebook {
     this.#listeners.push(listener);
   }
 
-  /** What happens to this call. */
+  /** The fault for this call. */
   meet(call: SeenCall): Fault | undefined {
     this.calls.push(call);
     for (const listener of this.#listeners) listener(call);
@@ -73,19 +73,19 @@ export interface GrpcProxy {
   readonly calls: readonly SeenCall[];
   /** Connections that are open now. */
   readonly connections: number;
-  /** Adds a fault; the returned function takes it away. */
+  /** Adds a fault; the returned function removes it. */
   add(rule: Rule): () => void;
   close(): Promise<void>;
 }
 
 export interface ProxyOptions {
-  /** `http://address:port` or `https://…` of the real one. */
+  /** `http://address:port` or `https://…` of the real etcd. */
   readonly target: string;
   readonly host?: string;
   readonly port?: number;
-  /** What the real one wants of its clients, when it speaks TLS. */
+  /** TLS options for the connection to the real etcd. */
   readonly upstream?: http2.SecureClientSessionOptions;
-  /** With a certificate, the proxy itself speaks TLS. */
+  /** With a certificate, the proxy itself serves TLS. */
   readonly tls?: http2.SecureServerOptions;
   /** Its own unless it shares them. */
   readonly rules?: Rulebook;
@@ -93,7 +93,7 @@ export interface ProxyOptions {
 
 const WIDE = { settings: { initialWindowSize: 4 * 1024 ** 2 } };
 const UNAVAILABLE = 14;
-/** Names that belong to one connection and are not passed on. */
+/** Headers of one connection, which are not forwarded. */
 const OWN = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', ':authority', ':scheme'];
 
 export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> {
@@ -108,7 +108,7 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
   });
   server.on('sessionError', () => {});
   server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
-    stream.on('error', () => {}); // callers go away: that is what this is for
+    stream.on('error', () => {}); // callers disconnect: that is what this proxy tests
     const method = (headers[':path'] ?? '').replace(/^\/etcdserverpb\./, '');
     const over = new Promise<void>((resolve) => stream.once('close', resolve));
     const call: SeenCall = { method, headers, open: true, over };
@@ -134,7 +134,7 @@ export async function startGrpcProxy(options: ProxyOptions): Promise<GrpcProxy> 
   };
 }
 
-/** One session to the real one, opened when it is needed and again after it was lost. */
+/** One session to the real etcd, opened on demand and again after it was lost. */
 function keepUpstream({ target, upstream = {} }: ProxyOptions): {
   readonly session: () => http2.ClientHttp2Session;
   readonly close: () => void;
@@ -183,7 +183,7 @@ async function serve(
   }
 }
 
-/** An answer of the proxy's own, as gRPC tells a failure: in the headers, without a message. */
+/** An error response of the proxy, as gRPC sends it: in the headers, without a message. */
 function answer(stream: http2.ServerHttp2Stream, code: number, message: string): void {
   if (stream.destroyed || stream.headersSent) return;
   const status = { 'grpc-status': String(code), 'grpc-message': encodeURIComponent(message) };
@@ -227,7 +227,7 @@ function forward(
   });
 }
 
-/** Resolves when etcd has answered, or cannot any more. Nothing of the answer gets through. */
+/** Resolves when etcd has responded, or cannot any more. Nothing of the response is forwarded. */
 async function carryOut(
   stream: http2.ServerHttp2Stream,
   headers: http2.IncomingHttpHeaders,

@@ -1,11 +1,11 @@
-/** A wire to a server that carries so many bytes of its answers and then nothing, until it is let go or cut. */
+/** A TCP connection to a server that carries a limited number of response bytes and then nothing, until it is released or cut. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface HeldWire {
   readonly port: number;
-  /** Resolves when as much has passed as may. */
+  /** Resolves when the limit is reached. */
   readonly held: Promise<void>;
-  /** What comes from now on passes. */
+  /** Forwards everything from now on. */
   release(): void;
   close(): Promise<void>;
 }

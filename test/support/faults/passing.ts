@@ -1,4 +1,4 @@
-/** One call on its way through the fault proxy. */
+/** One call through the fault proxy. */
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { type Agent, type Dispatcher, request } from 'undici';
 import { nameCall } from '../../../src/kube/call-name.ts';
@@ -9,7 +9,7 @@ import { type WatchFault, watchPipe } from './watch.ts';
 const WRITES: readonly string[] = ['create', 'patch', 'update', 'delete'];
 const NOT_COUNTED = /^(events|leases)(\/|$)/;
 
-/** What the server knows us by, and what the proxy wants to hear instead. */
+/** The token that the server accepts, and the one that the proxy expects instead. */
 export interface Tokens {
   readonly real: string | undefined;
   expected: string | undefined;
@@ -89,7 +89,7 @@ export class Passing {
     return undefined;
   }
 
-  /** The whole connection goes, as when a machine or a load balancer dies. */
+  /** Breaks the whole connection, as when a machine or a load balancer dies. */
   breakOff(): void {
     this.#passed.code ??= 0;
     const { incoming } = this.#options;
@@ -138,7 +138,7 @@ export class Passing {
     this.#head(answer);
     const whole = Buffer.from(await answer.body.arrayBuffer());
     this.#options.outgoing.write(whole.subarray(0, Math.ceil(whole.length / 2)));
-    await pause(20); // so that the first half is on its way
+    await pause(20); // so that the first half is sent
   }
 
   #answer(code: number, retryAfterSeconds: number | undefined): void {

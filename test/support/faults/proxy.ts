@@ -1,6 +1,6 @@
 /**
- * A reverse proxy between a program and the API server that misbehaves on purpose. TLS on both sides, HTTP/2 if the client
- * wants it. It counts what passes, and faults are rules: which calls, and what happens to them.
+ * A faulty reverse proxy between a program and the API server. TLS on both sides, HTTP/2 if the client wants it. It counts
+ * calls, and faults are rules: which calls, and what happens to them.
  */
 import {
   createSecureServer,
@@ -23,17 +23,17 @@ export interface FaultProxy {
   /** How to reach the API server through the proxy. */
   readonly identity: Identity;
   readonly calls: readonly Passed[];
-  /** The answer removes the rule. The first rule that matches a call counts. */
+  /** Returns a function that removes the rule. The first rule that matches a call counts. */
   fault(match: Match, fault: Fault): () => void;
   /** Breaks every connection that is open now. */
   cut(): void;
-  /** Asks every client to open another connection, as API servers do now and then to spread them; running calls go on. */
+  /** Sends GOAWAY to every client, as API servers do now and then to balance connections; running calls continue. */
   goAway(): void;
-  /** As a network that swallows everything: connections that are open now stay open, and nothing moves on them. */
+  /** As a network that drops everything: connections that are open now stay open, and nothing moves on them. */
   freeze(): void;
   /**
-   * From now on the proxy has a certificate of another authority and takes another token only, and connections that trust the
-   * old ones are broken. Resolves to how to reach it now.
+   * From now on the proxy serves a certificate of another CA and accepts another token only, and breaks the connections with
+   * the old ones. Resolves to how to reach it now.
    */
   rotate(): Promise<Identity>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Passes bytes on to a port of this machine, until it is cut: then nobody listens, and connections are gone. */
+/** Forwards bytes to a local port until it is cut: then it stops listening and breaks its connections. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface Relay {
@@ -7,7 +7,7 @@ export interface Relay {
   mend(): Promise<void>;
   /** Bytes that clients have sent so far. */
   sent(): number;
-  /** For how long nothing has passed, in either direction. */
+  /** For how long nothing was forwarded in either direction. */
   quietMs(): number;
 }
 

@@ -1,21 +1,21 @@
-/** Which calls a fault is about, and what it does to them. */
+/** Which calls a fault matches, and what it does to them. */
 import type { CallName } from '../../../src/kube/call-name.ts';
 import type { WatchFault } from './watch.ts';
 
-/** One call that came by. */
+/** One call through the proxy. */
 export interface Passed extends CallName {
   /** It changes something, and is neither about Events nor about Leases. */
   readonly write: boolean;
   readonly path: string;
-  /** When it came by, on the clock of `performance`. */
+  /** When it arrived, on the clock of `performance`. */
   readonly at: number;
-  /** What the caller was told; undefined while it waits, 0 when the connection broke instead. */
+  /** The response code; undefined while the caller waits, 0 when the connection broke instead. */
   code: number | undefined;
 }
 
 export interface Match {
   readonly verb?: CallName['verb'];
-  /** The plural, with its subresource if it is about one: `pods`, `etcdmembers/status`. */
+  /** The plural, with its subresource if any: `pods`, `etcdmembers/status`. */
   readonly resource?: string;
   /** Only calls about the object of this name. */
   readonly name?: string;
@@ -30,16 +30,16 @@ export interface Match {
 export type Fault =
   /** It does not reach the server. */
   | { readonly do: 'answer'; readonly code: number; readonly retryAfterSeconds?: number }
-  /** Nothing comes back until the rule is removed; then it breaks. */
+  /** There is no response until the rule is removed; then the connection breaks. */
   | { readonly do: 'hang'; readonly forward?: true }
-  /** Goes on when the rule is removed. */
+  /** Continues when the rule is removed. */
   | { readonly do: 'hold' }
   | { readonly do: 'delay'; readonly ms: number }
-  /** The connection breaks: before the server hears of it, or half-way through its answer. */
+  /** The connection breaks: before the server receives the call, or half-way through its response. */
   | { readonly do: 'reset'; readonly when: 'before' | 'mid-response' }
-  /** Something happens (usually: the caller is killed) and nobody hears an answer. */
+  /** Runs a callback (usually: kills the caller), and the response is dropped. */
   | { readonly do: 'interrupt'; readonly when: 'before' | 'after'; readonly run: () => Promise<unknown> }
-  /** What a watch tells is bent. */
+  /** The watch is faulty. */
   | { readonly do: 'watch'; readonly how: WatchFault };
 
 export interface Rule {

@@ -1,4 +1,4 @@
-/** Bends what a watch tells: late, with gaps, several changes as one, or broken off. */
+/** Faulty watches: late, with gaps, several changes coalesced into one, or broken off. */
 import { jsonLines } from '../../../src/kube/json-lines.ts';
 import { pathOf, type Resource } from '../../../src/kube/object.ts';
 import type { Transport } from '../../../src/kube/transport.ts';
@@ -11,19 +11,19 @@ export interface Wire {
 }
 
 export type WatchFault =
-  /** Everything is told this much later; the order stays. */
+  /** Every event arrives this much later; the order stays. */
   | { readonly is: 'late'; readonly ms: number }
-  /** Changes of these types are never told. */
+  /** Events of these types are never delivered. */
   | { readonly is: 'lossy'; readonly types: readonly string[] }
-  /** What happened to an object within the time is told as its last state only. */
+  /** Changes of an object within this time are delivered as its last state only. */
   | { readonly is: 'coalesced'; readonly ms: number }
-  /** From the first change on, nothing is told for so long; then it says that the version is too old. */
+  /** From the first change on, nothing is delivered for this long; then the watch gets 410 Gone. */
   | { readonly is: 'lost'; readonly ms: number }
-  /** Ends without a word after so long. */
+  /** Ends without an error after this long. */
   | { readonly is: 'cut'; readonly afterMs: number }
-  /** Says that the version is too old. */
+  /** The watch gets 410 Gone. */
   | { readonly is: 'gone' }
-  /** As a server whose clock stands still: whoever goes on is told to list, the list is this one, and nothing follows it. */
+  /** As a server whose clock stands still: a resuming watch gets 410 Gone, the list is this one, and no event follows it. */
   | { readonly is: 'past'; readonly list: readonly Wire[] };
 
 const line = (event: unknown): Uint8Array => Buffer.from(`${JSON.stringify(event)}\n`);
@@ -76,7 +76,7 @@ export async function* watchPipe(
   }
 }
 
-/** A queue between what comes in and what goes out, so that waiting for one does not hold up the other. */
+/** A queue between input and output, so that waiting for one does not block the other. */
 async function* late(events: AsyncIterable<Wire>, ms: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const queue: { readonly event: Wire; readonly due: number }[] = [];
   let ended = false;

@@ -1,9 +1,9 @@
-/** Plain TCP in front of a server: connections can be broken, or swallowed by a network that lets nothing through. */
+/** A TCP proxy in front of a server: connections can be broken, or frozen as by a network that drops everything. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Wire {
   readonly port: number;
-  /** How many connections were ever made. */
+  /** How many connections were ever opened. */
   readonly opened: number;
   /** Breaks every connection that is open now. */
   cut(): void;

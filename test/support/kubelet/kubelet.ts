@@ -1,6 +1,6 @@
 /**
- * A kubelet in a few lines: each member Pod's own command line runs as a local process on its own 127.x.y.z address.
- * No image, no network; volumes are folders that live as long as their claim.
+ * A minimal kubelet: the command line of each member Pod runs as a local process on its own 127.x.y.z address.
+ * No image, no network; volumes are folders that live as long as their PVC.
  */
 import type { Pod } from '../../../src/gen/kube.ts';
 import { isNotFound } from '../../../src/kube/errors.ts';
@@ -44,7 +44,7 @@ export class Kubelet {
     });
   }
 
-  /** A Pod on a node that nobody knows would count as lost. */
+  /** Registers the Node object: a Pod on a node that does not exist would count as lost. */
   async register(): Promise<void> {
     const { transport } = this.#site.client;
     await transport.json('/api/v1/nodes', { method: 'POST', body: { metadata: { name: NODE } } });
@@ -57,7 +57,7 @@ export class Kubelet {
     return this.#stop.signal;
   }
 
-  /** Stops taking care of Pods; their processes are ended with all others. */
+  /** Stops managing Pods; their processes are ended with all others. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#site.addresses.close();
@@ -69,7 +69,7 @@ export class Kubelet {
     return this.#find(namespace, pod)?.address;
   }
 
-  /** What runs, or is to be started again. */
+  /** Pods that run, or are to be restarted. */
   running(namespace: string): readonly Running[] {
     const here = [...this.#running.values()].filter(({ pod }) => pod.metadata.namespace === namespace);
     return here.filter((run) => !run.stopping && run.address !== '');
@@ -83,30 +83,30 @@ export class Kubelet {
     if (!held) for (const pod of waiting) this.#onPod(pod);
   }
 
-  /** These hosts will come: their names can be looked up from now on. */
+  /** Announces these hosts: their names can be resolved from now on. */
   async expect(hosts: readonly Host[]): Promise<void> {
     for (const host of hosts) await this.#site.hosts.addressOf(host);
   }
 
-  /** A command that sees the names of the members of this cluster. */
+  /** A command that can resolve the names of the members of this cluster. */
   around(namespace: string, service: string, command: string, args: readonly string[]): [string, readonly string[]] {
     const [outer, words] = this.#site.hosts.around({ name: '', service, namespace }, command, args);
     return [outer, words];
   }
 
-  /** From now on, whoever dials the address in the status of a Pod here reaches its etcd through a proxy with these rules. */
+  /** From now on, clients of the IP in the status of a Pod here reach its etcd through a proxy with these rules. */
   front(namespace: string, rules: Rulebook): void {
     this.#fronts.set(namespace, rules);
   }
 
-  /** As when a disk is lost: the process dies, and starts again with an empty folder; with its node, all before it runs again. */
+  /** A lost disk: kills the process and restarts it with an empty folder; `rebooted` runs the init containers again, too. */
   async loseData(namespace: string, pod: string, how: { readonly rebooted?: true } = {}): Promise<void> {
     const run = this.#find(namespace, pod);
     if (!run) throw new Error(`no Pod ${namespace}/${pod} runs here`);
     await run.loseData(how.rebooted === true);
   }
 
-  /** A test is over with this namespace: its processes end, its folders go, and nothing is started there any more. */
+  /** A test has finished with this namespace: ends its processes, deletes its folders, and starts nothing there any more. */
   async abandon(namespace: string): Promise<void> {
     this.#abandoned.add(namespace);
     const here = [...this.#running.values()].filter(({ pod }) => pod.metadata.namespace === namespace);

@@ -1,4 +1,4 @@
-/** What runs in a member's Pod before its etcd: the agent, again and again until it has succeeded. */
+/** The init containers of a member's Pod: runs the agent until it has succeeded. */
 import { dirname, join } from 'node:path';
 import { TASK_VARIABLE, type Task } from '../../../src/domain/agent-task.ts';
 import type { Container, ContainerState, ContainerStatus, Pod } from '../../../src/gen/kube.ts';
@@ -8,11 +8,11 @@ import { pause } from '../servers/processes.ts';
 import type { Site } from './pod-run.ts';
 
 const RESTART_MS = 300;
-/** Copies itself into a volume: here the agent is where it is. */
+/** Copies the agent into a volume: here the agent is already in place. */
 const COPIES = 'install-tools';
 
 export interface Before {
-  /** What stands for the member's volume. */
+  /** The folder in place of the member's volume. */
   readonly data: string;
   readonly over: () => boolean;
   readonly report: (statuses: readonly ContainerStatus[]) => Promise<void>;

@@ -1,28 +1,28 @@
-/** What a kubelet makes of a Pod's spec: the command line of its container, the probe, and what it reports. Pure. */
+/** What a kubelet derives from a Pod's spec: the command line of its container, the probe, and the status. Pure. */
 import type { ContainerState, ContainerStatus, Pod } from '../../../src/gen/kube.ts';
 
 const DATA_MOUNT = '/var/lib/etcd';
 
-/** Where things are for this process instead of inside a container. */
+/** Local paths and addresses in place of those inside a container. */
 export interface Place {
-  /** Where it listens instead of on every address. */
+  /** The address to listen on instead of all addresses. */
   readonly address: string;
-  /** What it takes for its volume. */
+  /** The folder in place of its volume. */
   readonly data: string;
-  /** What the Pod's status says. */
+  /** The IP in the Pod's status. */
   readonly podIP: string;
-  /** Further folders, by where they are inside of the container. */
+  /** Further folders, by their path inside the container. */
   readonly mounts: Readonly<Record<string, string>>;
 }
 
 const containerOf = (pod: Pod) => pod.spec?.containers[0];
 
-/** Variables are read anew at every start of a container: a changed annotation counts from the next start on. */
+/** Variables are resolved at every start of a container: a changed annotation takes effect at the next start. */
 export function environment(pod: Pod, podIP: string): Readonly<Record<string, string>> {
   const made: Record<string, string> = {};
   for (const { name, value, valueFrom } of containerOf(pod)?.env ?? []) {
     const path = valueFrom?.fieldRef?.fieldPath;
-    if (valueFrom && path === undefined) throw new Error(`the variable ${name} comes from where we cannot look`);
+    if (valueFrom && path === undefined) throw new Error(`the variable ${name} has a source that this kubelet does not support`);
     made[name] = path === undefined ? expand(value ?? '', made) : field(pod, podIP, path);
   }
   return made;
@@ -38,11 +38,11 @@ function field({ metadata }: Pod, podIP: string, path: string): string {
     'metadata.uid': metadata.uid,
   };
   const value = plain[path as keyof typeof plain];
-  if (value === undefined) throw new Error(`no field ${path} is known here`);
+  if (value === undefined) throw new Error(`this kubelet does not support the field ${path}`);
   return value;
 }
 
-/** `$(NAME)` as Kubernetes replaces it: an unknown name stays as it is, and two dollar signs are one. */
+/** `$(NAME)` as Kubernetes expands it: an unknown name stays as it is, and `$$` is one dollar sign. */
 export const expand = (text: string, variables: Readonly<Record<string, string>>): string =>
   text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name?: string) =>
     name === undefined ? '$' : (variables[name] ?? whole),
@@ -62,14 +62,14 @@ export function argumentsOf(pod: Pod, { address, data, podIP, mounts }: Place): 
 
 export const isEtcd = (pod: Pod): boolean => containerOf(pod)?.command?.[0] === 'etcd';
 
-/** What the Pod itself says by which it is ready. */
+/** The URL of the Pod's own readiness probe. */
 export function readinessURL(pod: Pod, address: string): string {
   const probe = containerOf(pod)?.readinessProbe?.httpGet;
-  if (!probe) throw new Error(`the Pod ${pod.metadata.name} is probed in a way that is not known here`);
+  if (!probe) throw new Error(`the Pod ${pod.metadata.name} has a readiness probe that this kubelet does not support`);
   return `http://${address}:${probe.port}${probe.path ?? '/'}`;
 }
 
-/** So many probes in a row must fail before a Pod that was ready is not: one that is late says nothing. Three, unless it says so. */
+/** A ready Pod becomes unready only after this many failed probes in a row, by default three: one late response means nothing. */
 export const readyFor = (pod: Pod): number => containerOf(pod)?.readinessProbe?.failureThreshold ?? 3;
 
 export interface Reported {
@@ -80,7 +80,7 @@ export interface Reported {
   readonly restarts: number;
   readonly state: ContainerState;
   readonly lastState?: ContainerState;
-  /** Of what runs before it. */
+  /** Of its init containers. */
   readonly init?: readonly ContainerStatus[];
 }
 

@@ -1,4 +1,4 @@
-/** One Pod on its (only) node: its process, started again whenever it ends, and what is reported about it. */
+/** One Pod on its (only) node: its process, which is restarted whenever it ends, and the reported status. */
 import { mkdirSync, rmSync } from 'node:fs';
 import type { ContainerState, Pod } from '../../../src/gen/kube.ts';
 import { ApiError, isConflict } from '../../../src/kube/errors.ts';
@@ -43,7 +43,7 @@ export interface Site {
   readonly signal: AbortSignal;
 }
 
-/** What fails because a test is over, or because a Pod went away in the middle, is nobody's concern. */
+/** Ignores errors after the end of a test, or after the deletion of a Pod. */
 export const quiet = (): void => {};
 
 export const refOf = (pod: Pod): Ref => ({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' });
@@ -78,7 +78,7 @@ export class PodRun implements Running {
     return this.#reported.ready;
   }
 
-  /** Until the Pod goes: its process is started again whenever it ends. */
+  /** Runs until the Pod is deleted: its process is restarted whenever it ends. */
   async begin(onData: (folder: string) => void): Promise<void> {
     const { client, addresses, hosts, signal } = this.#site;
     await bind(client, this.pod, signal);
@@ -102,7 +102,7 @@ export class PodRun implements Running {
     }
   }
 
-  /** All that runs before etcd, with what the Pod says now. */
+  /** Runs the init containers, with the current spec of the Pod. */
   async #before(over: () => boolean): Promise<void> {
     const pod = await this.#present();
     await runBefore(this.#site, pod, { data: this.data, over, report: (init) => this.#report({ init }) });
@@ -113,7 +113,7 @@ export class PodRun implements Running {
     return (await insist(signal, () => client.get(pods, refOf(this.pod)))) ?? this.pod;
   }
 
-  /** Resolves when its process has ended, whoever asked first. */
+  /** Resolves when its process has ended, also for a second caller. */
   end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     this.#ending ??= this.#end(signal);
     return this.#ending;
@@ -197,13 +197,13 @@ export class PodRun implements Running {
     const { client, signal } = this.#site;
     const { uid } = this.pod.metadata;
     await insist(signal, () => {
-      const body = { metadata: { uid }, status: podStatus(this.pod, this.#reported) }; // as it is by now
+      const body = { metadata: { uid }, status: podStatus(this.pod, this.#reported) }; // read at the time of the write
       return client.patch(pods, refOf(this.pod), body, { subresource: 'status' });
     });
   }
 }
 
-/** A server that does not answer is asked again, as kubelets do: what was not told once would never be told. */
+/** Retries while the server does not respond, as kubelets do: a status that is sent only once may be lost for ever. */
 export async function insist<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (;;)
     try {
@@ -215,7 +215,7 @@ export async function insist<T>(signal: AbortSignal, ask: () => Promise<T>): Pro
     }
 }
 
-/** From here on a delete is graceful: the Pod stays until its process has ended. */
+/** From the binding on a delete is graceful: the Pod exists until its process has ended. */
 export async function bind(client: HttpClient, pod: Pod, signal: AbortSignal): Promise<void> {
   if (pod.spec?.nodeName) return;
   const { namespace, name } = refOf(pod);
@@ -228,7 +228,7 @@ export async function bind(client: HttpClient, pod: Pod, signal: AbortSignal): P
   };
   await insist(signal, () => client.transport.json<unknown>(path, { method: 'POST', body })).catch(
     async (error: unknown) => {
-      // It may have been carried out the first time.
+      // The first attempt may have been carried out.
       if (!isConflict(error) || !(await client.get(pods, { namespace, name }))?.spec?.nodeName) throw error;
     },
   );
@@ -237,7 +237,7 @@ export async function bind(client: HttpClient, pod: Pod, signal: AbortSignal): P
 const claimOf = (pod: Pod): string | undefined =>
   pod.spec?.volumes?.find((v) => v.name === 'data')?.persistentVolumeClaim?.claimName;
 
-/** A claim keeps its folder for as long as it lives; a new claim of the same name starts empty, and so does every Pod without one. */
+/** A PVC keeps its folder as long as it exists; a new PVC of the same name starts empty, and so does every Pod without one. */
 async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise<string> {
   const name = claimOf(pod);
   const { namespace } = refOf(pod);

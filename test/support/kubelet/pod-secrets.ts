@@ -1,4 +1,4 @@
-/** Secrets as files, as a kubelet mounts them: a change reaches a running Pod a little later, and all files of it at once. */
+/** Secrets as files, as a kubelet mounts them: an update reaches a running Pod a little later, and all its files at once. */
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../../src/gen/kube.ts';
@@ -8,12 +8,12 @@ import { eventually, pause } from '../servers/processes.ts';
 
 const SYNC_MS = 1_000;
 
-/** By the path inside of the container, the folder that stands for it. */
+/** The local folder, by the path inside the container. */
 export type Mounts = Readonly<Record<string, string>>;
 
 interface Volume {
   readonly path: string;
-  /** Each with the keys that are taken from it; none: all. */
+  /** Each with the keys that are projected; without keys, all. */
   readonly secrets: readonly { readonly name: string; readonly keys?: readonly string[] }[];
   readonly folder: string;
 }
@@ -36,7 +36,7 @@ function volumesOf(pod: Pod, folder: string): readonly Volume[] {
   });
 }
 
-/** Resolves when all are there; a Pod waits for a Secret that does not exist. */
+/** Resolves when all are mounted; a Pod waits for a Secret that does not exist. */
 export async function mountSecrets(
   client: Pick<Client, 'get'>,
   folder: string,
@@ -70,7 +70,7 @@ async function follow(
 ): Promise<void> {
   while (!over()) {
     await pause(SYNC_MS);
-    await Promise.all(volumes.map(sync)).catch(() => {}); // the server is away, or the test is over
+    await Promise.all(volumes.map(sync)).catch(() => {}); // the server is unreachable, or the test is over
   }
 }
 

@@ -1,10 +1,10 @@
-/** Loopback addresses, each with all its ports free. A block of them is ours for as long as we listen in it, so worlds never meet. */
+/** Loopback addresses, each with all its ports free. A block is reserved as long as we listen in it, so that worlds never collide. */
 import { createServer, type Server } from 'node:net';
 
 const GUARD = 254;
 const GUARD_PORT = 2379;
 const TRIES = 100;
-/** Where tests say that nobody is. */
+/** Addresses on which tests expect no server. */
 const NOBODY = '127.9.9';
 
 export class Addresses {
@@ -22,7 +22,7 @@ export class Addresses {
     return `${await this.#block}.${host}`;
   }
 
-  /** A whole block, such as `127.4.2`: from its first address on nobody else uses any. */
+  /** A whole block, such as `127.4.2`: no other process uses any of its addresses. */
   block(): Promise<string> {
     return this.#claim();
   }

@@ -1,4 +1,4 @@
-/** What an agent's container finds at its mounts: the Secrets and the claims of its Pod, below a folder that stands for `/`. */
+/** The mounts of an agent's container: the Secrets and PVCs of its Pod, below a folder in place of `/`. */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Pod } from '../../../src/gen/kube.ts';
@@ -14,16 +14,16 @@ export interface Ended {
   readonly message?: string;
 }
 
-/** What a kubelet keeps of a file; who writes to the API server itself is not bound to it. */
+/** A kubelet keeps this much of a termination message; a status written directly to the API server is not limited. */
 const KEPT_BYTES = 4_096;
 
 export interface Place {
   readonly env: NodeJS.ProcessEnv;
-  /** What it left, when it has ended so. */
+  /** What it left, when it has ended with this exit code. */
   readonly ended: (exitCode: number) => Ended;
 }
 
-/** Where a claim's files are: for as long as it lives. */
+/** The files of a PVC, as long as it exists. */
 export const claimFolder = (folder: string, claim: { readonly metadata: { readonly uid?: string } }): string =>
   join(folder, 'volumes', claim.metadata.uid ?? '');
 
@@ -53,7 +53,7 @@ export async function placeOf(
   };
 }
 
-/** By the path in the container, the folder of a claim. */
+/** The folder of each PVC, by the path in the container. */
 async function claims(client: HttpClient, folder: string, pod: Pod): Promise<Readonly<Record<string, string>>> {
   const { namespace = '' } = pod.metadata;
   const found: Record<string, string> = {};

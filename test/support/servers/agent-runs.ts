@@ -1,6 +1,6 @@
 /**
- * A kubelet for agents: the Pods that the Job controller makes run as local processes, with their Secrets and volumes below a
- * folder that stands for `/`. What they leave as termination message is kept as Kubernetes keeps it.
+ * A kubelet for agents: the Pods of Jobs run as local processes, with their Secrets and volumes below a folder in place of
+ * `/`. Their termination message is truncated as Kubernetes does it.
  */
 import { join } from 'node:path';
 import { AGENT_COMPONENT, AGENT_OF_LABEL, COMPONENT_LABEL } from '../../../src/api/names.ts';
@@ -42,7 +42,7 @@ export class AgentRuns {
     });
   }
 
-  /** From now on, an agent of which this says how it ends does not run at all; it may end never. */
+  /** From now on, an agent for which this returns a result does not run at all; the promise may stay pending. */
   instead(how: (pod: Pod) => Promise<Ended> | undefined): void {
     this.#instead = how;
   }

@@ -8,14 +8,14 @@ import { type Child, Processes } from './processes.ts';
 
 export interface Run {
   readonly code: number | null;
-  /** `undefined` when it left none, or none that an operator would take. */
+  /** `undefined` when it left none, or none that an operator would accept. */
   readonly result: Result | undefined;
-  /** What it wrote for people. */
+  /** Its log output. */
   readonly said: string;
 }
 
 export class Agent {
-  /** What would be at `/` of its container. */
+  /** The folder in place of `/` of its container. */
   readonly root: string;
   readonly #processes: Processes;
   #runs = 0;
@@ -26,7 +26,7 @@ export class Agent {
     this.#processes = new Processes(folder);
   }
 
-  /** A mounted Secret. */
+  /** Writes a mounted Secret. */
   mount(mount: string, files: Readonly<Record<string, string | Buffer>>): void {
     for (const [name, content] of Object.entries(files)) {
       const file = join(this.root, mount, name);
@@ -35,7 +35,7 @@ export class Agent {
     }
   }
 
-  /** `more`: where its tools are, which are in its image otherwise. */
+  /** `more`: the paths of its tools, which are otherwise in its image. */
   start(
     task: Task,
     more: Readonly<Record<string, string>> = {},

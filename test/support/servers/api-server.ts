@@ -1,4 +1,4 @@
-/** An API server with our kinds (or others), to be asked what it accepts. No kubelet, no operator. */
+/** An API server with our CRDs (or others), to test what it accepts. No kubelet, no operator. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,14 +12,14 @@ import { removeFolder } from '../kubelet/pod-run.ts';
 import { startControlPlane } from './control-plane.ts';
 import { Processes } from './processes.ts';
 
-/** Ours, as far as the API server cares. */
+/** Our kinds, as far as the API server cares. */
 export type Written = KubeObject & { readonly spec: object; readonly status?: Readonly<Record<string, unknown>> };
 
 export interface Api {
   readonly admin: HttpClient;
   /** Of the administrator. */
   readonly kubeconfig: string;
-  /** A namespace of its own, where only Pods of the restricted level are admitted. */
+  /** A new namespace that admits only Pods of the restricted level. */
   namespace(): Promise<string>;
   /** Unknown fields are errors, as with kubectl. */
   create<T extends KubeObject>(resource: Resource<T>, object: T, dryRun?: boolean): Promise<T>;
@@ -76,7 +76,7 @@ export const written = (resource: Resource, namespace: string, name: string, spe
   spec,
 });
 
-/** What the API server says: `undefined` when it accepts. Anything but a refusal is a fault of the test. */
+/** The error of the API server: `undefined` when it accepts. Anything but a refusal fails the test. */
 export async function refusalOf(asked: Promise<unknown>): Promise<string | undefined> {
   try {
     await asked;

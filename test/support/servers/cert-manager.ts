@@ -1,4 +1,4 @@
-/** The real controllers of cert-manager beside a Kubernetes: a process of the machine, as an administrator. */
+/** The real controllers of cert-manager for a Kubernetes: a local process with the permissions of an administrator. */
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { type Child, eventually, Processes } from './processes.ts';
 
 const MODULE = 'github.com/cert-manager/cert-manager';
 
-/** Those of its own group: what ACME needs is not there, and neither are its controllers. */
+/** The CRDs of its own API group: those for ACME are not installed, and neither do their controllers run. */
 export async function certManagerDefinitions(): Promise<readonly CustomResourceDefinition[]> {
   const cwd = join(root, 'local', 'build', 'cert-manager');
   const { stdout } = await run('go', ['mod', 'download', '-json', MODULE], { cwd });
@@ -29,7 +29,7 @@ export interface CertManager {
   readonly stop: () => Promise<void>;
 }
 
-/** Resolves when it is at work; the definitions must be there. */
+/** Resolves when it runs; its CRDs must be installed. */
 export async function startCertManager(kubeconfig: string): Promise<CertManager> {
   const { 'cert-manager': bin } = await build(['cert-manager']);
   const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-cert-manager-'));
@@ -56,7 +56,7 @@ interface Made {
   readonly [field: string]: unknown;
 }
 
-/** A certificate that signs itself, and an issuer called `name` that signs with it. */
+/** A self-signed CA certificate, and an issuer called `name` that signs with it. */
 export function authorityObjects(namespace: string, name: string): readonly Made[] {
   const made = (kind: string, of: string, spec: object): Made => ({
     apiVersion: 'cert-manager.io/v1',

@@ -13,24 +13,24 @@ import { UserClient } from '../etcd-client.ts';
 import { type Child, eventually, freePort, type Processes } from './processes.ts';
 
 export interface ControlPlane {
-  /** May do everything. */
+  /** With all permissions. */
   readonly admin: HttpClient;
-  /** A kubeconfig with exactly the rights that the chart would give to the operator. */
+  /** A kubeconfig with exactly the permissions that the chart grants to the operator. */
   readonly operatorKubeconfig: string;
-  /** The same, for a program that makes its own way to the server. */
+  /** The same, for a program with a client of its own. */
   readonly operator: Identity;
   readonly etcdBinary: string;
   readonly apiServer: ApiServer;
 }
 
 export interface ApiServer {
-  /** For a program that may do everything. */
+  /** With all permissions. */
   readonly kubeconfig: string;
-  /** Where its own etcd is. */
+  /** The URL of its own etcd. */
   readonly etcdUrl: string;
-  /** Without a word, as when its machine dies. */
+  /** Kills it, as when its machine dies. */
   kill(): Promise<void>;
-  /** Comes back at the same address with the same certificate; resolves when it serves. */
+  /** Restarts it at the same address with the same certificate; resolves when it serves. */
   start(): Promise<void>;
 }
 
@@ -39,12 +39,12 @@ const ALL_CONTROLLERS = [
   'namespace-controller',
   'disruption-controller',
   'job-controller',
-  'persistentvolumeclaim-protection-controller', // lets a claim go once no Pod uses it
+  'persistentvolumeclaim-protection-controller', // releases a PVC once no Pod uses it
 ];
 
 export interface ControlPlaneOptions {
   readonly definitions?: readonly CustomResourceDefinition[];
-  /** Of Kubernetes itself. Without any, their process is not started. */
+  /** Controllers of Kubernetes itself. Without any, their process is not started. */
   readonly controllers?: readonly string[];
 }
 const ADMIN = 'admin-token';
@@ -129,7 +129,7 @@ function apiServer(processes: Processes, folder: string, binary: string, etcdUrl
     `--service-account-key-file=${keyFile}`,
     `--service-account-signing-key-file=${keyFile}`,
     '--service-account-issuer=https://kubernetes.default.svc',
-    '--disable-admission-plugins=ServiceAccount', // nobody makes the default accounts here
+    '--disable-admission-plugins=ServiceAccount', // no controller creates the default accounts here
   ];
   return () => processes.start('kube-apiserver', binary, args);
 }
@@ -151,7 +151,7 @@ async function startControllers(
   ]);
 }
 
-/** Resolves when they are served. */
+/** Resolves when the CRDs are served. */
 export async function installCrds(admin: HttpClient, definitions: readonly CustomResourceDefinition[]): Promise<void> {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   for (const body of definitions) await admin.transport.json(path, { method: 'POST', body });
@@ -166,13 +166,13 @@ export async function installCrds(admin: HttpClient, definitions: readonly Custo
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }];
 
-/** A server that is slow may have made it, and then say to its own second try that it is there: nobody else makes it here. */
+/** A slow server may have created it and report AlreadyExists to its own retry: no other client creates it here. */
 const make = (admin: HttpClient, path: string, body: object): Promise<unknown> =>
   admin.transport.json<unknown>(path, { method: 'POST', body }).catch((error: unknown) => {
     if (!isConflict(error)) throw error;
   });
 
-/** The operator may keep its Lease in this namespace. */
+/** Lets the operator keep its Lease in this namespace. */
 export async function grantLease(admin: HttpClient, namespace: string): Promise<void> {
   const metadata = { name: 'etcd-operator' };
   const own = `${RBAC}/namespaces/${namespace}`;
@@ -203,7 +203,7 @@ export function writeKubeconfig(folder: string, user: string, server: string, ca
   return path;
 }
 
-/** An etcd forgets everything but its last revision. */
+/** Compacts an etcd up to its last revision. */
 export async function compact(endpoint: string): Promise<void> {
   const etcd = new UserClient(() => performance.now());
   const ask = { endpoint, timeoutMs: 5_000 };

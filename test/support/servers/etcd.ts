@@ -1,4 +1,4 @@
-/** Real etcd processes, each on a loopback address of its own with the usual ports; ended by their id, their folders removed. */
+/** Real etcd processes, each on a loopback address of its own with the usual ports; ended by their pid, their folders removed. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,15 +31,18 @@ export interface Node {
   /** For clients. */
   readonly endpoint: string;
   readonly peerURL: string;
-  /** The data directory; it stays when the process ends. */
+  /** The data directory; it is kept when the process ends. */
   readonly folder: string;
   readonly process: Child | undefined;
-  /** Starts the process; without a data directory it joins as told, with one it goes on. Another version can be named, and more flags. */
+  /**
+   * Starts the process; without a data directory it joins as `join` says, with one it continues.
+   * Another version and more flags can be given.
+   */
   start(join: Join, version?: NodeOptions['version'], more?: readonly string[]): void;
   /** Resolves when it serves. */
   ready(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
-  /** As a machine that hangs: connections stay, nothing answers. */
+  /** As a machine that hangs: connections stay open, nothing responds. */
   freeze(): Promise<void>;
   thaw(): void;
 }
@@ -58,7 +61,7 @@ export interface EtcdLab {
   node(name: string, options: NodeOptions): Node;
   /** A cluster of one member that serves. */
   seed(options: NodeOptions): Promise<Node>;
-  /** A cluster of several that were started together and serve. */
+  /** A cluster of several members that were started together and serve. */
   cluster(size: number, options: NodeOptions): Promise<readonly Node[]>;
   close(): Promise<void>;
 }
@@ -146,12 +149,12 @@ function makeNode(processes: Processes, client: UserClient, making: Making): Nod
       ]);
     },
     ready: async () => {
-      // Over TLS only the test knows the certificates; the port for probes is always plain.
+      // Over TLS only the test has the certificates; the metrics port is always plain.
       const page = making.version === '3.5.10' ? 'metrics' : 'livez'; // which 3.5.10 does not have
       const up = async (probe: string): Promise<true | undefined> =>
         (await fetch(`http://${address}:2381/${probe}`, { signal: AbortSignal.timeout(1_000) })).ok || undefined;
       await eventually(`${name} serves`, () => up(page), { seen: () => child?.log().slice(-2000) });
-      // Its port for clients takes connections at once, and answers nobody before there is a leader.
+      // Its client port accepts connections at once, and responds only when there is a leader.
       if (scheme !== 'http')
         return void (await eventually(`${name} has a leader`, () => up('readyz'), {
           seen: () => child?.log().slice(-2000),
@@ -166,19 +169,19 @@ function makeNode(processes: Processes, client: UserClient, making: Making): Nod
     freeze: async () => {
       signal('SIGSTOP');
       const stands = (): true | undefined => isStopped(child?.pid ?? 0) || undefined;
-      await eventually(`${name} stands still`, stands, { everyMs: 5 }); // a thread that runs goes on for a moment
+      await eventually(`${name} stands still`, stands, { everyMs: 5 }); // a running thread continues for a moment
     },
     thaw: () => signal('SIGCONT'),
   };
 }
 
-/** Linux says the state of each thread behind its name, which is in brackets. */
+/** Linux reports the state of each thread after its name, which is in brackets. */
 const isStopped = (pid: number): boolean =>
   readdirSync(`/proc/${pid}/task`).every((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').includes(') T '),
   );
 
-/** Before that, whoever joins ends: it is told of no version that it could be compatible with. */
+/** Before that a joining member ends: the cluster reports no version that it could be compatible with. */
 async function hasVersion(endpoint: string): Promise<true | undefined> {
   const answer = await fetch(`${endpoint}/version`, { signal: AbortSignal.timeout(1_000) });
   const { etcdcluster } = (await answer.json()) as { readonly etcdcluster: string };

@@ -1,4 +1,4 @@
-/** What really happened to the objects of a kind and namespace, revision by revision, as the API server's own etcd has it: nothing on our way disturbs that. */
+/** The true history of the objects of a kind and namespace, revision by revision, from the API server's own etcd: faults do not affect it. */
 
 import { isAtLeast, type Resource } from '../../../src/kube/object.ts';
 import { UserClient } from '../etcd-client.ts';
@@ -26,7 +26,7 @@ export async function recordHistory(endpoint: string, { plural }: Resource, name
     { endpoint, timeoutMs: 10_000, signal: over.signal },
     { key: `${registry}${namespace}/`, prefix: true },
   );
-  await watch.next(); // it has begun
+  await watch.next(); // the watch is created
   const read = async (): Promise<void> => {
     for await (const item of watch) {
       if (item.is !== 'events') continue;
@@ -40,7 +40,7 @@ export async function recordHistory(endpoint: string, { plural }: Resource, name
   return { changes, stop: () => over.abort() };
 }
 
-/** The version of every object that is there after these changes. */
+/** The version of every object that exists after these changes. */
 export function stateAfter(changes: readonly Change[]): ReadonlyMap<string, string> {
   const state = new Map<string, string>();
   for (const { key, version, is } of changes)
@@ -49,7 +49,7 @@ export function stateAfter(changes: readonly Change[]): ReadonlyMap<string, stri
   return state;
 }
 
-/** Ways in which what was shown is not what happened, as sentences: invented, gone back in time, or risen from the dead. */
+/** How the observed changes differ from the true history, as sentences: invented, gone back in time, or deleted and back again. */
 export function untrue(shown: readonly Change[], happened: readonly Change[]): readonly string[] {
   const real = new Set(happened.map(({ key, version, is }) => `${is} ${key} ${version}`));
   const last = new Map<string, Change>();
@@ -59,6 +59,6 @@ export function untrue(shown: readonly Change[], happened: readonly Change[]): r
     last.set(key, change);
     if (is === 'put' && !real.has(`put ${key} ${version}`)) return [`${key} never was at ${version}`];
     if (!before || (isAtLeast(version, before.version) && version !== before.version)) return [];
-    return [`${key}: ${is} at ${version} was shown after ${before.is} at ${before.version}`];
+    return [`${key}: ${is} at ${version} was observed after ${before.is} at ${before.version}`];
   });
 }

@@ -1,6 +1,6 @@
 /**
- * What a cluster's DNS would say, as a private hosts file for each Service: members find each other by the names in their own command lines.
- * A process sees its file through a mount namespace of its own, which ends with it; no name of the machine is touched.
+ * A cluster's DNS as a private hosts file for each Service: members resolve each other by the names in their own command lines.
+ * A process sees its file through a mount namespace of its own, which ends with it; the machine's own hosts file is not changed.
  */
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,8 +28,8 @@ export class Hosts {
   }
 
   /**
-   * The address of a name, the same for as long as the world stands. Go keeps a hosts file for five seconds: a name should be
-   * asked for before anybody could want to look it up.
+   * The address of a name, constant as long as the world exists. Go caches a hosts file for five seconds: reserve a name
+   * before any process could resolve it.
    */
   addressOf(host: Host): Promise<string> {
     const full = `${host.name}.${host.service}.${host.namespace}.svc`;
@@ -38,7 +38,7 @@ export class Hosts {
     return known;
   }
 
-  /** A command that sees this Service's names; `exec` keeps its process id. */
+  /** A command that can resolve this Service's names; `exec` keeps its process id. */
   around(host: Host, command: string, args: readonly string[]): readonly [string, readonly string[]] {
     return ['unshare', [...OWN_MOUNTS, '--', 'sh', '-c', MOUNT, this.#fileOf(host), command, ...args]];
   }
@@ -51,7 +51,7 @@ export class Hosts {
 
   #fileOf({ service, namespace }: Host): string {
     const path = join(this.#folder, `${namespace}.${service}`);
-    // Whatever comes from here comes from this address: its name is one of a Pod, with the domain, as a cluster's DNS has it.
+    // All connections come from this address: it needs the name of a Pod, with the domain, as a cluster's DNS has it.
     if (!existsSync(path)) writeFileSync(path, `127.0.0.1 localhost pod.${service}.${namespace}.svc.cluster.local\n`);
     return path;
   }

@@ -1,4 +1,4 @@
-/** Child processes of a test: their output goes to files, and every one of them is ended by its id. */
+/** Child processes of a test: their output goes to files, and every one of them is ended by its pid. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -9,7 +9,7 @@ export interface Child {
   readonly name: string;
   readonly pid: number;
   readonly logFile: string;
-  /** Resolves when it has ended, whoever ended it. */
+  /** Resolves when it has ended for any reason. */
   readonly ended: Promise<number | null>;
   /** Sends the signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -18,7 +18,7 @@ export interface Child {
 
 const STOP_MS = 5_000;
 
-/** Whoever is interrupted exits without stopping them one by one. */
+/** An interrupted test process exits without stopping them one by one. */
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
@@ -74,9 +74,9 @@ function follow(name: string, child: ChildProcess, logFile: string): Child {
   };
 }
 
-/** Below those that the kernel gives to whoever does not ask for one: it would give a port away before its program listens. */
+/** Below the kernel's ephemeral ports: the kernel could assign such a port before its program listens. */
 const PORTS = { first: 11_000, count: 5_000 };
-/** Whoever listens here on a port has it on 127.0.0.1: two test files that start servers at the same time never share one. */
+/** Listening on a port here reserves it on 127.0.0.1: two test files that start servers at the same time never share one. */
 const CLAIMS = '127.255.255.254';
 
 const listen = (host: string, port: number): Promise<Server | undefined> =>
@@ -86,7 +86,7 @@ const listen = (host: string, port: number): Promise<Server | undefined> =>
     server.listen(port, host, () => resolve(server));
   });
 
-/** A port of 127.0.0.1 that is ours for as long as this process runs. */
+/** A port of 127.0.0.1 that is reserved as long as this process runs. */
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < 100; tried++) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
@@ -103,7 +103,7 @@ export async function freePort(): Promise<number> {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks until the answer is not `undefined`; fails with what was waited for, and what was seen last. */
+/** Polls until the result is not `undefined`; fails with what it waited for, and what it last observed. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined> | T | undefined,
@@ -122,10 +122,10 @@ export async function eventually<T>(
     await pause(options.everyMs ?? 50);
   }
   const seen = options.seen ? `\nlast seen: ${JSON.stringify(await options.seen(), null, 2)}` : '';
-  throw new Error(`waited in vain for: ${what}${seen}`, { cause: error });
+  throw new Error(`timed out waiting for: ${what}${seen}`, { cause: error });
 }
 
-/** Asks until the answer has been the same for so long: whatever is told a little later has been told then. */
+/** Polls until the result has been the same for this long, so that late changes are included. */
 export async function stands<T extends object>(what: string, ask: () => Promise<T> | T, forMs: number): Promise<T> {
   let last = await ask();
   return eventually(what, async () => {

@@ -1,4 +1,4 @@
-/** An operator of its own namespace behind a proxy of its own, so that many of them can be in trouble at once. */
+/** An operator with its own namespace behind its own proxy, so that many of them can have faults at once. */
 import { afterAll, afterEach, expect } from 'vitest';
 import type { Passed } from '../faults/proxy.ts';
 import { type Child, pause } from './processes.ts';
@@ -14,14 +14,14 @@ export interface Scene {
 }
 
 export interface Scenery {
-  /** Faults that are to be there from the beginning are arranged before the operator starts. */
+  /** Faults that must exist from the start are arranged before the operator starts. */
   readonly aScene: (arrange?: (proxy: Proxy, scene: () => Scene) => void) => Promise<Scene>;
   readonly ends: (scene: Scene) => Promise<void>;
-  /** The cluster is there, it has one seed, and the process that made it is the one that was started. */
+  /** The cluster exists, it has one seed, and the process that created it is still the first one. */
   readonly expectOneSeed: (scene: Scene) => Promise<void>;
 }
 
-/** For one test file: what is left of its scenes when it is over is ended, and a failed test shows what its operators said. */
+/** For one test file: ends all its scenes afterwards, and a failed test prints the logs of its operators. */
 export function scenery(world: () => World): Scenery {
   const scenes = new Set<Scene>();
   afterEach((context) => {

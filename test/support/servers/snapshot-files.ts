@@ -1,4 +1,4 @@
-/** Snapshots of real members as files, with manifests as the agent writes them: what restores and drills begin with. */
+/** Snapshots of real members as files, with manifests as the agent writes them: the input of restores and drills. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -16,7 +16,7 @@ import { ask, ETCD_PARTS, ETCD_VERSIONS, type EtcdLab, type EtcdVersion } from '
 import { eventually } from './processes.ts';
 
 export const PASSWORD = 'the-password-of-root';
-/** Each cluster gives out tokens of its own. */
+/** Each cluster issues tokens of its own. */
 export const asRoot = ({ endpoint }: { readonly endpoint: string }): Access => ({
   cluster: `as root at ${endpoint}`,
   logins: () => [{ user: 'root', password: PASSWORD }],
@@ -33,7 +33,7 @@ export interface Taken {
   readonly authEnabled: boolean;
 }
 
-/** From 3.6 on, a member that has just begun says for some seconds that its data is of an earlier version. */
+/** From 3.6 on, a new member reports an earlier storage version for some seconds. */
 export async function versionSettled({ client }: EtcdLab, version: EtcdVersion, asked: Ask): Promise<void> {
   if (version === '3.5.35') return;
   await eventually('the storage version is settled', async () => {
@@ -42,7 +42,7 @@ export async function versionSettled({ client }: EtcdLab, version: EtcdVersion, 
   });
 }
 
-/** A member with these keys, and its snapshot. Its version is settled before. */
+/** A member with these keys, and its snapshot. Its storage version is settled before. */
 export async function take(
   lab: EtcdLab,
   version: EtcdVersion,
@@ -75,7 +75,7 @@ export async function take(
 
 /**
  * The same with a page of keys that carries another page's id, as a misdirected write leaves it: a member streams such a
- * database with a digest that is right.
+ * database with a correct digest.
  */
 export function withDamagedPage(taken: Taken): Taken {
   const database = Buffer.from(taken.bytes.subarray(0, -DIGEST_BYTES));
@@ -91,16 +91,16 @@ export const KEY = Buffer.alloc(32, 'k');
 export interface As {
   readonly compression?: 'none' | 'zstd';
   readonly key?: Buffer;
-  /** What the manifest says otherwise; `none`: there is none. */
+  /** Overrides of the manifest; `none`: there is none. */
   readonly manifest?: Partial<Manifest> | 'none';
 }
 
-/** Puts the snapshot into the volume that the agent restores from. */
+/** Stores the snapshot in the volume that the agent restores from. */
 export async function store(agent: Agent, name: string, taken: Taken, as: As = {}): Promise<void> {
   agent.mount(MOUNTS.source, await filesOf(name, taken, as));
 }
 
-/** The object and its manifest by their keys, as the agent would have stored them. */
+/** The object and its manifest by their keys, as the agent would store them. */
 export async function filesOf(
   name: string,
   taken: Taken,
@@ -133,7 +133,7 @@ export async function filesOf(
   return { [name]: stored, [manifestKey(name)]: manifestText(manifest) };
 }
 
-/** What the etcd image of this version has. */
+/** The tools of the etcd image of this version. */
 export async function toolsOf(
   version: EtcdVersion,
 ): Promise<{ readonly ETCDUTL_PATH: string; readonly ETCD_PATH: string }> {
@@ -142,7 +142,7 @@ export async function toolsOf(
   return { ETCDUTL_PATH: join(folder, 'etcdutl'), ETCD_PATH: join(folder, 'etcd') };
 }
 
-/** By members of every version, without log-ins and with them. */
+/** By members of every version, with auth disabled (`open`) and enabled (`guarded`). */
 export type TakenByAll = Record<EtcdVersion, { readonly open: Taken; readonly guarded: Taken }>;
 
 export async function takeAll(lab: EtcdLab): Promise<TakenByAll> {

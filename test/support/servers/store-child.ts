@@ -1,12 +1,12 @@
 /**
- * An agent of its own process: puts an object of the given size, or one without an end, and says how much memory that took.
+ * An agent in a process of its own: puts an object of the given size, or an endless one, and reports how much memory it took.
  * Arguments: the place and the secrets as JSON, the key, the uid, the size in MiB.
  */
 import { openStore } from '../../../src/agent/stores/store.ts';
 
 const [place = '', secrets = '', key = '', uid = '', mebibytes = ''] = process.argv.slice(2);
 const files = JSON.parse(secrets) as Record<string, string>;
-// Not with what stores.ts has for it: the libraries of all stores would be counted.
+// Not with the helper of stores.ts: it would load the libraries of all stores into this process.
 const store = await openStore(JSON.parse(place), async (mount, name) => Buffer.from(files[`${mount}/${name}`] ?? ''));
 
 async function* body(): AsyncGenerator<Uint8Array> {

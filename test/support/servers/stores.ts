@@ -1,4 +1,4 @@
-/** Places for snapshots on this machine: an S3 server, the emulators of two clouds, and a folder. */
+/** Local stores for snapshots: an S3 server, the emulators of two clouds, and a folder. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,13 +19,13 @@ export type Secrets = Readonly<Record<string, string>>;
 export interface TestPlace {
   readonly place: Place;
   readonly secrets: Secrets;
-  /** Of another account, or with another password, where the service looks at them at all. */
+  /** Of another account, or with another password, where the service checks credentials at all. */
   readonly wrongSecrets?: Secrets;
   /** Where the service keeps its files. */
   readonly folder: string;
-  /** What agents go through to the service; a folder has none. */
+  /** The relay between agents and the service; a folder has none. */
   readonly relay?: Relay;
-  /** Kills the service; what it had written is there when it is started again. */
+  /** Kills the service; its data is still there when it is started again. */
   readonly kill?: () => Promise<void>;
   readonly restart?: () => Promise<void>;
   close(): Promise<void>;
@@ -56,7 +56,7 @@ interface Service {
 
 const temporary = (name: string): string => mkdtempSync(join(tmpdir(), `etcd-operator-${name}-`));
 
-/** Starts it, and what can be done to it. */
+/** Starts it, and returns how to control it. */
 async function serve(service: Service): Promise<{
   readonly kill: () => Promise<void>;
   readonly restart: () => Promise<void>;
@@ -92,7 +92,7 @@ const answers = async (url: string): Promise<boolean> => {
 };
 
 export interface S3Options {
-  /** The server shows a certificate of an authority that only the place names. */
+  /** The server serves a certificate of a CA that only the place names. */
   readonly tls?: boolean;
 }
 
@@ -159,7 +159,7 @@ const closing = (relay: Relay, close: () => Promise<void>) => async (): Promise<
   await close();
 };
 
-/** Looks at no credentials, whatever they are. */
+/** Accepts all credentials. */
 export async function startGcs(): Promise<TestPlace> {
   const { 'fake-gcs-server': bin } = await build(['fake-gcs-server']);
   const folder = temporary('gcs');

@@ -27,7 +27,7 @@ export function unmask(bytes: Buffer): Buffer[] {
   return found;
 }
 
-/** A port of a Pod that answers in capitals, in the channel protocol. */
+/** A port of a Pod that echoes in capitals, in the channel protocol. */
 export function acceptPort(incoming: IncomingMessage, socket: Duplex): void {
   const { 'sec-websocket-key': key, 'sec-websocket-protocol': protocol } = incoming.headers;
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');

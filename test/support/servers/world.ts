@@ -1,4 +1,4 @@
-/** Everything that an integration test needs: a Kubernetes, a kubelet, the operator as a process, and words to look at it. */
+/** Everything for an integration test: a Kubernetes, a kubelet, the operator as a process, and helpers to observe it. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,12 +27,12 @@ export interface World {
   readonly kubelet: Kubelet;
   readonly etcd: UserClient;
   readonly apiServer: ApiServer;
-  /** A misbehaving way to the API server, and flags that make an operator take it. It is closed with the world. */
+  /** A faulty proxy to the API server, and flags that make an operator use it. It is closed with the world. */
   faultProxy(): Promise<FaultProxy & { readonly flags: readonly string[] }>;
   startOperator(...flags: readonly string[]): Child;
   /** From now on, the Pods of Jobs run. They end with the world. */
   runAgents(): AgentRuns;
-  /** A namespace of its own, where only Pods of the restricted level are admitted. */
+  /** A new namespace that admits only Pods of the restricted level. */
   namespace(): Promise<string>;
   createCluster(namespace: string, name: string, spec?: Partial<EtcdClusterSpec>): Promise<EtcdCluster>;
   list<T extends KubeObject>(resource: Resource<T>, namespace: string): Promise<readonly T[]>;
@@ -43,7 +43,7 @@ export interface World {
   stop(): Promise<void>;
 }
 
-/** With our definitions, unless told otherwise. */
+/** With our CRDs unless others are given. */
 export async function startWorld(definitions: readonly CustomResourceDefinition[] = crds): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-test-'));
   const processes = new Processes(folder);

@@ -1,4 +1,4 @@
-/** What retention does to a place: the same for all of them. */
+/** Retention: the same suite for every kind of store. */
 
 import { expect, test } from 'vitest';
 import { AgentFailure } from '../../../src/agent/failure.ts';
@@ -89,7 +89,7 @@ const both = (name: string): readonly string[] => [name, `${name}${MANIFEST}`];
 
 const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Promise<void>])[] = [
   [
-    'what no rule keeps is removed, object and manifest, and nothing the second time',
+    'snapshots that no rule keeps are removed with their manifests, and nothing the second time',
     async (it) => {
       const names = [];
       for (const hours of [9, 5, 3, 1]) names.push(await it.snapshot(hours));
@@ -101,7 +101,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'the last one stays, however old',
+    'the last snapshot is kept, however old',
     async (it) => {
       const name = await it.snapshot(5000);
       expect(await it.run({ maxAge: '1h' }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
@@ -110,7 +110,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'the newest that a drill restored stays, by the name or the uid of its EtcdSnapshot, and takes no place of others',
+    'the newest snapshot with a successful drill is kept, by the name or the uid of its EtcdSnapshot, and does not count against the limit',
     async (it) => {
       const [, proven, , newest] = [
         await it.snapshot(900),
@@ -132,7 +132,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'what belongs to others is not touched: another cluster, another schedule, none, no manifest, garbage',
+    'foreign objects are not removed: another cluster, another schedule, none, no manifest, garbage',
     async (it) => {
       const mine = await it.snapshot(1);
       const others = [
@@ -162,7 +162,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'a schedule whose name begins the same is another one',
+    'a schedule whose name has the same prefix is another one',
     async (it) => {
       await it.snapshot(1);
       const theirs = await it.snapshot(
@@ -176,7 +176,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'a manifest whose object is gone is removed, and counts for nothing',
+    'a manifest whose object is deleted is removed, and does not count',
     async (it) => {
       const good = await it.snapshot(5);
       await it.snapshot(1, {}, { data: undefined });
@@ -186,7 +186,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'a damaged one takes no place of a good one',
+    'a damaged snapshot does not count in place of a good one',
     async (it) => {
       const [old, good, damaged] = [
         await it.snapshot(9),
@@ -201,7 +201,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'an object that somebody has put in place of ours is not removed',
+    'a foreign object in place of ours is not removed',
     async (it) => {
       await it.snapshot(1);
       const theirs = await it.snapshot(9, {}, { data: DATA, uid: 'somebody' });
@@ -211,7 +211,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'what was interrupted between object and manifest is finished the next time',
+    'a removal that was interrupted between object and manifest is finished the next time',
     async (it) => {
       await it.snapshot(9);
       const kept = await it.snapshot(1);
@@ -230,7 +230,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'a duration that is none removes nothing',
+    'an invalid duration removes nothing',
     async (it) => {
       await it.snapshot(9);
       await expect(it.run({ maxAge: 'long' })).rejects.toMatchObject({ reason: 'Misconfigured' });
@@ -239,7 +239,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
   ],
 
   [
-    'one that is told to end ends',
+    'an aborted run ends',
     async (it) => {
       for (const hours of [9, 1]) await it.snapshot(hours);
       const signal = AbortSignal.abort(new Error('end'));
