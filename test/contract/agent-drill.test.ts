@@ -49,14 +49,14 @@ async function room(version: EtcdVersion) {
   return { agent, drill, isOver };
 }
 
-const passed = ({ result, said }: Run) => {
-  if (!result?.ok || result.task !== 'drill') throw new Error(`the drill failed: ${said}`);
+const passed = ({ result, output }: Run) => {
+  if (!result?.ok || result.task !== 'drill') throw new Error(`the drill failed: ${output}`);
   const { durationMilliseconds, ...rest } = result;
   expect(durationMilliseconds).toBeGreaterThan(0);
   return rest;
 };
-const failure = ({ result, said }: Run) => {
-  if (!result || result.ok) throw new Error(`no failure: ${said}`);
+const failure = ({ result, output }: Run) => {
+  if (!result || result.ok) throw new Error(`no failure: ${output}`);
   return result;
 };
 

@@ -92,12 +92,12 @@ export const start = async ({ node }: Scene): Promise<void> => {
   node.start({ initialCluster: initialCluster([node]), state: 'existing' });
   await node.ready();
 };
-export const succeeded = ({ result, said }: Run) => {
-  if (!result?.ok || result.task !== 'restore') throw new Error(`not restored: ${said}`);
+export const succeeded = ({ result, output }: Run) => {
+  if (!result?.ok || result.task !== 'restore') throw new Error(`not restored: ${output}`);
   return result;
 };
-export const failure = ({ code, result, said }: Run) => {
-  if (!result || result.ok) throw new Error(`no failure: ${said}`);
+export const failure = ({ code, result, output }: Run) => {
+  if (!result || result.ok) throw new Error(`no failure: ${output}`);
   expect(code).toBe(exitCodeOf(result));
   return result;
 };

@@ -59,11 +59,11 @@ async function restore(more: Partial<RestoreTask> = {}, secrets: Secrets = s3.se
   };
   return { node, run: await agent.run(task, await toolsOf(VERSION)) };
 }
-const reasonOf = ({ result, said }: Run): string => (result && !result.ok ? result.reason : said);
+const reasonOf = ({ result, output }: Run): string => (result && !result.ok ? result.reason : output);
 
 test('a snapshot in the bucket is restored and served', async () => {
   const { node, run } = await restore();
-  expect(run.result, run.said).toMatchObject({ ok: true, revision: taken.revision + 1000 });
+  expect(run.result, run.output).toMatchObject({ ok: true, revision: taken.revision + 1000 });
   node.start({ initialCluster: initialCluster([node]), state: 'existing' });
   await node.ready();
   const { count } = must(await lab.client.kv.range(ask(node), { key: '', prefix: true, countOnly: true }));

@@ -47,15 +47,15 @@ describe.concurrent('in every storage format', () => {
   };
 
   test.for<[string, (at: Scene) => Promise<void>, Partial<RestoreTask>, string, string]>([
-    ['there is no such object', async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }), {}, 'ObjectNotFound', ''],
-    ['one byte was changed', changed(flipped), {}, 'SnapshotDamaged', 'bytes of it have changed'],
     [
-      'one byte was changed, with a manifest',
-      beside(flipped),
+      'there is no such object',
+      async (at) => at.agent.mount(MOUNTS.source, { 'backups/y.db': '' }),
       {},
-      'SnapshotDamaged',
-      'SHA-256 of its manifest',
+      'ObjectNotFound',
+      '',
     ],
+    ['one byte was changed', changed(flipped), {}, 'SnapshotDamaged', 'bytes of it have changed'],
+    ['one byte was changed, with a manifest', beside(flipped), {}, 'SnapshotDamaged', 'SHA-256 of its manifest'],
     ['it was truncated', changed((bytes) => bytes.subarray(0, 8192)), {}, 'SnapshotDamaged', 'no digest at its end'],
     [
       'it was truncated, with a manifest',
@@ -124,15 +124,15 @@ describe.concurrent('in every storage format', () => {
   ])('refused: %s', async ([, arrange, more, reason, words]) => {
     const at = await scene(version);
     await arrange(at);
-    const said = failure(await at.agent.run(at.task(more), at.tools));
-    expect([said.reason, said.message]).toEqual([reason, expect.stringContaining(words)]);
+    const result = failure(await at.agent.run(at.task(more), at.tools));
+    expect([result.reason, result.message]).toEqual([reason, expect.stringContaining(words)]);
     expect(inside(at)).toEqual([]);
   });
 
   test('an image without etcdutl is refused before the download', async () => {
     const at = await scene(version);
-    const said = failure(await at.agent.run(at.task(), { ETCDUTL_PATH: '/nowhere/etcdutl' }));
-    expect([said.reason, said.message]).toEqual([
+    const result = failure(await at.agent.run(at.task(), { ETCDUTL_PATH: '/nowhere/etcdutl' }));
+    expect([result.reason, result.message]).toEqual([
       'RestoreToolFailed',
       expect.stringContaining('no etcdutl at /nowhere'),
     ]);
@@ -141,8 +141,8 @@ describe.concurrent('in every storage format', () => {
   test('the error of etcdutl is reported', async () => {
     const at = await scene(version);
     await store(at.agent, 'backups/x.db', open());
-    const said = failure(await at.agent.run(at.task({ initialCluster: 'somebody=http://else:1' }), at.tools));
-    expect([said.reason, said.message]).toEqual(['RestoreToolFailed', expect.stringContaining('Error')]);
+    const result = failure(await at.agent.run(at.task({ initialCluster: 'other=http://other:1' }), at.tools));
+    expect([result.reason, result.message]).toEqual(['RestoreToolFailed', expect.stringContaining('Error')]);
     expect(inside(at)).toEqual([]);
   });
 });

@@ -128,7 +128,7 @@ test('no output contains a secret', async () => {
   const secret = KEY.toString('base64');
   await store(at.agent, 'x.db.enc', kit.taken['3.6.16'].guarded, { key: KEY });
   at.agent.mount(MOUNTS.encryption, { key: secret });
-  const { said, result } = await at.agent.run(at.task({ key: 'x.db.enc', encrypted: true }), at.tools);
-  expect(JSON.stringify([said, result])).not.toContain(secret);
-  expect(JSON.stringify([said, result])).not.toContain(PASSWORD);
+  const { output, result } = await at.agent.run(at.task({ key: 'x.db.enc', encrypted: true }), at.tools);
+  expect(JSON.stringify([output, result])).not.toContain(secret);
+  expect(JSON.stringify([output, result])).not.toContain(PASSWORD);
 });

@@ -19,7 +19,10 @@ import {
 } from './agent-snapshot-kit.ts';
 
 describe.concurrent('failures', { timeout: PATIENCE_MS }, () => {
-  it('a member that is killed during the stream is reported, and nothing is stored', async ({ scene, onTestFinished }) => {
+  it('a member that is killed during the stream is reported, and nothing is stored', async ({
+    scene,
+    onTestFinished,
+  }) => {
     const { node, wire, at } = await held(scene);
     onTestFinished(() => wire.close());
     const { ended } = scene.agent.start(scene.task(at, { compression: 'zstd' }));
@@ -70,7 +73,7 @@ describe.concurrent('failures', { timeout: PATIENCE_MS }, () => {
     const run = await scene.agent.run(scene.task({ endpoint: 'http://127.0.0.1:9' }));
     expect(performance.now() - started).toBeLessThan(30_000); // and not only at its deadline
     expect([reasonOf(run), filesIn(scene)]).toEqual(['1 NoMemberReachable', []]);
-    expect(run.said).toContain('http://127.0.0.1:9');
+    expect(run.output).toContain('http://127.0.0.1:9');
   });
 
   it('a second run reports the same result and changes nothing', async ({ scene }) => {

@@ -49,8 +49,8 @@ export const it = test.extend<{ scene: Scene }>({
   },
 });
 
-export const artifactOf = ({ result, said }: Run) => {
-  if (!result?.ok || result.task !== 'snapshot') throw new Error(`no snapshot: ${said}`);
+export const artifactOf = ({ result, output }: Run) => {
+  if (!result?.ok || result.task !== 'snapshot') throw new Error(`no snapshot: ${output}`);
   return (result satisfies Success).artifact;
 };
 export const reasonOf = ({ code, result }: Run): string => `${code} ${result && !result.ok ? result.reason : 'ok'}`;

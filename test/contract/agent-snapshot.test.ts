@@ -115,25 +115,25 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
 
   it('with mTLS and auth, only a client with both gets a snapshot', async ({ scene }) => {
     const { lab, agent, task } = scene;
-    const authority = await createAuthority();
+    const ca = await createAuthority();
     const file = (name: string, content: string): string => {
       writeFileSync(join(lab.folder, name), content);
       return join(lab.folder, name);
     };
-    const member = await authority.issue({ user: 'member' }, [SERVER_NAME]);
+    const member = await ca.issue({ user: 'member' }, [SERVER_NAME]);
     const node = await lab.seed({
       version,
       scheme: 'https',
       flags: [
         `--cert-file=${file('member.crt', member.cert)}`,
         `--key-file=${file('member.key', member.key)}`,
-        `--trusted-ca-file=${file('ca.crt', authority.cert)}`,
+        `--trusted-ca-file=${file('ca.crt', ca.cert)}`,
         '--client-cert-auth',
         '--bcrypt-cost=4',
       ],
     });
-    const { cert, key } = await authority.issue({ user: 'operator' });
-    const tls = () => ({ ca: authority.cert, cert, key, serverName: SERVER_NAME });
+    const { cert, key } = await ca.issue({ user: 'operator' });
+    const tls = () => ({ ca: ca.cert, cert, key, serverName: SERVER_NAME });
     const plain = { ...ask(node), access: { cluster: 'before', tls } };
     must(await lab.client.auth.addUser(plain, 'root', PASSWORD));
     must(await lab.client.auth.grantRole(plain, 'root', 'root'));
@@ -147,18 +147,18 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     expect(messageOf(await attempt({}))).toBe(
       'the Secret with what is trusted at members has no "ca.crt": add it to the Secret',
     );
-    agent.mount(MOUNTS.etcdCa, { 'ca.crt': authority.cert });
+    agent.mount(MOUNTS.etcdCa, { 'ca.crt': ca.cert });
     agent.mount(MOUNTS.etcdClient, { 'tls.crt': cert, 'tls.key': key });
     agent.mount(MOUNTS.etcdRoot, { password: `${PASSWORD}-not` });
     const wrong = {
       password: await attempt({}),
-      nobody: await attempt({ login: false }),
+      noPassword: await attempt({ login: false }),
       name: await attempt({ tls: { serverName: 'b.db.ns.svc', client: true } }),
       'no certificate': await attempt({ tls: { serverName: SERVER_NAME, client: false } }),
     };
     expect(Object.fromEntries(Object.entries(wrong).map(([what, run]) => [what, reasonOf(run)]))).toEqual({
       password: '1 LoginRefused',
-      nobody: '1 LoginRefused',
+      noPassword: '1 LoginRefused',
       name: '1 NoMemberReachable',
       'no certificate': '1 NoMemberReachable',
     });
@@ -170,9 +170,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     expect(artifactOf(run)).toMatchObject({ totalKeys: 5, revision: 6 });
     expect(storedIn(scene, 'nightly.db').manifest).toMatchObject({ authEnabled: true });
     for (const each of [...Object.values(wrong), run]) {
-      const told = JSON.stringify(each);
+      const reported = JSON.stringify(each);
       for (const secret of [PASSWORD, ...key.split('\n').filter((line) => line.length > 40)])
-        expect(told).not.toContain(secret);
+        expect(reported).not.toContain(secret);
     }
   });
 

@@ -44,7 +44,9 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await auth.status(ask(node))).enabled).toBe(false);
   });
 
-  it('without a user, or with a wrong password or token, calls are refused, each with an error of its own', async ({ world }) => {
+  it('without a user, or with a wrong password or token, calls are refused, each with an error of its own', async ({
+    world,
+  }) => {
     const node = await guarded(world);
     const { auth, kv, members, maintenance } = world.etcd;
     expect({
@@ -55,7 +57,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       disable: kindOf(await auth.disable(ask(node))),
       defragment: kindOf(await maintenance.defragment(ask(node))),
       wrongPassword: kindOf(await kv.put({ ...ask(node), access: as('root', 'guess') }, 'k', 'v')),
-      unknownUser: kindOf(await kv.put({ ...ask(node), access: as('nobody', 'secret') }, 'k', 'v')),
+      unknownUser: kindOf(await kv.put({ ...ask(node), access: as('unknown', 'secret') }, 'k', 'v')),
       root: kindOf(await kv.put({ ...ask(node), access: root }, 'k', 'v')),
     }).toEqual({
       put: 'authRequired',
@@ -80,7 +82,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const calls: Readonly<Record<string, (at: Ask) => Promise<Result<unknown>>>> = {
       status: (at) => maintenance.status(at),
       list: (at) => members.list(at, { linearizable: true }),
-      'list as heard': (at) => members.list(at, { linearizable: false }),
+      'serializable list': (at) => members.list(at, { linearizable: false }),
       alarms: (at) => maintenance.alarms(at),
       'own roles': (at) => auth.rolesOf(at, 'app'),
       activate: (at) => maintenance.activate(at, alarm),
@@ -95,12 +97,16 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
       enable: (at) => auth.enable(at),
       'about itself': (at) => auth.status(at),
     };
-    const forUsers = ['status', 'list', 'list as heard', 'alarms', 'own roles'];
+    const forUsers = ['status', 'list', 'serializable list', 'alarms', 'own roles'];
     const anyone = DIFFERENCES[version].authStatusForAnyone ? ['about itself'] : [];
     for (const [name, call] of Object.entries(calls)) {
-      const said = [await call(ask(node)), await call({ ...ask(node), access: as('app', 'pass') }), await call(asRoot)];
+      const answers = [
+        await call(ask(node)),
+        await call({ ...ask(node), access: as('app', 'pass') }),
+        await call(asRoot),
+      ];
       const app = forUsers.includes(name) ? 'ok' : 'permissionDenied';
-      expect([name, ...said.map(kindOf)]).toEqual([
+      expect([name, ...answers.map(kindOf)]).toEqual([
         name,
         ...(anyone.includes(name) ? ['ok', 'ok', 'ok'] : ['authRequired', app, 'ok']),
       ]);
@@ -135,7 +141,9 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     must(await world.etcd.kv.put(asRoot, 'k', 'v'));
   });
 
-  it('users other than root get no keys without a role, and each mistake has an error of its own', async ({ world }) => {
+  it('users other than root get no keys without a role, and each mistake has an error of its own', async ({
+    world,
+  }) => {
     const node = await guarded(world);
     const { auth, kv } = world.etcd;
     const asRoot = { ...ask(node), access: root };
@@ -150,7 +158,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(must(await auth.rolesOf(asRoot, 'root'))).toEqual(['root']);
     expect([
       kindOf(await auth.addUser(asRoot, 'app', 'pass')),
-      kindOf(await auth.rolesOf(asRoot, 'nobody')),
+      kindOf(await auth.rolesOf(asRoot, 'unknown')),
       kindOf(await auth.grantRole(asRoot, 'app', 'nothing')),
       kindOf(await auth.deleteUser(asRoot, 'root')),
     ]).toEqual(['alreadyExists', 'userUnknown', 'notFound', 'other']);

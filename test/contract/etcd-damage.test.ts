@@ -55,7 +55,11 @@ const DAMAGE: readonly Damage[] = [
     how: (node) => truncateSync(database(node), 5 * PAGE),
     reason: 'StorageError',
   },
-  { what: 'random bytes in the WAL', how: (node) => overwrite(log(node), 5 * PAGE, noise(4 * PAGE)), reason: 'DataInvalid' },
+  {
+    what: 'random bytes in the WAL',
+    how: (node) => overwrite(log(node), 5 * PAGE, noise(4 * PAGE)),
+    reason: 'DataInvalid',
+  },
   {
     what: 'an empty directory',
     how: ({ folder }) => rmSync(join(folder, 'member'), { recursive: true }),

@@ -18,7 +18,7 @@ const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.e
 
 interface Issued {
   readonly lab: EtcdLab;
-  readonly authority: KeyPair;
+  readonly clientCA: KeyPair;
   readonly client: KeyPair;
   readonly nodes: readonly Node[];
   /** Issues another certificate for the client port of all members. */
@@ -37,11 +37,11 @@ async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Is
   };
   const sign = (by: KeyPair, leaf: Omit<Leaf, 'durationMs'>): Promise<KeyPair> =>
     issue(by, { durationMs: HOUR, ...leaf }, Date.now(), systemKeySource);
-  const authority = await createCA('db-client-ca', Date.now(), systemKeySource);
+  const clientCA = await createCA('db-client-ca', Date.now(), systemKeySource);
   const peers = await createCA('db-peer-ca', Date.now(), systemKeySource);
   const both = ['server auth', 'client auth'] as const;
   const renew = async (leaf: Partial<Leaf> = {}): Promise<void> => {
-    write('server', await sign(authority, { name: 'db-server', hosts: [MEMBERS], usages: both, ...leaf }), authority);
+    write('server', await sign(clientCA, { name: 'db-server', hosts: [MEMBERS], usages: both, ...leaf }), clientCA);
   };
   await renew();
   const paths = (name: string): readonly [string, string, string] => [
@@ -69,8 +69,8 @@ async function threeMembers(version: (typeof ETCD_VERSIONS)[number]): Promise<Is
   write('peer', await sign(peers, { name: 'db-peer', hosts, usages: both }), peers);
   for (const node of nodes) node.start({ initialCluster: initialCluster(nodes), state: 'new' });
   await Promise.all(nodes.map((node) => node.ready()));
-  const client = await sign(authority, { name: 'db-client', hosts: [], usages: ['client auth'] });
-  return { lab, authority, client, nodes, renew };
+  const client = await sign(clientCA, { name: 'db-client', hosts: [], usages: ['client auth'] });
+  return { lab, clientCA, client, nodes, renew };
 }
 
 describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
@@ -82,12 +82,14 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
       await issued.lab.close();
     },
   });
-  const reach = ({ authority, client }: Issued, serverName = NAME): Access => ({
+  const reach = ({ clientCA, client }: Issued, serverName = NAME): Access => ({
     cluster: 'issued',
-    tls: () => ({ ca: authority.cert, ...client, serverName }),
+    tls: () => ({ ca: clientCA.cert, ...client, serverName }),
   });
 
-  it('three members with a CA of their own form a cluster, and serve a client that verifies them', async ({ issued }) => {
+  it('three members with a CA of their own form a cluster, and serve a client that verifies them', async ({
+    issued,
+  }) => {
     const { lab, nodes } = issued;
     const access = reach(issued);
     for (const node of nodes)
@@ -105,33 +107,33 @@ describe.each(ETCD_VERSIONS)('etcd %s', (version) => {
   it('clients without a certificate, with one of another CA, or with a wrong server name are refused', async ({
     issued,
   }) => {
-    const { lab, authority, nodes } = issued;
+    const { lab, clientCA, nodes } = issued;
     const [node] = nodes;
     if (!node) throw new Error('no member');
     const other = await createCA('db-client-ca', Date.now(), systemKeySource);
     const leaf = { name: 'x', hosts: [], usages: ['client auth'], durationMs: HOUR } as const;
-    const stranger = await issue(other, leaf, Date.now(), systemKeySource);
+    const foreign = await issue(other, leaf, Date.now(), systemKeySource);
     const tries: readonly Access[] = [
-      { cluster: 'bare', tls: () => ({ ca: authority.cert, serverName: NAME }) },
-      { cluster: 'stranger', tls: () => ({ ca: authority.cert, ...stranger, serverName: NAME }) },
+      { cluster: 'bare', tls: () => ({ ca: clientCA.cert, serverName: NAME }) },
+      { cluster: 'foreign', tls: () => ({ ca: clientCA.cert, ...foreign, serverName: NAME }) },
       reach(issued, 'db-abcde.other.ns.svc'),
     ];
     const kinds = await Promise.all(tries.map((access) => lab.client.status({ ...ask(node), access })));
     expect(kinds.map(kindOf)).toEqual(['tls', 'tls', 'tls']);
   });
 
-  it("the peer port refuses the certificate of a client", async ({ issued }) => {
+  it('the peer port refuses the certificate of a client', async ({ issued }) => {
     const { client, nodes } = issued;
     expect(await handshake(nodes[0]?.address ?? '', client)).not.toBe('let in');
   });
 
   it('a renewed certificate is served from the next handshake on, without a restart', async ({ issued }) => {
-    const { authority, client, nodes, renew } = issued;
+    const { clientCA, client, nodes, renew } = issued;
     const [node] = nodes;
-    const shown = (): Promise<string> => serial(node?.address ?? '', authority, client);
-    const before = await shown();
+    const served = (): Promise<string> => serial(node?.address ?? '', clientCA, client);
+    const before = await served();
     await renew({ hosts: [MEMBERS, 'localhost'] });
-    expect(await shown()).not.toBe(before);
+    expect(await served()).not.toBe(before);
   });
 });
 
@@ -146,9 +148,9 @@ const handshake = (host: string, { cert, key }: KeyPair): Promise<string> =>
     socket.on('close', () => resolve('closed'));
   });
 
-const serial = (host: string, authority: KeyPair, { cert, key }: KeyPair): Promise<string> =>
+const serial = (host: string, clientCA: KeyPair, { cert, key }: KeyPair): Promise<string> =>
   new Promise((resolve, reject) => {
-    const socket = connect({ host, port: 2379, cert, key, ca: authority.cert, servername: NAME }, () => {
+    const socket = connect({ host, port: 2379, cert, key, ca: clientCA.cert, servername: NAME }, () => {
       resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
       socket.destroy();
     });

@@ -45,12 +45,10 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     expect(kindOf(await members.promote(ask(seed), added.id))).toBe('notLearner');
   });
 
-  it('a learner that has published its name can be promoted, whether it serves clients yet or not', async ({
-    kit,
-  }) => {
+  it('a learner that has published its name can be promoted, whether it serves clients yet or not', async ({ kit }) => {
     const seed = await kit.seed();
     const { members, kv } = kit.etcd;
-    for (let n = 0; n < 200; n++) must(await kv.put(ask(seed), 'k', String(n))); // so many entries that 3.6 sends a snapshot instead of the log
+    for (let n = 0; n < 200; n++) must(await kv.put(ask(seed), 'k', String(n))); // enough that 3.6 sends a snapshot instead of the log
     const node = kit.node('b');
     const { added } = must(await members.add(ask(seed), [node.peerURL], { learner: true }));
     node.start({ initialCluster: initialCluster([seed, node]), state: 'existing' });
@@ -137,7 +135,9 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     ]);
   });
 
-  it('a voter that does not start costs a single member its quorum, and no further member can be added', async ({ kit }) => {
+  it('a voter that does not start costs a single member its quorum, and no further member can be added', async ({
+    kit,
+  }) => {
     const seed = await kit.seed();
     const { members, kv, maintenance } = kit.etcd;
     must(await members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: false }));
@@ -155,14 +155,14 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const { members } = kit.etcd;
     const next = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
     const grown: WorldNode[] = [];
-    let said = 'ok';
-    for (let i = 0; i < 3 && said === 'ok'; i++) {
+    let result = 'ok';
+    for (let i = 0; i < 3 && result === 'ok'; i++) {
       grown.push(await kit.grow(seed, 'bcd'.charAt(i), grown));
       const answer = await next(); // unless growing the cluster has taken that long itself
       if (answer.ok) must(await members.remove(ask(seed), answer.value.added.id));
-      said = kindOf(answer);
+      result = kindOf(answer);
     }
-    expect(said).toBe('unhealthyCluster');
+    expect(result).toBe('unhealthyCluster');
     await kit.accepted('a third member', next);
   });
 
@@ -198,15 +198,15 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const seed = await kit.seed();
     const { members } = kit.etcd;
     const add = () => members.add(ask(seed), ['http://127.9.9.1:2380'], { learner: true });
-    let said = 'ok';
-    for (let i = 0; i < 10 && said === 'ok'; i++) {
+    let result = 'ok';
+    for (let i = 0; i < 10 && result === 'ok'; i++) {
       must(await members.remove(ask(seed), must(await add()).added.id));
       const again = await add(); // unless the second was over
       if (again.ok) must(await members.remove(ask(seed), again.value.added.id));
-      said = kindOf(again);
+      result = kindOf(again);
       if (again.ok) await kit.pass(1_000);
     }
-    expect(said).toBe('notFound');
+    expect(result).toBe('notFound');
     await kit.until('the second is over', async () => (await add()).ok || undefined);
   });
 

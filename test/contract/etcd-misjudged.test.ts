@@ -127,10 +127,7 @@ describe.concurrent.each([
   ...ETCD_VERSIONS.map((version) => [version, () => realPair(version)] as const),
   ['the model', modelPair] as const,
 ])('%s', (_, start) => {
-  test('refuses new members until there are new streams; its peer accepts them', async ({
-    expect,
-    onTestFinished,
-  }) => {
+  test('refuses new members until there are new streams; its peer accepts them', async ({ expect, onTestFinished }) => {
     const pair = await start();
     onTestFinished(() => pair.close());
     const { members } = pair.etcd;

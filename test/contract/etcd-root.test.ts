@@ -86,7 +86,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
     as,
     root,
     open: async (password) => {
-      const asRoot = await as('somebody', password);
+      const asRoot = await as('client', password);
       for (const answer of [await lab.client.auth.disable(asRoot), await lab.client.auth.deleteUser(asRoot, 'root')])
         expect(kindOf(answer)).toBe('ok');
     },
@@ -115,10 +115,10 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
   it('auth is enabled whatever root user existed, and probes succeed as before', async ({ guarded }) => {
     const { root, lab, as, open, metrics } = guarded;
     const { auth } = lab.client;
-    for (const before of [undefined, 'theirs', 'nobody'] as const) {
-      const bare = await as('somebody');
+    for (const before of [undefined, 'theirs', 'no password'] as const) {
+      const bare = await as('client');
       if (before) {
-        expect(kindOf(await auth.addUser(bare, 'root', before === 'nobody' ? undefined : before))).toBe('ok');
+        expect(kindOf(await auth.addUser(bare, 'root', before === 'no password' ? undefined : before))).toBe('ok');
         expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
       }
       await root.give('first');
@@ -173,7 +173,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     guarded,
   }) => {
     const { auth } = guarded.lab.client;
-    const bare = await guarded.as('somebody');
+    const bare = await guarded.as('client');
     expect(kindOf(await auth.addUser(bare, 'root'))).toBe('ok');
     expect(kindOf(await auth.changePassword(bare, 'root', 'given'))).toBe('ok');
     expect(await auth.changePassword(bare, 'root', 'x'.repeat(73))).toMatchObject({
@@ -204,7 +204,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
       put: kindOf(await kv.put(bare, 'k', 'v')),
       remove: kindOf(await members.remove(bare, 1n)),
     }).toEqual({ list: 'ok', status: 'ok', roles: 'userUnknown', put: 'permissionDenied', remove: 'userUnknown' });
-    const asRoot = await as('somebody', 'first');
+    const asRoot = await as('client', 'first');
     expect(kindOf(await auth.addUser(asRoot, 'db-app'))).toBe('ok');
     expect(kindOf(await auth.grantRole(asRoot, 'db-app', 'root'))).toBe('ok');
     expect(kindOf(await kv.put(await as('db-app'), 'k', 'v'))).toBe('ok');

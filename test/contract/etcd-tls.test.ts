@@ -19,7 +19,7 @@ const NAME = 'a.db.ns.svc';
 interface Guarded {
   readonly lab: EtcdLab;
   readonly node: Node;
-  readonly authority: Authority;
+  readonly ca: Authority;
   readonly user: KeyPair;
   /** Gives the member another certificate; it reads its files at every handshake. */
   readonly renew: (by: Authority) => Promise<void>;
@@ -30,15 +30,15 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
     guarded: async ({}, use) => {
       const lab = await startLab();
-      const authority = await createAuthority();
+      const ca = await createAuthority();
       const file = (name: string): string => join(lab.folder, name);
       const renew = async (by: Authority): Promise<void> => {
         const { cert, key } = await by.issue({ user: 'member' }, [NAME]); // not its IP: every new Pod gets another one
         writeFileSync(file('member.crt'), cert);
         writeFileSync(file('member.key'), key);
       };
-      await renew(authority);
-      writeFileSync(file('ca.crt'), authority.cert);
+      await renew(ca);
+      writeFileSync(file('ca.crt'), ca.cert);
       const flags = [
         `--cert-file=${file('member.crt')}`,
         `--key-file=${file('member.key')}`,
@@ -46,21 +46,21 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
         '--client-cert-auth',
       ];
       const node = await lab.seed({ version, scheme: 'https', flags });
-      await use({ lab, node, authority, user: await authority.issue({ user: 'root' }), renew });
+      await use({ lab, node, ca, user: await ca.issue({ user: 'root' }), renew });
       await lab.close();
     },
   });
 
   it('a client connects to the IP of a member and verifies the name in its certificate', async ({ guarded }) => {
-    const { lab, node, authority, user } = guarded;
-    const access = reached(() => ({ ca: authority.cert, ...user, serverName: NAME }));
+    const { lab, node, ca, user } = guarded;
+    const access = reached(() => ({ ca: ca.cert, ...user, serverName: NAME }));
     must(await lab.client.kv.put({ ...ask(node), access }, 'k', 'v'));
   });
 
   it.for([
-    ['a name that is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user, serverName: 'b.db.ns.svc' })],
-    ['its IP, which is not in it', (g: Guarded) => ({ ca: g.authority.cert, ...g.user })],
-    ['no client certificate', (g: Guarded) => ({ ca: g.authority.cert, serverName: NAME })],
+    ['a name that is not in it', (g: Guarded) => ({ ca: g.ca.cert, ...g.user, serverName: 'b.db.ns.svc' })],
+    ['its IP, which is not in it', (g: Guarded) => ({ ca: g.ca.cert, ...g.user })],
+    ['no client certificate', (g: Guarded) => ({ ca: g.ca.cert, serverName: NAME })],
   ] as const)('a connection with %s fails', async ([, materialOf], { guarded }) => {
     const { lab, node } = guarded;
     const access = reached(() => materialOf(guarded));
@@ -68,11 +68,11 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
   });
 
   it('a member certificate of an unknown CA, and a client certificate of one, are refused', async ({ guarded }) => {
-    const { lab, node, authority, user } = guarded;
+    const { lab, node, ca, user } = guarded;
     const other = await createAuthority();
-    const stranger = await other.issue({ user: 'root' });
+    const foreign = await other.issue({ user: 'root' });
     const untrusted = reached(() => ({ ca: other.cert, ...user, serverName: NAME }));
-    const unknown = reached(() => ({ ca: authority.cert, ...stranger, serverName: NAME }));
+    const unknown = reached(() => ({ ca: ca.cert, ...foreign, serverName: NAME }));
     expect([
       kindOf(await lab.client.status({ ...ask(node), access: untrusted })),
       kindOf(await lab.client.status({ ...ask(node), access: unknown })),
@@ -85,9 +85,11 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     expect(['disconnected', 'tls', 'badAnswer']).toContain(kindOf(await lab.client.status(plain)));
   });
 
-  it('after a change of certificates calls use the new ones, and a watch on the old ones continues', async ({ guarded }) => {
-    const { lab, node, authority, user, renew } = guarded;
-    let material: TlsMaterial = { ca: authority.cert, ...user, serverName: NAME };
+  it('after a change of certificates calls use the new ones, and a watch on the old ones continues', async ({
+    guarded,
+  }) => {
+    const { lab, node, ca, user, renew } = guarded;
+    let material: TlsMaterial = { ca: ca.cert, ...user, serverName: NAME };
     const access = reached(() => material);
     const asked = { ...ask(node), access };
     const watch = lab.client.watch(asked, { key: 'k' });
@@ -95,7 +97,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
 
     const next = await createAuthority();
     await renew(next); // the member serves a certificate of the next CA, and still accepts clients of the old one
-    material = { ca: next.cert, ...(await authority.issue({ user: 'root' })), serverName: NAME };
+    material = { ca: next.cert, ...(await ca.issue({ user: 'root' })), serverName: NAME };
     must(await lab.client.kv.put(asked, 'k', 'v'));
     expect(lab.client.sessions()).toEqual({ clusters: 1, open: 1, draining: 1, unreachable: 0 });
     expect((await watch.next()).value).toMatchObject({ is: 'events' });

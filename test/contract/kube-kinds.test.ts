@@ -118,7 +118,7 @@ describe.each([
       await kit.client.scale(clusters, refTo(cluster), 3);
       const after = await kit.client.get(clusters, refTo(cluster));
       expect([after?.spec.replicas, after?.metadata.generation]).toEqual([3, 2]);
-      expect((await refusal(kit.client.scale(clusters, kit.ref('nobody'), 3))).code).toBe(404);
+      expect((await refusal(kit.client.scale(clusters, kit.ref('missing'), 3))).code).toBe(404);
     });
 
     test('a deletion that waits for finalizers increments the generation, too', async () => {
@@ -159,19 +159,19 @@ describe.each([
           : undefined;
       });
     const evict = (pod: KubeObject) => kit.client.evict(refTo(pod), { uid: uidOf(pod) });
-    const isGoing = async (pod: KubeObject) =>
+    const isBeingDeleted = async (pod: KubeObject) =>
       (await kit.client.get(pods, refTo(pod)))?.metadata.deletionTimestamp !== undefined;
 
     test('counts Pods that are ready and not being deleted, and allows as many evictions as minAvailable permits', async () => {
       const group = aName();
       const [a, b, c] = await running(group, 3);
       const budget = await aBudget(group, { minAvailable: 2 });
-      if (!a || !b || !c) throw new Error('three were made');
+      if (!a || !b || !c) throw new Error('three were created');
       await says(budget, { expectedPods: 3, currentHealthy: 3, desiredHealthy: 2, disruptionsAllowed: 1 });
       await evict(a);
-      expect(await isGoing(a)).toBe(true);
+      expect(await isBeingDeleted(a)).toBe(true);
       expect(await refusal(evict(b))).toMatchObject({ code: 429, reason: 'TooManyRequests' });
-      expect(await isGoing(b)).toBe(false);
+      expect(await isBeingDeleted(b)).toBe(false);
       await says(budget, { expectedPods: 3, currentHealthy: 2, disruptionsAllowed: 0 });
       await evict(a); // it is being deleted already: nothing more is disrupted
       await kit.world.finishPod(refTo(a));
@@ -182,7 +182,7 @@ describe.each([
     test('that the disruption controller has not observed yet, or that was changed since, refuses evictions', async () => {
       const group = aName();
       const [pod] = await running(group, 2);
-      if (!pod) throw new Error('two were made');
+      if (!pod) throw new Error('two were created');
       const budget = await aBudget(group, { minAvailable: 2 });
       expect((await refusal(evict(pod))).code).toBe(429);
       await says(budget, { disruptionsAllowed: 0, currentHealthy: 2 });
@@ -196,11 +196,11 @@ describe.each([
       const made = await running(group, 3, 2);
       const broken = made[2];
       const budget = await aBudget(group, { minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
-      if (!broken || !made[0] || !made[1]) throw new Error('three were made');
+      if (!broken || !made[0] || !made[1]) throw new Error('three were created');
       await says(budget, { currentHealthy: 2, disruptionsAllowed: 0 });
       expect((await refusal(evict(made[0]))).code).toBe(429);
       await evict(broken);
-      expect(await isGoing(broken)).toBe(true);
+      expect(await isBeingDeleted(broken)).toBe(true);
       await ready(made[1], false);
       await says(budget, { currentHealthy: 1 });
       expect((await refusal(evict(made[1]))).code).toBe(429);
@@ -210,17 +210,17 @@ describe.each([
       const group = aName();
       const [broken] = await running(group, 1, 0);
       const budget = await aBudget(group, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
-      if (!broken) throw new Error('one was made');
+      if (!broken) throw new Error('one was created');
       await says(budget, { currentHealthy: 0, disruptionsAllowed: 0 });
       await evict(broken);
-      expect(await isGoing(broken)).toBe(true);
+      expect(await isBeingDeleted(broken)).toBe(true);
     });
 
     test('that needs the expected number of Pods allows none without a controller that reports it', async () => {
       const group = aName();
       const [pod] = await running(group, 3);
       const budget = await aBudget(group, { maxUnavailable: 1 });
-      if (!pod) throw new Error('three were made');
+      if (!pod) throw new Error('three were created');
       await says(budget, { disruptionsAllowed: 0 });
       expect((await refusal(evict(pod))).code).toBe(429);
     });
@@ -230,14 +230,14 @@ describe.each([
       await aBudget(group, { minAvailable: 1 });
       const waiting = await aPod({ group });
       await evict(waiting);
-      expect(await isGoing(waiting)).toBe(true);
+      expect(await isBeingDeleted(waiting)).toBe(true);
       const [other] = await running(aName(), 1);
-      if (!other) throw new Error('one was made');
+      if (!other) throw new Error('one was created');
       await evict(other);
-      expect(await isGoing(other)).toBe(true);
+      expect(await isBeingDeleted(other)).toBe(true);
       await aBudget(group, { minAvailable: 1 });
       const [twice] = await running(group, 1);
-      if (!twice) throw new Error('one was made');
+      if (!twice) throw new Error('one was created');
       expect((await refusal(evict(twice))).code).toBe(500);
     });
   });

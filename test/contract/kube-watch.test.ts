@@ -17,7 +17,7 @@ describe.each([
 
   describe('a watch', () => {
     /** The first events of one connection, as text. */
-    async function told(
+    async function eventsOf(
       query: Record<string, string>,
       number: number,
       act: (seen: readonly string[]) => Promise<unknown> = async () => undefined,
@@ -32,9 +32,9 @@ describe.each([
           signal: stop.signal,
         };
         for await (const event of kit.client.watch(configMaps, call)) {
-          const said = words(event);
-          if (said === 'BOOKMARK ' && number > 1) continue; // the server sends a bookmark whenever it likes
-          seen.push(said);
+          const text = words(event);
+          if (text === 'BOOKMARK ' && number > 1) continue; // the server sends a bookmark whenever it likes
+          seen.push(text);
           if (seen.length >= number) return;
         }
         seen.push('end');
@@ -58,8 +58,8 @@ describe.each([
     test('with initial events sends the existing objects, then their end, then every change in order', async () => {
       const name = aName();
       await aConfigMap(name, { labels: { watched: name } });
-      const seen = await told({ ...streaming, labelSelector: `watched=${name}` }, 5, async (begun) => {
-        await eventually('the end of the initial events', () => begun.includes('BOOKMARK true') || undefined);
+      const seen = await eventsOf({ ...streaming, labelSelector: `watched=${name}` }, 5, async (received) => {
+        await eventually('the end of the initial events', () => received.includes('BOOKMARK true') || undefined);
         await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
         const now = await kit.client.patch(configMaps, ref(name), { data: { a: '3' } });
         await kit.client.delete(configMaps, ref(name), { uid: uidOf(now) });
@@ -77,7 +77,7 @@ describe.each([
       const name = aName();
       const made = await aConfigMap(name, { labels: { watched: name } });
       await kit.client.patch(configMaps, ref(name), { data: { a: '2' } });
-      const seen = await told({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 1);
+      const seen = await eventsOf({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 1);
       expect(seen).toEqual([`MODIFIED ${name} {"a":"2"}`]);
     });
 
@@ -86,7 +86,7 @@ describe.each([
       const made = await aConfigMap(name);
       await kit.client.patch(configMaps, ref(name), { metadata: { labels: { watched: name } } });
       await kit.client.patch(configMaps, ref(name), { metadata: { labels: null } });
-      const seen = await told({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 2);
+      const seen = await eventsOf({ resourceVersion: versionOf(made), labelSelector: `watched=${name}` }, 2);
       expect(seen.map((s) => s.split(' ')[0])).toEqual(['ADDED', 'DELETED']);
     });
 
@@ -96,18 +96,18 @@ describe.each([
       { timeout: 2 * MINUTE_MS },
       async () => {
         const made = await aConfigMap(aName());
-        const query = { resourceVersion: versionOf(made), labelSelector: 'watched=nobody' };
+        const query = { resourceVersion: versionOf(made), labelSelector: 'watched=never' };
         const elsewhere = async (): Promise<void> => {
           await aConfigMap(aName());
           await kit.world.idle();
         };
-        expect(await told(query, 1, elsewhere, 1.5 * MINUTE_MS)).toEqual(['BOOKMARK ']);
+        expect(await eventsOf(query, 1, elsewhere, 1.5 * MINUTE_MS)).toEqual(['BOOKMARK ']);
       },
     );
 
     // The server is restarted.
     test('from a resourceVersion that is too old gets 410 Gone', { timeout: 3 * MINUTE_MS }, async () => {
-      expect(await told({ resourceVersion: await kit.world.ancientVersion() }, 1)).toEqual(['ERROR 410']);
+      expect(await eventsOf({ resourceVersion: await kit.world.ancientVersion() }, 1)).toEqual(['ERROR 410']);
     });
 
     test('the watcher turns this into a complete list and its changes, with growing versions', async () => {

@@ -151,8 +151,8 @@ describe.each([
     await eventually('the collection', async () => {
       await kit.world.collectGarbage();
       const left = await kit.client.get(configMaps, ref(both.metadata.name ?? ''));
-      const gone = (await kit.client.get(configMaps, ref(one.metadata.name ?? ''))) === undefined;
-      return gone && left?.metadata.ownerReferences?.length === 1 ? true : undefined;
+      const isDeleted = (await kit.client.get(configMaps, ref(one.metadata.name ?? ''))) === undefined;
+      return isDeleted && left?.metadata.ownerReferences?.length === 1 ? true : undefined;
     });
   });
 

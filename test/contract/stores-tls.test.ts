@@ -20,11 +20,11 @@ test('with its CA it works like any other', async () => {
 
 test('without its CA, or with another one, nothing is sent, and the message names the certificate', async () => {
   const other = { ...world.secrets, [`${MOUNTS.storeCa}/ca.crt`]: (await createAuthority()).cert };
-  const strangers = [
+  const untrusting = [
     await openStore({ ...world.place, ca: false }, reader(world.secrets)),
     await openStore(world.place, reader(other)),
   ];
-  for (const store of strangers) {
+  for (const store of untrusting) {
     const { reason, message } = await failure(put(store, 'never.db', bytes(10)));
     expect(reason).toBe('Misconfigured');
     expect(message).toContain('certificate');

@@ -92,16 +92,19 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test.each([5, 9 * MIB])('a foreign object that appears during an upload of %i bytes is untouched, too', async (size) => {
-    const key = `raced-${size}.db`;
-    async function* slow(): AsyncGenerator<Uint8Array> {
-      yield* bytes(size);
-      await putByOthers(world, key, 'theirs');
-    }
-    expect(await failure(put(store, key, slow()))).toMatchObject({ reason: 'ObjectExists' });
-    expect((await get(store, key)).toString(), ABOUT_DATA).toBe('theirs');
-    expect(await leftovers(world, key)).toEqual([]);
-  });
+  test.each([5, 9 * MIB])(
+    'a foreign object that appears during an upload of %i bytes is untouched, too',
+    async (size) => {
+      const key = `raced-${size}.db`;
+      async function* slow(): AsyncGenerator<Uint8Array> {
+        yield* bytes(size);
+        await putByOthers(world, key, 'theirs');
+      }
+      expect(await failure(put(store, key, slow()))).toMatchObject({ reason: 'ObjectExists' });
+      expect((await get(store, key)).toString(), ABOUT_DATA).toBe('theirs');
+      expect(await leftovers(world, key)).toEqual([]);
+    },
+  );
 
   test.each([5, 25 * MIB])('a body that throws after %i bytes rethrows its error and leaves nothing', async (size) => {
     const key = `thrown-${size}.db`;
@@ -116,20 +119,23 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
     expect(await leftovers(world, key)).toEqual([]);
   });
 
-  test.each([5, 25 * MIB])('an upload that is aborted after %i bytes, also of a hanging body, leaves nothing', async (size) => {
-    const key = `stopped-${size}.db`;
-    const stop = new AbortController();
-    async function* hanging(): AsyncGenerator<Uint8Array> {
-      yield* bytes(size);
-      setTimeout(() => stop.abort(), 50);
-      await new Promise(() => undefined);
-    }
-    expect(await failure(put(store, key, hanging(), { signal: stop.signal }))).toMatchObject({ reason: 'TimedOut' });
-    expect(await store.head(key)).toBeUndefined();
-    expect(await leftovers(world, key)).toEqual([]);
-    await put(store, key, text('again'));
-    expect((await get(store, key)).toString(), ABOUT_DATA).toBe('again');
-  });
+  test.each([5, 25 * MIB])(
+    'an upload that is aborted after %i bytes, also of a hanging body, leaves nothing',
+    async (size) => {
+      const key = `stopped-${size}.db`;
+      const stop = new AbortController();
+      async function* hanging(): AsyncGenerator<Uint8Array> {
+        yield* bytes(size);
+        setTimeout(() => stop.abort(), 50);
+        await new Promise(() => undefined);
+      }
+      expect(await failure(put(store, key, hanging(), { signal: stop.signal }))).toMatchObject({ reason: 'TimedOut' });
+      expect(await store.head(key)).toBeUndefined();
+      expect(await leftovers(world, key)).toEqual([]);
+      await put(store, key, text('again'));
+      expect((await get(store, key)).toString(), ABOUT_DATA).toBe('again');
+    },
+  );
 
   test('an object is invisible until it is complete', async () => {
     const seen: unknown[] = [];

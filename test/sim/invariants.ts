@@ -58,8 +58,8 @@ export type Always = (scene: Scene) => Broken;
 export type OnWrite = (scene: Scene, write: Write, result?: KubeObject) => Broken;
 export type OnChange = (scene: Scene, call: MembershipCall, answer?: Result<unknown>) => Broken;
 
-const isGoing = ({ world }: Scene): boolean => !world.cluster || isDeleting(world.cluster);
-const isParking = ({ world }: Scene): boolean =>
+const isBeingDeleted = ({ world }: Scene): boolean => !world.cluster || isDeleting(world.cluster);
+const isPausing = ({ world }: Scene): boolean =>
   world.cluster?.spec.replicas === 0 || world.cluster?.status?.observed?.replicas === 0;
 
 /** I1: all members that ever responded for a cluster have one cluster id. */
@@ -80,7 +80,7 @@ export const oneBootstrap: Always = ({ world, servedAt }) => {
 };
 
 /** A restored cluster is never bootstrapped without its snapshot: it would be empty and look healthy. */
-export const beginsWithItsSnapshot: Always = ({ world }) => {
+export const restoresItsSnapshot: Always = ({ world }) => {
   const { spec, metadata } = world.cluster ?? {};
   if (!spec?.bootstrap?.restore || metadata?.uid === undefined) return undefined;
   const empty = world.kubelet.bootstraps.find(
@@ -116,7 +116,7 @@ export const quorumAfterChange: OnChange = ({ world, history }, call, answer) =>
 /** I4: the operator deletes no Pod that the quorum needs, unless the quorum was lost before. */
 export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
-  if ((verb !== 'delete' && verb !== 'evict') || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene))
+  if ((verb !== 'delete' && verb !== 'evict') || resource.kind !== 'Pod' || isBeingDeleted(scene) || isPausing(scene))
     return undefined;
   const group = groupOf(world);
   const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
@@ -134,7 +134,7 @@ export const quorumAfterPodDeletion: OnWrite = (scene, { verb, resource, ref }) 
 /** A Pod whose memory holds the only copy of a voter's data is not deleted for a restart: it would come back empty. */
 export const keepsDataInMemory: OnWrite = (scene, { verb, resource, ref }) => {
   const { world } = scene;
-  if (verb !== 'delete' || resource.kind !== 'Pod' || isGoing(scene) || isParking(scene)) return undefined;
+  if (verb !== 'delete' || resource.kind !== 'Pod' || isBeingDeleted(scene) || isPausing(scene)) return undefined;
   const run = [...world.kubelet.runs.values()].find(({ name }) => name === ref.name);
   const id = run?.volume.claim === undefined ? run?.process?.disk?.id : undefined;
   const group = groupOf(world);
@@ -160,11 +160,11 @@ export const oneDisruption: OnChange = ({ world, history }, call) => {
 export const sparedWhenDeleted: OnWrite = (scene, { verb, resource, ref }) => {
   const { world, history } = scene;
   const group = groupOf(world);
-  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || !group || isGoing(scene)) return undefined;
+  if (verb !== 'delete' || resource.kind !== 'EtcdMember' || !group || isBeingDeleted(scene)) return undefined;
   if (scene.servedAt === undefined) return undefined;
-  const victim = voters(group).find(({ name }) => name === ref.name);
-  if (!victim) return undefined;
-  const rest = voters(group).filter((v) => v !== victim);
+  const member = voters(group).find(({ name }) => name === ref.name);
+  if (!member) return undefined;
+  const rest = voters(group).filter((v) => v !== member);
   const alive = rest.filter((v) => history.wasReachableLately(v.id)).length;
   return alive >= quorum(rest.length) && alive > 0
     ? undefined
@@ -233,7 +233,7 @@ export const noVolumeOfAMember: Always = (scene) => {
   const { world } = scene;
   const group = groupOf(world);
   // Before clients could reach it, the cluster held no data of theirs.
-  if (!group || isGoing(scene) || scene.servedAt === undefined) return undefined;
+  if (!group || isBeingDeleted(scene) || scene.servedAt === undefined) return undefined;
   for (const claim of world.ground.api.peek(persistentVolumeClaims)) {
     const { uid = '', name = '' } = claim.metadata;
     if (!isDeleting(claim) || scene.deletedByPerson.has(uid)) continue;
@@ -248,10 +248,10 @@ export const noVolumeOfAMember: Always = (scene) => {
 };
 
 /** With `deletionPolicy: Retain` no volume with data is deleted, unless a user deletes it. */
-export const retainedVolumesStay: Always = ({ world, retains, servedAt, deletedByPerson }) => {
+export const retainedVolumesAreKept: Always = ({ world, retains, servedAt, deletedByPerson }) => {
   if (!retains || servedAt === undefined) return undefined;
-  const gone = world.volumes.deleted.find(({ uid, at }) => at > servedAt && !deletedByPerson.has(uid));
-  return gone === undefined ? undefined : `PVC ${gone.uid} is deleted in spite of deletionPolicy: Retain`;
+  const deleted = world.volumes.deleted.find(({ uid, at }) => at > servedAt && !deletedByPerson.has(uid));
+  return deleted === undefined ? undefined : `PVC ${deleted.uid} is deleted in spite of deletionPolicy: Retain`;
 };
 
 /** Never the last good copy: the operator removes no member when no other voter has the data. */
@@ -264,7 +264,7 @@ export const notTheLastCopy: OnChange = ({ world }, call, answer) => {
 
 /** I8: acknowledged writes survive, as long as faults destroyed fewer than a quorum of the disks. */
 export const acknowledgedWritesSurvive: Always = (scene) => {
-  if (scene.dataExcused || isGoing(scene)) return undefined;
+  if (scene.dataExcused || isBeingDeleted(scene)) return undefined;
   const group = groupOf(scene.world);
   if (group?.leader === undefined) return undefined;
   const last = scene.world.writer.acknowledged.at(-1);
@@ -314,11 +314,11 @@ export const foreignIsLeftAlone: OnWrite = ({ world }, { verb, resource, ref }) 
 export const ALWAYS = {
   oneClusterId,
   oneBootstrap,
-  beginsWithItsSnapshot,
+  beginsWithItsSnapshot: restoresItsSnapshot,
   oneSeed,
   oneIdPerVolume,
   noVolumeOfAMember,
-  retainedVolumesStay,
+  retainedVolumesStay: retainedVolumesAreKept,
   acknowledgedWritesSurvive,
 };
 export const BEFORE_WRITE = {

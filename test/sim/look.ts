@@ -4,17 +4,17 @@ import { search } from './search.ts';
 
 const STEPS = Number(process.env['STEPS'] ?? 90_000);
 
-let looked = 0;
+let stepsDone = 0;
 const found = await search({
   seed: 1,
   steps: STEPS,
   shrink: false,
   seen: ({ steps }) => {
-    looked += steps;
+    stepsDone += steps;
   },
 });
 if (found) {
   const { broken } = await run(found.script);
-  process.stdout.write(`${broken} (after ${looked} steps)\n`);
+  process.stdout.write(`${broken} (after ${stepsDone} steps)\n`);
   process.exit(1);
 }

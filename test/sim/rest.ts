@@ -12,7 +12,7 @@ type Wrong = string | undefined;
 const UNNAMED = Symbol('no named end');
 type Unnamed = typeof UNNAMED;
 /** A deadline that has passed is reported by then. */
-const TOLD_MS = 10_000;
+const REPORTED_MS = 10_000;
 
 /** Why the world has not converged yet; undefined when it has. */
 export function unrest({ world, edited, retains }: Scene): Wrong {
@@ -20,24 +20,25 @@ export function unrest({ world, edited, retains }: Scene): Wrong {
   if (!cluster) return leftovers(world, retains);
   if (isDeleting(cluster)) return 'the cluster is still being deleted';
   const leaving = membersOf(world).filter(isDeleting);
-  const said = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
-  if (said('Available') === undefined) return 'the cluster has no Available condition';
+  const conditionOf = (type: string): Condition | undefined => findCondition(cluster.status?.conditions, type);
+  if (conditionOf('Available') === undefined) return 'the cluster has no Available condition';
   const { progressDeadline } = cluster.status ?? {};
-  if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - TOLD_MS)
+  if (progressDeadline !== undefined && Date.parse(progressDeadline) > world.ground.timeline.date - REPORTED_MS)
     return 'a deadline is still pending';
-  const named = namedEnd(world, said);
+  const named = namedEnd(world, conditionOf);
   if (named !== UNNAMED) return named;
   // A member that is to be removed from a paused cluster is removed after the resume: until then no etcd process runs.
   if (leaving.length > 0 && cluster.spec.replicas !== 0)
     return `${leaving.map((m) => m.metadata.name).join(', ')} cannot be removed`;
-  return cluster.spec.replicas === 0 ? notParked(world, said) : notAsAsked(world, edited, said);
+  return cluster.spec.replicas === 0 ? notPaused(world, conditionOf) : notAsAsked(world, edited, conditionOf);
 }
 
 /** States in which the operator stops and needs a user: each must be true. */
-function namedEnd(world: World, said: (type: string) => Condition | undefined): Wrong | Unnamed {
+function namedEnd(world: World, conditionOf: (type: string) => Condition | undefined): Wrong | Unnamed {
   const group = groupOf(world);
-  const available = said('Available');
-  if (said('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported') return undefined;
+  const available = conditionOf('Available');
+  if (conditionOf('Progressing')?.reason === 'NotYetSupported' || available?.reason === 'NotYetSupported')
+    return undefined;
   const lost = ['AllMembersLost', 'NoReadableData', 'QuorumLost'];
   if (available?.status === 'False' && lost.includes(available.reason)) {
     if (!group) return `${available.reason}, and the cluster was never bootstrapped`;
@@ -45,21 +46,22 @@ function namedEnd(world: World, said: (type: string) => Condition | undefined): 
       ? undefined
       : `${available.reason}, although the data of a quorum is there`;
   }
-  if (said('Progressing')?.reason === 'ReplacementsExhausted') return undefined;
+  if (conditionOf('Progressing')?.reason === 'ReplacementsExhausted') return undefined;
   return UNNAMED;
 }
 
-function notAsAsked(world: World, edited: boolean, said: (type: string) => Condition | undefined): Wrong {
+function notAsAsked(world: World, edited: boolean, conditionOf: (type: string) => Condition | undefined): Wrong {
   const { cluster } = world;
   const group = groupOf(world);
   const replicas = cluster?.spec.replicas ?? 3;
-  if (!group) return `the cluster was never bootstrapped (${said('Available')?.reason}: ${said('Available')?.message})`;
+  if (!group)
+    return `the cluster was never bootstrapped (${conditionOf('Available')?.reason}: ${conditionOf('Available')?.message})`;
   if (!hasQuorum(world, group))
-    return `there is no quorum (${said('Available')?.reason}: ${said('Available')?.message})`;
-  if (said('Available')?.status !== 'True')
-    return `a quorum serves, and the status reports ${said('Available')?.reason}: ${said('Available')?.message}`;
+    return `there is no quorum (${conditionOf('Available')?.reason}: ${conditionOf('Available')?.message})`;
+  if (conditionOf('Available')?.status !== 'True')
+    return `a quorum serves, and the status reports ${conditionOf('Available')?.reason}: ${conditionOf('Available')?.message}`;
   if (voters(group).length !== replicas || group.members.size !== replicas)
-    return `etcd has ${voters(group).length} voters of ${group.members.size} members instead of ${replicas} (${said('Progressing')?.message})`;
+    return `etcd has ${voters(group).length} voters of ${group.members.size} members instead of ${replicas} (${conditionOf('Progressing')?.message})`;
   const ids = membersOf(world)
     .map((m) => m.status?.memberID ?? 'none')
     .toSorted();
@@ -71,20 +73,18 @@ function notAsAsked(world: World, edited: boolean, said: (type: string) => Condi
     return `${cluster.status.leader} is reported as the leader and is not`;
   if (world.writer.backends().length !== replicas)
     return `clients reach ${world.writer.backends().length} of ${replicas} members`;
-  const progress = said('Progressing');
+  const progress = conditionOf('Progressing');
   // An edit that this build cannot apply is reported, if only by a deadline.
   const ends = ['Reconciled', ...(edited ? ['DeadlineExceeded'] : [])];
-  return ends.includes(progress?.reason ?? '')
-    ? undefined
-    : `Progressing is ${progress?.reason}: ${progress?.message}`;
+  return ends.includes(progress?.reason ?? '') ? undefined : `Progressing is ${progress?.reason}: ${progress?.message}`;
 }
 
-function notParked(world: World, said: (type: string) => Condition | undefined): Wrong {
+function notPaused(world: World, conditionOf: (type: string) => Condition | undefined): Wrong {
   const group = groupOf(world);
   const members = membersOf(world);
   const left = world.ground.api.peek(pods);
   if (left.length > 0) return `${left.length} Pods are left of a paused cluster`;
-  if (said('Available')?.status === 'True') return 'a paused cluster is reported as available';
+  if (conditionOf('Available')?.status === 'True') return 'a paused cluster is reported as available';
   const formed = world.cluster?.status?.clusterID !== undefined;
   return group && formed && members.length < voters(group).length ? 'a paused cluster has lost members' : undefined;
 }

@@ -38,7 +38,7 @@ const PROVOKED_MS = 60_000;
 const QUIET_MS = 10 * 60_000;
 
 /** Far more than any world needs: reaching it means a hot loop. */
-const MOST_STEPS = 150_000;
+const MAX_STEPS = 150_000;
 
 class Broken extends Error {}
 
@@ -138,7 +138,7 @@ async function live(world: World, judge: Judge, script: Script): Promise<void> {
   const faults = new Faults(judge.scene, spec);
   const step = async (until: number): Promise<boolean> => {
     if (!(await world.step(until))) return false;
-    if (timeline.steps > MOST_STEPS) throw new Broken(`neverSpins: ${MOST_STEPS} steps, and ${judge.lastAct} again`);
+    if (timeline.steps > MAX_STEPS) throw new Broken(`neverSpins: ${MAX_STEPS} steps, and ${judge.lastAct} again`);
     faults.everyStep();
     judge.always();
     return true;
@@ -163,7 +163,7 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   const deadline = timeline.now + PATIENCE_MS;
   judge.lastActAt = timeline.now; // an operator may still react to the last fault
   const isLull = (): boolean => timeline.now - judge.lastActAt >= LULL_MS;
-  for (let wrong: string | undefined = 'nobody has looked'; wrong !== undefined; ) {
+  for (let wrong: string | undefined = 'not checked yet'; wrong !== undefined; ) {
     if (timeline.now >= deadline) throw new Broken(`converges: ${wrong}`);
     const until = timeline.now + LOOK_MS;
     if (!(await step(until))) timeline.now = until;
@@ -174,7 +174,8 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   const since = timeline.now;
   while (await step(since + QUIET_MS));
   const { unprovoked } = judge;
-  if (unprovoked && unprovoked.at > since) throw new Broken(`staysStill: ${unprovoked.what} although nothing had changed`);
+  if (unprovoked && unprovoked.at > since)
+    throw new Broken(`staysStill: ${unprovoked.what} although nothing had changed`);
   const wrong = unrest(judge.scene);
   if (wrong !== undefined) throw new Broken(`staysAtRest: ${wrong}`);
 }

@@ -18,17 +18,17 @@ const statusIn = (write: Write, result: KubeObject | undefined): EtcdCluster['st
  * still reports: the Pods of a node that is cut off stay Ready until the node is NotReady.
  */
 export const availableIsTrue: OnWrite = ({ history }, write, result) => {
-  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
-  return said?.status !== 'True' || history.lately(({ quorum: so }) => so, GRACE_MS)
+  const reported = findCondition(statusIn(write, result)?.conditions, 'Available');
+  return reported?.status !== 'True' || history.lately(({ quorum: so }) => so, GRACE_MS)
     ? undefined
-    : `Available=True (${said.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
+    : `Available=True (${reported.reason}) although there has been no quorum for ${history.windowMs + GRACE_MS} ms`;
 };
 
 /** The advice to delete a cluster is given only when no voter has its data: on a volume that exists, or in memory. */
 export const lostIsTrue: OnWrite = ({ world }, write, result) => {
-  const said = findCondition(statusIn(write, result)?.conditions, 'Available');
+  const reported = findCondition(statusIn(write, result)?.conditions, 'Available');
   const group = groupOf(world);
-  if (said?.reason !== 'AllMembersLost' || !group) return undefined;
+  if (reported?.reason !== 'AllMembersLost' || !group) return undefined;
   const left = voters(group).filter(({ id }) => volumeOf(world, group, id) !== undefined);
   return left.length === 0
     ? undefined
@@ -37,10 +37,10 @@ export const lostIsTrue: OnWrite = ({ world }, write, result) => {
 
 /** readyMembers counts voters that were ready. */
 export const readyMembersAreReady: OnWrite = ({ history }, write, result) => {
-  const said = statusIn(write, result)?.readyMembers ?? 0;
-  return history.lately(({ ready }) => ready >= said) || said === 0
+  const reported = statusIn(write, result)?.readyMembers ?? 0;
+  return history.lately(({ ready }) => ready >= reported) || reported === 0
     ? undefined
-    : `readyMembers is ${said}, and there were never as many`;
+    : `readyMembers is ${reported}, and there were never as many`;
 };
 
 /** The reported leader is or was the leader. */
@@ -54,9 +54,9 @@ export const leaderIsOrWas: OnWrite = ({ world, history }, write, result) => {
 /** Reconciled only when there were as many members as the spec asks; Degraded reports whether they are healthy. */
 export const reconciledIsTrue: OnWrite = ({ world, history }, write, result) => {
   const cluster = statusIn(write, result) && (result as EtcdCluster);
-  const said = findCondition(cluster?.status?.conditions, 'Progressing');
-  const current = said?.observedGeneration === world.cluster?.metadata.generation;
-  if (!cluster || said?.reason !== 'Reconciled' || !current) return undefined;
+  const reported = findCondition(cluster?.status?.conditions, 'Progressing');
+  const current = reported?.observedGeneration === world.cluster?.metadata.generation;
+  if (!cluster || reported?.reason !== 'Reconciled' || !current) return undefined;
   const { replicas = 3 } = cluster.spec;
   const so = history.lately((m) =>
     replicas === 0 ? m.ready === 0 : m.voters === replicas && m.learners === 0 && m.objects === replicas,

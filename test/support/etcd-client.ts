@@ -181,10 +181,10 @@ export interface WatchEvent {
 }
 
 async function* items(caller: Caller, ask: Ask, options: WatchOptions): AsyncGenerator<WatchItem, void, undefined> {
-  const beginning = new AbortController();
-  const timer = setTimeout(() => beginning.abort(), ask.timeoutMs);
+  const creating = new AbortController();
+  const timer = setTimeout(() => creating.abort(), ask.timeoutMs);
   const over = Promise.withResolvers<void>();
-  const signal = AbortSignal.any([beginning.signal, ...(ask.signal ? [ask.signal] : [])]);
+  const signal = AbortSignal.any([creating.signal, ...(ask.signal ? [ask.signal] : [])]);
   try {
     const requests = creation(options, over.promise);
     for await (const answer of caller.stream({ ...ask, timeoutMs: 0, signal }, Watch.method.watch, requests)) {
@@ -195,7 +195,7 @@ async function* items(caller: Caller, ask: Ask, options: WatchOptions): AsyncGen
     }
     throw failure('disconnected', 'the watch ended without a reason');
   } catch (error) {
-    if (beginning.signal.aborted) throw failure('timeout', `the watch was not created within ${ask.timeoutMs} ms`);
+    if (creating.signal.aborted) throw failure('timeout', `the watch was not created within ${ask.timeoutMs} ms`);
     throw error instanceof EtcdFailure ? error : new EtcdFailure({ kind: 'other', message: String(error) });
   } finally {
     clearTimeout(timer);

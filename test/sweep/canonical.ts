@@ -3,7 +3,7 @@ import { memberName } from '../../src/api/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 
 /** No run comes near this many members of one cluster. */
-export const MOST_NAMES = 30;
+export const MAX_NAMES = 30;
 
 /** Set by the server or the clock, or dependent on which member leads and which ones existed when a member joined. */
 const VOLATILE: readonly string[] = [
@@ -54,7 +54,7 @@ export function canonical(objects: readonly KubeObject[], cluster: KubeObject, n
 function renamer(objects: readonly KubeObject[], cluster: KubeObject): (text: string) => string {
   const { name = '', uid = '' } = cluster.metadata;
   const present = new Set(objects.filter((o) => o.kind === 'EtcdMember').map((o) => o.metadata.name));
-  const named = Array.from({ length: MOST_NAMES }, (_, i) => memberName(name, uid, i + 1));
+  const named = Array.from({ length: MAX_NAMES }, (_, i) => memberName(name, uid, i + 1));
   const alive = named.filter((each) => present.has(each));
   return (text) =>
     named.reduce((now, each) => {

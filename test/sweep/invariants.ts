@@ -54,9 +54,10 @@ export class Invariants {
   #onChange(kind: string, before: KubeObject | undefined, after: KubeObject | undefined): void {
     const seeds = this.#rig.members.filter(({ spec }) => spec.bootstrap === true);
     if (seeds.length > 1) this.#violations.add(`I2: ${seeds.length} members are seeds`);
-    const going = after?.metadata.deletionTimestamp !== undefined && before?.metadata.deletionTimestamp === undefined;
-    const gone = after === undefined && before !== undefined && before.metadata.deletionTimestamp === undefined;
-    if (this.#stopping || !(going || gone)) return;
+    const deletionStarted =
+      after?.metadata.deletionTimestamp !== undefined && before?.metadata.deletionTimestamp === undefined;
+    const removed = after === undefined && before !== undefined && before.metadata.deletionTimestamp === undefined;
+    if (this.#stopping || !(deletionStarted || removed)) return;
     const name = (after ?? before)?.metadata.name ?? '';
     if (kind === 'PersistentVolumeClaim') this.#check(this.#volumeGoes(name));
     if (kind === 'Pod') this.#podGoes(name);

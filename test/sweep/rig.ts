@@ -8,7 +8,7 @@ import type { FaultProxy, Passed } from '../support/faults/proxy.ts';
 import { grantLease } from '../support/servers/control-plane.ts';
 import { type Child, eventually } from '../support/servers/processes.ts';
 import { clusters, members, type World } from '../support/servers/world.ts';
-import { canonical, MOST_NAMES } from './canonical.ts';
+import { canonical, MAX_NAMES } from './canonical.ts';
 import type { Ledger } from './ledger.ts';
 
 /** Calls that change the members of an etcd cluster, or its leader. */
@@ -87,7 +87,7 @@ export class Rig {
   /** The names of its members, the oldest first. */
   names(): readonly string[] {
     const { uid = '' } = this.made?.metadata ?? {};
-    return Array.from({ length: MOST_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
+    return Array.from({ length: MAX_NAMES }, (_, i) => memberName(CLUSTER, uid, i + 1));
   }
 
   async edit(spec: Partial<EtcdClusterSpec>): Promise<void> {

@@ -33,7 +33,7 @@ const QUIET_MS = 3_000;
 const PREPARED_MS = 1_000;
 const AFTERWARDS_MS = 300;
 /** Message-only changes of a status are coalesced for half a minute. */
-const TOLD_MS = 35_000;
+const COALESCED_MS = 35_000;
 /** A call that hangs times out after 30 seconds. */
 const PATIENCE_MS = 90_000;
 export const RECOVERY_MS = 10_000;
@@ -150,7 +150,7 @@ const isTold = ({ resource }: Passed): boolean => resource.endsWith('/status');
 
 /** At rest the operator writes nothing. Coalesced status writes, which come late, belong to the end state too. */
 async function quietInTheEnd(rig: Rig, mayBeLate: (write: Passed) => boolean): Promise<readonly string[]> {
-  const until = performance.now() + TOLD_MS;
+  const until = performance.now() + COALESCED_MS;
   for (;;) {
     const since = await quiet(rig);
     if (since.length === 0) return [];

@@ -29,7 +29,11 @@ async function expectWell(names: readonly string[]): Promise<void> {
 }
 
 if (asked)
-  test.concurrent.each(asked)('%s reaches the same end state as without the fault', (name) => expectWell([name]), HOURS);
+  test.concurrent.each(asked)(
+    '%s reaches the same end state as without the fault',
+    (name) => expectWell([name]),
+    HOURS,
+  );
 
 describe.concurrent.each(asked ? [] : workloads)('while $sentence,', (workload) => {
   test(

@@ -31,7 +31,7 @@ function atRest(rig: Rig, replicas: number): boolean {
 }
 
 const settled = (replicas: number) => (rig: Rig) => atRest(rig, replicas) && rig.members.length === replicas;
-const parked = (rig: Rig) => atRest(rig, 0) && rig.ledger.ofKind(pods, rig.namespace).length === 0;
+const paused = (rig: Rig) => atRest(rig, 0) && rig.ledger.ofKind(pods, rig.namespace).length === 0;
 
 const until = (rig: Rig, what: string, holds: (rig: Rig) => boolean): Promise<unknown> =>
   eventually(what, () => holds(rig) || undefined, { timeoutMs: 60_000, seen: () => rig.cluster?.status });
@@ -76,7 +76,7 @@ export const WORKLOADS: readonly Workload[] = [
     sentence: 'a cluster is paused',
     prepare: made(3),
     act: edited(0),
-    done: parked,
+    done: paused,
     stopping: true,
   },
   {
@@ -85,7 +85,7 @@ export const WORKLOADS: readonly Workload[] = [
     prepare: async (rig) => {
       await made(3)(rig);
       await rig.edit({ replicas: 0 });
-      await until(rig, 'a parked cluster', parked);
+      await until(rig, 'a paused cluster', paused);
     },
     act: edited(3),
     done: settled(3),

@@ -2,26 +2,26 @@
 import type { Deeds, Stage } from './stage.ts';
 
 export function killOperator({ world }: Stage): void {
-  const victim = world.operators.find(({ dead }) => !dead);
-  if (!victim) return;
-  world.ground.tell(() => `*** ${victim.name} is killed`);
-  victim.kill();
+  const operator = world.operators.find(({ dead }) => !dead);
+  if (!operator) return;
+  world.ground.tell(() => `*** ${operator.name} is killed`);
+  operator.kill();
   world.ground.count('operator killed');
   world.ground.soon(500, 5_000, () => void world.startOperator());
 }
 
 /** Freezes the process; a second replica takes over when the Lease expires; then the first one continues where it stopped. */
 function freezeOperator({ world, scene }: Stage, ms: number): boolean {
-  const { ground, actingOperator: victim } = world;
-  if (!victim) return false;
-  victim.freeze();
+  const { ground, actingOperator: operator } = world;
+  if (!operator) return false;
+  operator.freeze();
   scene.history.late(ms);
   const other = world.startOperator();
   ground.timeline.after(ms, () => {
-    if (victim.dead) return;
-    if (victim.thaw()) return other.kill();
+    if (operator.dead) return;
+    if (operator.thaw()) return other.kill();
     ground.count('operators overlapped');
-    ground.soon(0, 2_000, () => victim.kill()); // it notices that the Lease is lost
+    ground.soon(0, 2_000, () => operator.kill()); // it notices that the Lease is lost
   });
   return true;
 }

@@ -24,7 +24,7 @@ const LOST = 'tocommit is out of range. Was the raft log corrupted, truncated, o
 const UNMATCHED = 'error validating peerURLs: PeerURLs: no match found for existing member';
 
 /** Returns the error that etcd ends with, or undefined when the node has a disk now. */
-export function begin(scene: Scene, node: ModelNode, join: ModelJoin): string | undefined {
+export function bootstrapOrJoin(scene: Scene, node: ModelNode, join: ModelJoin): string | undefined {
   const { initialCluster, state, token = DEFAULT_TOKEN } = join;
   const listed = listedIn(initialCluster);
   if (!listed.some(([name, url]) => name === node.name && url === node.peerURL))

@@ -5,7 +5,7 @@ import { type Login, Logins, type Refused, type Token } from '../../../src/etcd/
 import type { ModelEtcd } from './etcd.ts';
 import type { Group, State } from './etcd-group.ts';
 import { type Disk, type ModelNode, stateOf } from './etcd-node.ts';
-import { isRefusal, said } from './etcd-said.ts';
+import { etcdError, isRefusal } from './etcd-said.ts';
 
 export interface Call {
   readonly node: ModelNode;
@@ -32,7 +32,7 @@ export const isLearner = ({ disk, state }: Pick<Call, 'disk' | 'state'>): boolea
 
 /** A change needs a leader, and with it a quorum. */
 export const agreed = <T>({ group }: Call, change: (state: State) => T): T | EtcdError =>
-  group.leader === undefined ? said('timeout') : group.commit(change);
+  group.leader === undefined ? etcdError('timeout') : group.commit(change);
 
 interface Issued {
   readonly user: string;
@@ -82,12 +82,12 @@ export class Gate {
     const { group } = disk;
     const state = stateOf(disk);
     const call: Call = { node, disk, group, state, user: undefined };
-    if (!learner && isLearner(call)) return said('learnerRefused');
+    if (!learner && isLearner(call)) return etcdError('learnerRefused');
     if (!state.users.enabled) return call;
     const user = token === undefined ? undefined : this.#userOf(call, token);
     if (isRefusal(user)) return user;
-    if (who !== 'anyone' && user === undefined) return said('authRequired');
-    if (who === 'root' && !state.users.isRoot(user ?? '')) return said('permissionDenied');
+    if (who !== 'anyone' && user === undefined) return etcdError('authRequired');
+    if (who === 'root' && !state.users.isRoot(user ?? '')) return etcdError('permissionDenied');
     return { ...call, user };
   }
 
@@ -97,15 +97,15 @@ export class Gate {
     const { users } = state;
     const lives = (node.tokens.get(token) ?? 0) > this.model.now;
     if (!issued || !lives || issued.epoch !== users.epoch || issued.stamp !== users.stampOf(issued.user))
-      return said('invalidToken');
+      return etcdError('invalidToken');
     node.tokens.set(token, this.model.now + tokenMs(node));
     return issued.user;
   }
 
   #logIn({ group, state: { users } }: Call, login: Login): string | EtcdError {
-    if (!users.enabled) return said('authNotEnabled');
-    if (!users.accepts(login)) return said('authFailed');
-    if (group.leader === undefined) return said('timeout');
+    if (!users.enabled) return etcdError('authNotEnabled');
+    if (!users.accepts(login)) return etcdError('authFailed');
+    if (group.leader === undefined) return etcdError('timeout');
     const token = `token.${this.#issued.size + 1}`;
     this.#issued.set(token, { user: login.user, stamp: users.stampOf(login.user) ?? 0, epoch: users.epoch });
     for (const node of this.model.live(group)) node.tokens.set(token, this.model.now + tokenMs(node));

@@ -10,7 +10,7 @@ import {
   type RangeAnswer,
   type RangeOptions,
 } from '../../support/etcd-client.ts';
-import { said } from './etcd-said.ts';
+import { etcdError } from './etcd-said.ts';
 
 interface Change {
   readonly type: 'put' | 'delete';
@@ -55,8 +55,8 @@ export class KeyStore {
   }
 
   range({ revision = 0n, limit = 0, keysOnly, countOnly, ...keys }: RangeOptions): RangeAnswer | EtcdError {
-    if (revision > this.revision) return said('futureRevision');
-    if (revision > 0n && revision < this.compacted) return said('compacted');
+    if (revision > this.revision) return etcdError('futureRevision');
+    if (revision > 0n && revision < this.compacted) return etcdError('compacted');
     const found = this.#found(within(keys), revision > 0n ? revision : this.revision).map(([, kv]) => kv);
     const kvs = countOnly ? [] : limit > 0 ? found.slice(0, limit) : found;
     return {
@@ -68,13 +68,13 @@ export class KeyStore {
   }
 
   compact(revision: bigint): EtcdError | undefined {
-    if (revision <= this.compacted) return said('compacted');
-    if (revision > this.revision) return said('futureRevision');
+    if (revision <= this.compacted) return etcdError('compacted');
+    if (revision > this.revision) return etcdError('futureRevision');
     this.compacted = revision;
     for (const [name, history] of this.#history) {
       const last = history.findLastIndex(({ kv }) => kv.modRevision <= revision);
-      const gone = last >= 0 && history[last]?.type === 'delete' ? last + 1 : Math.max(last, 0);
-      for (const { kv } of history.splice(0, gone)) this.bytes -= costOf(kv.key, kv.value);
+      const compacted = last >= 0 && history[last]?.type === 'delete' ? last + 1 : Math.max(last, 0);
+      for (const { kv } of history.splice(0, compacted)) this.bytes -= costOf(kv.key, kv.value);
       if (history.length === 0) this.#history.delete(name);
     }
     return undefined;
@@ -82,8 +82,8 @@ export class KeyStore {
 
   /** Of everything up to a revision that is not compacted. */
   hash(revision = this.revision): number | EtcdError {
-    if (revision > this.revision) return said('futureRevision');
-    if (revision < this.compacted) return said('compacted');
+    if (revision > this.revision) return etcdError('futureRevision');
+    if (revision < this.compacted) return etcdError('compacted');
     let hash = 1;
     for (const [, history] of [...this.#history].toSorted(([a], [b]) => (a < b ? -1 : 1)))
       for (const { type, kv } of history)

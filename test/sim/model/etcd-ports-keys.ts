@@ -5,32 +5,32 @@ import type { Bytes, RangeAnswer, RangeOptions, UserKv } from '../../support/etc
 import { agreed, type Call, type Gate } from './etcd-gate.ts';
 import { costOf } from './etcd-keys.ts';
 import { sizeOf } from './etcd-node.ts';
-import { said } from './etcd-said.ts';
+import { etcdError } from './etcd-said.ts';
 import { minorOf } from './etcd-version.ts';
 
 /** Of one request. */
-const MOST_BYTES = 1.5 * 1024 ** 2;
+const MAX_REQUEST_BYTES = 1.5 * 1024 ** 2;
 export const DEFAULT_QUOTA = 2 * 1024 ** 3;
 const KEYS = { who: 'user' } as const;
 
 /** What an alarm blocks: CORRUPT every change, NOSPACE those that grow the database. */
 function stopped({ node, state }: Call, grows: boolean): EtcdError | undefined {
   const alarm = state.alarms.stops(minorOf(node.version));
-  return alarm === 'corrupt' || (alarm === 'noSpace' && grows) ? said(alarm) : undefined;
+  return alarm === 'corrupt' || (alarm === 'noSpace' && grows) ? etcdError(alarm) : undefined;
 }
 
 /** The operator grants no user but root permissions on keys. */
 const may = ({ state, user }: Call): EtcdError | undefined =>
-  user === undefined || state.users.isRoot(user) ? undefined : said('permissionDenied');
+  user === undefined || state.users.isRoot(user) ? undefined : etcdError('permissionDenied');
 
 /** A database that would exceed its quota refuses the change, and raises the alarm for the whole cluster. */
 function roomFor(call: Call, cost: number): EtcdError | undefined {
   const { node, disk, group } = call;
-  if (cost > MOST_BYTES) return said('tooLarge');
+  if (cost > MAX_REQUEST_BYTES) return etcdError('tooLarge');
   if (sizeOf(disk) + cost < (node.options.quotaBytes ?? DEFAULT_QUOTA)) return undefined;
   const alarm = { memberId: disk.id, alarm: 'noSpace' } as const;
   if (group.leader !== undefined) group.commit(({ alarms }) => alarms.raise(alarm));
-  return said('noSpace');
+  return etcdError('noSpace');
 }
 
 const noKey = (key: Bytes): EtcdError | undefined =>
@@ -45,7 +45,7 @@ const EVERY_KEY = { key: '', prefix: true, countOnly: true } as const;
 export function keysPort(gate: Gate): UserKv {
   const range = (ask: Ask, options: RangeOptions): Promise<Result<RangeAnswer>> =>
     gate.ask<RangeAnswer>(ask, { ...KEYS, learner: options.serializable ?? false }, (call) => {
-      if (!options.serializable && call.group.leader === undefined) return said('timeout');
+      if (!options.serializable && call.group.leader === undefined) return etcdError('timeout');
       return may(call) ?? call.state.keys.range(options);
     });
   return {

@@ -8,7 +8,7 @@ import { agreed, type Call, type Gate } from './etcd-gate.ts';
 import { voters } from './etcd-group.ts';
 import { inUse, sizeOf } from './etcd-node.ts';
 import { DEFAULT_QUOTA } from './etcd-ports-keys.ts';
-import { isRefusal, said } from './etcd-said.ts';
+import { etcdError, isRefusal } from './etcd-said.ts';
 import { downgrade, minorOf, storageVersion } from './etcd-version.ts';
 
 const WORKED_ON = { who: 'root' } as const;
@@ -69,15 +69,15 @@ function hashOf({ state: { keys }, disk }: Call, revision: bigint): number | Etc
 }
 
 function moveLeader(gate: Gate, { group, disk }: Call, to: bigint): EtcdError | undefined {
-  if (group.leader === undefined) return said('timeout');
-  if (group.leader !== disk.id) return said('notLeader');
+  if (group.leader === undefined) return etcdError('timeout');
+  if (group.leader !== disk.id) return etcdError('notLeader');
   if (!voters(group).some((voter) => voter.id === to))
     return { kind: 'notFound', message: 'etcdserver: bad leader transferee' };
   if (gate.model.live(group).some((node) => node.disk?.id === to)) {
     gate.model.lead(group, to);
     return undefined;
   }
-  return said('timeout');
+  return etcdError('timeout');
 }
 
 /** As many pages as the database has, and their digest; a real etcd could not start from them. */

@@ -3,7 +3,7 @@ import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
 import type { UserAuth } from '../../support/etcd-client.ts';
 import { agreed, type Gate } from './etcd-gate.ts';
-import { said } from './etcd-said.ts';
+import { etcdError } from './etcd-said.ts';
 import type { Users } from './etcd-users.ts';
 import { minorOf } from './etcd-version.ts';
 
@@ -15,8 +15,8 @@ export function usersPort(gate: Gate): UserAuth {
       gate.ask(ask, { who: 'anyone' }, ({ node, user, state: { users } }) => {
         // From 3.7 on the auth status can be read without authentication.
         if (users.enabled && minorOf(node.version) < 7) {
-          if (user === undefined) return said('authRequired');
-          if (!users.isRoot(user)) return said('permissionDenied');
+          if (user === undefined) return etcdError('authRequired');
+          if (!users.isRoot(user)) return etcdError('permissionDenied');
         }
         return { enabled: users.enabled, revision: users.revision };
       }),
@@ -29,7 +29,7 @@ export function usersPort(gate: Gate): UserAuth {
     grantRole: (ask, user, role) => change(ask, (users) => users.grantRole(user, role)),
     rolesOf: (ask, name) =>
       gate.ask(ask, { who: 'user' }, ({ user, state: { users } }) =>
-        user === undefined || user === name || users.isRoot(user) ? users.rolesOf(name) : said('permissionDenied'),
+        user === undefined || user === name || users.isRoot(user) ? users.rolesOf(name) : etcdError('permissionDenied'),
       ),
     roles: (ask) => gate.ask<readonly string[]>(ask, { who: 'root' }, () => []),
   };

@@ -9,7 +9,7 @@ import { mayAdd, mayPromote, mayRemove, mayUpdate, memberIdOf, type State } from
 import { keysPort } from './etcd-ports-keys.ts';
 import { upkeepPort } from './etcd-ports-upkeep.ts';
 import { usersPort } from './etcd-ports-users.ts';
-import { isRefusal, type Refusal, said } from './etcd-said.ts';
+import { etcdError, isRefusal, type Refusal } from './etcd-said.ts';
 
 export function modelPorts(model: ModelEtcd): UserEtcd {
   const gate = new Gate(model);
@@ -41,7 +41,7 @@ function membersPort(gate: Gate): MembersPort {
   return {
     list: (ask, { linearizable }) =>
       gate.ask(ask, { who: 'user' }, (call) =>
-        linearizable && call.group.leader === undefined ? said('timeout') : listOf(call),
+        linearizable && call.group.leader === undefined ? etcdError('timeout') : listOf(call),
       ),
     add: (ask, peerURLs, { learner }) =>
       gate.ask(ask, { who: 'root' }, (call) => {
@@ -76,7 +76,7 @@ function membersPort(gate: Gate): MembersPort {
 }
 
 function changed(call: Call, refused: Refusal | undefined, make: (state: State) => void): Membership | EtcdError {
-  if (refused) return said(refused);
+  if (refused) return etcdError(refused);
   return agreed(call, (state) => {
     make(state);
     return membershipOf({ clusterId: call.group.clusterId, members: state.members });

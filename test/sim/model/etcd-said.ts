@@ -33,7 +33,7 @@ const WORDS = {
 } as const satisfies Partial<Record<EtcdErrorKind, string>>;
 
 export type Refusal = keyof typeof WORDS;
-export const said = (kind: Refusal): EtcdError => ({ kind, message: `etcdserver: ${WORDS[kind]}` });
+export const etcdError = (kind: Refusal): EtcdError => ({ kind, message: `etcdserver: ${WORDS[kind]}` });
 
 /** No call of ours returns a value of this shape, so it can only be an error. */
 export const isRefusal = (value: unknown): value is EtcdError =>

@@ -1,7 +1,7 @@
 /** Users and their root role, the same on every member that has applied the same changes. */
 import type { EtcdError } from '../../../src/etcd/errors.ts';
 import type { Login } from '../../../src/etcd/login.ts';
-import { said } from './etcd-said.ts';
+import { etcdError } from './etcd-said.ts';
 
 interface User {
   /** A user that was created without a password never gets one, also not by a change of the password. */
@@ -22,7 +22,7 @@ export class Users {
   #stamps = 0;
 
   enable(): EtcdError | undefined {
-    if (!this.isRoot(ROOT)) return said('rootMissing');
+    if (!this.isRoot(ROOT)) return etcdError('rootMissing');
     this.enabled = true;
     return undefined;
   }
@@ -33,35 +33,35 @@ export class Users {
   }
 
   add(name: string, password: string | undefined): EtcdError | undefined {
-    if (name === '') return said('authRequired');
-    if (this.#users.has(name)) return said('alreadyExists');
+    if (name === '') return etcdError('authRequired');
+    if (this.#users.has(name)) return etcdError('alreadyExists');
     return this.#set(name, { password, roles: new Set(), stamp: ++this.#stamps });
   }
 
   delete(name: string): EtcdError | undefined {
     if (this.enabled && name === ROOT) return { kind: 'other', message: 'etcdserver: invalid auth management' };
-    if (!this.#users.delete(name)) return said('userUnknown');
+    if (!this.#users.delete(name)) return etcdError('userUnknown');
     this.revision++;
     return undefined;
   }
 
   changePassword(name: string, password: string): EtcdError | undefined {
     const user = this.#users.get(name);
-    if (!user) return said('userUnknown');
+    if (!user) return etcdError('userUnknown');
     const changed = user.password === undefined ? undefined : password;
     return this.#set(name, { ...user, password: changed, stamp: ++this.#stamps });
   }
 
   grantRole(name: string, role: string): EtcdError | undefined {
     const user = this.#users.get(name);
-    if (!user) return said('userUnknown');
-    if (role !== ROOT) return said('notFound');
+    if (!user) return etcdError('userUnknown');
+    if (role !== ROOT) return etcdError('notFound');
     return this.#set(name, { ...user, roles: new Set([...user.roles, role]) });
   }
 
   rolesOf(name: string): readonly string[] | EtcdError {
     const user = this.#users.get(name);
-    return user ? [...user.roles].sort() : said('userUnknown');
+    return user ? [...user.roles].sort() : etcdError('userUnknown');
   }
 
   isRoot(name: string): boolean {

@@ -2,7 +2,7 @@
 import type { EtcdError } from '../../../src/etcd/errors.ts';
 import type { Group, State } from './etcd-group.ts';
 import type { Disk, ModelNode } from './etcd-node.ts';
-import { said } from './etcd-said.ts';
+import { etcdError } from './etcd-said.ts';
 
 const CHECK_MS = 4_000;
 
@@ -48,17 +48,17 @@ export function downgrade(
   target: string,
 ): string | EtcdError {
   const { version: agreed, downgradeTo } = group.state;
-  if (agreed === undefined) return said('busy');
+  if (agreed === undefined) return etcdError('busy');
   const old = minorOf(version) < 6;
   if (action === 'cancel') {
-    if (downgradeTo === undefined) return old ? said('noDowngrade') : agreed;
+    if (downgradeTo === undefined) return old ? etcdError('noDowngrade') : agreed;
     group.commit((state) => void (state.downgradeTo = undefined));
-    return old ? said('timeout') : agreed;
+    return old ? etcdError('timeout') : agreed;
   }
-  if (!/^\d+\.\d+(\.\d+)?$/.test(target) || target.split('.')[0] !== '3') return said('badDowngradeVersion');
-  if (minorOf(target) !== minorOf(agreed) - 1) return said('badDowngradeVersion');
-  if (downgradeTo !== undefined) return said('downgradeInProgress');
+  if (!/^\d+\.\d+(\.\d+)?$/.test(target) || target.split('.')[0] !== '3') return etcdError('badDowngradeVersion');
+  if (minorOf(target) !== minorOf(agreed) - 1) return etcdError('badDowngradeVersion');
+  if (downgradeTo !== undefined) return etcdError('downgradeInProgress');
   if (action === 'validate') return agreed;
   group.commit((state) => void (state.downgradeTo = shortOf(target)));
-  return old ? said('timeout') : agreed; // 3.5 carries it out and never responds
+  return old ? etcdError('timeout') : agreed; // 3.5 carries it out and never responds
 }

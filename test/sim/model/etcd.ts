@@ -4,7 +4,7 @@
  */
 import type { Ask, MemberEntry } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
-import { begin, type ModelJoin, restored } from './etcd-begin.ts';
+import { bootstrapOrJoin, type ModelJoin, restored } from './etcd-begin.ts';
 import { Group, inOrder, type Peers, quorum, voters } from './etcd-group.ts';
 import { type Disk, type ModelNode, type NodeOptions, newDisk, rebase, stateOf } from './etcd-node.ts';
 import { isRefusal } from './etcd-said.ts';
@@ -54,13 +54,13 @@ export class ModelEtcd {
   start(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
     const joins = !node.disk && join.state === 'existing';
-    const why = flagsOf(node) ?? (node.disk ? this.#resume(node, node.disk) : begin(this, node, join));
+    const error = flagsOf(node) ?? (node.disk ? this.#resume(node, node.disk) : bootstrapOrJoin(this, node, join));
     if (joins && node.disk) {
       node.servesAt = this.now + lateness(node, node.disk.group);
       this.onJoin?.(node);
       this.onJoin = undefined;
     }
-    if (why !== undefined) this.#end(node, why);
+    if (error !== undefined) this.#end(node, error);
     this.settle();
   }
 
@@ -72,7 +72,12 @@ export class ModelEtcd {
   /** Kills it during its very first start, after its WAL was created and before anything was written to it. */
   startAndKill(node: ModelNode, join: ModelJoin): void {
     this.#run(node);
-    if (!node.disk && flagsOf(node) === undefined && begin(this, node, join) === undefined && join.state === 'new') {
+    if (
+      !node.disk &&
+      flagsOf(node) === undefined &&
+      bootstrapOrJoin(this, node, join) === undefined &&
+      join.state === 'new'
+    ) {
       const { group, id } = node.disk as unknown as Disk;
       group.bootstrapped.delete(id);
       node.disk = newDisk(new Group(group.clusterId, [], this.now), id); // of a cluster without members
@@ -234,9 +239,9 @@ export class ModelEtcd {
     node.tokens.clear();
   }
 
-  #end(node: ModelNode, why: string): void {
+  #end(node: ModelNode, error: string): void {
     node.running = node.serving = false;
-    node.lastWords = why;
+    node.lastWords = error;
   }
 }
 
@@ -250,9 +255,9 @@ const failed = (kind: EtcdError['kind'], message: string): { ok: false; error: E
  * With fewer entries than this no snapshot is sent.
  */
 const SNAPSHOT_ENTRIES = 100;
-const TOLD_AGAIN_MS = 7_000;
+const PUBLISHED_AGAIN_MS = 7_000;
 const lateness = ({ version }: ModelNode, group: Group): number =>
-  minorOf(version) >= 6 && group.index > SNAPSHOT_ENTRIES ? TOLD_AGAIN_MS : 0;
+  minorOf(version) >= 6 && group.index > SNAPSHOT_ENTRIES ? PUBLISHED_AGAIN_MS : 0;
 
 const flagsOf = ({ version, options }: ModelNode): string | undefined =>
   options.maxLearners !== undefined && minorOf(version) < 6

@@ -14,7 +14,7 @@ interface Write {
 }
 
 /** Plain writes are frequent and apply is rare: ownership is computed when needed, or when this many writes are pending. */
-const MOST_WAITING = 8;
+const MAX_PENDING = 8;
 
 export class Ownership {
   readonly #kind: string;
@@ -33,7 +33,7 @@ export class Ownership {
   /** After a plain write: its manager becomes the only owner of what it changed. */
   updated(manager: string, before: Json, after: Json): Ownership {
     const all = new Ownership(this.#kind, [...this.#waiting, { manager, before, after }], this.#updated, this.#applied);
-    return all.#waiting.length > MOST_WAITING ? all.#settled() : all;
+    return all.#waiting.length > MAX_PENDING ? all.#settled() : all;
   }
 
   /** A forced apply: the object after it, and the owners of its fields. A manager that had set another value loses the field. */

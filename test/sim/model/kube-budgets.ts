@@ -55,14 +55,14 @@ export type Verdict =
   | { readonly is: 'allowed' }
   /** Allowed, and counted until the disruption controller has observed it. */
   | { readonly is: 'counted'; readonly budget: PodDisruptionBudget }
-  | { readonly is: 'refused'; readonly code: 429 | 500; readonly why: string };
+  | { readonly is: 'refused'; readonly code: 429 | 500; readonly message: string };
 
 export function mayEvict(pod: Pod, budgets: readonly PodDisruptionBudget[]): Verdict {
   const { phase = 'Pending' } = pod.status ?? {};
   if (phase !== 'Running' && phase !== 'Unknown') return { is: 'allowed' }; // a Pod that does not run is not disrupted
   if (pod.metadata?.deletionTimestamp) return { is: 'allowed' };
   const [budget, second] = budgets;
-  if (second) return { is: 'refused', code: 500, why: 'This pod has more than one PodDisruptionBudget' };
+  if (second) return { is: 'refused', code: 500, message: 'This pod has more than one PodDisruptionBudget' };
   if (!budget) return { is: 'allowed' };
   const {
     currentHealthy = 0,
@@ -75,8 +75,8 @@ export function mayEvict(pod: Pod, budgets: readonly PodDisruptionBudget[]): Ver
     if (always || (currentHealthy >= desiredHealthy && desiredHealthy > 0)) return { is: 'allowed' };
   }
   if (observedGeneration < (budget.metadata?.generation ?? 0))
-    return { is: 'refused', code: 429, why: 'The disruption budget is still being processed by the server.' };
+    return { is: 'refused', code: 429, message: 'The disruption budget is still being processed by the server.' };
   if (disruptionsAllowed <= 0)
-    return { is: 'refused', code: 429, why: "Cannot evict pod as it would violate the pod's disruption budget." };
+    return { is: 'refused', code: 429, message: "Cannot evict pod as it would violate the pod's disruption budget." };
   return { is: 'counted', budget };
 }

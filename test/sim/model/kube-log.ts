@@ -30,7 +30,7 @@ export interface WatchFrom {
 const FIRST_VERSION = 98;
 
 /** A long-lived world must not grow without limit; no watch is that far behind. */
-const MOST_CHANGES = 10_000;
+const MAX_CHANGES = 10_000;
 
 export class ChangeLog {
   #changes: Change[] = [];
@@ -52,7 +52,7 @@ export class ChangeLog {
     this.#version++;
     const change = { object: object as unknown as KubeObject, before: before as unknown as KubeObject | undefined };
     this.#changes.push({ version: this.#version, plural, type, ...change });
-    if (this.#changes.length > 2 * MOST_CHANGES) this.#forgetBefore(this.#version - MOST_CHANGES);
+    if (this.#changes.length > 2 * MAX_CHANGES) this.#forgetBefore(this.#version - MAX_CHANGES);
     this.wake();
   }
 
@@ -127,7 +127,7 @@ export class ChangeLog {
         continue;
       }
       at = change.version;
-      const event = change.plural === resource.plural ? told<T>(change, selection) : undefined;
+      const event = change.plural === resource.plural ? eventFor<T>(change, selection) : undefined;
       if (event) yield event;
     }
   }
@@ -163,7 +163,7 @@ function bookmark<T extends KubeObject>(resource: Resource<T>, version: number, 
 }
 
 /** An object that starts to match a selector is ADDED for the watch, and one that stops to match is DELETED. */
-function told<T extends KubeObject>(
+function eventFor<T extends KubeObject>(
   { type, object, before }: Change,
   { namespace, selector }: Selection,
 ): WireEvent<T> | undefined {

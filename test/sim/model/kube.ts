@@ -206,7 +206,7 @@ export class ModelApiServer implements Client {
       this.peek(podDisruptionBudgets).filter((budget) => covers(budget, pod)),
     );
     if (verdict.is === 'refused')
-      throw fail(verdict.code, verdict.code === 429 ? 'TooManyRequests' : 'InternalError', verdict.why);
+      throw fail(verdict.code, verdict.code === 429 ? 'TooManyRequests' : 'InternalError', verdict.message);
     if (verdict.is === 'counted') this.#count(verdict.budget, ref.name);
     await this.delete(pods, ref, preconditions);
   }

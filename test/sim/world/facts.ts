@@ -43,9 +43,11 @@ export const volumeOf = (world: World, group: Group, id: bigint): Volume | undef
 export function canServe(world: World, { trouble, node, claim, disk }: Volume): boolean {
   const object = claim === undefined ? undefined : world.ground.find(persistentVolumeClaims, claim);
   // It is deleted with the Pod that uses it, or retained for a user, and no member uses it again.
-  const going =
+  const isBeingDeleted =
     object !== undefined && (isDeleting(object) || object.metadata.labels?.[QUARANTINE_LABEL] !== undefined);
-  return trouble === 'none' && disk?.corrupted === undefined && !going && world.nodes.get(node)?.state !== 'gone';
+  return (
+    trouble === 'none' && disk?.corrupted === undefined && !isBeingDeleted && world.nodes.get(node)?.state !== 'gone'
+  );
 }
 
 /** Voters whose data could still be used. */

@@ -59,7 +59,7 @@ export class Kubelet {
       else if (pod.metadata.deletionTimestamp) this.#stop(run);
     }
     for (const run of this.runs.values()) {
-      if (!present.has(run.uid)) this.#forget(run);
+      if (!present.has(run.uid)) this.#removeRun(run);
       else if (this.#nodes.isUp(run.node)) this.#look(run);
     }
   }
@@ -156,10 +156,10 @@ export class Kubelet {
     if (!done) return;
     const { group, id } = this.#etcd.restored(flags);
     volume.disk = newDisk(group, id);
-    this.#begun(flags, group, true);
+    this.#recordBootstrap(flags, group, true);
   }
 
-  #begun({ name, token }: EtcdFlags, group: Group, restored: boolean): void {
+  #recordBootstrap({ name, token }: EtcdFlags, group: Group, restored: boolean): void {
     this.#ground.tell(() => `${name} bootstraps a cluster${restored ? ' from a snapshot' : ''}`);
     this.bootstraps.push({ member: name, token, group, restored, at: this.#ground.timeline.now });
   }
@@ -188,11 +188,11 @@ export class Kubelet {
     });
     run.process = process;
     process.disk = volume.disk;
-    const begins = volume.disk === undefined && flags.state === 'new';
+    const bootstraps = volume.disk === undefined && flags.state === 'new';
     this.#etcd.start(process, flags);
     volume.disk = process.disk;
     this.#ground.tell(() => `etcd ${name} starts (${flags.state})${process.running ? '' : `: ${process.lastWords}`}`);
-    if (begins && process.disk) this.#begun(flags, process.disk.group, false);
+    if (bootstraps && process.disk) this.#recordBootstrap(flags, process.disk.group, false);
     return process.running ? undefined : { exitCode: 1, reason: 'Error', message: fatal(process.lastWords) };
   }
 
@@ -246,7 +246,7 @@ export class Kubelet {
   }
 
   /** The Pod object is deleted: its process and its memory are lost, too. */
-  #forget(run: Run): void {
+  #removeRun(run: Run): void {
     if (!this.#nodes.isUp(run.node) && this.#nodes.get(run.node)?.state !== 'gone') return;
     this.#drop(run);
     if (run.volume.claim === undefined) this.#volumes.destroy(run.volume);

@@ -33,7 +33,7 @@ export class LeaseModel {
   }
 
   /** The process stops to renew. */
-  silent(process: Holder): void {
+  stopRenewing(process: Holder): void {
     if (this.#holder === process) this.#silentSince ??= this.#timeline.now;
   }
   /** The process resumes. False when another process has taken the Lease meanwhile. */

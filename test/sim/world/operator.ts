@@ -84,13 +84,13 @@ export class OperatorProcess {
     if (this.dead) return;
     this.dead = true;
     this.acting = false;
-    this.#around.lease.silent(this);
+    this.#around.lease.stopRenewing(this);
     this.#ended.abort();
   }
 
   /** Frozen like a process whose machine hangs: it will continue where it stopped. */
   freeze(): void {
-    this.#around.lease.silent(this);
+    this.#around.lease.stopRenewing(this);
     this.#around.ground.timeline.stop(this);
   }
   /** False when another replica may hold the Lease by now: then it exits by itself, after what it does before it notices. */
@@ -104,14 +104,14 @@ export class OperatorProcess {
 function storyteller(ground: Ground, name: string): Logger {
   const line = (fields: unknown, text?: string): void => {
     const { rule, why, steps, error, key } = fields as Readonly<Record<string, unknown>>;
-    const said = [
+    const parts = [
       key,
       rule,
       why,
       error,
       Array.isArray(steps) && steps.length > 0 ? `→ ${steps.join(', ')}` : undefined,
     ];
-    ground.tell(() => `${name}: ${said.filter(Boolean).join(' | ') || text}`);
+    ground.tell(() => `${name}: ${parts.filter(Boolean).join(' | ') || text}`);
   };
   const quiet = (): void => undefined;
   return { info: line, warn: line, error: line, debug: quiet } as unknown as Logger;

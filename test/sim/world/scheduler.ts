@@ -59,8 +59,8 @@ export class Scheduler {
   }
 
   #refuse(pod: Pod): void {
-    const said = pod.status?.conditions?.some((c) => c.type === 'PodScheduled' && c.status === 'False');
-    if (said) return;
+    const reported = pod.status?.conditions?.some((c) => c.type === 'PodScheduled' && c.status === 'False');
+    if (reported) return;
     const message = '0 nodes are available: node(s) had volume node affinity conflict';
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }];
     this.#ground.patchStatus(pods, refTo(pod), { phase: 'Pending', conditions });

@@ -12,15 +12,15 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
   /** Schedules a moment at which more events may arrive. */
   readonly #schedule: () => void;
   /** Called when changes were merged into a later one of the same object, and when the stream has ended. */
-  readonly #told: { readonly merged: () => void; readonly over: () => void };
+  readonly #listener: { readonly merged: () => void; readonly over: () => void };
 
   constructor(
     source: AsyncIterable<WireEvent<T>>,
     schedule: () => void,
-    told: { readonly merged: () => void; readonly over: () => void },
+    listener: { readonly merged: () => void; readonly over: () => void },
   ) {
     this.#schedule = schedule;
-    this.#told = told;
+    this.#listener = listener;
     void this.#pump(source);
   }
 
@@ -51,7 +51,7 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
     if (this.#ending !== undefined) return;
     this.#ending = how;
     this.#pending = [];
-    this.#told.over();
+    this.#listener.over();
     this.#resume();
   }
 
@@ -63,7 +63,7 @@ export class WatchStream<T extends KubeObject> implements AsyncIterable<WireEven
     const kept = this.#pending.filter(
       ({ type, object }, i) => type !== 'MODIFIED' || last.get(object.metadata.uid ?? '') === i,
     );
-    if (kept.length < this.#pending.length) this.#told.merged();
+    if (kept.length < this.#pending.length) this.#listener.merged();
     this.#pending = kept;
   }
 

@@ -7,8 +7,8 @@ import { Transport } from '../../../src/kube/transport.ts';
 import { eventually } from '../servers/processes.ts';
 
 const CALLS = 5;
-const authority = await createAuthority();
-const { key, cert } = await authority.issue({ user: 'api-server' }, ['127.0.0.1']);
+const ca = await createAuthority();
+const { key, cert } = await ca.issue({ user: 'api-server' }, ['127.0.0.1']);
 const codes: number[] = [];
 const server = createSecureServer({ key, cert });
 server.on('stream', (stream) => {
@@ -17,7 +17,7 @@ server.on('stream', (stream) => {
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo;
-const transport = new Transport(() => Promise.resolve({ server: `https://127.0.0.1:${port}`, ca: authority.cert }));
+const transport = new Transport(() => Promise.resolve({ server: `https://127.0.0.1:${port}`, ca: ca.cert }));
 
 for (let call = 0; call < CALLS; call++) {
   const stop = new AbortController();

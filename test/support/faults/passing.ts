@@ -28,7 +28,7 @@ interface PassingOptions {
 export class Passing {
   readonly #options: PassingOptions;
   readonly #passed: Passed;
-  readonly #gone = new AbortController();
+  readonly #closed = new AbortController();
 
   constructor(options: PassingOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class Passing {
     const write = WRITES.includes(named.verb) && !NOT_COUNTED.test(named.resource);
     this.#passed = { ...named, write, path: incoming.url, at: performance.now(), code: undefined };
     calls.push(this.#passed);
-    outgoing.on('close', () => this.#gone.abort());
+    outgoing.on('close', () => this.#closed.abort());
   }
 
   async run(): Promise<void> {
@@ -113,7 +113,7 @@ export class Passing {
       dispatcher: agent,
       headers,
       body: body.length === 0 ? null : Buffer.concat(body),
-      signal: this.#gone.signal,
+      signal: this.#closed.signal,
     });
   }
 
@@ -128,7 +128,7 @@ export class Passing {
     this.#head(answer);
     const bytes: AsyncIterable<Uint8Array> = answer.body;
     for await (const chunk of how
-      ? watchPipe(bytes, how, this.#gone.signal, this.#passed.path.includes('sendInitialEvents'))
+      ? watchPipe(bytes, how, this.#closed.signal, this.#passed.path.includes('sendInitialEvents'))
       : bytes)
       outgoing.write(chunk);
     outgoing.end();

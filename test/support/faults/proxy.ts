@@ -51,8 +51,8 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
     connect: { ...(ca && { ca }) },
   });
   const certify = async () => {
-    const authority = await createAuthority();
-    return { ...(await authority.issue({ user: 'fault-proxy' }, ['127.0.0.1'])), ca: authority.cert };
+    const issuer = await createAuthority();
+    return { ...(await issuer.issue({ user: 'fault-proxy' }, ['127.0.0.1'])), ca: issuer.cert };
   };
   const own = await certify();
   let rotations = 0;

@@ -137,12 +137,12 @@ export class Kubelet {
     this.#folders.set(namespace, known.add(folder));
   }
 
-  async #end(pod: Pod, gone: boolean): Promise<void> {
+  async #end(pod: Pod, deleted: boolean): Promise<void> {
     const { uid = '' } = pod.metadata;
     this.#waiting.delete(uid);
     await this.#running.get(uid)?.end();
     this.#running.delete(uid);
-    if (!gone) await remove(this.#site.client, pod, this.#stop.signal);
+    if (!deleted) await remove(this.#site.client, pod, this.#stop.signal);
   }
 }
 

@@ -22,7 +22,8 @@ export function environment(pod: Pod, podIP: string): Readonly<Record<string, st
   const made: Record<string, string> = {};
   for (const { name, value, valueFrom } of containerOf(pod)?.env ?? []) {
     const path = valueFrom?.fieldRef?.fieldPath;
-    if (valueFrom && path === undefined) throw new Error(`the variable ${name} has a source that this kubelet does not support`);
+    if (valueFrom && path === undefined)
+      throw new Error(`the variable ${name} has a source that this kubelet does not support`);
     made[name] = path === undefined ? expand(value ?? '', made) : field(pod, podIP, path);
   }
   return made;

@@ -5,7 +5,7 @@ const GUARD = 254;
 const GUARD_PORT = 2379;
 const TRIES = 100;
 /** Addresses on which tests expect no server. */
-const NOBODY = '127.9.9';
+const UNUSED = '127.9.9';
 
 export class Addresses {
   readonly #guards: Server[] = [];
@@ -34,7 +34,7 @@ export class Addresses {
   async #claim(): Promise<string> {
     for (let tried = 0; tried < TRIES; tried++) {
       const block = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}`;
-      const guard = block === NOBODY ? undefined : await listenAt(`${block}.${GUARD}`);
+      const guard = block === UNUSED ? undefined : await listenAt(`${block}.${GUARD}`);
       if (!guard) continue;
       this.#guards.push(guard);
       return block;

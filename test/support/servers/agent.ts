@@ -11,7 +11,7 @@ export interface Run {
   /** `undefined` when it left none, or none that an operator would accept. */
   readonly result: Result | undefined;
   /** Its log output. */
-  readonly said: string;
+  readonly output: string;
 }
 
 export class Agent {
@@ -54,7 +54,7 @@ export class Agent {
     const ended = child.ended.then((code) => ({
       code,
       result: parseResult(existsSync(resultFile) ? readFileSync(resultFile, 'utf8') : undefined),
-      said: child.log(),
+      output: child.log(),
     }));
     return { process: child, ended };
   }

@@ -102,9 +102,9 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(data);
   const [access, secret] = ['tester', randomBytes(16).toString('hex')];
-  const authority = tls ? await createAuthority() : undefined;
-  if (authority) {
-    const { cert, key } = await authority.issue({ user: 's3' }, ['localhost', '127.0.0.1']);
+  const ca = tls ? await createAuthority() : undefined;
+  if (ca) {
+    const { cert, key } = await ca.issue({ user: 's3' }, ['localhost', '127.0.0.1']);
     writeFileSync(join(folder, 'tls.crt'), cert);
     writeFileSync(join(folder, 'tls.key'), key);
   }
@@ -116,7 +116,7 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
     region: 'us-east-1',
     forcePathStyle: true,
     credentials: { accessKeyId: access, secretAccessKey: secret },
-    ...(authority && { requestHandler: { httpsAgent: { ca: authority.cert } } }),
+    ...(ca && { requestHandler: { httpsAgent: { ca: ca.cert } } }),
   });
   const service = await serve({
     name: 'versitygw',
@@ -144,7 +144,7 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
     },
     secrets: {
       ...credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: `${secret}\n` }),
-      ...(authority && { [`${MOUNTS.storeCa}/ca.crt`]: authority.cert }),
+      ...(ca && { [`${MOUNTS.storeCa}/ca.crt`]: ca.cert }),
     },
     wrongSecrets: credentials({ AWS_ACCESS_KEY_ID: access, AWS_SECRET_ACCESS_KEY: 'wrong' }),
     relay,

@@ -144,8 +144,10 @@ function condition(
     `${type}=${status}${reason ? `/${reason}` : ''} of ${ref.name}`,
     async () => {
       const cluster = await admin.get(clusters, ref);
-      const said = cluster?.status?.conditions?.find((c) => c.type === type);
-      return said?.status === status && (reason === undefined || said.reason === reason) ? cluster : undefined;
+      const condition = cluster?.status?.conditions?.find((c) => c.type === type);
+      return condition?.status === status && (reason === undefined || condition.reason === reason)
+        ? cluster
+        : undefined;
     },
     { timeoutMs, seen: async () => (await admin.get(clusters, ref))?.status },
   );

@@ -44,10 +44,10 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 function folder(store: Store, prefix: string) {
   const put = (key: string, bytes: Uint8Array, uid: string): Promise<void> =>
     store.put(`${prefix}/${key}`, once(bytes), { uid, replace: false, signal: NEVER });
-  const said: string[] = [];
+  const reported: string[] = [];
   return {
     store,
-    said,
+    reported,
     put,
     snapshot: async (
       hoursAgo: number,
@@ -73,7 +73,7 @@ function folder(store: Store, prefix: string) {
       return prune(
         at,
         { task: 'prune', at: place, prefix, ...names, retention, ...(restored && { restored }), now: NOW },
-        (line) => said.push(line),
+        (line) => reported.push(line),
         signal,
       );
     },
@@ -96,7 +96,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 2 });
       expect(await it.keys(), ABOUT_DATA).toEqual(names.slice(2).flatMap(both));
       expect(await it.run({ keepLast: 2 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
-      expect(it.said.filter((line) => line.startsWith('removed'))).toHaveLength(2);
+      expect(it.reported.filter((line) => line.startsWith('removed'))).toHaveLength(2);
     },
   ],
 
@@ -123,7 +123,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       const restored = { name: 'renamed', uid: `uid-${proven}` };
       expect(await it.run({ keepLast: 1, maxAge: '1h' }, { restored })).toEqual({ kept: 2, removed: 1 });
       expect(await it.keys()).toEqual([...both(proven), ...both(newest)]);
-      expect(it.said.some((line) => line.includes(proven) && line.includes('restored by a drill'))).toBe(true);
+      expect(it.reported.some((line) => line.includes(proven) && line.includes('restored by a drill'))).toBe(true);
       expect(await it.run({ keepLast: 1 }, { restored: { name: 'another', uid: 'another' } })).toEqual({
         kept: 1,
         removed: 1,
@@ -157,7 +157,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
       expect(await it.keys(), ABOUT_DATA).toEqual(before);
       expect(before).toEqual(expect.arrayContaining([mine, ...others]));
-      expect(it.said.some((line) => line.startsWith('left alone'))).toBe(true);
+      expect(it.reported.some((line) => line.startsWith('left alone'))).toBe(true);
     },
   ],
 
@@ -196,7 +196,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 1 });
       expect(await it.keys(), ABOUT_DATA).toEqual([...both(good), ...both(damaged)]);
       expect(old).not.toBe(good);
-      expect(it.said.some((line) => line.startsWith('damaged'))).toBe(true);
+      expect(it.reported.some((line) => line.startsWith('damaged'))).toBe(true);
     },
   ],
 
@@ -204,7 +204,7 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
     'a foreign object in place of ours is not removed',
     async (it) => {
       await it.snapshot(1);
-      const theirs = await it.snapshot(9, {}, { data: DATA, uid: 'somebody' });
+      const theirs = await it.snapshot(9, {}, { data: DATA, uid: 'foreign' });
       expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 2, removed: 0 });
       expect(await it.keys(), ABOUT_DATA).toEqual(expect.arrayContaining([...both(theirs)]));
     },
@@ -219,10 +219,10 @@ const CASES: readonly (readonly [string, (it: ReturnType<typeof folder>) => Prom
       const dies: Store = new Proxy(it.store, {
         get: (target, name: keyof Store) =>
           name === 'delete' && ++deletions > 1
-            ? () => Promise.reject(new AgentFailure('StoreUnreachable', 'gone'))
+            ? () => Promise.reject(new AgentFailure('StoreUnreachable', 'unreachable'))
             : (target[name] as (...args: readonly unknown[]) => unknown).bind(target),
       });
-      await expect(it.run({ keepLast: 1 }, { at: dies })).rejects.toThrow('gone');
+      await expect(it.run({ keepLast: 1 }, { at: dies })).rejects.toThrow('unreachable');
       expect(await it.keys(), ABOUT_DATA).toHaveLength(3);
       expect(await it.run({ keepLast: 1 }), ABOUT_DATA).toEqual({ kept: 1, removed: 0 });
       expect(await it.keys(), ABOUT_DATA).toEqual(both(kept));
