@@ -1,4 +1,4 @@
-/** The last log lines of each real version on damaged data are the operator's failure evidence: a changed wording must fail here. */
+/** The last log lines of each version on damaged data are the operator's failure evidence: a changed wording must fail here. */
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -222,13 +222,13 @@ const idsOf = (world: World): Map<string, bigint> => {
   return ids;
 };
 
-/** A user deleted its member while another member ran with --force-new-cluster, which is believed when no other one responds. */
+/** A user deleted its member while another one ran with --force-new-cluster, which is believed when no other one responds. */
 const isUsurpers = ({ world, history, usurpedUntil, deletedByPerson }: Scene, { metadata }: KubeObject): boolean =>
   usurpedUntil > world.ground.timeline.now &&
   history.lately(({ quorum: so, led }) => !so || !led) &&
   metadata.ownerReferences?.some(({ uid }) => deletedByPerson.has(uid)) === true;
 
-/** I6: no volume is deleted while its member is in the member list, unless the cluster is being deleted or a user deleted it. */
+/** I6: no volume of a listed member is deleted, unless the cluster is being deleted or a user deleted the volume. */
 export const noVolumeOfAMember: Always = (scene) => {
   const { world } = scene;
   const group = groupOf(world);

@@ -1,4 +1,4 @@
-/** Runs a script: applies its faults to a world, checks the invariants after every step, and then expects the world to converge. */
+/** Runs a script: applies its faults, checks the invariants after every step, and then expects the world to converge. */
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import type { KubeObject } from '../../src/kube/object.ts';

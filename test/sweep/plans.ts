@@ -1,4 +1,4 @@
-/** A plan is a workload and one fault. Its name describes it completely, so that a failure can be replayed from the name alone. */
+/** A plan is a workload and one fault. Its name describes it completely, so that a failure can be replayed from the name. */
 import type { Match } from '../support/faults/proxy.ts';
 import { eventually } from '../support/servers/processes.ts';
 import { KINDS } from './ledger.ts';

@@ -1,4 +1,4 @@
-/** Runs workloads: without a fault, to record their calls and end state; and with one fault, to check for the same end state. */
+/** Runs workloads: without a fault, to record calls and end state; and with one fault, to check for the same end state. */
 import { ABOUT_DATA } from '../support/about-data.ts';
 import type { Passed } from '../support/faults/proxy.ts';
 import { eventually, pause } from '../support/servers/processes.ts';

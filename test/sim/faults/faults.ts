@@ -1,4 +1,4 @@
-/** Applies the actions of a script. An action that is impossible in the current state of the world is skipped and not counted. */
+/** Applies the actions of a script. An action that is impossible in the current state is skipped and not counted. */
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { Scene } from '../invariants.ts';
 import type { Action, ActionKind } from '../script.ts';

@@ -1,6 +1,6 @@
 /**
  * Which manager owns which field. Server-side apply sets the fields that it contains and removes those that it contained
- * before, unless another manager owns them as well. A list item is removed with the manager that added it, whatever it contains.
+ * before, unless another manager owns them as well. A list item is removed with the manager that added it, whatever is in it.
  */
 import { type Json, same } from './kube-json.ts';
 import { type Leaf, leavesOf, withLeaf } from './kube-lists.ts';
@@ -36,7 +36,7 @@ export class Ownership {
     return all.#waiting.length > MAX_PENDING ? all.#settled() : all;
   }
 
-  /** A forced apply: the object after it, and the owners of its fields. A manager that had set another value loses the field. */
+  /** A forced apply: the object after it, and the owners of its fields. A manager with another value loses the field. */
   apply(manager: string, object: Json, fields: Json): { readonly after: Json; readonly owned: Ownership } {
     const { updated, applied } = this.#settled().#owners;
     const was = leavesOf(this.#kind, object);

@@ -1,4 +1,4 @@
-/** Nodes: they crash, are cut off, come back, are deleted or tainted out-of-service; and what Kubernetes does with their Pods. */
+/** Nodes crash, are cut off, come back, are deleted or tainted out-of-service; and what Kubernetes does with their Pods. */
 import type { Pod } from '../../../src/gen/kube.ts';
 import type { KubeObject, Resource } from '../../../src/kube/object.ts';
 import { pods } from '../../../src/kube/resources.ts';

@@ -1,4 +1,4 @@
-/** A TCP connection to a server that carries a limited number of response bytes and then nothing, until it is released or cut. */
+/** A TCP connection that carries a limited number of response bytes and then nothing, until it is released or cut. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface HeldWire {

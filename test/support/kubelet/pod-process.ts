@@ -70,7 +70,7 @@ export function readinessURL(pod: Pod, address: string): string {
   return `http://${address}:${probe.port}${probe.path ?? '/'}`;
 }
 
-/** A ready Pod becomes unready only after this many failed probes in a row, by default three: one late response means nothing. */
+/** A ready Pod becomes unready after this many failed probes in a row, by default three: one late response means nothing. */
 export const readyFor = (pod: Pod): number => containerOf(pod)?.readinessProbe?.failureThreshold ?? 3;
 
 export interface Reported {

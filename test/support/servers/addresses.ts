@@ -1,4 +1,4 @@
-/** Loopback addresses, each with all its ports free. A block is reserved as long as we listen in it, so that worlds never collide. */
+/** Loopback addresses with all ports free. A block is reserved as long as we listen in it, so that worlds never collide. */
 import { createServer, type Server } from 'node:net';
 
 const GUARD = 254;

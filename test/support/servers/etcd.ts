@@ -1,4 +1,4 @@
-/** Real etcd processes, each on a loopback address of its own with the usual ports; ended by their pid, their folders removed. */
+/** Real etcd processes, each on its own loopback address with the usual ports; ended by their pid, their folders removed. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The true history of the objects of a kind and namespace, revision by revision, from the API server's own etcd: faults do not affect it. */
+/** The true history of the objects of a kind and namespace, from the API server's own etcd: faults do not affect it. */
 
 import { isAtLeast, type Resource } from '../../../src/kube/object.ts';
 import { UserClient } from '../etcd-client.ts';
@@ -49,7 +49,7 @@ export function stateAfter(changes: readonly Change[]): ReadonlyMap<string, stri
   return state;
 }
 
-/** How the observed changes differ from the true history, as sentences: invented, gone back in time, or deleted and back again. */
+/** How the observed changes differ from the true history, as sentences: invented, back in time, or back after a deletion. */
 export function untrue(shown: readonly Change[], happened: readonly Change[]): readonly string[] {
   const real = new Set(happened.map(({ key, version, is }) => `${is} ${key} ${version}`));
   const last = new Map<string, Change>();

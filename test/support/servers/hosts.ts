@@ -1,6 +1,6 @@
 /**
  * A cluster's DNS as a private hosts file for each Service: members resolve each other by the names in their own command lines.
- * A process sees its file through a mount namespace of its own, which ends with it; the machine's own hosts file is not changed.
+ * A process sees its file through a mount namespace of its own, which ends with it; the machine's hosts file is not changed.
  */
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
