@@ -11,7 +11,7 @@ import { kindOf, must } from './etcd-world.ts';
 const kit = kitWith(takeAll);
 const { scene, expectKeys } = kit;
 
-describe.concurrent('what a file says about itself', () => {
+describe.concurrent('the versions and the auth status in a snapshot file', () => {
   test.for(ETCD_VERSIONS)('etcd %s', async (version) => {
     for (const { bytes, authEnabled } of Object.values(kit.taken[version])) {
       const read = (into: Uint8Array, position: number) => Promise.resolve(bytes.copy(into, 0, position));

@@ -14,7 +14,7 @@ const upgradable = IMPLEMENTATIONS.flatMap(({ version, ...rest }) =>
 describe.concurrent.each(upgradable)('etcd $name', ({ start, version, newer, before, after, older }) => {
   const it = inWorld(start);
   const written = (world: EtcdWorld, node: WorldNode, as: string | undefined) =>
-    world.until(`the data is written as ${as}`, async () => {
+    world.until(`the storage version is ${as}`, async () => {
       const status = await world.etcd.status(ask(node));
       return status.ok && status.value.storageVersion === as ? true : undefined;
     });

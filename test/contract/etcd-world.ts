@@ -120,7 +120,7 @@ async function realWorld(version: EtcdVersion): Promise<EtcdWorld> {
       startAndKill: async (join_) => {
         node.start(join_, version, keptWaiting(node.folder));
         const log = join(node.folder, 'member', 'wal');
-        await eventually(`${name} makes its log`, () => existsSync(log) || undefined);
+        await eventually(`${name} creates its WAL`, () => existsSync(log) || undefined);
         await node.stop('SIGKILL');
       },
       ready: () => node.ready(),

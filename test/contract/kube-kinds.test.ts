@@ -151,7 +151,7 @@ describe.each([
       return made;
     };
     const says = (budget: KubeObject, expected: object) =>
-      eventually(`a budget that says ${JSON.stringify(expected)}`, async () => {
+      eventually(`a PDB with the status ${JSON.stringify(expected)}`, async () => {
         await kit.world.countDisruptions();
         const { status } = (await kit.client.get(podDisruptionBudgets, refTo(budget))) ?? {};
         return Object.entries(expected).every(([key, value]) => status?.[key as keyof typeof status] === value)
@@ -166,7 +166,7 @@ describe.each([
       const group = aName();
       const [a, b, c] = await running(group, 3);
       const budget = await aBudget(group, { minAvailable: 2 });
-      if (!a || !b || !c) throw new Error('three were created');
+      if (!a || !b || !c) throw new Error('fewer than three Pods were created');
       await says(budget, { expectedPods: 3, currentHealthy: 3, desiredHealthy: 2, disruptionsAllowed: 1 });
       await evict(a);
       expect(await isBeingDeleted(a)).toBe(true);
@@ -182,7 +182,7 @@ describe.each([
     test('that the disruption controller has not observed yet, or that was changed since, refuses evictions', async () => {
       const group = aName();
       const [pod] = await running(group, 2);
-      if (!pod) throw new Error('two were created');
+      if (!pod) throw new Error('fewer than two Pods were created');
       const budget = await aBudget(group, { minAvailable: 2 });
       expect((await refusal(evict(pod))).code).toBe(429);
       await says(budget, { disruptionsAllowed: 0, currentHealthy: 2 });
@@ -196,7 +196,7 @@ describe.each([
       const made = await running(group, 3, 2);
       const broken = made[2];
       const budget = await aBudget(group, { minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
-      if (!broken || !made[0] || !made[1]) throw new Error('three were created');
+      if (!broken || !made[0] || !made[1]) throw new Error('fewer than three Pods were created');
       await says(budget, { currentHealthy: 2, disruptionsAllowed: 0 });
       expect((await refusal(evict(made[0]))).code).toBe(429);
       await evict(broken);
@@ -210,7 +210,7 @@ describe.each([
       const group = aName();
       const [broken] = await running(group, 1, 0);
       const budget = await aBudget(group, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
-      if (!broken) throw new Error('one was created');
+      if (!broken) throw new Error('no Pod was created');
       await says(budget, { currentHealthy: 0, disruptionsAllowed: 0 });
       await evict(broken);
       expect(await isBeingDeleted(broken)).toBe(true);
@@ -220,7 +220,7 @@ describe.each([
       const group = aName();
       const [pod] = await running(group, 3);
       const budget = await aBudget(group, { maxUnavailable: 1 });
-      if (!pod) throw new Error('three were created');
+      if (!pod) throw new Error('fewer than three Pods were created');
       await says(budget, { disruptionsAllowed: 0 });
       expect((await refusal(evict(pod))).code).toBe(429);
     });
@@ -232,12 +232,12 @@ describe.each([
       await evict(waiting);
       expect(await isBeingDeleted(waiting)).toBe(true);
       const [other] = await running(aName(), 1);
-      if (!other) throw new Error('one was created');
+      if (!other) throw new Error('no Pod was created');
       await evict(other);
       expect(await isBeingDeleted(other)).toBe(true);
       await aBudget(group, { minAvailable: 1 });
       const [twice] = await running(group, 1);
-      if (!twice) throw new Error('one was created');
+      if (!twice) throw new Error('no Pod was created');
       expect((await refusal(evict(twice))).code).toBe(500);
     });
   });

@@ -105,5 +105,5 @@ export async function refusal(call: Promise<unknown>): Promise<ApiError> {
     if (error instanceof ApiError) return error;
     throw error;
   }
-  throw new Error('was accepted');
+  throw new Error('the call was accepted');
 }

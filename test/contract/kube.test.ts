@@ -129,7 +129,7 @@ describe.each([
       });
     const [child, kept] = [await owned(owner), await owned(other)];
     await kit.client.delete(configMaps, ref(owner.metadata.name ?? ''), { uid: uidOf(owner) });
-    await eventually('the collection', async () => {
+    await eventually('the garbage collection', async () => {
       await kit.world.collectGarbage();
       return (await kit.client.get(configMaps, ref(child.metadata.name ?? ''))) === undefined ? true : undefined;
     });
@@ -148,7 +148,7 @@ describe.each([
     const one = await aConfigMap(aName(), { ownerReferences: [by(owner)] });
     await kit.client.delete(configMaps, ref(owner.metadata.name ?? ''), { uid: uidOf(owner) });
     await aConfigMap(owner.metadata.name ?? '');
-    await eventually('the collection', async () => {
+    await eventually('the garbage collection', async () => {
       await kit.world.collectGarbage();
       const left = await kit.client.get(configMaps, ref(both.metadata.name ?? ''));
       const isDeleted = (await kit.client.get(configMaps, ref(one.metadata.name ?? ''))) === undefined;

@@ -59,7 +59,7 @@ export async function failure(work: Promise<unknown>): Promise<{ readonly reason
     if (!(error instanceof AgentFailure)) throw error;
     return { reason: error.reason, message: error.message };
   }
-  throw new Error('it did not fail');
+  throw new Error('expected a failure, but the call succeeded');
 }
 
 /** Not through our code, which would take the running upload for that of a killed agent. */

@@ -66,7 +66,7 @@ export class Invariants {
   async #volumeGoes(claim: string): Promise<void> {
     const list = (await this.#ask()) ?? this.#list;
     const listed = list?.members.find(({ name }) => volumeClaimName(name) === claim);
-    if (listed) this.#violations.add(`I6: ${claim} is deleted while etcd counts its member ${hexId(listed.id)}`);
+    if (listed) this.#violations.add(`I6: PVC ${claim} is deleted while etcd counts its member ${hexId(listed.id)}`);
   }
 
   #podGoes(name: string): void {

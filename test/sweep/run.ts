@@ -45,7 +45,7 @@ export async function recordReference(world: World, ledger: Ledger, workload: Wo
     const [writes, rpcs] = [rig.writes().length, rig.membershipCalls().length];
     const started = performance.now();
     await workload.act(rig);
-    await eventually(`${workload.name} in peace`, () => workload.done(rig) || undefined, {
+    await eventually(`${workload.name} without faults`, () => workload.done(rig) || undefined, {
       timeoutMs: PATIENCE_MS,
       seen: () => [rig.cluster?.status, rig.log().slice(-4_000)],
     });

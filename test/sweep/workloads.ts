@@ -72,7 +72,7 @@ export const WORKLOADS: readonly Workload[] = [
     done: settled(3),
   },
   {
-    name: 'park',
+    name: 'pause',
     sentence: 'a cluster is paused',
     prepare: made(3),
     act: edited(0),
@@ -80,7 +80,7 @@ export const WORKLOADS: readonly Workload[] = [
     stopping: true,
   },
   {
-    name: 'wake',
+    name: 'resume',
     sentence: 'a paused cluster is resumed',
     prepare: async (rig) => {
       await made(3)(rig);

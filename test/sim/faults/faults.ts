@@ -22,7 +22,7 @@ export class Faults {
     const deed = DEEDS[action.do] as (stage: Stage, action: Action) => boolean;
     ground.tell(() => `*** ${JSON.stringify(action)}`);
     if (deed(this.#stage, action)) ground.count(action.do === 'crash' ? `crash: ${action.how}` : action.do);
-    else ground.tell(() => '*** which cannot happen now');
+    else ground.tell(() => '*** skipped: impossible in the current state');
     this.#judgeDisks();
   }
 

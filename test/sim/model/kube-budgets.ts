@@ -9,7 +9,7 @@ const isReady = ({ status }: Pod): boolean =>
 
 export function covers({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean {
   if (metadata?.namespace !== pod.metadata?.namespace || !spec?.selector) return false;
-  if (spec.selector.matchExpressions?.length) throw new Error('the model knows no expressions in selectors');
+  if (spec.selector.matchExpressions?.length) throw new Error('the model does not support matchExpressions');
   const labels = pod.metadata?.labels ?? {};
   return Object.entries(spec.selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
 }

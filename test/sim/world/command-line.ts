@@ -22,7 +22,7 @@ function environment(pod: Pod, { env = [] }: Container): ReadonlyMap<string, str
       const path = valueFrom?.fieldRef?.fieldPath ?? '';
       const annotation = /^metadata\.annotations\['(.+)'\]$/.exec(path)?.[1];
       if (annotation !== undefined) return [name, pod.metadata.annotations?.[annotation] ?? ''];
-      if (path !== '') throw new Error(`the model of the kubelet does not know the field ${path}`);
+      if (path !== '') throw new Error(`the model of the kubelet does not support the field ${path}`);
       return [name, value ?? ''];
     }),
   );

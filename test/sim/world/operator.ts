@@ -68,7 +68,7 @@ export class OperatorProcess {
       if (this.dead) return; // killed while it was starting
       throw error;
     }
-    ground.tell(() => `${this.name} acts`);
+    ground.tell(() => `${this.name} holds the Lease`);
     this.acting = true;
     startControllers(
       port,

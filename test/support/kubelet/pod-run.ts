@@ -242,7 +242,7 @@ async function dataFolder(client: HttpClient, folder: string, pod: Pod): Promise
   const name = claimOf(pod);
   const { namespace } = refOf(pod);
   const owner = name
-    ? await eventually(`the claim ${name}`, () => client.get(persistentVolumeClaims, { namespace, name }))
+    ? await eventually(`the PVC ${name}`, () => client.get(persistentVolumeClaims, { namespace, name }))
     : pod;
   const path = claimFolder(folder, owner);
   mkdirSync(path, { recursive: true, mode: 0o700 });

@@ -63,7 +63,7 @@ async function claims(client: HttpClient, folder: string, pod: Pod): Promise<Rea
     const ref = { namespace, name: claim.claimName };
     found[path] = claimFolder(
       folder,
-      await eventually(`the claim ${ref.name}`, () => client.get(persistentVolumeClaims, ref)),
+      await eventually(`the PVC ${ref.name}`, () => client.get(persistentVolumeClaims, ref)),
     );
     mkdirSync(found[path], { recursive: true });
   }

@@ -169,7 +169,7 @@ function makeNode(processes: Processes, client: UserClient, making: Making): Nod
     freeze: async () => {
       signal('SIGSTOP');
       const stands = (): true | undefined => isStopped(child?.pid ?? 0) || undefined;
-      await eventually(`${name} stands still`, stands, { everyMs: 5 }); // a running thread continues for a moment
+      await eventually(`${name} is stopped`, stands, { everyMs: 5 }); // a running thread continues for a moment
     },
     thaw: () => signal('SIGCONT'),
   };
