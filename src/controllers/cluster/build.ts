@@ -1,4 +1,4 @@
-/** The objects that a cluster is made of. */
+/** Builds the objects of a cluster. */
 
 import { defaultsOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -54,7 +54,7 @@ function service(cluster: EtcdCluster, name: string, spec: ServiceSpec): Service
   };
 }
 
-/** Gives every member a name in DNS, before it is ready: members find each other through it while they start. */
+/** Gives every member a DNS name before it is ready: members resolve each other while they start. */
 export function headlessService(cluster: EtcdCluster): Service {
   const { name } = identity(cluster);
   return service(cluster, headlessServiceName(name), {
@@ -74,7 +74,7 @@ export function clientService(cluster: EtcdCluster): Service {
   });
 }
 
-/** The fields of a Service that we hold on to; everything else is the user's. */
+/** The fields of a Service that the operator owns; a user may change all others. */
 export const ownedFields = ({ spec }: Service): Readonly<Record<string, unknown>> => ({
   spec: {
     selector: spec?.selector,
@@ -83,7 +83,7 @@ export const ownedFields = ({ spec }: Service): Readonly<Record<string, unknown>
   },
 });
 
-/** Whether a field that we hold on to was changed. Extra ports are the user's. */
+/** Whether a field that the operator owns was changed. A user may add ports. */
 export function hasDrifted(actual: Service, built: Service): boolean {
   const [is, want] = [actual.spec, built.spec];
   const published = want?.publishNotReadyAddresses !== true || is?.publishNotReadyAddresses === true;
@@ -98,7 +98,7 @@ export function hasDrifted(actual: Service, built: Service): boolean {
   return !(published && sameJson(is?.selector, want?.selector) && (want?.ports ?? []).every(carries));
 }
 
-/** Keeps so many voters in place while nodes are drained. */
+/** Keeps `minAvailable` voters running while nodes are drained. */
 export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBudget {
   const { name, namespace } = identity(cluster);
   return {
@@ -120,7 +120,7 @@ export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBu
   };
 }
 
-/** What turns a budget into the one that was built; also takes away the maxUnavailable of an older one. */
+/** The patch to the PodDisruptionBudget that was built; it also removes the maxUnavailable of an older one. */
 export const pdbPatch = (
   actual: PodDisruptionBudget,
   built: PodDisruptionBudget,
@@ -131,7 +131,7 @@ export const pdbPatch = (
 
 type Entries = Readonly<Record<string, string | null>>;
 
-/** What makes the labels and annotations of an object those that are asked for; keys that were asked for before are taken away. */
+/** The patch to the labels and annotations of the spec; keys of the previous spec are removed. */
 export function metadataPatch(
   object: { readonly metadata: ObjectMeta },
   before: AdditionalMetadata | undefined,
@@ -151,7 +151,7 @@ export function metadataPatch(
   return { metadata: { labels, annotations } };
 }
 
-/** What of the cluster's encryption a member has to know: what it mounts, and whom it asks for a certificate. */
+/** The TLS settings of a member: the Secrets that it mounts, and whether clients need a certificate. */
 const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['tls']> => ({
   ...(tls.client && {
     clientServerSecretRef: { name: serverMountName(cluster) },
@@ -160,7 +160,7 @@ const memberTls = (cluster: string, tls: Tls): NonNullable<EtcdMember['spec']['t
   ...(tls.peer && { peerSecretRef: { name: peerMountName(cluster) } }),
 });
 
-/** A Secret that only the operator writes. */
+/** A managed Secret, which only the operator writes. */
 export function secretOf<D>(
   cluster: EtcdCluster,
   name: string,
@@ -182,10 +182,10 @@ export function secretOf<D>(
   };
 }
 
-/** How many learners may join at once: enough for a growth from one member to nine. The same for all members, for ever. */
+/** `--max-learners`: enough to grow from one member to nine. All members must have the same value, so it never changes. */
 const MAX_LEARNERS = 8;
 
-/** What every member of a cluster is made of, but for how it comes to the cluster. */
+/** The fields that the seed and joining members share. */
 function member(cluster: EtcdCluster, name: string, target: Target, token: string, initialCluster: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const { replicas: _, ...template } = target;
@@ -206,14 +206,14 @@ function member(cluster: EtcdCluster, name: string, target: Target, token: strin
       initialCluster,
       clusterToken: token,
       ...(cluster.spec.tls && { tls: memberTls(clusterName, cluster.spec.tls) }),
-      // Members of a cluster that an earlier operator made run without it, and all must agree.
+      // Members that an earlier operator created run without it, and all members must have the same value.
       ...(defaultsOf(cluster.status) !== undefined && { maxLearners: MAX_LEARNERS }),
       ...(deletionPolicy !== undefined && { deletionPolicy }),
     },
   };
 }
 
-/** The member that a cluster begins with. Complete from the start: its name is chosen, so its peer URL is known. */
+/** The member that bootstraps the cluster. The operator chooses its name, so its peer URL is known at creation. */
 export function seedMember(cluster: EtcdCluster, name: string, target: Target, token: string): EtcdMember {
   const { name: clusterName, namespace } = identity(cluster);
   const seed = member(
@@ -227,7 +227,7 @@ export function seedMember(cluster: EtcdCluster, name: string, target: Target, t
   return { ...seed, spec: { ...seed.spec, bootstrap: true, ...(restore && { restore }) } };
 }
 
-/** A member that joins those on etcd's list; it is on the list itself. */
+/** A member that joins the cluster; etcd's member list already contains it. */
 export const joiningMember = (
   cluster: EtcdCluster,
   name: string,
@@ -235,11 +235,11 @@ export const joiningMember = (
   entries: readonly EtcdMemberEntry[],
 ): EtcdMember => member(cluster, name, target, cluster.status?.clusterToken ?? '', joinList(entries));
 
-/** A member that has not started has no name yet, but the URL that it was added with begins with it. */
+/** A member that has not started has no name in the list; the host of its peer URL starts with it. */
 export const nameIn = (entry: EtcdMemberEntry): string =>
   entry.name || (/^https?:\/\/([^.:/]+)/.exec(entry.peerURLs[0] ?? '')?.[1] ?? '');
 
-/** In the form of --initial-cluster. The URLs are etcd's own: members that were taken over may live under other names. */
+/** The value of --initial-cluster. The URLs are those of etcd's member list: adopted members may have other host names. */
 export const joinList = (entries: readonly EtcdMemberEntry[]): string =>
   entries
     .flatMap((entry) => entry.peerURLs.map((url) => `${nameIn(entry)}=${url}`))

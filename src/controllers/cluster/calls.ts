@@ -1,14 +1,14 @@
-/** What the plans of the cluster controller do outside Kubernetes objects: a closed union, carried out by `execute.ts`. No call carries a key or a password. */
+/** The calls of the cluster controller other than writes of Kubernetes objects: a closed union that `execute.ts` carries out. No call carries a key or a password. */
 import type { SecretAction } from '../../access/evaluate/view.ts';
 import type { Identity } from '../../domain/ownership.ts';
 import type { NamedCall } from '../../runtime/plan.ts';
 
-/** Which members to ask, and as what. */
+/** The members that are called. */
 interface AtMembers {
   readonly clusterID: string;
-  /** In this order. */
+  /** Tried in this order. */
   readonly endpoints: readonly string[];
-  /** By endpoint, the name that the certificate there must have. */
+  /** By endpoint, the DNS name that the served certificate must have. */
   readonly hosts: Readonly<Record<string, string>>;
 }
 
@@ -16,11 +16,11 @@ export type EtcdChange =
   | { readonly name: 'addLearner'; readonly peerURL: string }
   | { readonly name: 'promote'; readonly id: string }
   | { readonly name: 'remove'; readonly id: string }
-  /** Asked of the leader only. */
+  /** Sent to the leader only. */
   | { readonly name: 'moveLeader'; readonly to: string }
   | { readonly name: 'disarmCorrupt'; readonly id: string };
 
-/** Which member is asked, and about which one, was read from etcd in the same reconcile. */
+/** Endpoints and member ids were read from etcd in the same reconcile. */
 export type EtcdCall = NamedCall &
   EtcdChange &
   AtMembers & {
@@ -29,7 +29,7 @@ export type EtcdCall = NamedCall &
     readonly cluster: string;
   };
 
-/** What is done about the user root, in this order. */
+/** The steps that enable auth and set the root password, in this order. */
 export type RootPasswordStep = 'intendPassword' | 'makeRoot' | 'enableAuth' | 'changePassword' | 'provePassword';
 
 export interface RootPasswordCall extends NamedCall, AtMembers {
@@ -47,5 +47,5 @@ export interface SecretCall extends NamedCall {
 
 export type ClusterCall = EtcdCall | RootPasswordCall | SecretCall;
 
-/** Every healthy voter has refused a membership change, because it takes too few of its peers for active. */
+/** Every healthy voter has refused a membership change, because it counts too few of its peers as active. */
 export const UNHEALTHY_CLUSTER = 'unhealthyCluster';

@@ -1,4 +1,4 @@
-/** The cluster controller: which events concern which cluster, and the three parts of its loop. */
+/** The cluster controller: which events enqueue which cluster, and its observe, decide and execute functions. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
@@ -37,19 +37,19 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Observed, Etc
 });
 
 /**
- * Calls `enqueue` with the cluster's key whenever something that it is made of has changed. Those that were begun go first:
- * of a thousand that are made at once, some are ready soon, and no fault elsewhere waits for all of them.
+ * Enqueues the cluster whenever one of its objects changes. New clusters get low priority: when a thousand are created at once,
+ * clusters in progress finish and broken ones are repaired first.
  */
 export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Priority) => void): void {
   ports.clusters.onChange((before, after) =>
     enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
   );
-  // cert-manager has come, or goes on: those that wait for it hear nothing of their own.
+  // cert-manager was installed, or its watch has recovered: clusters that wait for it receive no other event.
   ports.certificates.onSynced(() => {
     for (const cluster of ports.clusters.all()) if (asksCertManager(cluster)) enqueue(keyOf(cluster));
   });
   ports.schedules.onChange((before, after) => {
-    if (sameJson(promised(before), promised(after))) return;
+    if (sameJson(freshnessInputs(before), freshnessInputs(after))) return;
     for (const schedule of [before, after]) {
       const { namespace = '' } = schedule?.metadata ?? {};
       const name = schedule?.spec.clusterRef.name;
@@ -65,23 +65,23 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
         const cluster = object && clusterOf(object);
         if (cluster === undefined) continue;
         const key = refKey({ namespace: object?.metadata.namespace ?? '', name: cluster });
-        if (store === ports.certificates) ports.credentials.forget(key); // its Secret was written a moment ago
+        if (store === ports.certificates) ports.credentials.forget(key); // cert-manager has just written its Secret
         enqueue(key);
       }
     });
 }
 
-/** What decides whether a backup of the cluster is young enough. */
-const promised = (schedule: EtcdSnapshotSchedule | undefined) =>
+/** The fields of a schedule that the condition BackupFresh depends on. */
+const freshnessInputs = (schedule: EtcdSnapshotSchedule | undefined) =>
   schedule && {
     uid: schedule.metadata.uid,
     cluster: schedule.spec.clusterRef.name,
-    going: schedule.metadata.deletionTimestamp,
+    deleting: schedule.metadata.deletionTimestamp,
     point: schedule.spec.recoveryPoint,
     at: backedUpAt(schedule),
   };
 
-/** What a cluster looks at. Kubernetes counts Pods in a budget's status, and a member labels its Pod: both are no news. */
+/** The fields that a reconcile reads. The status of a PodDisruptionBudget and the labels of a Pod change often, and would enqueue the cluster for nothing. */
 function relevant(kind: string, object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): unknown {
   const metadata = { ...object.metadata, resourceVersion: undefined };
   if (kind === podDisruptionBudgets.kind) return [metadata, object.spec];
@@ -94,7 +94,7 @@ const clusterOf = (object: KubeObject): string | undefined => {
   return owner?.kind === etcdClusters.kind ? owner.name : object.metadata.labels?.[CLUSTER_LABEL];
 };
 
-/** Whether it need not be reconciled first when the operator starts. */
+/** Whether the cluster gets low priority when the operator starts. */
 export const isComplete = (
   members: Store<EtcdMember>,
   { metadata: { namespace = '', name = '' }, spec }: EtcdCluster,

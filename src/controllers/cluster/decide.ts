@@ -1,4 +1,4 @@
-/** What to do next for one EtcdCluster. Order is policy: the first rule that answers wins. */
+/** What to do next for one EtcdCluster. The order is policy: the first rule that applies decides. */
 
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
@@ -48,63 +48,63 @@ import { eventsFor, requeueAfterMs, statusOf } from './status.ts';
 const WANTED_CHANGE = wantedChange([completePending, removeLeaving, removeOrphanMember, addLearner]);
 
 export const RULES: readonly NamedRule<Observed, ClusterDecision>[] = [
-  { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a cluster that goes
-  { name: 'adoptMembers', rule: adoptMembers }, // before anything is concluded from who the members are
-  { name: 'blocked', rule: blockedBySpec }, // before anything is made: never less than what was asked for
-  { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
-  { name: 'relabel', rule: relabel }, // before the target is replaced: it knows which labels were there
-  { name: 'adoptTarget', rule: adoptTarget }, // before anything is made from an outdated target
-  { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // before anything can be deleted by it
-  { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could make a member
-  { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member, and delete its volume
+  { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is created for a cluster that is being deleted
+  { name: 'adoptMembers', rule: adoptMembers }, // before any rule that counts members
+  { name: 'blocked', rule: blockedBySpec }, // before anything is created: a spec is never met in part
+  { name: 'nameTaken', rule: nameTaken }, // before any object of that name is used
+  { name: 'relabel', rule: relabel }, // before the target is replaced: it has the previous labels
+  { name: 'adoptTarget', rule: adoptTarget }, // before anything is built from an outdated target
+  { name: 'propagateDeletionPolicy', rule: propagateDeletionPolicy }, // before any rule that deletes a member
+  { name: 'allMembersLost', rule: allMembersLost }, // before any rule that could create a member
+  { name: 'noReadableData', rule: noReadableData }, // before any rule that could replace a member and delete its PVC
   { name: 'pausedBeforeBootstrap', rule: pausedBeforeBootstrap },
-  { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and nothing begins without
-  { name: 'writeSecretsFirst', rule: writeSecretsFirst }, // before anything that could be started with them
+  { name: 'requestCertificates', rule: requestCertificates }, // takes longest, and the bootstrap needs them
+  { name: 'writeSecretsFirst', rule: writeSecretsFirst }, // before any Pod that mounts them
   { name: 'waitForCertificates', rule: waitForCertificates },
   { name: 'waitForPassword', rule: waitForPassword },
   { name: 'bootstrap', rule: bootstrap },
   { name: 'renewCABundle', rule: renewCABundle },
   { name: 'rebuildSeed', rule: rebuildSeed },
   { name: 'discover', rule: discover },
-  { name: 'repairServices', rule: repairServices }, // also while waiting: members need their names in DNS
-  { name: 'waitForSeed', rule: waitForSeed }, // last of those without an id
-  { name: 'clusterIdMismatch', rule: otherClusterId }, // before anything that etcd says is believed
+  { name: 'repairServices', rule: repairServices }, // also before the bootstrap is complete: members need their DNS names
+  { name: 'waitForSeed', rule: waitForSeed }, // last of the rules before the cluster ID is recorded
+  { name: 'clusterIdMismatch', rule: otherClusterId }, // before any rule that uses a response of etcd
   { name: 'recordVoters', rule: recordVoters },
-  { name: 'repairPdb', rule: repairPdb }, // follows from who votes
+  { name: 'repairPdb', rule: repairPdb }, // follows from the voters
   { name: 'pause', rule: pause }, // before any rule that changes the membership
   { name: 'resume', rule: resume },
-  { name: 'clearAlarm', rule: clearAlarm }, // before all that needs etcd to write
-  { name: 'enableAuthOnSeed', rule: enableAuthOnSeed }, // before there are more who let everybody in
-  { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before every change that it is about; after deletion and pause, which end it
-  { name: 'completePending', rule: completePending }, // half-done by an earlier operator
-  { name: 'restoreTraffic', rule: restoreTraffic }, // clients must not wait for anything else
-  { name: 'removeLeaving', rule: removeLeaving }, // what was begun is finished before anything else is
+  { name: 'clearAlarm', rule: clearAlarm }, // before all rules that need etcd to accept writes
+  { name: 'enableAuthOnSeed', rule: enableAuthOnSeed }, // before other members serve clients without auth
+  { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before the membership changes that it retries; after deletion and pause, which end it
+  { name: 'completePending', rule: completePending }, // half-created by an earlier operator
+  { name: 'restoreTraffic', rule: restoreTraffic }, // before anything slower: the Pod serves no clients until then
+  { name: 'removeLeaving', rule: removeLeaving }, // a removal in progress is finished before another change
   { name: 'deleteRemovedMember', rule: deleteRemovedMember },
   { name: 'removeOrphanMember', rule: removeOrphanMember },
-  { name: 'replaceLost', rule: replaceLost }, // before growth: it only makes room
-  { name: 'shrink', rule: shrink }, // before growth and promotion: a learner is cheaper to take out than a voter
+  { name: 'replaceLost', rule: replaceLost }, // before growth: it only deletes the lost member, growth adds the new one
+  { name: 'shrink', rule: shrink }, // before growth and promotion: removing a learner is cheaper than removing a voter
   { name: 'rebuildJoining', rule: rebuildJoining },
   { name: 'refreshJoinList', rule: refreshJoinList },
-  { name: 'startNext', rule: startNext }, // after all that could still change the list that it starts with
-  { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd takes nobody for a while
+  { name: 'startNext', rule: startNext }, // after all rules that could still change its initial cluster
+  { name: 'addLearner', rule: addLearner }, // before promotion: after one, etcd refuses to add members for five seconds
   { name: 'promote', rule: promote },
   { name: 'waitForJoining', rule: waitForJoining },
   { name: 'adoptRefused', rule: adoptRefused },
-  { name: 'correctServices', rule: correctServices }, // these were refused a moment ago: after all that is urgent
+  { name: 'correctServices', rule: correctServices }, // refused in the last reconcile: after the urgent rules
   { name: 'correctPdb', rule: correctPdb },
-  { name: 'writeSecrets', rule: writeSecrets }, // refused a moment ago: after all that is urgent
-  { name: 'correctRequests', rule: correctRequests }, // cert-manager may refuse or be away: after all that is urgent
-  { name: 'recordCABundle', rule: recordCABundle }, // when nobody joins or leaves any more
+  { name: 'writeSecrets', rule: writeSecrets }, // refused in the last reconcile: after the urgent rules
+  { name: 'correctRequests', rule: correctRequests }, // the cert-manager webhook may refuse or be unreachable: after the urgent rules
+  { name: 'recordCABundle', rule: recordCABundle }, // when no member joins or leaves
   { name: 'restartForCABundle', rule: restartForCABundle },
   { name: 'discardCABundles', rule: discardCABundles },
-  { name: 'enableAuth', rule: enableAuth }, // changes no member, and must not be in the way of what does
+  { name: 'enableAuth', rule: enableAuth }, // changes no member, and must not delay rules that do
   { name: 'expireVolumes', rule: expireVolumes },
   { name: 'waitForMembers', rule: waitForMembers },
   { name: 'steady', rule: steady },
 ];
 
 export const decide = (o: Observed): Plan<EtcdClusterStatus, ClusterCall> =>
-  planOf(RULES, o, (answer) => {
-    const status = statusOf(o, answer, WANTED_CHANGE);
-    return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, answer) };
+  planOf(RULES, o, (decision) => {
+    const status = statusOf(o, decision, WANTED_CHANGE);
+    return { status, events: eventsFor(o, status), requeueAfterMs: requeueAfterMs(o, decision) };
   });

@@ -1,4 +1,4 @@
-/** The one gate: whether a member may be taken away now. Everything that disrupts asks here, and nothing else decides it. */
+/** The disruption check: whether a member may be removed or restarted now. Every rule that disrupts a member asks here. */
 import {
   type EtcdMemberEntry,
   entriesOf,
@@ -13,17 +13,16 @@ import {
   type SelfReport,
 } from './observed.ts';
 
-/** How many votes a decision needs. */
 export const quorumOf = (voters: number): number => Math.floor(voters / 2) + 1;
 
-/** A member that is further behind than this would not carry the cluster. etcd itself keeps about so much for stragglers. */
+/** A member that lags by more raft entries does not count as healthy. etcd keeps about this number of entries for slow followers. */
 const MAX_LAG = 5_000;
 
-const newest = (o: Observed): number => Math.max(0, ...o.members.map((m) => m.self?.applied ?? 0));
+const maxApplied = (o: Observed): number => Math.max(0, ...o.members.map((m) => m.self?.applied ?? 0));
 
 /**
- * What a member reports about itself. An address can be reused within the cluster: an answer with another id than that of the
- * member's entry is another member's, and would count one voter twice.
+ * What a member reports about itself. An address can be reused within the cluster: a response with another id than that of the
+ * member's entry comes from another member, and would count one voter twice.
  */
 const selfOf = (o: Observed, m: MemberView): SelfReport | undefined => {
   const id = entryOf(o, m)?.id;
@@ -31,9 +30,9 @@ const selfOf = (o: Observed, m: MemberView): SelfReport | undefined => {
 };
 
 /**
- * Its data differs from what a quorum agrees on. An alarm alone does not say who is right, and of two halves nobody can
- * tell; whoever does not answer is on neither side. Hashes are asked for only where corruption is reported. One whose etcd
- * ends because a peer has other data has none: it is the odd one only if all other voters have the same data.
+ * Its data differs from the data of a quorum. An alarm alone does not identify the corrupt member, and two halves that differ
+ * do not either. Hashes are requested only while corruption is reported. A member whose etcd exits because a peer has other data
+ * has no hash: it is the corrupt one only if the hashes of all other voters are equal.
  */
 export function isCorrupt(o: Observed, m: MemberView): boolean {
   const own = entryOf(o, m)?.id;
@@ -49,11 +48,11 @@ export function isCorrupt(o: Observed, m: MemberView): boolean {
   return isInconsistent(m) && hashes.every((other) => other.id === own || other.hash === agreed);
 }
 
-/** Answers, follows a leader, has the data and nothing against it. A full database serves on. */
+/** Responds, follows a leader, does not lag and is not corrupt. A member with a full database still serves reads. */
 export function isHealthy(o: Observed, m: MemberView): boolean {
   const self = selfOf(o, m);
   if (!self || self.leader === undefined || self.alarms.includes('CORRUPT')) return false;
-  return !isCorrupt(o, m) && newest(o) - self.applied <= MAX_LAG;
+  return !isCorrupt(o, m) && maxApplied(o) - self.applied <= MAX_LAG;
 }
 
 export const votersOf = (o: Observed): readonly EtcdMemberEntry[] => (entriesOf(o) ?? []).filter((e) => !e.isLearner);
@@ -66,46 +65,46 @@ const healthySelf = (o: Observed, entry: EtcdMemberEntry): SelfReport | undefine
 export const healthyVoters = (o: Observed): readonly EtcdMemberEntry[] =>
   votersOf(o).filter((entry) => healthySelf(o, entry));
 
-/** Who leads, if all that can tell agree. */
+/** The leader, if all healthy voters agree on it. */
 export function leaderOf(o: Observed): string | undefined {
-  const told = new Set(votersOf(o).flatMap((entry) => healthySelf(o, entry)?.leader ?? []));
-  return told.size === 1 ? [...told][0] : undefined;
+  const leaders = new Set(votersOf(o).flatMap((entry) => healthySelf(o, entry)?.leader ?? []));
+  return leaders.size === 1 ? [...leaders][0] : undefined;
 }
 
-const called = (o: Observed, entry: EtcdMemberEntry): string => {
+const displayName = (o: Observed, entry: EtcdMemberEntry): string => {
   const m = memberOf(o, entry);
   return m ? nameOf(m) : entry.name || entry.peerURLs.join();
 };
 
-const stays = (o: Observed, entry: EtcdMemberEntry): boolean => {
+const isKept = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
   return m !== undefined && isNotBeingDeleted(m);
 };
 
-/** It will not come back, has other data, or is to go and down: it gives nothing to a quorum, and without it the others need no more. */
+/** It has failure evidence, is corrupt, or is unhealthy while being deleted: removing it does not weaken the quorum of the others. */
 const isLost = (o: Observed, entry: EtcdMemberEntry): boolean => {
   const m = memberOf(o, entry);
   return m !== undefined && (evidence(m) !== undefined || isCorrupt(o, m) || !isNotBeingDeleted(m)) && !isHealthy(o, m);
 };
 
 /**
- * Why this member may not be taken away now; `undefined` when it may. A learner has no vote to lose. Without a voter,
- * all others must be healthy: what is left is then a quorum of itself, and every acknowledged write is there. Two of five that
- * are lost would wait for each other for ever: for one that is, a quorum of the others is enough.
+ * Why this member may not be removed now; `undefined` when it may. A learner has no vote. Before a voter is removed, all others
+ * must be healthy, so that they have every acknowledged write. If the member is lost itself, a quorum of the others is enough:
+ * otherwise two lost members of five would block each other for ever.
  */
-export function removalBlockedBy(o: Observed, victim: EtcdMemberEntry, comesBack = false): string | undefined {
+export function removalBlockedBy(o: Observed, entry: EtcdMemberEntry, comesBack = false): string | undefined {
   if (leaderOf(o) === undefined) return 'the members do not agree on a leader';
-  if (victim.isLearner) return undefined;
-  const others = votersOf(o).filter((entry) => entry.id !== victim.id);
-  const sick = others.filter((entry) => !healthySelf(o, entry)).map((entry) => called(o, entry));
-  const helps = isLost(o, victim) && others.length - sick.length >= quorumOf(others.length);
-  if (sick.length > 0 && !helps)
-    return `${sick.join(', ')} would be needed, and ${sick.length === 1 ? 'is' : 'are'} not healthy`;
-  // One that is down already takes nothing away by going, whoever else is on the way out.
-  if (!healthySelf(o, victim)) return undefined;
-  return comesBack || others.some((entry) => stays(o, entry)) ? undefined : 'nobody that votes would stay';
+  if (entry.isLearner) return undefined;
+  const others = votersOf(o).filter(({ id }) => id !== entry.id);
+  const unhealthy = others.filter((other) => !healthySelf(o, other)).map((other) => displayName(o, other));
+  const helps = isLost(o, entry) && others.length - unhealthy.length >= quorumOf(others.length);
+  if (unhealthy.length > 0 && !helps)
+    return `the quorum needs ${unhealthy.join(', ')}, which ${unhealthy.length === 1 ? 'is' : 'are'} not healthy`;
+  // An unhealthy member does not serve: its removal disrupts nothing, even while other members are being deleted.
+  if (!healthySelf(o, entry)) return undefined;
+  return comesBack || others.some((other) => isKept(o, other)) ? undefined : 'all other voters are being deleted';
 }
 
-/** The same for one that comes back with its data at once. A single voter may be restarted: its downtime is unavoidable. */
-export const restartBlockedBy = (o: Observed, victim: EtcdMemberEntry): string | undefined =>
-  removalBlockedBy(o, victim, true);
+/** The same check for a restart, after which the member has its data again. A single voter may be restarted: its downtime is unavoidable. */
+export const restartBlockedBy = (o: Observed, entry: EtcdMemberEntry): string | undefined =>
+  removalBlockedBy(o, entry, true);

@@ -1,4 +1,4 @@
-/** Changes to etcd as steps of a plan. Who is asked, and about whom, was read from etcd in the same pass. */
+/** Changes to etcd as steps of a plan. Endpoints and member ids were read from etcd in the same reconcile. */
 
 import { CLIENT_PORT, PEER_PORT } from '../../api/names.ts';
 import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
@@ -15,11 +15,11 @@ export function endpointAt({ object, pod }: MemberView, port: number): readonly 
 }
 export const endpointsOf = (m: MemberView): readonly string[] => endpointAt(m, CLIENT_PORT);
 
-/** By endpoint, the name that is to be in the certificate there. */
+/** By endpoint, the DNS name that the served certificate must have. */
 export const hostsOf = (members: readonly MemberView[], port = CLIENT_PORT): Readonly<Record<string, string>> =>
   Object.fromEntries(members.flatMap((m) => endpointAt(m, port).map((endpoint) => [endpoint, memberHost(m.object)])));
 
-/** Healthy voters, the leader first: it need not ask anybody. */
+/** Healthy voters, the leader first: a follower would have to forward the request. */
 function endpointsToAsk(o: Observed): readonly string[] {
   const leader = leaderOf(o);
   const order = [...healthyVoters(o)].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
@@ -29,20 +29,20 @@ function endpointsToAsk(o: Observed): readonly string[] {
   });
 }
 
-/** The leader itself, also one that is to go because something is wrong with it. */
+/** The leader, even if it is unhealthy and about to be removed: only the leader transfers leadership. */
 function leaderEndpoint(o: Observed): readonly string[] {
   const entry = entriesOf(o)?.find(({ id }) => id === leaderOf(o));
   const m = entry && memberOf(o, entry);
   return m ? endpointsOf(m) : [];
 }
 
-/** etcd refuses changes for some seconds after others: it is asked again so often. What it refuses for longer than a minute, less often. */
+/** etcd refuses membership changes for some seconds after each one, so they are retried every 500 ms; after a minute, every 10 s. */
 const RETRY_MS = 500;
 const REFUSED_RETRY_MS = 10_000;
 const retryMs = (o: Observed): number =>
   o.refusedSince !== undefined && o.now - o.refusedSince > 60_000 ? REFUSED_RETRY_MS : RETRY_MS;
 
-/** Nobody else is told anything. */
+/** A member of another cluster, or with another certificate, receives no request. */
 const callContext = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
   clusterID: o.cluster.status?.clusterID ?? '',
   hosts: hostsOf(o.members),

@@ -1,4 +1,4 @@
-/** Carries out the changes of a plan at etcd. What etcd refuses is a fact for the next pass, not a fault. */
+/** Sends the changes of a plan to etcd. A refusal is reported to the next reconcile and is not an error of the operator. */
 import type { Access, Ask } from '../../etcd/client.ts';
 import type { EtcdErrorKind, Result } from '../../etcd/errors.ts';
 import { atAny } from '../../etcd/failover.ts';
@@ -14,9 +14,9 @@ export interface ChangePorts {
 }
 
 const CHANGE_TIMEOUT_MS = 5_000;
-/** It is as it should be already: somebody was faster, or an answer of ours got lost. */
+/** etcd errors that mean that the change was made already: by another client, or by a request whose response got lost. */
 const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]>> = {
-  addLearner: ['peerURLExists', 'alreadyExists'], // within the same second it would get the same id
+  addLearner: ['peerURLExists', 'alreadyExists'], // the id is derived from the second, so a retry within it gets the same id
   promote: ['notLearner'],
   remove: ['notFound'],
   moveLeader: [],
@@ -42,7 +42,7 @@ export async function executeEtcdCall(
     },
   );
   if (answer.ok || ALREADY_DONE[call.name].includes(answer.error.kind)) return;
-  // A voter that did not answer might have accepted it: then nothing is known about the views of all.
+  // A voter that did not respond might have accepted the change, so this counts only if every voter refused it.
   const byAll = failures.length > 0 && failures.every((kind) => kind === UNHEALTHY_CLUSTER);
   throw new RetryLater(
     `etcd refuses: ${answer.error.message}`,

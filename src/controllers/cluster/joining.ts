@@ -1,4 +1,4 @@
-/** Members on their way into the cluster: their names, how far they are, and how many more etcd takes. */
+/** Members that join the cluster: their names, their progress, and how many more learners etcd accepts. */
 
 import { memberName, memberNumber } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
@@ -18,17 +18,17 @@ import {
   participates,
 } from './observed.ts';
 
-/** Numbers of names from here on are looked at; more members were never added between two records of the counter. */
-const AHEAD = 32;
+/** How far beyond the recorded counter member numbers are recognised; fewer members are added between two writes of it. */
+const MAX_UNRECORDED = 32;
 
-/** The number that a name was made from, if it is one of ours. */
+/** The number that a member name was derived from; `undefined` for names that this operator did not choose. */
 function numberOf(o: Observed, name: string): number | undefined {
-  const last = (o.cluster.status?.membersNamed ?? 0) + AHEAD;
+  const last = (o.cluster.status?.membersNamed ?? 0) + MAX_UNRECORDED;
   const n = memberNumber(identity(o.cluster).name, identity(o.cluster).uid, name) ?? 0;
   return n > 0 && n <= last ? n : undefined;
 }
 
-/** The last number that was given out: what is recorded, or what etcd was told after that, be it by chance by an earlier operator. */
+/** The last member number in use: as recorded, or a later one in etcd's member list, which an earlier operator may have added. */
 export const lastNumber = (o: Observed): number =>
   Math.max(o.cluster.status?.membersNamed ?? 0, ...(entriesOf(o) ?? []).map((e) => numberOf(o, nameIn(e)) ?? 0));
 
@@ -37,7 +37,7 @@ export const nextName = (o: Observed): string => {
   return memberName(cluster, uid, lastNumber(o) + 1);
 };
 
-/** Added, and nobody was made for it yet. It has not started: there is no name, and nothing that it could have said. */
+/** Added to etcd, but its EtcdMember is not created yet: its etcd has not started, so it has no name in the list. */
 export const isAddedWithoutObject = (o: Observed, entry: EtcdMemberEntry): boolean =>
   entry.isLearner && entry.name === '' && !memberOf(o, entry) && numberOf(o, nameIn(entry)) !== undefined;
 
@@ -45,13 +45,13 @@ export const startedAt = (m: MemberView): number | undefined =>
   m.pod.is === 'present' ? (m.pod.runningSince ?? m.pod.startedAt) : undefined;
 export const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m);
 
-/** Made, and its etcd neither answers nor takes part yet. */
+/** Members whose etcd neither responds nor participates yet. */
 export const joining = (o: Observed): readonly MemberView[] =>
   o.members.filter(
     (m) => isNotBeingDeleted(m) && !hasJoined(m) && !m.self && !participates(o, m) && entryOf(o, m)?.isLearner === true,
   );
 
-/** How many learners every member that votes lets the cluster have. */
+/** The lowest `--max-learners` of all voters. */
 const maxLearners = (o: Observed): number =>
   Math.min(
     ...votersOf(o).map((entry) => {
@@ -60,7 +60,7 @@ const maxLearners = (o: Observed): number =>
     }),
   );
 
-/** Joining members take seconds to start; one whose Pod finds no node may take for ever, and nobody can be added meanwhile. */
+/** Joining members take seconds to start; one whose Pod cannot be scheduled may never start, and no member can be added meanwhile. */
 export const SLOW_JOIN_MS = 15_000;
 export const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > SLOW_JOIN_MS;
 
@@ -68,9 +68,9 @@ export const isFull = (o: Observed): boolean => learnersOf(o).length >= maxLearn
 
 export const isLeaving = (m: MemberView | undefined): boolean => m !== undefined && !isNotBeingDeleted(m);
 
-/** Somebody deleted all that vote. What they have must not go with the last of them: a newcomer takes over first. */
+/** A user has deleted all voters. The data must not be deleted with the last of them: a replacement voter replicates it first. */
 export const needsReplacementVoter = (o: Observed): boolean =>
   votersOf(o).length > 0 && votersOf(o).every((entry) => isLeaving(memberOf(o, entry)));
 
-/** So many may be on etcd's list. */
+/** The maximum number of members in etcd's member list. */
 export const maxMembers = (o: Observed): number => (needsReplacementVoter(o) ? votersOf(o).length + 1 : desired(o));

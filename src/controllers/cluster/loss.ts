@@ -1,4 +1,4 @@
-/** A cluster whose data no member can serve any more: what is lost, what is left, and what a person can do. */
+/** A cluster whose data no member can serve any more: what is lost, what is left, and what a user can do. */
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
 import {
@@ -23,16 +23,16 @@ const listed = (what: string, names: readonly string[]): readonly string[] =>
 
 const isVolumeLost = (m: MemberView): boolean => evidence(m)?.reason === EVIDENCE.volumeLost;
 const inMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
-const claims = (members: readonly MemberView[]): readonly string[] => members.map((m) => volumeClaimName(nameOf(m)));
+const pvcNames = (members: readonly MemberView[]): readonly string[] => members.map((m) => volumeClaimName(nameOf(m)));
 
-/** By kind, because this message may be the only trace of it. */
+/** Listed by kind, because this message may be the only record of the deleted objects. */
 function lostObjects({ members }: Observed): string {
   if (members.length === 0) return 'all EtcdMembers deleted';
   const deleted = members.filter((m) => !isVolumeLost(m));
   return [
-    ...listed('PVCs deleted', claims(deleted.filter((m) => !inMemory(m)))),
+    ...listed('PVCs deleted', pvcNames(deleted.filter((m) => !inMemory(m)))),
     ...listed('Pods deleted', deleted.filter(inMemory).map(nameOf)),
-    ...listed('volumes lost', claims(members.filter(isVolumeLost))),
+    ...listed('volumes lost', pvcNames(members.filter(isVolumeLost))),
   ].join('; ');
 }
 
@@ -48,10 +48,10 @@ function allLost(o: Observed): Loss {
   };
 }
 
-/** What is wrong with each member comes last: a message that is too long is cut there. */
+/** The evidence of each member comes last: a message that is too long is truncated at the end. */
 function unreadable({ members }: Observed): Loss {
   const kept = members.filter((m) => !hasNoData(m));
-  const places = [...claims(kept.filter((m) => !inMemory(m))), ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`)];
+  const places = [...pvcNames(kept.filter((m) => !inMemory(m))), ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`)];
   const found = members.map((m) => `${nameOf(m)}: ${evidence(m)?.message ?? ''}`);
   return {
     reason: 'NoReadableData',
@@ -63,8 +63,8 @@ function unreadable({ members }: Observed): Loss {
 }
 
 /**
- * No member serves, and none will by itself. Lost means that the volumes are deleted: as long as one exists, the data in it may
- * be what a person needs, and the advice to delete the cluster would destroy it. No members at all: the API server was asked.
+ * No member serves, and none will recover by itself. AllMembersLost means that all PVCs are deleted: while one exists, a user may
+ * need its data, and the advice to delete the cluster would destroy it. If there are no members, the API server was asked.
  */
 export function lossOfAll(o: Observed): Loss | undefined {
   if (!isFormed(o) || !o.members.every(hasNoReadableData)) return undefined;

@@ -1,4 +1,4 @@
-/** What the status says about each member. Figures move in coarse steps, and stay where they are near an edge. */
+/** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
 import { messagesOnly } from '../../api/conditions.ts';
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { isHealthy, quorumOf, votersOf } from './disruption.ts';
@@ -20,7 +20,7 @@ import { isUpToDate } from './spec-drift.ts';
 const MI = 1024 ** 2;
 const SMALLEST = 16 * MI;
 
-/** Rounded up to a power of two. What was said before stands until the size is above it or below a quarter of it. */
+/** Rounded up to a power of two. The previous value is kept until the size is above it or below a quarter of it. */
 export function coarseSize(bytes: number, before: number | undefined): number {
   if (before !== undefined && bytes <= before && (bytes > before / 4 || before === SMALLEST)) return before;
   let step = SMALLEST;
@@ -28,7 +28,7 @@ export function coarseSize(bytes: number, before: number | undefined): number {
   return step;
 }
 
-/** Rounded down to tens. What was said before stands until it is a whole step too low, or half a step too high. */
+/** Rounded down to tens. The previous value is kept until it is a whole step too low, or half a step too high. */
 export function coarsePercent(percent: number, before: number | undefined): number {
   if (before !== undefined && percent < before + 10 && percent >= before - 5) return before;
   return Math.floor(percent / 10) * 10;
@@ -40,10 +40,10 @@ const parseMebibytes = (text: string | number | undefined): number | undefined =
   return found ? Number(found[1]) * MI : undefined;
 };
 
-/** etcd's own default, for members that were made without a quota. */
+/** etcd's default quota, for members without one in their spec. */
 const ETCD_QUOTA = 2 * 1024 * MI;
 
-/** An answer that is late says nothing against a member whose Pod is ready; that another leads now does. */
+/** A member with a ready Pod that did not respond keeps its previous role, unless another member is the leader now. */
 function roleOf(m: MemberView, before: MemberEntry | undefined, leader: string | undefined): MemberEntry['role'] {
   const { self } = m;
   if (self?.isLearner) return 'learner';
@@ -63,7 +63,7 @@ function figures(m: MemberView, self: SelfReport, before: MemberEntry | undefine
   };
 }
 
-/** What was said before stands while only the answer is late: a Pod that is Ready has not gone. */
+/** The previous figures are kept while the Pod is ready and only the response is late. */
 function lastFigures(m: MemberView, before: MemberEntry | undefined): Partial<MemberEntry> {
   if (!before || m.pod.is === 'absent' || !m.pod.ready) return {};
   const { version, alarms, databaseSize, quotaUsedPercent } = before;
@@ -101,54 +101,54 @@ const lowest = (versions: readonly string[]): string | undefined =>
     return (x[0] ?? 0) - (y[0] ?? 0) || (x[1] ?? 0) - (y[1] ?? 0) || (x[2] ?? 0) - (y[2] ?? 0);
   })[0];
 
-/** As etcd says, or else as it last said. */
+/** By etcd's member list, or else as last recorded in `status.isVoter`. */
 export const voterCount = (o: Observed): number =>
   entriesOf(o) ? votersOf(o).length : o.members.filter((m) => isVoter(m)).length;
 
-/** One that was cut off believes in an old leader for a while; the later term is right. */
+/** A partitioned member reports an old leader for a while; the report with the highest term is right. */
 const newestLeader = (o: Observed): string | undefined =>
   o.members
     .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
     .sort((a, b) => b.term - a.term)[0]?.leader;
 
-/** So long may a kubelet take until it finds out that a Pod is ready. */
+/** A kubelet may need this long until its probe reports a Pod as ready. */
 const PROBED_WITHIN_MS = 15_000;
 
-/** A learner that took its time to catch up is ready only when it votes, and probed only after that. */
+/** A learner is not ready before it is promoted, so a slow one is probed only after that. */
 function votesSince(o: Observed, m: MemberView): number {
   const known = o.cluster.status?.members?.find((each) => each.name === nameOf(m));
   return known?.role === 'learner' ? o.now : Date.parse(known?.since ?? '') || 0;
 }
 
 /**
- * Its etcd serves and votes, and only its kubelet does not know the one yet, or its object the other: a cluster that grows
- * has not lost its quorum by it.
+ * Its etcd serves and votes, but the kubelet has not probed it yet or `status.isVoter` is not written yet. Without this, a growing
+ * cluster would report a lost quorum.
  */
-const hasJustBegun = (o: Observed, m: MemberView): boolean =>
+const hasJustStarted = (o: Observed, m: MemberView): boolean =>
   isNotBeingDeleted(m) &&
   entryOf(o, m)?.isLearner === false &&
   (isHealthy(o, m) || (!m.self && participates(o, m))) &&
   m.pod.is === 'present' &&
   (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);
 
-/** Clients are let through to it: ready, or on its way out and not gone yet. */
+/** The client Service routes to it: it is ready, or being deleted with a Pod that is still ready. */
 export const isReached = (o: Observed, m: MemberView): boolean => {
   const leaves = !isNotBeingDeleted(m) && entryOf(o, m)?.isLearner === false && isHealthy(o, m);
   return isReadyVoter(m) || (leaves && m.pod.is === 'present' && m.pod.ready);
 };
 
-/** Voters that clients are let through to, and those that have just begun. */
+/** Voters that the client Service routes to, and those that have just started. */
 export const servingVoters = (o: Observed): number =>
-  o.members.filter((m) => isReached(o, m) || hasJustBegun(o, m)).length;
+  o.members.filter((m) => isReached(o, m) || hasJustStarted(o, m)).length;
 
 const FIELDS = ['members', 'leader', 'version', 'updatedMembers', 'quorum'] as const;
 export type MembersStatus = Pick<EtcdClusterStatus, (typeof FIELDS)[number]>;
 
-/** These may be late: a loss or a growth that they show also changes `readyMembers` or a reason, and is written with it. */
+/** Changes of these fields alone may be coalesced: a lost or added member also changes `readyMembers` or a reason, and is written with it. */
 export const isMinor = (before: EtcdClusterStatus, after: EtcdClusterStatus): boolean =>
   messagesOnly(before, after, FIELDS);
 
-/** Absent parts are those that nobody could tell in this pass. */
+/** Fields are absent if no member reported them in this reconcile. */
 export function membersStatus(o: Observed, now: string): MembersStatus {
   const before = o.cluster.status?.members ?? [];
   const leaderId = newestLeader(o);

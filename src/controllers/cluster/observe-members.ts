@@ -1,4 +1,4 @@
-/** Members as the cache has them: their objects and their Pods. */
+/** Members from the cache: EtcdMembers, their Pods and PVCs. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL, drainingSince, volumeClaimName } from '../../api/names.ts';
@@ -35,7 +35,7 @@ export const viewOf = (ports: Pick<MemberStores, 'pods' | 'volumes'>, object: Et
   };
 };
 
-/** Only a Pod that this very member controls: another one of the same name could be anything. */
+/** Only a Pod that this EtcdMember controls: a foreign Pod can have the same name. */
 function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   if (!pod || controllerOf(pod)?.uid !== member.metadata.uid) return { is: 'absent' };
   const { podIP, startTime, containerStatuses } = pod.status ?? {};
@@ -59,7 +59,7 @@ function podView(pod: Pod | undefined, member: EtcdMember): PodView {
   };
 }
 
-/** Of a member that was made without the flag, and of versions before 3.6: one. */
+/** One without the flag, and in versions before 3.6. */
 function maxLearnersOf(pod: Pod): number {
   const command = pod.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
   const stated = command.find((arg) => arg.startsWith('--max-learners='))?.split('=')[1];

@@ -1,4 +1,4 @@
-/** The Services and the PodDisruptionBudget of a cluster: from the cache, and by name what the cache does not hold. */
+/** The Services and the PodDisruptionBudget of a cluster: from the cache, or read by name what the cache lacks. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { budgetName } from '../../api/names.ts';
 import { holding, identity } from '../../domain/ownership.ts';
@@ -16,7 +16,7 @@ interface ObjectPorts {
   readonly budgets: Store<PodDisruptionBudget>;
 }
 
-/** The cache holds only what carries our label: before a name counts as free, the server is asked. */
+/** The cache holds only objects with the operator's label, so a foreign object is found only by asking the API server for the name. */
 export async function observeService(
   ports: ObjectPorts,
   cluster: EtcdCluster,
@@ -26,11 +26,11 @@ export async function observeService(
   const { namespace, uid } = identity(cluster);
   const ref = { namespace, name };
   const cached = ports.services.get(refKey(ref));
-  return cached ? holding(cached, uid) : lookUp(ports, services, ref, uid, signal);
+  return cached ? holding(cached, uid) : readByName(ports, services, ref, uid, signal);
 }
 
-/** A failed read of one object must not keep the members from being repaired, nor the status from being written. */
-async function lookUp<T extends KubeObject>(
+/** A failed read of one object must not keep members from being repaired, nor the status from being written. */
+async function readByName<T extends KubeObject>(
   { client }: ObjectPorts,
   resource: Resource<T>,
   ref: Ref,
@@ -41,7 +41,7 @@ async function lookUp<T extends KubeObject>(
   return read.ok ? holding(read.object, uid) : { is: 'unknown', why: read.why };
 }
 
-/** Looked for only where there is something to protect. */
+/** Read only after the bootstrap, if the spec enables it. */
 export async function observePdb(
   ports: ObjectPorts,
   cluster: EtcdCluster,
@@ -50,6 +50,6 @@ export async function observePdb(
   const { name, namespace, uid } = identity(cluster);
   const ref = { namespace, name: budgetName(name) };
   const cached = ports.budgets.get(refKey(ref));
-  const look = cached === undefined && cluster.status?.clusterID !== undefined && wantsPdb(cluster);
-  return look ? lookUp(ports, podDisruptionBudgets, ref, uid, signal) : holding(cached, uid);
+  const isNeeded = cached === undefined && cluster.status?.clusterID !== undefined && wantsPdb(cluster);
+  return isNeeded ? readByName(ports, podDisruptionBudgets, ref, uid, signal) : holding(cached, uid);
 }

@@ -12,16 +12,16 @@ import { type EtcdView, hasNoReadableData, isEntryOf, type MemberView, nameOf } 
 export async function listUncachedMembers(
   { client, members: store }: { readonly client: Client; readonly members: Store<EtcdMember> },
   cluster: EtcdCluster,
-  heard: readonly MemberView[],
+  known: readonly MemberView[],
   etcd: EtcdView,
   signal: AbortSignal,
 ): Promise<readonly EtcdMember[]> {
-  const isStrange =
+  const listsUnknown =
     etcd.is === 'answers' &&
-    etcd.members.some((entry) => entry.name !== '' && !heard.some((m) => isEntryOf(entry, m.object)));
-  if (cluster.status?.clusterID === undefined || !(isStrange || heard.every(hasNoReadableData))) return [];
+    etcd.members.some((entry) => entry.name !== '' && !known.some((m) => isEntryOf(entry, m.object)));
+  if (cluster.status?.clusterID === undefined || !(listsUnknown || known.every(hasNoReadableData))) return [];
   // Without a selector: a member that has lost its label still has its data.
   const all = await listAll(client, store.resource, { namespace: identity(cluster).namespace, signal });
-  const names = heard.map(nameOf);
+  const names = known.map(nameOf);
   return all.filter((m) => isMemberOf(m, cluster) && !names.includes(m.metadata.name ?? ''));
 }

@@ -1,4 +1,4 @@
-/** Gathers the facts for one cluster: Kubernetes from the cache, etcd asked now. */
+/** Observes one cluster: Kubernetes objects from the cache, etcd by requests to its members. */
 
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -53,9 +53,9 @@ export interface ClusterPorts {
   readonly pods: Store<Pod>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly volumes: Store<PersistentVolumeClaim>;
-  /** Indexed by the cluster that they are about. */
+  /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
-  /** Filled once a cluster asks cert-manager for certificates. */
+  /** Watched once a cluster requests certificates from cert-manager. */
   readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
   readonly credentials: SecretCache;
@@ -63,7 +63,7 @@ export interface ClusterPorts {
 }
 
 const ASK_TIMEOUT_MS = 2_000;
-/** Reads the whole database of a member. */
+/** HashKV reads the whole database of a member. */
 const HASH_TIMEOUT_MS = 10_000;
 
 export async function observe(
@@ -81,23 +81,23 @@ export async function observe(
   const password = await ports.credentials.password(cluster);
   const hosts = hostsOf(found);
   const access = await ports.credentials.access(cluster, (endpoint) => hosts[endpoint]);
-  const ways = { etcd: ports.etcd, access, signal };
-  const [headless, client, budget, list, answered, issuance] = await Promise.all([
+  const requests = { etcd: ports.etcd, access, signal };
+  const [headless, client, pdb, list, answered, issuance] = await Promise.all([
     observeService(ports, cluster, headlessServiceName(name), signal),
     observeService(ports, cluster, clientServiceName(name), signal),
     observePdb(ports, cluster, signal),
-    askEtcd(ways, found),
-    askEach(ways, cluster, found),
+    askEtcd(requests, found),
+    askEach(requests, cluster, found),
     observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
-  const unheard = await listUncachedMembers(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
-  const members = await withHashes(ways, [...answered, ...unheard.map((object) => viewOf(ports, object))]);
-  const etcd = await etcdView(ways, cluster, members, list);
-  // Somebody may have put it right: it is looked at again instead of in five minutes.
+  const uncached = await listUncachedMembers(ports, cluster, answered, list.is === 'answers' ? list.view : list, signal);
+  const members = await withHashes(requests, [...answered, ...uncached.map((object) => viewOf(ports, object))]);
+  const etcd = await etcdView(requests, cluster, members, list);
+  // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
   if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
   const quarantined = volumes.filter(
-    (claim) => claim.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(claim) === undefined,
+    (pvc) => pvc.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(pvc) === undefined,
   );
   const seed = ports.members.get(refKey({ namespace, name: seedName(cluster) }));
   return {
@@ -106,9 +106,9 @@ export async function observe(
     ...refusedSince(refusal, ports.now()),
     cluster,
     services: { headless, client },
-    pdb: budget,
+    pdb,
     seed: seed && isMemberOf(seed, cluster) ? { is: 'ours', object: seed } : holding(seed, uid),
-    members: members.map(({ told: _told, ...m }) => m),
+    members: members.map(({ status: _status, ...m }) => m),
     etcd,
     quarantined,
     ...(members.length === 0 && { leftVolumes: volumes.map(({ metadata }) => metadata.name ?? '') }),
@@ -118,29 +118,29 @@ export async function observe(
     password,
     certificates: {
       ...certificates,
-      // Nothing is recorded on what members serve while Secrets are unread, and asking could wait for another read.
+      // While Secrets cannot be read, served certificates are not recorded, and the request could block on another read.
       ...(certificates.unreadable ? {} : await observeServedCertificates(ports.credentials, cluster, members)),
     },
   };
 }
 
-/** Since when etcd refuses the same change; a refusal of long ago says nothing about now. */
+/** Since when etcd has refused the same change. An old refusal is ignored: it does not describe the current state. */
 const refusedSince = (refusal: Refusal | undefined, now: number): Pick<Observed, 'refusedSince'> =>
   refusal?.kind?.startsWith(UNHEALTHY_CLUSTER) && now - refusal.at < REFUSED_AGAIN_MS
     ? { refusedSince: refusal.since }
     : {};
 
-/** How members are asked in this pass. */
-interface Ways {
+/** What requests to members in this reconcile share. */
+interface Requests {
   readonly etcd: ClusterPorts['etcd'];
   readonly access: Access;
   readonly signal: AbortSignal;
 }
 
 /**
- * Kubernetes takes away what belongs to a deleted cluster, and that can be seen before the deletion itself: all of it would be
- * made again, to be taken away again. So where something is going, the server says whether the cluster is still there.
- * Also before a member is adopted: the garbage collector deletes members whose owner does not exist, and their volumes.
+ * The cache may show that the garbage collector deletes the objects of a cluster before it shows that the cluster is deleted, and
+ * the controller would recreate them. So when an object is missing or being deleted, and before a member is adopted, it reads
+ * the cluster from the API server: the garbage collector deletes members whose owner does not exist, and their PVCs.
  */
 async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSignal): Promise<EtcdCluster | undefined> {
   const cached = ports.clusters.get(key);
@@ -149,7 +149,7 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
   const members = ports.members.byIndex(namespace, CLUSTER_LABEL, name);
   const mayBeOurs = (m: EtcdMember): boolean => !cached.status || isMemberOf(m, cached);
   const unowned = members.some((m) => controllerOf(m) === undefined && mayBeOurs(m));
-  if (!cached.status && !unowned) return cached; // nothing was made for it yet, and what begins it is refused where it is gone
+  if (!cached.status && !unowned) return cached; // nothing was created for it yet, and its first write is rejected if the cluster is deleted
   const lacks = (store: AnyStore, object: string): boolean =>
     store.get(refKey({ namespace, name: object })) === undefined;
   const suspicious =
@@ -157,52 +157,55 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
     lacks(ports.services, headlessServiceName(name)) ||
     lacks(ports.services, clientServiceName(name)) ||
     requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
-    (hasBudget(cached) && lacks(ports.budgets, budgetName(name))) ||
+    (hasPdb(cached) && lacks(ports.budgets, budgetName(name))) ||
     members.some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;
   const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);
   return fresh?.metadata.uid === uid ? fresh : undefined;
 }
 
-/** Nothing is protected before a cluster exists, nor while it is parked. */
-const hasBudget = (cluster: EtcdCluster): boolean =>
+/** There is no PodDisruptionBudget before the bootstrap, nor while the cluster is paused. */
+const hasPdb = (cluster: EtcdCluster): boolean =>
   wantsPdb(cluster) && cluster.status?.clusterID !== undefined && cluster.status.observed?.replicas !== 0;
 
-/** A member with everything that it said. */
-type Told = MemberView & { readonly told?: MemberStatus };
+/** A member with the status that its etcd reported. */
+type AskedMember = MemberView & { readonly status?: MemberStatus };
 
-/** Every member of a cluster that exists, about itself. */
+/** Asks every member of a bootstrapped cluster for its own status. */
 function askEach(
-  { etcd, access, signal }: Ways,
+  { etcd, access, signal }: Requests,
   cluster: EtcdCluster,
   members: readonly MemberView[],
-): Promise<readonly Told[]> {
+): Promise<readonly AskedMember[]> {
   const clusterID = cluster.status?.clusterID;
-  const ask = async (m: MemberView): Promise<Told> => {
+  const ask = async (m: MemberView): Promise<AskedMember> => {
     const [endpoint] = endpointsOf(m);
     if (clusterID === undefined || endpoint === undefined) return m;
     const expected = { clusterID, memberID: m.object.status?.memberID };
     const answer = await askMember(etcd, { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access }, expected);
     if (answer.is === 'otherMember') return { ...m, answersAs: answer.id };
-    return answer.is === 'answers' ? { ...m, self: answer.self, told: answer.status } : m;
+    return answer.is === 'answers' ? { ...m, self: answer.self, status: answer.status } : m;
   };
   return Promise.all(members.map(ask));
 }
 
 export const alarmsOf = (
-  members: readonly { readonly told?: Pick<MemberStatus, 'alarms'> }[],
+  members: readonly { readonly status?: Pick<MemberStatus, 'alarms'> }[],
 ): readonly { readonly id: string; readonly alarm: string }[] => {
-  const all = members.flatMap(({ told }) => told?.alarms ?? []);
+  const all = members.flatMap(({ status }) => status?.alarms ?? []);
   const named = all.map(({ memberId, alarm }) => ({ id: hexId(memberId), alarm }));
   return [...new Map(named.map((each) => [`${each.id} ${each.alarm}`, each])).values()];
 };
 
-/** Where corruption is reported, whose data differs: all are asked for the hash of what every one of them has. */
-async function withHashes({ etcd, access, signal }: Ways, members: readonly Told[]): Promise<readonly Told[]> {
-  const told = members.flatMap((m) => m.told ?? []);
-  const alarmed = told.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
+/** When corruption is reported, asks all members for the hash at the lowest revision, which all of them have, to find whose data differs. */
+async function withHashes(
+  { etcd, access, signal }: Requests,
+  members: readonly AskedMember[],
+): Promise<readonly AskedMember[]> {
+  const statuses = members.flatMap((m) => m.status ?? []);
+  const alarmed = statuses.some((s) => s.alarms.some(({ alarm }) => alarm === 'CORRUPT'));
   if (!alarmed && !members.some(isInconsistent)) return members;
-  const revision = told.reduce((least, s) => (s.revision < least ? s.revision : least), told[0]?.revision ?? 0n);
+  const revision = statuses.reduce((min, s) => (s.revision < min ? s.revision : min), statuses[0]?.revision ?? 0n);
   return Promise.all(
     members.map(async (m) => {
       const [endpoint] = endpointsOf(m);
@@ -216,11 +219,11 @@ async function withHashes({ etcd, access, signal }: Ways, members: readonly Told
 }
 
 /**
- * etcd 3.5 ends when it joins a cluster whose members have not agreed on a version, and only its seed has not for a moment.
- * No call tells the version; but this one, which changes nothing, is answered differently without one.
+ * etcd 3.5 exits when it joins a cluster that has no cluster version yet, which is so for a moment after the seed has started.
+ * No RPC returns the cluster version; validating a downgrade changes nothing and fails differently without one.
  */
 async function lacksVersion(
-  { etcd, access, signal }: Ways,
+  { etcd, access, signal }: Requests,
   cluster: EtcdCluster,
   members: readonly MemberView[],
   list: Listed,
@@ -234,33 +237,38 @@ async function lacksVersion(
   return !answer.ok && answer.error.kind === 'busy';
 }
 
-/** The list, with what else is asked where it matters. */
-async function etcdView(ways: Ways, cluster: EtcdCluster, members: readonly Told[], list: Listed): Promise<EtcdView> {
+/** The member list, with the cluster version and the auth state where a rule needs them. */
+async function etcdView(
+  requests: Requests,
+  cluster: EtcdCluster,
+  members: readonly AskedMember[],
+  list: Listed,
+): Promise<EtcdView> {
   if (list.is !== 'answers') return list;
-  const unversioned = await lacksVersion(ways, cluster, members, list);
-  const auth = await askAuth(ways.etcd, cluster, { ...ways, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS });
+  const unversioned = await lacksVersion(requests, cluster, members, list);
+  const auth = await askAuth(requests.etcd, cluster, { ...requests, endpoint: list.from, timeoutMs: ASK_TIMEOUT_MS });
   return { ...list.view, ...(unversioned && { unversioned }), ...auth, alarms: alarmsOf(members) };
 }
 
-/** Who is likely to answer, and to answer for all. */
-const promise = ({ object, pod }: MemberView): number =>
+/** Voters with a ready Pod are the most likely to return a linearizable member list. */
+const rank = ({ object, pod }: MemberView): number =>
   (object.status?.isVoter === true ? 2 : 0) + (pod.is === 'present' && pod.ready ? 1 : 0);
 
 type Listed =
   | Exclude<EtcdView, { readonly is: 'answers' }>
-  /** And who said so. */
+  /** With the endpoint that returned the list. */
   | { readonly is: 'answers'; readonly view: EtcdView & { readonly is: 'answers' }; readonly from: string };
 
-/** Voters first; the first member that agrees with a quorum speaks for all. */
-async function askEtcd({ etcd, access, signal }: Ways, members: readonly MemberView[]): Promise<Listed> {
-  const order = [...members].sort((a, b) => promise(b) - promise(a));
+/** Asks voters first. The list is linearizable, so the first response is that of the quorum. */
+async function askEtcd({ etcd, access, signal }: Requests, members: readonly MemberView[]): Promise<Listed> {
+  const order = [...members].sort((a, b) => rank(b) - rank(a));
   let view: Listed = { is: 'notAsked' };
   for (const endpoint of order.flatMap(endpointsOf)) {
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access };
     const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       const { kind, message } = answer.error;
-      if (kind === 'authFailed') return { is: 'silent', why: message, login: 'rejected' }; // all would say so, and each takes its time for it
+      if (kind === 'authFailed') return { is: 'silent', why: message, login: 'rejected' }; // every member would reject it too, and each attempt takes long
       const demanded: boolean = kind === 'authRequired' || (view.is === 'silent' && view.login !== undefined);
       view = { is: 'silent', why: message, ...(demanded && { login: 'demanded' }) };
       continue;

@@ -1,4 +1,4 @@
-/** The facts that a decision about one EtcdCluster is made from, and the questions that rules ask of them. */
+/** The observed state of one EtcdCluster that rules decide on, and the predicates that they share. */
 
 import type { CertificatesView, Mount, PasswordView } from '../../access/evaluate/view.ts';
 import { findCondition } from '../../api/conditions.ts';
@@ -17,31 +17,31 @@ import { type Decision, SERVER_REFUSES } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import type { RestoreView } from './restore.ts';
 
-/** The Pod of a member, as far as the cluster cares. */
+/** The fields of a member's Pod that the cluster controller reads. */
 export type PodView =
   | { readonly is: 'absent' }
   | {
       readonly is: 'present';
       readonly uid?: string;
-      /** It is being deleted: its etcd may answer until it ends. */
+      /** The Pod is being deleted; its etcd may respond until the process exits. */
       readonly terminating?: boolean;
       readonly ip?: string;
       readonly ready: boolean;
       readonly startedAt?: number;
-      /** Since when the present process of etcd runs. */
+      /** When the current etcd process started. */
       readonly runningSince?: number;
-      /** Its etcd has ended before, in this Pod. */
+      /** The kubelet has restarted the etcd container of this Pod. */
       readonly restarted?: boolean;
-      /** How many learners its etcd lets the cluster have. */
+      /** `--max-learners` of its etcd. */
       readonly maxLearners: number;
       readonly tls?: Readonly<Partial<Record<EtcdPortName, Mount>>>;
-      /** Only of a seed that begins with a snapshot. */
+      /** Set only for a seed that restores a snapshot. */
       readonly restore?: RestoreView;
-      /** Since when clients are led to others, because it is about to be started again. */
+      /** When the Pod was taken out of the client Service for a restart. */
       readonly drainingSince?: number;
     };
 
-/** What a member's own etcd said in this pass. Ids are as tools print them; no leader is `undefined`. */
+/** What a member's own etcd reported in this reconcile. Ids are hexadecimal, as etcdctl prints them; without a leader, `leader` is `undefined`. */
 export interface SelfReport {
   readonly id: string;
   readonly clusterID: string;
@@ -51,20 +51,20 @@ export interface SelfReport {
   readonly alarms: readonly string[];
   readonly databaseBytes: number;
   readonly term: number;
-  /** How much of the log it has carried out. */
+  /** The raft index that it has applied. */
   readonly applied: number;
-  /** Of all keys at one revision; asked only where somebody says that data is corrupt. Equal texts mean equal data. */
+  /** Hash of all keys at one revision, requested only while a member reports corruption. Equal hashes mean equal data. */
   readonly hash?: string;
 }
 
 export interface MemberView {
   readonly object: EtcdMember;
   readonly pod: PodView;
-  /** Its PersistentVolumeClaim, where the cache has one. */
+  /** Its PersistentVolumeClaim, if the cache has one. */
   readonly pvc?: 'present' | 'terminating';
-  /** `undefined`: not asked, or it did not answer. */
+  /** `undefined`: its etcd was not asked, or did not respond. */
   readonly self?: SelfReport | undefined;
-  /** At its address another member of this cluster answers, or this one under an id that is not recorded. */
+  /** The member id that responds at its address when it is not the recorded one: another member of this cluster, or this one after it was removed and added again. */
   readonly answersAs?: string;
 }
 
@@ -76,81 +76,81 @@ export interface EtcdMemberEntry {
   readonly isLearner: boolean;
 }
 
-/** What etcd itself said in this pass. */
+/** What etcd reported in this reconcile. */
 export type EtcdView =
   | { readonly is: 'notAsked' }
   | {
       readonly is: 'silent';
       readonly why: string;
-      /** It wants a log-in, and there was none; or it did not accept any password that there is. */
+      /** etcd requires auth and the operator has no password, or etcd rejects every password that the operator has. */
       readonly login?: 'demanded' | 'rejected';
     }
   | {
       readonly is: 'answers';
       readonly clusterID: string;
       readonly members: readonly EtcdMemberEntry[];
-      /** The members have not agreed on the version of their cluster yet. Asked only where it keeps others from joining. */
+      /** The members have not agreed on a cluster version yet. Asked only where that keeps another member from joining. */
       readonly unversioned?: boolean;
-      /** Whether a log-in is needed: on, and the operator is in as root; wanted, and it is not. Asked only where it can matter. */
+      /** `on`: auth is enabled and the operator is authenticated as root; `demanded`: auth is required and the operator is not authenticated. Asked only where a rule needs it. */
       readonly auth?: 'off' | 'on' | 'demanded';
-      /** Alarms of all members that there ever were. */
+      /** Alarms of all members, including members that were removed. */
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
 
-/** An object that is looked for by name; `unknown` when it could not be read, so that it is neither made nor corrected. */
+/** An object that is read by name; `unknown` when the read failed, so that the cluster controller neither creates nor patches it. */
 export type Looked<T> = Holding<T> | { readonly is: 'unknown'; readonly why: string };
 
-/** What cert-manager was asked for, and how far it has come. */
+/** The Certificates that the cluster requests from cert-manager, and their state. */
 export type Issuance =
-  /** The API server does not know its kinds. */
+  /** The CRDs of cert-manager are not installed. */
   | { readonly is: 'missing' }
-  /** Nobody has told yet which Certificates there are. */
+  /** The cache of Certificates has not synced yet. */
   | { readonly is: 'unknown' }
   | { readonly is: 'there'; readonly certificates: readonly CertificateHolding[] };
 
 export interface CertificateHolding {
   readonly wanted: Certificate;
   readonly holding: Looked<Certificate>;
-  /** What is before the issuer now; looked for only while something is to be issued. */
+  /** The pending CertificateRequest; read only while a Certificate is being issued. */
   readonly request?: CertificateRequest;
 }
 
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Who refused a step of the last pass, and why, as a sentence. */
+  /** The message of the API server or etcd that refused a step of the last reconcile. */
   readonly refusal: string | undefined;
-  /** Milliseconds since 1970: since then every healthy voter refuses a membership change as "unhealthy cluster". */
+  /** Milliseconds since 1970. Since then every healthy voter has refused a membership change with "unhealthy cluster". */
   readonly refusedSince?: number;
   readonly cluster: EtcdCluster;
   readonly services: { readonly headless: Looked<Service>; readonly client: Looked<Service> };
-  /** Looked at only once the cluster exists: before that there is nothing to protect. */
+  /** Read only after the bootstrap: before that there is no quorum to protect. */
   readonly pdb: Looked<PodDisruptionBudget>;
-  /** Whoever has the name of the first member. */
+  /** The EtcdMember that has the name of the seed. */
   readonly seed: Holding<EtcdMember>;
-  /** Controlled by this cluster, or to be adopted by it, by name; those being deleted included. */
+  /** Controlled by this cluster or to be adopted by it, sorted by name, including EtcdMembers that are being deleted. */
   readonly members: readonly MemberView[];
   readonly etcd: EtcdView;
-  /** Volumes that outlived their members. */
+  /** PVCs of removed members. */
   readonly quarantined: readonly PersistentVolumeClaim[];
-  /** PVCs with the label of this cluster; looked up only when the API server has no EtcdMember of it. */
+  /** PVCs with the label of this cluster; listed only when the API server has no EtcdMember of it. */
   readonly leftVolumes?: readonly string[];
-  /** Which repositories the administrator allows. */
+  /** The image repositories that the administrator allows. */
   readonly images: ImagePolicy;
   readonly certificates: CertificatesView;
-  /** Only of clusters that ask cert-manager for certificates. */
+  /** Set only for clusters that request certificates from cert-manager. */
   readonly issuance?: Issuance;
-  /** That are about this cluster. */
+  /** The EtcdSnapshotSchedules of this cluster. */
   readonly schedules: readonly EtcdSnapshotSchedule[];
-  /** Of root, where clients are to log in. */
+  /** The root password, if the spec enables auth. */
   readonly password?: PasswordView | undefined;
 }
 
-/** How a rule answers: `undefined` means that the case is not its own. */
+/** What a rule returns; `undefined` means that it does not apply. */
 export type ClusterDecision = Decision<EtcdClusterStatus, ClusterCall>;
 export type Decided = ClusterDecision | undefined;
 
-/** The first name that a cluster gives out is the seed's. */
+/** The seed has the first member number of a cluster. */
 export const SEED = 1;
 
 export const seedName = (cluster: EtcdCluster): string => {
@@ -159,7 +159,7 @@ export const seedName = (cluster: EtcdCluster): string => {
 };
 
 export const isFormed = (o: Observed): boolean => o.cluster.status?.clusterID !== undefined;
-/** What the server refuses must not keep members of a cluster that exists from being repaired: it is tried again last. */
+/** The API server refused the last step. It is retried after all other rules, because a rejected patch must not keep members from being repaired. */
 export const isRefused = (o: Observed): boolean => isFormed(o) && o.refusal?.startsWith(SERVER_REFUSES) === true;
 export const wanted = (o: Observed): Target => targetOf(o.cluster.spec, o.cluster.status);
 export const desired = (o: Observed): number => wanted(o).replicas;
@@ -172,33 +172,33 @@ export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === t
 export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isNotBeingDeleted(m);
 export const isReadyVoter = (m: MemberView): boolean =>
   isVoter(m) && readyCondition(m.object)?.status === 'True' && m.pod.is === 'present' && m.pod.ready;
-/** Its etcd has run as part of the cluster: its volume is not to be begun anew. */
+/** Its etcd has been part of the cluster: its volume has data and must not be recreated empty. */
 export const hasJoined = (m: MemberView): boolean => m.object.status?.memberID !== undefined;
 
-/** Made by the earlier operator before etcd was told of it. */
+/** The earlier operator created the EtcdMember before it added the member to etcd. */
 export const isPending = (m: MemberView): boolean => m.object.spec.initialCluster === '';
 
-/** Its etcd ends at every start, because its data differs from that of a peer. */
+/** Its etcd exits at every start, because its data differs from that of a peer. */
 export const isInconsistent = (m: MemberView): boolean => readyCondition(m.object)?.reason === DATA_INCONSISTENT;
 
-/** Why the member will not come back by itself; what it says about itself is not older than its Pod. */
+/** Failure evidence: why the member will not recover by itself. Its Ready condition is never older than its Pod. */
 export function evidence(m: MemberView): { readonly reason: string; readonly message: string } | undefined {
   const ready = readyCondition(m.object);
   const known: readonly string[] = Object.values(EVIDENCE);
   return ready && known.includes(ready.reason) ? { reason: ready.reason, message: ready.message } : undefined;
 }
-/** A member that responds has its data, whatever its condition still says. */
+/** A member that responds has its data, even if its condition still reports a loss. */
 export const hasNoReadableData = (m: MemberView): boolean =>
   m.self === undefined && NO_READABLE_DATA.includes(evidence(m)?.reason ?? '');
 export const hasNoData = (m: MemberView): boolean =>
   hasNoReadableData(m) && NO_DATA.includes(evidence(m)?.reason ?? '');
 export const brokenMembers = (o: Observed): number => o.members.filter((m) => evidence(m) !== undefined).length;
 
-/** What etcd says about its members, believed only when it speaks for this cluster. */
+/** etcd's member list, used only when it has the recorded cluster ID: another cluster may have taken over the address. */
 export const entriesOf = (o: Observed): readonly EtcdMemberEntry[] | undefined =>
   o.etcd.is === 'answers' && o.etcd.clusterID === o.cluster.status?.clusterID ? o.etcd.members : undefined;
 
-/** Whether an entry of etcd's list is this member. A member that never started has no name yet. */
+/** Whether an entry of etcd's member list is this member. A member that never started has no name in the list. */
 export const isEntryOf = (entry: EtcdMemberEntry, member: EtcdMember): boolean => {
   const id = member.status?.memberID;
   if (id !== undefined) return entry.id === id;
@@ -210,8 +210,8 @@ export const memberOf = (o: Observed, entry: EtcdMemberEntry): MemberView | unde
   o.members.find((m) => isEntryOf(entry, m.object));
 
 /**
- * It has told the others its name, and runs since then. It votes and copies as well as any other, although it may not answer
- * for seconds: where its name came to it with a snapshot, etcd 3.6 takes it for untold, and tells it again before it serves.
+ * Its etcd has published its name and has run since. It votes and replicates although it may not respond for seconds: if its
+ * name came with a raft snapshot, etcd 3.6 publishes it a second time before it serves.
  */
 export const participates = (o: Observed, m: MemberView): boolean => {
   const runs = m.pod.is === 'present' && m.pod.runningSince !== undefined && m.pod.restarted !== true;
@@ -220,7 +220,7 @@ export const participates = (o: Observed, m: MemberView): boolean => {
 
 export const wantsPdb = (cluster: EtcdCluster): boolean => cluster.spec.podDisruptionBudget?.enabled !== false;
 
-/** Names that we need and somebody else has, each as a sentence. */
+/** Object names that this cluster needs and that another owner has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
   const held = (kind: string, object: string, holding: Looked<unknown>): readonly string[] =>
@@ -233,24 +233,24 @@ export function conflicts(o: Observed): readonly string[] {
   ];
 }
 
-/** Objects that could not be read, each as a sentence: whether they are as they should be is not known. */
+/** Objects that could not be read, each as a sentence: whether they match the spec is unknown. */
 export function unreadableObjects(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
-  const told = (kind: string, object: string, looked: Looked<unknown>): readonly string[] =>
-    looked.is === 'unknown' ? [`${kind} ${object} cannot be read: ${looked.why}`] : [];
+  const unread = (kind: string, object: string, holding: Looked<unknown>): readonly string[] =>
+    holding.is === 'unknown' ? [`${kind} ${object} cannot be read: ${holding.why}`] : [];
   const requested = o.issuance?.is === 'there' ? o.issuance.certificates : [];
   return [
-    ...told('Service', headlessServiceName(name), o.services.headless),
-    ...told('Service', clientServiceName(name), o.services.client),
-    ...told('PodDisruptionBudget', budgetName(name), o.pdb),
-    ...requested.flatMap(({ wanted, holding }) => told('Certificate', wanted.metadata.name ?? '', holding)),
+    ...unread('Service', headlessServiceName(name), o.services.headless),
+    ...unread('Service', clientServiceName(name), o.services.client),
+    ...unread('PodDisruptionBudget', budgetName(name), o.pdb),
+    ...requested.flatMap(({ wanted, holding }) => unread('Certificate', wanted.metadata.name ?? '', holding)),
   ];
 }
 
-/** A member answers for another etcd cluster than the recorded one; `undefined` when none does. */
+/** The message when a member responds with another cluster ID than the recorded one, or `undefined`. */
 export function clusterIdMismatch(o: Observed): string | undefined {
   const ours = o.cluster.status?.clusterID;
   return ours === undefined || o.etcd.is !== 'answers' || o.etcd.clusterID === ours
     ? undefined
-    : `a member answers for etcd cluster ${o.etcd.clusterID}, but this cluster is ${ours}: nothing is changed`;
+    : `a member responds with etcd cluster ID ${o.etcd.clusterID}, but status.clusterID is ${ours}: the operator changes nothing. Check whether another cluster uses the IP address of a member`;
 }

@@ -1,27 +1,27 @@
-/** What the cluster controller may do, and no more. */
+/** The permissions (RBAC) of the cluster controller. */
 import { CERT_MANAGER_GROUP, GROUP } from '../../api/names.ts';
 import type { PolicyRule } from '../../gen/kube.ts';
 
 export const clusterRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdclusters'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdclusters/status'], verbs: ['patch'] },
-  // Asked of whoever sets blockOwnerDeletion where OwnerReferencesPermissionEnforcement is on.
+  // Needed to set blockOwnerDeletion where the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   { apiGroups: [GROUP], resources: ['etcdclusters/finalizers'], verbs: ['update'] },
   { apiGroups: [GROUP], resources: ['etcdmembers'], verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdmembers/status'], verbs: ['patch'] },
   { apiGroups: [''], resources: ['services'], verbs: ['create', 'get', 'list', 'patch', 'watch'] },
-  // By name only: those that a spec names, and those that were made for it.
+  // Read by name only: Secrets that a spec names, and managed Secrets.
   { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'delete', 'get', 'patch'] },
   {
     apiGroups: [CERT_MANAGER_GROUP],
     resources: ['certificates'],
     verbs: ['create', 'get', 'list', 'patch', 'watch'],
   },
-  // By name: why one is not issued.
+  // Read by name: why a Certificate is not issued.
   { apiGroups: [CERT_MANAGER_GROUP], resources: ['certificaterequests'], verbs: ['get'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['delete', 'list', 'patch', 'watch'] },
   { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['delete', 'list', 'watch'] },
-  // How old the newest backup is.
+  // The age of the newest backup.
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
   {
     apiGroups: ['policy'],

@@ -1,6 +1,6 @@
 /**
- * Every healthy voter refuses a membership change, although the operator finds all of them healthy: their views of their peers
- * are wrong, and nothing but new connections mends them. Who is restarted for it, and what is said.
+ * Every healthy voter refuses a membership change, although the operator finds all of them healthy: etcd has marked peers as
+ * inactive, and only new connections correct that. Decides which member is restarted, and the message.
  */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { isAllowed } from '../../api/security.ts';
@@ -24,23 +24,23 @@ export const REFUSED = 'MembershipChangeRefused';
 type Record = NonNullable<EtcdClusterStatus['refusedChange']>;
 export type Restarted = Record['restarts'][number];
 
-/** For five seconds after each growth etcd refuses rightly; nothing that passes by itself takes a minute. */
+/** etcd rightly refuses changes for five seconds after a member was added; no refusal that ends by itself lasts a minute. */
 const REFUSED_MS = 60_000;
-/** A restart that was recorded is carried out within this time, or decided again. */
+/** A recorded restart is carried out within this time, or decided again. */
 const PENDING_MS = 60_000;
 /** Restarts for an earlier change count for this long. */
 const COUNTED_MS = 60 * 60_000;
 
-/** The change that would be asked of etcd now, and that etcd checks by its connections: learners are promoted without it. */
+/** The membership change that the rules want now. Promotions are not included: etcd does not check its peer connections for them. */
 export interface Wanted {
-  /** As it is recorded. */
+  /** As recorded in the status. */
   readonly change: string;
-  /** Who is removed by it. */
+  /** The id of the member that it removes. */
   readonly removed?: string;
 }
 
-function wantedIn(answer: Decided): readonly Wanted[] {
-  return (answer?.steps ?? []).flatMap((step) => {
+function wantedIn(decision: Decided): readonly Wanted[] {
+  return (decision?.steps ?? []).flatMap((step) => {
     if (step.do !== 'call' || step.call.is !== 'etcd') return [];
     const { call } = step;
     if (call.name === 'addLearner') return [{ change: `add ${call.target}` }];
@@ -50,29 +50,29 @@ function wantedIn(answer: Decided): readonly Wanted[] {
 
 type Rule = (o: Observed) => Decided;
 
-/** The first membership change that one of these rules asks for. */
+/** The first membership change that one of these rules wants. */
 export const wantedChange =
   (rules: readonly Rule[]) =>
   (o: Observed): Wanted | undefined =>
     rules.flatMap((rule) => wantedIn(rule(o)))[0];
 
-/** Decide hands it in, because what is wanted follows from rules, and rules are imported by decide alone. */
+/** A parameter, because it depends on rules, and only decide.ts imports rules. */
 export type WantedChange = ReturnType<typeof wantedChange>;
 
 export interface Refused {
   readonly change: string;
   readonly since: number;
-  /** Who is restarted for it: nobody is left once each was. */
+  /** The member to restart; `undefined` once each was restarted. */
   readonly next?: { readonly m: MemberView; readonly entry: EtcdMemberEntry; readonly recorded: boolean };
-  /** Why not now. */
+  /** Why it is not restarted now. */
   readonly blockedBy?: string;
-  /** What was done for it so far, or lately for another. */
+  /** Restarts for this change, and recent ones for other changes. */
   readonly restarts: readonly Restarted[];
 }
 
 const podUid = ({ pod }: MemberView): string | undefined => (pod.is === 'present' ? pod.uid : undefined);
 
-/** Answers under its own id, follows a leader, lags little, and its Pod is ready and not being deleted. */
+/** Responds with its own id, follows a leader, lags little, and its Pod is ready and not being deleted. */
 function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
   const m = memberOf(o, entry);
   if (!m || m.pod.is !== 'present' || m.pod.terminating === true || !m.pod.ready) return false;
@@ -82,30 +82,30 @@ function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
 /** etcd never refuses a single voter. */
 const areAllWell = (o: Observed): boolean => votersOf(o).length > 1 && votersOf(o).every((entry) => isWell(o, entry));
 
-/** Who is to be removed first: while it is away, every voter takes it for inactive, rightly, and lets it go. */
+/** The member that is to be removed comes first: while it restarts, every voter rightly counts it as inactive and accepts its removal. */
 function inOrder(o: Observed, removed: string | undefined): readonly MemberView[] {
   const voters = votersOf(o).flatMap((entry) => memberOf(o, entry) ?? []);
   const leaves = (m: MemberView): number => Number(m.self?.id === removed);
   return leaderLast(o, voters).toSorted((a, b) => leaves(b) - leaves(a));
 }
 
-/** What would keep a deleted Pod from coming back with its data, or the others from carrying the cluster meanwhile. */
+/** What would keep a deleted Pod from being recreated with its data, or the other members from having a quorum meanwhile. */
 function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined {
   const entry = entryOf(o, m);
   const repository = m.object.spec.image?.repository;
   if (isInMemory(m)) return `${nameOf(m)} has its data in memory only, which is lost when it restarts`;
   if (m.pvc !== 'present') return losesPvc(m) ?? `the PersistentVolumeClaim of ${nameOf(m)} is not found`;
   if (repository !== undefined && !isAllowed(o.images, repository))
-    return `its Pod could not be made again: image ${repository} is not allowed`;
+    return `its Pod could not be recreated: image ${repository} is not allowed`;
   if (unreadableSecrets(o) !== undefined)
-    return 'its Secrets cannot be read: whether its Pod could be made again is not known';
-  if (!canMount(o)) return 'its Pod could not be made again: certificates are missing or wrong';
+    return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
+  if (!canMount(o)) return 'its Pod could not be recreated: certificates are missing or invalid';
   return blocked(o) ?? (entry ? restartBlockedBy(o, entry) : 'etcd does not list it');
 }
 
 const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < PENDING_MS;
 
-/** The change that every healthy voter has refused for a minute, or for which a restart was recorded a moment ago. */
+/** The change that every healthy voter has refused for a minute, or for which a restart was recorded within the last minute. */
 export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | undefined {
   const due = o.refusedSince !== undefined && o.now - o.refusedSince >= REFUSED_MS;
   const { change: before, restarts: recorded = [] } = o.cluster.status?.refusedChange ?? {};
@@ -113,16 +113,16 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
   const wanted = areAllWell(o) ? wantedBy(o) : undefined;
   if (!wanted) return undefined;
   const { change, removed } = wanted;
-  const candidates = inOrder(o, removed);
-  // Not restarted yet: its Pod is the one that was to be deleted.
+  const members = inOrder(o, removed);
+  // Not restarted yet: it still has the recorded Pod.
   const isPending = ({ member, pod }: Restarted): boolean =>
-    candidates.some((m) => nameOf(m) === member && podUid(m) === pod);
+    members.some((m) => nameOf(m) === member && podUid(m) === pod);
   const pending = recorded.find((each) => before === change && isFresh(o, each) && isPending(each));
   if (!due && !pending) return undefined;
   const restarts = recorded.filter(
     (each) => !isPending(each) && (before === change || o.now - Date.parse(each.at) < COUNTED_MS),
   );
-  const left = candidates.filter((m) =>
+  const left = members.filter((m) =>
     pending ? pending.member === nameOf(m) : !restarts.some(({ member }) => member === nameOf(m)),
   );
   const since = o.refusedSince ?? Date.parse(pending?.at ?? '');
@@ -134,7 +134,7 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
   return { change, since, restarts, next, ...(blockedBy !== undefined && { blockedBy }) };
 }
 
-/** For the conditions; hopeless: each was restarted, and it is still refused. */
+/** For the conditions. Hopeless: each member was restarted, and the change is still refused. */
 export function refusedStatus(
   o: Observed,
   wantedBy: WantedChange,
@@ -144,12 +144,12 @@ export function refusedStatus(
 }
 
 export function refusedMessage({ change, since, next, blockedBy, restarts }: Refused): string {
-  const what = `etcd refuses to ${change} since ${iso(since)}: every voter answers "unhealthy cluster", although all are healthy. Their views of their peers are wrong, which new connections mend`;
+  const what = `etcd has refused to ${change} since ${iso(since)}: every voter responds "unhealthy cluster", although all are healthy. They count connected peers as inactive, which new connections correct`;
   if (!next) {
     const names = restarts.map(({ member }) => member).join(', ');
-    return `${what}. The operator has restarted each of them once (${names}), and does not go on. Look for "peer became inactive" in the logs of the members and at the network between them; after that, delete the Pod of a follower`;
+    return `${what}. The operator has restarted each of them once (${names}) and restarts no more. Look for "peer became inactive" in the logs of the members and at the network between them; after that, delete the Pod of a follower`;
   }
   return blockedBy === undefined
-    ? `${what}. ${nameOf(next.m)} is restarted`
-    : `${what}. ${nameOf(next.m)} is to be restarted, but not now: ${blockedBy}`;
+    ? `${what}. Restarting ${nameOf(next.m)}`
+    : `${what}. ${nameOf(next.m)} cannot be restarted now: ${blockedBy}`;
 }

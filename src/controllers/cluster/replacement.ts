@@ -1,4 +1,4 @@
-/** Which members will not come back by themselves, and whether each may be replaced now: with evidence, through the disruption check, and counted. */
+/** Which members will not recover by themselves, and whether each may be replaced now: with failure evidence, after the disruption check, and counted. */
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
 import { isCorrupt, isHealthy, removalBlockedBy } from './disruption.ts';
@@ -14,15 +14,15 @@ import {
   type Observed,
 } from './observed.ts';
 
-/** A member that fails so soon after it was made is one that replacing did not help. */
+/** A member that fails within an hour of its creation counts as a failed replacement. */
 const YOUNG_MS = 60 * 60_000;
 const FIRST_PAUSE_MS = 30_000;
-/** After so many in a row that did not help, a person has to look. */
+/** After this number of failed replacements in a row, a user has to find the cause. */
 const MAX_REPLACEMENTS = 5;
 
 const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MS;
 
-/** Replacements in a row that did not help so far. An edit of the spec, or an hour of peace, ends the counting. */
+/** Failed replacements in a row. An edit of the spec, or an hour without a failure, resets the count. */
 function failedReplacements(o: Observed, m: MemberView): number {
   const { repair } = o.cluster.status ?? {};
   if (!repair || !isYoung(o, m) || createdAt(m) < Date.parse(repair.last) - 1_000) return 0;
@@ -34,13 +34,13 @@ function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
   const count = failedReplacements(o, m);
   if (count === 0) return undefined;
   if (count >= MAX_REPLACEMENTS)
-    return `${count} replacements in a row did not help. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to have it tried again`;
+    return `${count} replacements in a row failed. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to retry`;
   const wait = FIRST_PAUSE_MS * 2 ** (count - 1);
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
-  return left > 0 ? `the one before it has failed too: the next is tried in ${Math.ceil(left / 1000)} s` : undefined;
+  return left > 0 ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s` : undefined;
 }
 
-/** A replacement that was counted and has brought no new member yet: its deletion was refused, or the operator was killed. */
+/** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */
 const RETRIED_WITHIN_MS = 60_000;
 function countedOnly(o: Observed): number {
   const { repair } = o.cluster.status ?? {};
@@ -50,53 +50,53 @@ function countedOnly(o: Observed): number {
 }
 
 /**
- * Counted before it is done: after a crash the count must not start again. The deletion is void when the member has changed: a
- * member whose evidence was withdrawn in this moment keeps its volume.
+ * The count is recorded before the deletion, so that a crash does not reset it. The resourceVersion makes the deletion fail if the
+ * EtcdMember has changed: a member that has just recovered keeps its PVC.
  */
 export const replacing = (
   o: Observed,
   m: MemberView,
-  why: string,
+  message: string,
   count = Math.max(failedReplacements(o, m) + 1, countedOnly(o)),
 ): ClusterDecision => ({
-  message: why,
+  message,
   latch: { repair: { count, last: iso(o.now), generation: o.cluster.metadata.generation ?? 0 } },
   steps: [{ do: 'delete', what: refTo('EtcdMember', m.object, { resourceVersion: true }) }],
-  event: { type: 'Warning', reason: 'ReplacingMember', note: why },
+  event: { type: 'Warning', reason: 'ReplacingMember', note: message },
 });
 
-function trouble(m: MemberView): string | undefined {
+function failure(m: MemberView): string | undefined {
   const found = evidence(m);
   return found && `${nameOf(m)} (${found.reason}): ${found.message}`;
 }
 
-/** A member that will not come back, and why. One that is healthy in this very moment has come back. */
+/** Why a member will not recover by itself, or `undefined`. A member that is healthy now has recovered. */
 export function lossOf(o: Observed, m: MemberView): string | undefined {
   if (!isNotBeingDeleted(m) || entryOf(o, m) === undefined || isHealthy(o, m)) return undefined;
-  if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from that of a quorum, which agrees`;
-  return trouble(m);
+  if (isCorrupt(o, m)) return `${nameOf(m)} (Corrupt): its data differs from the data of a quorum`;
+  return failure(m);
 }
 
-/** Why a loss is not made good now; `undefined` when it is, or can be. */
+/** Why a lost member is not replaced now; `undefined` when it may be. */
 export const blockedBy = (o: Observed, m: MemberView): string | undefined => {
   const entry = entryOf(o, m);
   return entry && (removalBlockedBy(o, entry) ?? replacementBlockedBy(o, m));
 };
 
-/** Who deletes such a cluster destroys what its other members still have. */
-const UNANSWERED =
-  'etcd does not answer. Bring back what is missing. If that is not possible, do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work as long as one member runs, and a new EtcdCluster can begin with that, or with an earlier one';
+/** Deleting such a cluster would destroy the data that its other members still have. */
+const NO_RESPONSE =
+  'etcd does not respond. Bring back the missing nodes or volumes. If that is not possible, do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work as long as one member runs, and can be restored into a new EtcdCluster, as can an earlier one';
 
-/** What is lost and waits, as sentences for people. */
+/** Lost members that are not replaced now, as sentences for conditions. */
 export const waitingLosses = (o: Observed): readonly string[] =>
   o.members.flatMap((m) => {
     const listed = entriesOf(o) !== undefined;
-    const loss = listed ? lossOf(o, m) : trouble(m);
+    const loss = listed ? lossOf(o, m) : failure(m);
     if (loss === undefined) return [];
-    const why = listed ? blockedBy(o, m) : UNANSWERED;
-    return [why === undefined ? loss : `${loss}; it is not replaced now: ${why}`];
+    const blocker = listed ? blockedBy(o, m) : NO_RESPONSE;
+    return [blocker === undefined ? loss : `${loss}; it is not replaced now: ${blocker}`];
   });
 
-/** Whether a person is needed. */
+/** Whether the operator has given up replacing a member. */
 export const isExhausted = (o: Observed): boolean =>
   o.members.some((m) => lossOf(o, m) !== undefined && failedReplacements(o, m) >= MAX_REPLACEMENTS);

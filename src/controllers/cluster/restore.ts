@@ -1,4 +1,4 @@
-/** What is said about the snapshot that a cluster begins with. Nothing of it matters once the cluster is recorded. */
+/** Reports the restore of a snapshot into a new cluster, until the cluster ID is recorded. */
 
 import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../api/conditions.ts';
 import { parseResult } from '../../domain/agent-result.ts';
@@ -9,22 +9,22 @@ import { isFormed, type Observed } from './observed.ts';
 export const RESTORED = 'Restored';
 export const RESTORING = 'Restoring';
 
-/** How far the containers of a seed are that run before its etcd. */
+/** The state of the init containers of a seed. */
 export type RestoreView =
   | { readonly is: 'running'; readonly what: string }
   | { readonly is: 'failed'; readonly reason: string; readonly message: string }
   | { readonly is: 'done' };
 
-const ended = ({ state, lastState }: ContainerStatus) => state?.terminated ?? lastState?.terminated;
+const termination = ({ state, lastState }: ContainerStatus) => state?.terminated ?? lastState?.terminated;
 
-/** From what Kubernetes keeps of the last words of a container: untrusted, so what is not ours is not repeated. */
+/** From the termination message of the container. It is untrusted, so only a valid agent result is repeated. */
 function failureOf(container: ContainerStatus): RestoreView | undefined {
-  const end = ended(container);
+  const end = termination(container);
   if (!end || end.exitCode === 0) return undefined;
   const result = parseResult(end.message);
   if (result && !result.ok) return { is: 'failed', reason: result.reason, message: result.message };
   const how = `container ${container.name} ended with exit code ${end.exitCode} (${end.reason ?? 'Error'})`;
-  return { is: 'failed', reason: 'AgentFailed', message: `${how} and did not say why: see its log` };
+  return { is: 'failed', reason: 'AgentFailed', message: `${how} without a result: see its log` };
 }
 
 const waitingFor = ({ name, state }: ContainerStatus): string => {
@@ -44,7 +44,7 @@ export function restoreOf(pod: Pod): RestoreView | undefined {
 
 const sourceOf = (o: Observed) => o.cluster.spec.bootstrap?.restore?.source;
 
-/** Where the snapshot is, for people. */
+/** The location of the snapshot, for messages. */
 function placeOf(o: Observed): string {
   const source = sourceOf(o);
   if (!source) return '';
@@ -58,35 +58,35 @@ function placeOf(o: Observed): string {
   return `${where}/${keyOf(source)}`;
 }
 
-/** Why a snapshot cannot be restored at all, if so: a cluster is not begun without the data that it is to have. */
+/** Why a snapshot cannot be restored at all, or `undefined`: a cluster is never bootstrapped without the data that the spec asks for. */
 export const restoreImpossible = (o: Observed): string | undefined =>
   sourceOf(o) !== undefined && !isFormed(o) && o.images.operator === undefined ? NO_OPERATOR_IMAGE : undefined;
 
-/** What keeps the seed from starting its etcd. */
+/** Why the seed has not started etcd yet. */
 export function restoreMessage(view: RestoreView | undefined): string | undefined {
   if (!view || view.is === 'done') return undefined;
   return view.is === 'failed'
-    ? `the snapshot cannot be restored (${view.reason}), and is tried again: ${view.message}`
+    ? `restoring the snapshot failed (${view.reason}) and is retried: ${view.message}`
     : `restoring the snapshot: waiting for ${view.what}`;
 }
 
 const PROGRESS = {
   running: 'is being restored',
-  done: 'is restored, and its etcd has not answered yet',
+  done: 'is restored, and etcd has not responded yet',
 } as const;
 
-/** Only of a cluster that begins with a snapshot. */
+/** The condition Restored, only of a cluster that is restored from a snapshot. */
 export function restoreConditions(o: Observed, formed: boolean): readonly ConditionUpdate[] {
   if (!sourceOf(o)) return [];
-  const say = (status: 'True' | 'False', reason: string, message: string): readonly ConditionUpdate[] => [
+  const condition = (status: 'True' | 'False', reason: string, message: string): readonly ConditionUpdate[] => [
     { type: RESTORED, status, reason, message },
   ];
-  if (formed) return say('True', RESTORED, `the cluster began with the data of ${placeOf(o)}`);
+  if (formed) return condition('True', RESTORED, `the cluster was restored from ${placeOf(o)}`);
   const impossible = restoreImpossible(o);
-  if (impossible !== undefined) return say('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible);
+  if (impossible !== undefined) return condition('False', OPERATOR_IMAGE_NOT_CONFIGURED, impossible);
   const view = o.members.flatMap(({ pod }) => (pod.is === 'present' && pod.restore ? [pod.restore] : []))[0];
-  if (view?.is === 'failed') return say('False', view.reason, `${placeOf(o)}: ${view.message}`);
-  return say(
+  if (view?.is === 'failed') return condition('False', view.reason, `${placeOf(o)}: ${view.message}`);
+  return condition(
     'False',
     RESTORING,
     `${placeOf(o)} ${view ? PROGRESS[view.is] : 'will be restored when the first member starts'}`,

@@ -1,4 +1,4 @@
-/** The steps that make the two Services of a cluster right. */
+/** The steps that create or correct the two Services of a cluster. */
 import type { Service } from '../../gen/kube.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
 import { clientService, hasDrifted, headlessService, ownedFields } from './build.ts';
@@ -10,7 +10,7 @@ const stepFor = (built: Service, holding: Looked<Service>): readonly Step[] => {
   return [{ do: 'apply', to: refTo('Service', holding.object), fields: ownedFields(built) }];
 };
 
-/** What makes both Services right; nothing for one that belongs to somebody else, or could not be read. */
+/** No step for a foreign Service, or one that could not be read. */
 export const serviceSteps = (o: Observed): readonly Step[] => [
   ...stepFor(headlessService(o.cluster), o.services.headless),
   ...stepFor(clientService(o.cluster), o.services.client),

@@ -1,4 +1,4 @@
-/** What was asked of a cluster, compared with what its members have and with what this build can do. */
+/** The spec of a cluster, compared with its members and with what this build supports. */
 
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
@@ -15,37 +15,37 @@ import { iso } from '../../lib/time.ts';
 import { isFormed, type MemberView, type Observed, wanted } from './observed.ts';
 import { restoreImpossible } from './restore.ts';
 
-/** What was asked for and is not built yet. It is accepted, nothing is started for it, and never less than what was asked. */
+/** Settings that this build does not support yet. They are accepted, and the cluster is not bootstrapped without them. */
 export function notYet(o: Observed): readonly NotYet[] {
   const { annotations = {} } = o.cluster.metadata;
-  const instead = isFormed(o) ? 'the cluster goes on as it is' : 'nothing is started';
-  const say = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
+  const instead = isFormed(o) ? 'the cluster continues unchanged' : 'nothing is started';
+  const unsupported = (asked: boolean, subject: string, what: string, remedy: string): readonly NotYet[] =>
     asked ? [{ subject, message: `${what} is not supported by this build yet: ${instead}. ${remedy}` }] : [];
   const recreate = 'Create the cluster without it, or wait for a later version of the operator';
-  return [...say(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
+  return [...unsupported(annotations[PEER_AUTO_TLS_ANNOTATION] === 'true', 'TLS', PEER_AUTO_TLS_ANNOTATION, recreate)];
 }
 
-/** The image that the administrator's list keeps from being used, and what a user can do about it. */
+/** Why the image is not allowed, and what a user can do about it; `undefined` when it is allowed. */
 export function imageRefusal({ cluster, images }: Observed): string | undefined {
   const why = forbiddenImage(images, cluster.spec.image?.repository);
-  return why && `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or have it added`;
+  return why && `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`;
 }
 
-/** Why nothing may be started or changed towards the spec, if so. */
+/** Why the spec is not applied, or `undefined`. */
 export const blocked = (o: Observed): string | undefined => {
-  const said = notYet(o);
-  return said.length > 0 ? said.map((n) => n.message).join('; ') : (imageRefusal(o) ?? restoreImpossible(o));
+  const unsupported = notYet(o);
+  return unsupported.length > 0 ? unsupported.map((n) => n.message).join('; ') : (imageRefusal(o) ?? restoreImpossible(o));
 };
 
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
 
-/** Accepted, because it can run: but the volume is full before etcd refuses writes, and a member with a full volume crashes. */
+/** A quota above the volume size is accepted and reported: the volume is full before etcd rejects writes, and a member with a full volume crashes. */
 export function quotaConditions({ cluster: { spec } }: Observed): readonly ConditionUpdate[] {
   const quota = spec.options?.quotaBackendBytes ?? 0; // 0 means etcd's own default
   const size = spec.storage?.size ?? DEFAULT_SIZE;
   const nano = parseQuantity(size);
   if (nano === undefined || BigInt(quota) * 1_000_000_000n <= nano) return [];
-  const message = `options.quotaBackendBytes is ${quota}, more than storage.size ${size}: the volume is full before etcd refuses writes, and a member with a full volume crashes. Lower the quota so that 640Mi of the volume are left to the WAL, leave it out, or raise storage.size`;
+  const message = `options.quotaBackendBytes is ${quota}, more than storage.size ${size}: the volume is full before etcd rejects writes, and a member with a full volume crashes. Lower the quota so that 640Mi of the volume are left to the WAL, leave it out, or raise storage.size`;
   return [{ type: QUOTA_FITS_VOLUME, status: 'False', reason: 'QuotaExceedsVolume', message }];
 }
 
@@ -53,7 +53,7 @@ type Amounts = Resources['limits'];
 const sameAmounts = (is: Amounts = {}, want: Amounts = {}): boolean =>
   sameJson(Object.keys(is).sort(), Object.keys(want).sort()) &&
   Object.entries(is).every(([name, amount]) => sameQuantity(amount, want[name] ?? ''));
-/** 1024Mi is 1Gi. */
+/** Compares quantities by value: 1024Mi equals 1Gi. */
 const sameResources = (is: Resources = {}, want: Resources = {}): boolean =>
   sameAmounts(is.limits, want.limits) && sameAmounts(is.requests, want.requests) && sameJson(is.claims, want.claims);
 
@@ -62,30 +62,30 @@ function sameField(field: keyof Template, is: Template, want: Template): boolean
   return field === 'resources' ? sameResources(is.resources, want.resources) : sameJson(is[field], want[field]);
 }
 
-const shown = (field: keyof Template, template: Template): string => {
+const displayed = (field: keyof Template, template: Template): string => {
   if (field === 'version') return template.version;
   return field === 'storage' ? String(template.storage.size) : '';
 };
 
-/** What a member was made with other than what is asked for, by field. */
+/** The template fields of a member that differ from the target. */
 const differing = (member: EtcdMember, target: Template): readonly (keyof Template)[] =>
   TEMPLATE_FIELDS.filter((field) => !sameField(field, member.spec, target));
 
 export const isUpToDate = (m: MemberView, target: Template): boolean => differing(m.object, target).length === 0;
 
-/** What was accepted from the user and has not reached a member, each as a sentence. */
+/** The template fields that differ from the target in a member, each as a sentence. */
 export function unapplied(o: Observed): readonly string[] {
   const target = wanted(o);
   return TEMPLATE_FIELDS.flatMap((field) => {
     const behind = o.members.filter((m) => !sameField(field, m.object.spec, target));
     if (behind.length === 0) return [];
     const name = field === 'storage' ? 'storage.size' : field;
-    const want = shown(field, target);
-    const have = behind.map((m) => [m.object.metadata.name, shown(field, m.object.spec)].filter(Boolean).join(' has '));
+    const want = displayed(field, target);
+    const have = behind.map((m) => [m.object.metadata.name, displayed(field, m.object.spec)].filter(Boolean).join(' has '));
     return [want === '' ? `${name} (${have.join(', ')})` : `${name} ${want} (${have.join(', ')})`];
   });
 }
 
-/** When the change that begins now counts as late. */
+/** The deadline of a change that starts now. */
 export const progressDeadline = (o: Observed): string =>
   iso(o.now + (o.cluster.spec.progressDeadlineSeconds ?? DEFAULT_PROGRESS_DEADLINE_SECONDS) * 1000);

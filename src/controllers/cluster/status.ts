@@ -1,4 +1,4 @@
-/** What the operator says about a cluster. Every pass says it, whichever rule answered. */
+/** The status of an EtcdCluster. Every reconcile computes all of it, whichever rule decided. */
 
 import {
   type ConditionUpdate,
@@ -56,64 +56,65 @@ import { isExhausted } from './replacement.ts';
 import { RESTORED, RESTORING, restoreConditions, restoreImpossible } from './restore.ts';
 import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaConditions, unapplied } from './spec-drift.ts';
 
-/** Everything the three verdicts are made from. */
+/** What the conditions Available, Progressing and Degraded are derived from. */
 interface Situation {
-  readonly why: string;
+  /** The message of the rule that decided. */
+  readonly message: string;
   readonly formed: boolean;
-  /** Voters that are ready, of all that vote, of all that are wanted. */
+  /** Voters whose Pod is ready. */
   readonly ready: number;
-  /** Clients are let through to somebody. */
+  /** The client Service has a ready Pod. */
   readonly reached: boolean;
-  /** Voters that serve: also those that have just begun, or are to go. */
+  /** Voters that serve, including those that have just started or are being deleted. */
   readonly serving: number;
   readonly voters: number;
   readonly desired: number;
-  /** There are as many members as wanted, and all of them vote. */
+  /** The number of members is `desired`, and all of them are voters. */
   readonly whole: boolean;
-  /** A member will not come back. */
+  /** A member has failure evidence. */
   readonly broken: boolean;
-  /** Replacing does not help: a person has to look. */
+  /** The operator has given up replacing a member: a user has to find the cause. */
   readonly exhausted: boolean;
-  /** Why, when nothing is to run. */
-  readonly parked: string | undefined;
-  /** The cluster has served before: a member that is not ready is then a fault, not a beginning. */
+  /** The message while replicas is 0. */
+  readonly paused: string | undefined;
+  /** The cluster was Available before: a member that is not ready is then a failure, not a slow start. */
   readonly served: boolean;
-  /** Only somebody that begins can be waited for: not one that is lost, or on its way out. */
-  readonly beginning: boolean;
-  /** No member can serve the data any more. */
+  /** The cluster was never Available, and all members may still become ready: none has failure evidence or is being deleted. */
+  readonly starting: boolean;
+  /** Set when no member can serve its data any more. */
   readonly lost: Loss | undefined;
   readonly taken: string;
   readonly unapplied: string;
   readonly inFlight: boolean;
   readonly late: boolean;
-  /** How far the exchange of an authority is. */
+  /** The progress of a CA rotation. */
   readonly rotating: string | undefined;
   readonly trouble: string;
   /** A membership change that every voter refuses, although all are healthy. */
   readonly refused: { readonly message: string; readonly hopeless: boolean } | undefined;
-  /** Why etcd refuses to write, although all members serve. */
+  /** Why etcd rejects writes although all members respond. */
   readonly full: string | undefined;
-  /** Why nothing is done towards the spec: not built yet, or not allowed. */
+  /** Why the spec is not applied: not supported yet, or not allowed. */
   readonly held: { readonly reason: string; readonly message: string } | undefined;
-  /** What could not be read: whether it is as the spec asks is not known. */
+  /** The objects that could not be read: whether they match the spec is unknown. */
   readonly unread: { readonly reason: string; readonly message: string } | undefined;
-  /** Why etcd does not let the operator in. */
+  /** Why the operator cannot authenticate to etcd. */
   readonly locked: AuthProblem | undefined;
-  /** What of the wish for log-ins is not so yet. */
+  /** What is missing until auth is enabled as the spec asks. */
   readonly unsecured: ReturnType<typeof unsecured>;
 }
 
-type Said = Omit<ConditionUpdate, 'type'>;
-const yes = (reason: string, message: string): Said => ({ status: 'True', reason, message });
-const no = (reason: string, message: string): Said => ({ status: 'False', reason, message });
+type Condition = Omit<ConditionUpdate, 'type'>;
+const yes = (reason: string, message: string): Condition => ({ status: 'True', reason, message });
+const no = (reason: string, message: string): Condition => ({ status: 'False', reason, message });
 
-export function statusOf(o: Observed, answer: ClusterDecision, wantedBy: WantedChange): EtcdClusterStatus {
+export function statusOf(o: Observed, decision: ClusterDecision, wantedBy: WantedChange): EtcdClusterStatus {
   const before = o.cluster.status ?? {};
   if (isBeingDeleted(o.cluster)) return before;
-  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...answer.latch };
+  const latched: EtcdClusterStatus = { ...before, ...authLatch(o), ...decision.latch };
   const refused = o.refusal === undefined ? '' : `; ${o.refusal}`;
-  const s = situation(o, latched, answer.message + refused, wantedBy);
-  const arrived = s.parked === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
+  const s = situation(o, latched, decision.message + refused, wantedBy);
+  const arrived = s.paused === undefined ? s.formed && s.whole && s.ready === s.desired : !running(o);
   const reached = arrived && s.unapplied === '' && s.held === undefined && s.unsecured === undefined;
   const { progressDeadline: deadline, members: _m, leader: _l, version: _v, quorum: _q, ...rest } = latched;
   const unsupported = notYetConditions(notYet(o));
@@ -156,12 +157,12 @@ export function statusOf(o: Observed, answer: ClusterDecision, wantedBy: WantedC
   };
 }
 
-function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedBy: WantedChange): Situation {
-  const said = findCondition(latched.conditions, 'Available');
+function situation(o: Observed, latched: EtcdClusterStatus, message: string, wantedBy: WantedChange): Situation {
+  const before = findCondition(latched.conditions, 'Available');
   const deadline = latched.progressDeadline;
-  const served = said?.status === 'True' || said?.reason === 'QuorumLost';
+  const served = before?.status === 'True' || before?.reason === 'QuorumLost';
   return {
-    why,
+    message,
     formed: latched.clusterID !== undefined,
     ready: o.members.filter(isReadyVoter).length,
     reached: o.members.some((m) => isReached(o, m)),
@@ -171,16 +172,16 @@ function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedB
     whole: isWhole(o),
     broken: o.members.some((m) => evidence(m) !== undefined),
     exhausted: isExhausted(o),
-    parked: desired(o) === 0 ? pausedMessage(o, why) : undefined,
+    paused: desired(o) === 0 ? pausedMessage(o, message) : undefined,
     served,
-    beginning: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
+    starting: !served && o.members.every((m) => isNotBeingDeleted(m) && evidence(m) === undefined),
     lost: lossOfAll(o),
     taken: conflicts(o).join('; '),
     unapplied: unapplied(o).join(', '),
     inFlight: deadline !== undefined,
     late: deadline !== undefined && o.now >= Date.parse(deadline),
     rotating: rotationOf(o),
-    trouble: o.etcd.is === 'silent' ? why : (clusterIdMismatch(o) ?? ''),
+    trouble: o.etcd.is === 'silent' ? message : (clusterIdMismatch(o) ?? ''),
     refused: refusedStatus(o, wantedBy),
     full: noSpaceMessage(o),
     held: blockedStatus(o),
@@ -192,27 +193,27 @@ function situation(o: Observed, latched: EtcdClusterStatus, why: string, wantedB
 
 const running = (o: Observed): boolean => o.members.some((m) => m.pod.is === 'present');
 
-/** By etcd's own list where there is one: objects alone do not say who is a member. */
+/** By etcd's member list where there is one: an EtcdMember may not have been added to etcd yet. */
 const isWhole = (o: Observed): boolean =>
   o.members.length === desired(o) &&
   o.members.every((m) => isNotBeingDeleted(m) && !isDormant(m)) &&
   voterCount(o) === desired(o) &&
   (entriesOf(o)?.length ?? desired(o)) === desired(o);
 
-function pausedMessage(o: Observed, why: string): string {
-  if (running(o)) return why;
-  if (o.cluster.status?.clusterID === undefined) return 'parked before it was ever begun: there is no data';
+function pausedMessage(o: Observed, message: string): string {
+  if (running(o)) return message;
+  if (o.cluster.status?.clusterID === undefined) return 'paused before the bootstrap: there is no data. Set replicas to bootstrap the cluster';
   const volumes = o.members.flatMap((m) => m.object.status?.pvcName ?? []).join(', ');
-  return `parked: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to wake it`;
+  return `paused: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to resume the cluster`;
 }
 
-/** One member without space keeps all from writing, also when it is gone since. Reads, deletions and compaction go on. */
+/** A NOSPACE alarm of one member makes all members reject writes, even after it was removed. Reads, deletions and compaction still work. */
 function noSpaceMessage(o: Observed): string | undefined {
   if (o.etcd.is !== 'answers') return undefined;
   const ids = o.etcd.alarms.flatMap(({ id, alarm }) => (alarm === 'NOSPACE' ? [id] : []));
   if (ids.length === 0) return undefined;
-  const called = ids.map((id) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id).sort();
-  return `etcd refuses to write: ${called.join(', ')} had no space left (NOSPACE). Delete what is not needed, compact and defragment; then: etcdctl alarm disarm`;
+  const names = ids.map((id) => o.members.find(({ self }) => self?.id === id)?.object.metadata.name ?? id).sort();
+  return `etcd rejects writes: database space exceeded on ${names.join(', ')} (NOSPACE). Delete keys that are not needed, compact and defragment; then run: etcdctl alarm disarm`;
 }
 
 function blockedStatus(o: Observed): Situation['held'] {
@@ -229,64 +230,64 @@ function blockedStatus(o: Observed): Situation['held'] {
   return { reason, message: certificates };
 }
 
-/** Clients are let through to members that are ready only. */
+/** The client Service routes to ready Pods only, so a quorum of etcd alone does not make the cluster available. */
 const isQuorate = (s: Situation): boolean => s.reached && s.serving >= quorumOf(s.voters);
 
-function available(s: Situation): Said {
+function available(s: Situation): Condition {
   if (s.lost) return no(s.lost.reason, s.lost.message);
-  if (s.parked !== undefined) return no('Paused', s.parked);
+  if (s.paused !== undefined) return no('Paused', s.paused);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
-  if (!s.formed && s.taken !== '') return no('NameConflict', s.why);
+  if (!s.formed && s.taken !== '') return no('NameConflict', s.message);
   if (!s.formed && s.locked) return no(s.locked.reason, s.locked.message);
-  if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.why);
+  if (!s.formed) return no(s.late ? 'BootstrapFailed' : 'WaitingForSeed', s.message);
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
-  if (s.beginning) return no('WaitingForSeed', s.why);
-  return no('QuorumLost', `${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.why}`);
+  if (s.starting) return no('WaitingForSeed', s.message);
+  return no('QuorumLost', `quorum lost: ${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.message}`);
 }
 
-function progressing(s: Situation, reached: boolean): Said {
+function progressing(s: Situation, reached: boolean): Condition {
   if (s.lost) return no(s.lost.reason, s.lost.message);
   if (s.taken !== '') return no('NameConflict', s.taken);
   if (s.held) return no(s.held.reason, s.held.message);
-  if (s.parked !== undefined && reached) return no('Paused', s.parked);
+  if (s.paused !== undefined && reached) return no('Paused', s.paused);
   if (s.locked && !reached) return no(s.locked.reason, s.locked.message);
   const missing =
-    s.unapplied === '' ? s.why : `not applied yet, because this build does not change running members: ${s.unapplied}`;
+    s.unapplied === '' ? s.message : `not applied yet, because this build does not change running members: ${s.unapplied}`;
   if (!reached && s.late)
     return no(
       s.formed ? 'DeadlineExceeded' : 'BootstrapFailed',
-      `later than progressDeadlineSeconds, still trying: ${missing}`,
+      `progressDeadlineSeconds exceeded, still trying: ${missing}`,
     );
-  if (s.exhausted) return no('ReplacementsExhausted', s.why);
+  if (s.exhausted) return no('ReplacementsExhausted', s.message);
   if (s.refused?.hopeless) return no(REFUSED, s.refused.message);
   if (s.formed && s.unapplied !== '') return yes('SpecChanged', missing);
-  if (!s.formed && s.parked === undefined) return yes('WaitingForSeed', s.why);
-  if (s.broken && !s.whole) return yes('Repairing', s.why);
-  if (!s.whole) return yes('Scaling', s.why);
+  if (!s.formed && s.paused === undefined) return yes('WaitingForSeed', s.message);
+  if (s.broken && !s.whole) return yes('Repairing', s.message);
+  if (!s.whole) return yes('Scaling', s.message);
   if (s.unsecured) return (s.unsecured.waits ? no : yes)(s.unsecured.reason, s.unsecured.message);
-  if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.why);
+  if (!reached && s.inFlight) return yes(s.serving > s.ready ? 'Scaling' : 'WaitingForMembers', s.message);
   if (s.unread) return no(s.unread.reason, s.unread.message);
   if (s.rotating !== undefined) return yes(ROTATING, s.rotating);
-  return no('Reconciled', 'the members are as the spec asks');
+  return no('Reconciled', 'All members match the spec');
 }
 
-function degraded(s: Situation): Said {
+function degraded(s: Situation): Condition {
   if (s.lost) return yes(s.lost.reason, s.lost.message);
   if (s.taken !== '') return yes('NameConflict', s.taken);
-  if (s.parked !== undefined) return no('Paused', s.parked);
+  if (s.paused !== undefined) return no('Paused', s.paused);
   if (!s.formed && s.held) return no(s.held.reason, s.held.message);
   if (!s.formed && s.locked) return yes(s.locked.reason, s.locked.message);
-  if (!s.formed) return s.late ? yes('BootstrapFailed', s.why) : no('WaitingForSeed', s.why);
+  if (!s.formed) return s.late ? yes('BootstrapFailed', s.message) : no('WaitingForSeed', s.message);
   const quorum = isQuorate(s);
-  if (!quorum && !s.beginning) return yes('QuorumLost', s.why);
+  if (!quorum && !s.starting) return yes('QuorumLost', s.message);
   if (s.full !== undefined) return yes('NoSpace', s.full);
-  if (s.exhausted) return yes('ReplacementsExhausted', s.why);
-  if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.why);
+  if (s.exhausted) return yes('ReplacementsExhausted', s.message);
+  if (s.broken || (s.serving < s.voters && s.served)) return yes('MembersUnhealthy', s.message);
   if (s.refused) return yes(REFUSED, s.refused.message);
   if (s.locked) return yes(s.locked.reason, s.locked.message);
   if (s.trouble !== '') return yes('MembersUnhealthy', s.trouble);
-  if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.why);
+  if (s.ready < s.desired) return no(quorum ? 'QuorumAvailable' : 'WaitingForSeed', s.message);
   return no('QuorumHealthy', 'All members are ready');
 }
 
@@ -312,7 +313,7 @@ const EXPECTED = [
   RESTORED,
 ];
 
-/** One Event for each new reason: the three conditions often change for the same one. */
+/** One Event per new reason: the three conditions often change to the same one. */
 export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly EventRecord[] {
   const changed = changedConditions(o.cluster.status?.conditions, after.conditions);
   return changed
@@ -320,18 +321,18 @@ export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly Event
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
-/** The rule's own wish, or earlier when a deadline has to be reported or a Secret to be looked at. */
-export function requeueAfterMs(o: Observed, answer: ClusterDecision): number | undefined {
-  const deadline = answer.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
+/** The delay that the rule asks for, or less when a deadline has to be reported or a Secret to be read. */
+export function requeueAfterMs(o: Observed, decision: ClusterDecision): number | undefined {
+  const deadline = decision.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
   const left = deadline === undefined ? undefined : Date.parse(deadline) - o.now;
-  const wishes = [
-    answer.requeueAfterMs,
+  const delays = [
+    decision.requeueAfterMs,
     left !== undefined && left > 0 ? left : undefined,
     certificatesRequeueMs(o),
     authRequeueMs(o),
     backupRequeueMs(o),
     unreadableRequeueMs(o),
   ];
-  const earliest = Math.min(...wishes.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  const earliest = Math.min(...delays.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(earliest) ? earliest : undefined;
 }

@@ -16,25 +16,25 @@ import {
 
 export const isInMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
 
-/** The leader last: its clients lose more. */
+/** The leader last: restarting it costs a leadership transfer. */
 export function leaderLast(o: Observed, members: readonly MemberView[]): readonly MemberView[] {
   const leads = (m: MemberView): number => Number(entryOf(o, m)?.id === leaderOf(o));
   return [...members].sort((a, b) => leads(a) - leads(b));
 }
 
-/** A PVC that is being deleted goes with the Pod that uses it, and the data with the PVC. */
+/** Kubernetes keeps a terminating PVC only while a Pod uses it: deleting the Pod would delete the data. */
 export const losesPvc = (m: MemberView): string | undefined =>
   m.pvc === 'terminating'
-    ? `the PersistentVolumeClaim of ${nameOf(m)} is being deleted, and its Pod keeps it`
+    ? `the PersistentVolumeClaim of ${nameOf(m)} is being deleted, and its data would be lost with the Pod`
     : undefined;
 
 export interface Restart {
   readonly m: MemberView;
   readonly entry: EtcdMemberEntry;
   readonly why: string;
-  /** Of the Event. */
+  /** Reason of the Event. */
   readonly reason: string;
-  /** What is deleted: the Pod, unless the data is in its memory. */
+  /** What is deleted: the Pod, or the EtcdMember if its data is in memory. */
   readonly what?: ObjectRef;
 }
 
@@ -42,17 +42,18 @@ export function restarting(o: Observed, { m, entry, why, reason, what = podOf(m)
   const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
   if (leaderOf(o) === entry.id && transferee)
     return {
-      message: `${why}; it leads, and hands over to ${nameIn(transferee)} first`,
+      message: `${why}; transferring leadership to ${nameIn(transferee)} first`,
       steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
     };
-  const aside = isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
-  if (aside === undefined)
-    return { message: `${why}; clients are led to others first`, steps: [trafficPatch(m, iso(o.now), null)] };
-  if (aside < DRAIN_MS) return { message: `${why}; clients are led to others first`, requeueAfterMs: DRAIN_MS - aside };
+  const drainedMs = isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
+  if (drainedMs === undefined)
+    return { message: `${why}; taking it out of the client Service first`, steps: [trafficPatch(m, iso(o.now), null)] };
+  if (drainedMs < DRAIN_MS)
+    return { message: `${why}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
   return { message: why, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: why } };
 }
 
-/** So long Kubernetes may take until nobody is led to a Pod any more: an etcd that ends before that refuses whoever comes. */
+/** Kubernetes may route new connections to a Pod for this long after it left the Service: they are refused if etcd exits earlier. */
 const DRAIN_MS = 3_000;
 
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>

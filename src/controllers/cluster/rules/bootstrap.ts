@@ -1,4 +1,4 @@
-/** Rules that lead from nothing to a cluster with an id. They apply only while no id is recorded. */
+/** Rules that bootstrap a cluster. They apply only while no cluster ID is recorded. */
 
 import { defaultsOf } from '../../../api/defaults.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
@@ -30,23 +30,23 @@ import { restoreMessage } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
 
-/** etcd is up within a second of its Pod's address, so it is asked often at first; a broken image may take hours. */
+/** etcd responds within a second after its Pod gets an address, so it is polled often at first; a broken image may take hours. */
 const PROBE = { firstMs: 100, maxMs: 10_000 };
-/** That nobody listens yet is normal for this long, and not worth telling. */
-const PATIENCE_MS = 5_000;
+/** For this long "connection refused" is normal while etcd starts, and is not reported. */
+const QUIET_START_MS = 5_000;
 
-/** The member of the first name, or the one that the earlier operator began with, under a name of the API server's choice. */
+/** The EtcdMember with the seed's name, or the seed of the earlier operator, which has a generated name. */
 const seedView = (o: Observed): MemberView | undefined =>
   o.members.find((m) => m.object.metadata.name === seedName(o.cluster)) ??
   o.members.find((m) => m.object.spec.bootstrap === true);
 
 /**
- * Begins the cluster. The token, the target and the right to the first name are durable before anything is made, and the
- * name follows from them: whoever comes here again after a crash makes the same objects, or is told that they exist.
+ * Bootstraps the cluster. The token, the target and the number of the first member are written to the status before any object
+ * is created, and names are derived from them: after a crash the operator creates the same objects, or gets AlreadyExists.
  */
 export function bootstrap(o: Observed): Decided {
   if (isFormed(o) || o.seed.is !== 'absent' || seedView(o)) return undefined;
-  const [unread] = [unreadableSecrets(o) ?? [], unreadableObjects(o)].flat(); // it may belong to another owner
+  const [unread] = [unreadableSecrets(o) ?? [], unreadableObjects(o)].flat(); // an unreadable object may belong to another owner
   if (unread !== undefined) return { message: unread };
   const { name, namespace, uid } = identity(o.cluster);
   const status = o.cluster.status ?? {};
@@ -63,28 +63,28 @@ export function bootstrap(o: Observed): Decided {
   };
   const seed = seedMember(o.cluster, seedName(o.cluster), target, token);
   return {
-    message: `beginning the cluster with member ${seed.metadata.name}`,
+    message: `bootstrapping the cluster with member ${seed.metadata.name}`,
     latch,
     steps: [...serviceSteps(o), { do: 'create', object: seed }],
   };
 }
 
-/** Nothing was ever acknowledged before the id is recorded, so a seed that was made from an older spec is simply made again. */
+/** No write was acknowledged before the cluster ID is recorded, so a seed with an outdated spec is deleted and recreated. */
 export function rebuildSeed(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to is not a dead one
+  if (unreadableSecrets(o) !== undefined) return undefined; // a seed that the operator cannot authenticate to may be healthy
   const seed = seedView(o);
   if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is === 'answers') return undefined;
   if (unapplied(o).length > 0)
     return {
-      message: `the spec was edited before the cluster existed: making member ${nameOf(seed)} again`,
+      message: `the spec changed before the cluster was bootstrapped: recreating member ${nameOf(seed)}`,
       steps: [{ do: 'delete', what: refTo('EtcdMember', seed.object) }],
     };
   return rebuildDeadSeed(o, seed);
 }
 
 /**
- * A seed that dies in its very first start can leave a data directory that never elects a leader. One with the data of a
- * snapshot may read it for minutes before it answers, and would have to fetch it all again.
+ * A seed that is killed during its first start can leave a data directory that never elects a leader. A seed with a restored
+ * snapshot gets longer: etcd may read the data for minutes before it responds, and a new seed would have to download it again.
  */
 const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
 
@@ -93,29 +93,29 @@ const repairsOf = ({ cluster }: Observed): number => {
   return repair && repair.generation === cluster.metadata.generation ? repair.count : 0;
 };
 
-/** How long until a seed that does not answer counts as dead; `undefined` when nothing says that it will. */
+/** How long until a seed that does not respond counts as dead; `undefined` while its etcd does not run and there is no failure evidence. */
 function deadIn(o: Observed, seed: MemberView): number | undefined {
-  const began = seed.pod.is === 'present' && !seed.pod.ready ? seed.pod.runningSince : undefined;
+  const started = seed.pod.is === 'present' && !seed.pod.ready ? seed.pod.runningSince : undefined;
   const reason = evidence(seed)?.reason;
-  if (began === undefined && reason === undefined) return undefined;
+  if (started === undefined && reason === undefined) return undefined;
   const hasNothing = reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
   const reads = seed.object.spec.restore !== undefined && !hasNothing;
-  const patience = reads ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** repairsOf(o);
-  return Math.max(began ?? 0, createdAt(seed)) + Math.min(DEAD_AFTER.maxMs, patience) - o.now;
+  const timeoutMs = reads ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** repairsOf(o);
+  return Math.max(started ?? 0, createdAt(seed)) + Math.min(DEAD_AFTER.maxMs, timeoutMs) - o.now;
 }
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
   if ((deadIn(o, seed) ?? 1) > 0) return undefined;
-  const trouble = evidence(seed);
+  const failure = evidence(seed);
   return replacing(
     o,
     seed,
-    `member ${nameOf(seed)} never answered${trouble ? ` (${trouble.reason}: ${trouble.message})` : ''}: making it again from nothing`,
+    `member ${nameOf(seed)} never responded${failure ? ` (${failure.reason}: ${failure.message})` : ''}: recreating it from scratch`,
     repairsOf(o) + 1,
   );
 }
 
-/** The seed answers, and it is alone: its id is the cluster's id from now on. Not that of one that is going: it takes its data along. */
+/** Records the cluster ID once the seed responds and is the only member. Not from a seed that is being deleted: its data is deleted with it. */
 export function discover(o: Observed): Decided {
   const seed = seedView(o);
   if (isFormed(o) || !seed || !isNotBeingDeleted(seed) || o.etcd.is !== 'answers') return undefined;
@@ -123,12 +123,12 @@ export function discover(o: Observed): Decided {
   if (!only || others.length > 0 || !isEntryOf(only, seed.object)) {
     const names = o.etcd.members.map((m) => m.name || m.peerURLs.join()).join(', ');
     return {
-      message: `the etcd at the seed's address has other members than the seed: ${names}`,
+      message: `etcd at the address of the seed lists other members: ${names}`,
       requeueAfterMs: PROBE.maxMs,
     };
   }
   return {
-    message: `etcd cluster ${o.etcd.clusterID} answers`,
+    message: `etcd cluster ${o.etcd.clusterID} is bootstrapped`,
     latch: { clusterID: o.etcd.clusterID },
     steps: [
       {
@@ -138,7 +138,7 @@ export function discover(o: Observed): Decided {
         fields: { status: { isVoter: true } },
       },
     ],
-    event: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} answers` },
+    event: { type: 'Normal', reason: 'ClusterDiscovered', note: `etcd cluster ${o.etcd.clusterID} is bootstrapped` },
   };
 }
 
@@ -148,26 +148,26 @@ export function waitForSeed(o: Observed): Decided {
   if (!seed) return { message: 'waiting for the first member' };
   const name = seed.object.metadata.name;
   if (seed.object.metadata.deletionTimestamp !== undefined)
-    return { message: `waiting for the earlier member ${name} to be gone` };
+    return { message: `waiting for the previous member ${name} to be deleted` };
   if (seed.pod.is === 'absent' || seed.pod.ip === undefined) {
-    const wakeAfter = deadIn(o, seed); // a Pod that waits for a node that is gone tells nothing more
+    const requeueAfterMs = deadIn(o, seed); // a Pod on a lost node causes no more events
     return {
-      message: `waiting for the Pod of member ${name} to start${said(seed)}`,
-      ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
+      message: `waiting for the Pod of member ${name} to start${memberMessage(seed)}`,
+      ...(requeueAfterMs !== undefined && { requeueAfterMs }),
     };
   }
   const restoring = restoreMessage(seed.pod.restore);
   if (restoring !== undefined) return { message: `member ${name}: ${restoring}`, requeueAfterMs: PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
-  const error = o.etcd.is === 'silent' && waited > PATIENCE_MS ? `: ${o.etcd.why}` : '';
+  const error = o.etcd.is === 'silent' && waited > QUIET_START_MS ? `: ${o.etcd.why}` : '';
   return {
-    message: `waiting for etcd in Pod ${name} to answer${error}${said(seed)}`,
+    message: `waiting for etcd in Pod ${name} to answer${error}${memberMessage(seed)}`,
     requeueAfterMs: probeMs(waited, PROBE),
   };
 }
 
-/** What the member itself says about its Pod: a missing image, no node with room, a volume that is not provisioned, a lost node. */
-const said = (seed: MemberView): string => {
+/** What the member reports about its Pod: a missing image, no node with room, a volume that is not provisioned, a lost node. */
+const memberMessage = (seed: MemberView): string => {
   const { reason = '', message = '' } = readyCondition(seed.object) ?? {};
   return message.includes('; ') || reason === 'NameConflict' || evidence(seed) ? ` (${message})` : '';
 };

@@ -1,6 +1,6 @@
 /**
- * Rules that bring in members. The name is chosen, etcd is told, the object is made, etcd takes it for a voter: each step
- * follows from what etcd's own list says, so whoever comes after a crash goes on where it stopped.
+ * Rules that add members: add a learner to etcd, create its EtcdMember, promote it. Each step is derived from etcd's member
+ * list, so after a crash the operator continues where it stopped.
  */
 
 import { peerURL } from '../../../api/names.ts';
@@ -41,8 +41,8 @@ import { isUpToDate } from '../spec-drift.ts';
 
 const PROBE = { firstMs: 100, maxMs: 5_000 };
 /**
- * The earlier operator makes the object first: it is added to etcd, and then told whom to join. Not while etcd would refuse it:
- * whoever is lost has to be taken out first, and whoever is a learner to be promoted.
+ * The earlier operator creates the EtcdMember first: this rule adds it to etcd and then writes its initialCluster. Not while etcd
+ * would refuse it: a lost voter has to be removed first, or a learner promoted.
  */
 export function completePending(o: Observed): Decided {
   const entries = entriesOf(o);
@@ -53,7 +53,7 @@ export function completePending(o: Observed): Decided {
   if (!listed && (isFull(o) || healthyVoters(o).length < votersOf(o).length)) return undefined;
   if (!listed)
     return {
-      message: `member ${nameOf(pending)} is to join`,
+      message: `adding member ${nameOf(pending)} to etcd`,
       steps: [
         etcdStep(
           o,
@@ -62,31 +62,31 @@ export function completePending(o: Observed): Decided {
         ),
       ],
     };
-  return tellJoinList(pending, entries, `member ${nameOf(pending)} is to know whom to join`);
+  return writeJoinList(pending, entries, `writing the initialCluster of member ${nameOf(pending)}`);
 }
 
-const tellJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], why: string): Decided => ({
-  message: why,
+const writeJoinList = (m: MemberView, entries: readonly EtcdMemberEntry[], message: string): Decided => ({
+  message,
   steps: [{ do: 'patch', to: refTo('EtcdMember', m.object), fields: { spec: { initialCluster: joinList(entries) } } }],
 });
 
-/** A member that starts for the first time with another list than etcd's is turned away. */
+/** etcd exits when it starts for the first time with an initial cluster that differs from the member list. */
 export function refreshJoinList(o: Observed): Decided {
   const entries = entriesOf(o);
   if (!entries) return undefined;
   const outdated = joining(o).find(
     (m) => entryOf(o, m)?.name === '' && m.object.spec.initialCluster !== joinList(entries),
   );
-  return outdated && tellJoinList(outdated, entries, `the members have changed before ${nameOf(outdated)} has joined`);
+  return outdated && writeJoinList(outdated, entries, `the membership changed before ${nameOf(outdated)} joined: updating its initialCluster`);
 }
 
-/** A member that never joined holds nothing: one that was made from an older spec is made anew. */
+/** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */
 export function rebuildJoining(o: Observed): Decided {
   for (const m of joining(o)) {
     const entry = entryOf(o, m);
     if (!entry || entry.name !== '' || isUpToDate(m, wanted(o)) || removalBlockedBy(o, entry) !== undefined) continue;
     return {
-      message: `the spec was edited before ${nameOf(m)} has joined: making it anew`,
+      message: `the spec changed before ${nameOf(m)} joined: recreating it`,
       steps: [{ do: 'delete', what: refTo('EtcdMember', m.object) }],
     };
   }
@@ -94,9 +94,9 @@ export function rebuildJoining(o: Observed): Decided {
 }
 
 /**
- * One joins just behind the other. The next is added when the one before it has begun to serve: before that, it would still
- * compare its list with etcd's, look up every name on it, and wait for the one that is not there yet. And before that one is
- * promoted: after a promotion etcd takes nobody for five seconds.
+ * Adds the next learner when the previous one serves: before that, the previous one still compares its initial cluster with the
+ * member list, resolves every name in it, and would wait for a Pod that does not exist yet. And before the previous one is
+ * promoted: etcd refuses to add a member for five seconds after a promotion.
  */
 export function addLearner(o: Observed): Decided {
   const entries = entriesOf(o);
@@ -104,24 +104,24 @@ export function addLearner(o: Observed): Decided {
   if (o.members.some(isLeaving) && !needsReplacementVoter(o)) return undefined;
   if (healthyVoters(o).length < votersOf(o).length) return undefined;
   if (!canMount(o)) return undefined;
-  // Refused a moment ago, and there is one that can be promoted meanwhile.
+  // The last attempt was refused, and a learner can be promoted meanwhile.
   if (o.refusal !== undefined && learnersOf(o).length > 0) return undefined;
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
     return {
-      message: 'etcd has not agreed on the version of its cluster yet: on 3.5, whoever joins before that ends',
+      message: 'the members have not agreed on a cluster version yet: etcd 3.5 exits when it joins before that',
       requeueAfterMs: PROBE.firstMs,
     };
   const { name, namespace } = identity(o.cluster);
   const joiner = nextName(o);
-  const why = needsReplacementVoter(o)
-    ? `all members that vote are being deleted: ${joiner} takes over their data before they go. To delete the data, delete EtcdCluster ${name}`
+  const message = needsReplacementVoter(o)
+    ? `all voters are being deleted: ${joiner} replicates their data before they are removed. To delete the data, delete EtcdCluster ${name}`
     : `${entries.length} of ${desired(o)} members: adding ${joiner}`;
   return {
-    message: why,
+    message,
     steps: [
       etcdStep(o, { name: 'addLearner', peerURL: peerURL(joiner, name, namespace, peerScheme(o.cluster)) }, joiner),
     ],
-    ...(needsReplacementVoter(o) && { event: { type: 'Warning', reason: 'AllMembersDeleted', note: why } }),
+    ...(needsReplacementVoter(o) && { event: { type: 'Warning', reason: 'AllMembersDeleted', note: message } }),
   };
 }
 
@@ -131,20 +131,20 @@ export function startNext(o: Observed): Decided {
   if (!next) return undefined;
   const object = joiningMember(o.cluster, nameIn(next), wanted(o), entries);
   return {
-    message: `making member ${nameIn(next)}`,
+    message: `creating member ${nameIn(next)}`,
     latch: { membersNamed: lastNumber(o) },
     steps: [{ do: 'create', object }],
   };
 }
 
-/** What a growth is waiting for, and when to look again: etcd sends no event when a member begins to serve. */
+/** Polls joining members: etcd sends no event when a member starts to serve. */
 export function waitForJoining(o: Observed): Decided {
   const waiting = joining(o);
   const [first] = waiting;
   if (!first) return undefined;
   const started = startedAt(first);
-  const why = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
+  const message = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
   return started === undefined || (first.pod.is === 'present' && first.pod.ip === undefined)
-    ? { message: why, requeueAfterMs: SLOW_JOIN_MS }
-    : { message: why, requeueAfterMs: probeMs(o.now - started, PROBE) };
+    ? { message, requeueAfterMs: SLOW_JOIN_MS }
+    : { message, requeueAfterMs: probeMs(o.now - started, PROBE) };
 }

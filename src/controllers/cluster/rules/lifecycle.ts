@@ -1,4 +1,4 @@
-/** Rules about the cluster as a whole: is there anything to do, and towards which target. */
+/** Rules about the cluster as a whole: deletion, adoption, conflicts, and the target that members are built from. */
 import { etcdClusters } from '../../../api/names.ts';
 import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
@@ -16,12 +16,12 @@ import {
 } from '../observed.ts';
 import { blocked, progressDeadline } from '../spec-drift.ts';
 
-/** Things that carry no label of ours send us no event when they go. */
+/** Foreign objects lack the operator's label, so the cache receives no event when they are deleted. */
 const RECHECK_MS = 10_000;
 
 export const beingDeleted = (o: Observed): Decided =>
   isBeingDeleted(o.cluster)
-    ? { message: 'the cluster is being deleted; Kubernetes removes what belongs to it' }
+    ? { message: 'the cluster is being deleted; the garbage collector deletes its objects' }
     : undefined;
 
 /**
@@ -30,14 +30,14 @@ export const beingDeleted = (o: Observed): Decided =>
  */
 export const adoptMembers = (o: Observed): Decided => (isRefused(o) ? undefined : adoptRefused(o));
 
-/** The same, after all that is urgent: a patch that a policy refuses must not keep a member from being repaired. */
+/** The same, after the urgent rules: a patch that an admission policy refuses must not keep a member from being repaired. */
 export const adoptRefused = (o: Observed): Decided => {
   const unowned = o.members.filter((m) => isNotBeingDeleted(m) && controllerOf(m.object) === undefined);
   if (unowned.length === 0) return undefined;
   const references = ownedBy(etcdClusters, o.cluster);
-  const why = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
+  const message = `adopting EtcdMembers without an owner: ${unowned.map(nameOf).join(', ')}`;
   return {
-    message: why,
+    message,
     steps: unowned.map(({ object }): Step => {
       const others = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== o.cluster.metadata.uid);
       const ownerReferences = [...others, ...references];
@@ -47,17 +47,17 @@ export const adoptRefused = (o: Observed): Decided => {
         fields: { metadata: { ownerReferences } },
       };
     }),
-    event: { type: 'Normal', reason: 'MembersAdopted', note: why },
+    event: { type: 'Normal', reason: 'MembersAdopted', note: message },
   };
 };
 
-/** Nothing is begun that could not be finished as it was asked for. A running cluster goes on as it is. */
+/** A cluster whose spec cannot be fully met is not bootstrapped; a running cluster is left as it is. */
 export const blockedBySpec = (o: Observed): Decided => {
-  const why = blocked(o);
-  return isFormed(o) || why === undefined ? undefined : { message: why };
+  const message = blocked(o);
+  return isFormed(o) || message === undefined ? undefined : { message };
 };
 
-/** Before a cluster exists, nothing is made next to somebody else's objects. A running one goes on and says so. */
+/** A cluster is not bootstrapped while a foreign object has one of its names; a running cluster continues and reports the conflict. */
 export const nameTaken = (o: Observed): Decided =>
   isFormed(o) || conflicts(o).length === 0
     ? undefined
@@ -66,17 +66,17 @@ export const nameTaken = (o: Observed): Decided =>
         requeueAfterMs: RECHECK_MS,
       };
 
-/** An edit is taken up at once: what is half-done is judged anew in every pass, and a wrong edit is undone as soon as it is taken back. */
+/** An edit becomes the target at once: every reconcile re-evaluates unfinished work, so a wrong edit is undone as soon as a user reverts it. */
 export const adoptTarget = (o: Observed): Decided => {
   const { observed } = o.cluster.status ?? {};
   if (observed === undefined || blocked(o) !== undefined || sameJson(observed, wanted(o))) return undefined;
   return {
-    message: 'the spec was edited',
+    message: 'the spec changed',
     latch: { observed: wanted(o), progressDeadline: progressDeadline(o) },
   };
 };
 
-/** Members must know what becomes of their volumes: when the cluster is gone, nobody can be asked any more. */
+/** Members carry the deletionPolicy for their PVCs: once the cluster is deleted, the member controller cannot read it there. */
 export const propagateDeletionPolicy = (o: Observed): Decided => {
   const policy = o.cluster.spec.deletionPolicy;
   const steps = o.members

@@ -1,4 +1,4 @@
-/** Rules about a cluster that is to have no members running: all of them are parked, and all wake. */
+/** Rules that pause a cluster (replicas 0) and resume it: all members at once. */
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import {
   type Decided,
@@ -11,44 +11,44 @@ import {
   type Observed,
 } from '../observed.ts';
 
-const turn = (m: MemberView, dormant: boolean): Step => ({
+const setDormant = (m: MemberView, dormant: boolean): Step => ({
   do: 'patch',
   to: refTo('EtcdMember', m.object),
   fields: { spec: { dormant: dormant ? true : null } },
 });
 
-/** Nothing was ever acknowledged by a cluster without an id: there is nothing to keep. */
+/** A cluster without an ID never acknowledged a write: its seed is deleted. */
 export function pausedBeforeBootstrap(o: Observed): Decided {
   if (isFormed(o) || desired(o) > 0) return undefined;
-  const begun = o.members.filter(isNotBeingDeleted);
-  const why = 'replicas is 0, and there is no data yet: nothing is begun until it is more';
-  return begun.length === 0
-    ? { message: why }
-    : { message: why, steps: begun.map((m) => ({ do: 'delete', what: refTo('EtcdMember', m.object) })) };
+  const created = o.members.filter(isNotBeingDeleted);
+  const message = 'replicas is 0, and there is no data yet: set replicas to bootstrap the cluster';
+  return created.length === 0
+    ? { message }
+    : { message, steps: created.map((m) => ({ do: 'delete', what: refTo('EtcdMember', m.object) })) };
 }
 
 /**
- * All Pods go, every volume and every id stays: no member has to be filled again on waking. Also of those that are to go: etcd
- * cannot be asked to forget them before it runs again.
+ * Deletes all Pods and keeps every PVC and member id, so that no member has to replicate its data again on resume. Members that
+ * are being deleted are paused too: etcd cannot remove them before it runs again.
  */
 export function pause(o: Observed): Decided {
   if (!isFormed(o) || desired(o) > 0) return undefined;
-  const awake = o.members.filter((m) => !isDormant(m));
-  if (awake.length > 0)
-    return { message: `parking ${awake.map(nameOf).join(', ')}`, steps: awake.map((m) => turn(m, true)) };
-  const going = o.members.filter((m) => m.pod.is === 'present');
+  const active = o.members.filter((m) => !isDormant(m));
+  if (active.length > 0)
+    return { message: `pausing ${active.map(nameOf).join(', ')}`, steps: active.map((m) => setDormant(m, true)) };
+  const stopping = o.members.filter((m) => m.pod.is === 'present');
   return {
     message:
-      going.length > 0
-        ? `parking: waiting for the Pods of ${going.map(nameOf).join(', ')} to be gone`
-        : 'parked: all volumes are kept; set replicas to wake the cluster',
+      stopping.length > 0
+        ? `pausing: waiting for the Pods of ${stopping.map(nameOf).join(', ')} to be deleted`
+        : 'paused: all volumes are kept; set replicas to resume the cluster',
   };
 }
 
-/** All wake, also those that are too many now, or are to go: their data is needed for a quorum. */
+/** Resumes all members, including those beyond replicas or being deleted: the quorum needs their votes and data. */
 export function resume(o: Observed): Decided {
-  const asleep = o.members.filter(isDormant);
-  return asleep.length === 0
+  const dormant = o.members.filter(isDormant);
+  return dormant.length === 0
     ? undefined
-    : { message: `waking ${asleep.map(nameOf).join(', ')}`, steps: asleep.map((m) => turn(m, false)) };
+    : { message: `resuming ${dormant.map(nameOf).join(', ')}`, steps: dormant.map((m) => setDormant(m, false)) };
 }

@@ -4,10 +4,10 @@ import { pdb, pdbPatch } from '../build.ts';
 import { quorumOf } from '../disruption.ts';
 import { type Decided, desired, isDormant, isFormed, isRefused, type Observed, wantsPdb } from '../observed.ts';
 
-/** Never below what the cluster has or is to have: a floor that follows a shrinking cluster would help it to shrink. */
+/** minAvailable is the quorum of the larger of current voters and replicas: if it followed a shrinking cluster, drains could remove the quorum. */
 const voters = (o: Observed): number =>
   o.members.filter((m) => m.object.status?.isVoter === true && !isDormant(m)).length;
-const floor = (o: Observed): number => quorumOf(Math.max(voters(o), desired(o)));
+const minAvailable = (o: Observed): number => quorumOf(Math.max(voters(o), desired(o)));
 
 export const repairPdb = (o: Observed): Decided => (isRefused(o) ? undefined : correctPdb(o));
 
@@ -17,17 +17,19 @@ export const correctPdb = (o: Observed): Decided => {
   if (!needed)
     return o.pdb.is === 'ours'
       ? {
-          message: wantsPdb(o.cluster) ? 'nobody votes: there is nothing to protect' : 'the budget is turned off',
+          message: wantsPdb(o.cluster)
+            ? 'deleting the PodDisruptionBudget: the cluster has no running voters'
+            : 'deleting the PodDisruptionBudget: podDisruptionBudget.enabled is false',
           steps: [{ do: 'delete', what: refTo('PodDisruptionBudget', o.pdb.object) }],
         }
       : undefined;
-  const built = pdb(o.cluster, floor(o));
+  const built = pdb(o.cluster, minAvailable(o));
   if (o.pdb.is === 'absent')
-    return { message: 'node drains must not take the quorum', steps: [{ do: 'create', object: built }] };
+    return { message: 'creating the PodDisruptionBudget', steps: [{ do: 'create', object: built }] };
   const fields = o.pdb.is === 'ours' ? pdbPatch(o.pdb.object, built) : undefined;
   if (o.pdb.is !== 'ours' || !fields) return undefined;
   return {
-    message: 'the budget does not fit the number of voters',
+    message: 'the PodDisruptionBudget does not match the number of voters',
     steps: [{ do: 'patch', to: refTo('PodDisruptionBudget', o.pdb.object), fields }],
   };
 };

@@ -14,10 +14,10 @@ import {
   participates,
 } from '../observed.ts';
 
-/** A learner is ready within a tenth of a second when there is little to copy; a large database takes minutes. */
+/** A learner has caught up within 0.1 s if the database is small; a large one takes minutes. */
 const PROMOTE = { firstMs: 50, maxMs: 5_000 };
 
-/** As soon as etcd takes it: until then a learner is a copy that does not count. Those that come after it are added first. */
+/** The learner that has applied most is promoted first, but not before the remaining learners are added: etcd refuses additions after a promotion. */
 export function promote(o: Observed): Decided {
   const [first] = learnersOf(o)
     .flatMap((entry) => {
@@ -31,7 +31,7 @@ export function promote(o: Observed): Decided {
   if (!first || (more && joining(o).some((m) => !isStuck(o, m)))) return undefined;
   const waited = o.now - (startedAt(first.m) ?? o.now);
   return {
-    message: `member ${nameOf(first.m)} has joined and is to vote`,
+    message: `promoting member ${nameOf(first.m)} to voter`,
     steps: [etcdStep(o, { name: 'promote', id: first.entry.id }, nameOf(first.m), probeMs(waited, PROMOTE))],
   };
 }

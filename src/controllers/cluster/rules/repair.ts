@@ -1,4 +1,4 @@
-/** Rules that replace members that will not come back, and clear what they leave in etcd. */
+/** Rules that replace members with failure evidence, and disarm the alarms of removed members. */
 import { healthyVoters } from '../disruption.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import { type Decided, entriesOf, isFormed, type Observed } from '../observed.ts';
@@ -13,14 +13,14 @@ export function replaceLost(o: Observed): Decided {
   return undefined;
 }
 
-/** The alarm of a member that is gone keeps all others from writing. */
+/** The CORRUPT alarm of a removed member keeps all other members from accepting writes. */
 export function clearAlarm(o: Observed): Decided {
   const entries = entriesOf(o);
   if (!entries || o.etcd.is !== 'answers' || healthyVoters(o).length === 0) return undefined;
   const stale = o.etcd.alarms.find(({ id, alarm }) => alarm === 'CORRUPT' && !entries.some((e) => e.id === id));
   return stale
     ? {
-        message: `the member whose data was corrupt (${stale.id}) is gone: clearing its alarm`,
+        message: `disarming the CORRUPT alarm of member ${stale.id}, which was removed`,
         steps: [etcdStep(o, { name: 'disarmCorrupt', id: stale.id }, stale.id)],
       }
     : undefined;

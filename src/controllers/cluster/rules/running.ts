@@ -1,4 +1,4 @@
-/** Rules for a cluster that exists. */
+/** Rules for a bootstrapped cluster. */
 import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
@@ -19,34 +19,34 @@ import {
 } from '../observed.ts';
 import { waitingLosses } from '../replacement.ts';
 
-/** Events tell when a Pod changes; etcd itself sends none. */
+/** The cache receives events when a Pod changes; etcd sends none, so it is polled. */
 const ASK_AGAIN_MS = 5 * 60_000;
 const ASK_SOON_MS = 5_000;
 
-/** An address can come to belong to another cluster: nothing that it says is about ours. */
+/** An IP address can be reused by another cluster, whose responses must not be taken for this cluster's. */
 export const otherClusterId = (o: Observed): Decided => {
-  const why = clusterIdMismatch(o);
-  return why === undefined ? undefined : { message: why, requeueAfterMs: ASK_SOON_MS };
+  const message = clusterIdMismatch(o);
+  return message === undefined ? undefined : { message, requeueAfterMs: ASK_SOON_MS };
 };
 
-/** Which members vote is etcd's to say; the client Service follows from it. */
+/** Copies from etcd to `status.isVoter` which members are voters; the client Service selects its Pods by it. */
 export const recordVoters = (o: Observed): Decided => {
   if (!entriesOf(o)) return undefined;
   const steps = o.members.flatMap((m): readonly Step[] => {
     const entry = entryOf(o, m);
     const isVoter = entry?.isLearner === false;
-    // What a member that is not on the list was is told to whoever judges the list.
+    // A member that etcd does not list keeps its isVoter: deleteRemovedMember needs it to judge whether the list is plausible.
     if ((!entry && isNotBeingDeleted(m)) || (m.object.status?.isVoter ?? false) === isVoter) return [];
     return [{ do: 'patch', to: refTo('EtcdMember', m.object), subresource: 'status', fields: { status: { isVoter } } }];
   });
-  return steps.length === 0 ? undefined : { message: 'which members vote has changed', steps };
+  return steps.length === 0 ? undefined : { message: 'the voters have changed', steps };
 };
 
-/** Volumes of members that went are kept for a while, in case they are missed. */
+/** PVCs of removed members are kept for a week, in case a user needs the data. */
 const QUARANTINE_MS = 7 * 24 * 60 * 60_000;
 
-const leftMs = (o: Observed, claim: PersistentVolumeClaim): number => {
-  const since = claim.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? claim.metadata.creationTimestamp ?? '';
+const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
+  const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';
   return (Date.parse(since) || o.now) + QUARANTINE_MS - o.now;
 };
 
@@ -56,7 +56,7 @@ export const expireVolumes = (o: Observed): Decided => {
   const steps = over.map(
     (c): Step => ({ do: 'delete', what: refTo('PersistentVolumeClaim', c, { resourceVersion: true }) }),
   );
-  return { message: 'volumes of members that went a week ago are not needed any more', steps };
+  return { message: 'deleting the PVCs of members that were removed a week ago', steps };
 };
 
 const isGood = (o: Observed, m: MemberView): boolean => isReadyVoter(m) && (o.etcd.is !== 'answers' || isHealthy(o, m));
@@ -67,30 +67,30 @@ export const waitForMembers = (o: Observed): Decided => {
   const losses = waitingLosses(o);
   const reasons = waiting.map((m) => {
     const text = isNotBeingDeleted(m) ? unreadyBecause(m) : terminatingBecause(o, m);
-    return `${nameOf(m)}: ${text ?? 'not looked at yet'}`;
+    return `${nameOf(m)}: ${text ?? 'no status yet'}`;
   });
-  const why = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
-  return { message: why, requeueAfterMs: ASK_SOON_MS };
+  const message = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
+  return { message, requeueAfterMs: ASK_SOON_MS };
 };
 
-/** The Pod may be ready by its own probe while etcd does not answer the operator. */
+/** The Pod may be Ready for the kubelet while etcd does not respond to the operator. */
 function unreadyBecause(m: MemberView): string | undefined {
-  const said = readyCondition(m.object);
-  return said?.status === 'True' ? 'its Pod is ready, but its etcd does not answer as a healthy voter' : said?.message;
+  const ready = readyCondition(m.object);
+  return ready?.status === 'True' ? 'its Pod is ready, but its etcd does not answer as a healthy voter' : ready?.message;
 }
 
 function terminatingBecause(o: Observed, m: MemberView): string {
   const entry = entryOf(o, m);
   if (!entriesOf(o))
-    return 'being deleted, but etcd does not answer, and only etcd can let it go. If the data is not needed, delete the EtcdCluster';
-  const closed = entry && removalBlockedBy(o, entry);
-  return closed === undefined ? 'being deleted' : `being deleted, but etcd cannot let it go now: ${closed}`;
+    return 'being deleted, but etcd does not respond and cannot remove the member. Restore the quorum; if the data is not needed, delete the EtcdCluster';
+  const blockedBy = entry && removalBlockedBy(o, entry);
+  return blockedBy === undefined ? 'being deleted' : `being deleted, but cannot be removed from etcd now: ${blockedBy}`;
 }
 
 export const steady = (o: Observed): ClusterDecision =>
   o.etcd.is === 'silent'
     ? {
-        message: `members are ready, but etcd does not answer the operator: ${o.etcd.why}`,
+        message: `members are ready, but etcd does not respond to the operator: ${o.etcd.why}`,
         requeueAfterMs: ASK_SOON_MS,
       }
     : { message: 'All members are ready', requeueAfterMs: ASK_AGAIN_MS };

@@ -11,7 +11,7 @@ export const correctServices = (o: Observed): Decided => {
   return steps.length === 0 ? undefined : { message: 'a Service is missing or was changed', steps };
 };
 
-/** Labels and annotations follow an edit at once; the ones that members carry come with the members. */
+/** Patches labels and annotations of Services and the PodDisruptionBudget at once after an edit; those of members change with the members. */
 export const relabel = (o: Observed): Decided => {
   const [before, wanted] = [o.cluster.status?.observed?.additionalMetadata, o.cluster.spec.additionalMetadata];
   const steps = [o.services.headless, o.services.client, o.pdb].flatMap((holding): readonly Step[] => {
@@ -20,5 +20,5 @@ export const relabel = (o: Observed): Decided => {
       ? [{ do: 'patch', to: refTo(holding.object.kind ?? '', holding.object), fields }]
       : [];
   });
-  return steps.length === 0 ? undefined : { message: 'additionalMetadata was edited', steps };
+  return steps.length === 0 ? undefined : { message: 'additionalMetadata changed', steps };
 };

@@ -1,4 +1,4 @@
-/** Rules that take members out, one at a time: etcd forgets a member before its volume goes. */
+/** Rules that remove members, one at a time: etcd removes a member before its PVC is deleted. */
 import { headlessServiceName } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
 import { refTo } from '../../../runtime/plan.ts';
@@ -25,72 +25,72 @@ import {
 const RETRY_MS = 1_000;
 
 /**
- * Out of etcd, if the gate is open. A leader hands over first: its clients then lose milliseconds instead of an election. One that
- * leads its peers but does not answer the operator could not be asked to, ever.
+ * Removes a member from etcd if the disruption check allows it. A leader transfers leadership first, which costs clients
+ * milliseconds instead of an election; a leader that does not respond to the operator is removed without, because it never could.
  */
-function removeMember(o: Observed, entry: EtcdMemberEntry, why: string): Decided {
+function removeMember(o: Observed, entry: EtcdMemberEntry, message: string): Decided {
   if (removalBlockedBy(o, entry) !== undefined) return undefined;
-  const heir = healthyVoters(o).find(({ id }) => id !== entry.id);
-  if (leaderOf(o) === entry.id && heir && memberOf(o, entry)?.self)
+  const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
+  if (leaderOf(o) === entry.id && transferee && memberOf(o, entry)?.self)
     return {
-      message: `${why}; it leads, and hands over to ${nameIn(heir)} first`,
-      steps: [etcdStep(o, { name: 'moveLeader', to: heir.id }, nameIn(heir))],
+      message: `${message}; transferring leadership to ${nameIn(transferee)} first`,
+      steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
     };
-  return { message: why, steps: [removal(o, entry)] };
+  return { message, steps: [removal(o, entry)] };
 }
 
-/** A member that is being deleted stays until etcd has let it go. One after the other, whoever asked for it. */
+/** An EtcdMember that is being deleted keeps its Pod until etcd has removed the member. One at a time, whether a user or the operator deleted it. */
 export function removeLeaving(o: Observed): Decided {
   for (const m of o.members) {
     const entry = isNotBeingDeleted(m) ? undefined : entryOf(o, m);
-    const answer = entry && removeMember(o, entry, `member ${nameOf(m)} is to go`);
-    if (answer) return answer;
+    const decision = entry && removeMember(o, entry, `removing member ${nameOf(m)}`);
+    if (decision) return decision;
   }
   return undefined;
 }
 
-/** Members on etcd's list that have no object: what is left of a growth that was taken back, or of an object that was torn out. */
+/** Members that etcd lists and that have no EtcdMember: after a scale-up that was reverted, or an EtcdMember whose finalizer was stripped. */
 export function removeOrphanMember(o: Observed): Decided {
   const entries = entriesOf(o) ?? [];
   const { name, namespace } = identity(o.cluster);
   const domain = `.${headlessServiceName(name)}.${namespace}.svc`;
   for (const entry of entries) {
     if (memberOf(o, entry)) continue;
-    // A person has removed a member and added it again: it runs under another id than the one that is recorded.
+    // A user has removed a member and added it again: it runs under another id than the recorded one.
     if (o.members.some(({ answersAs }) => answersAs === entry.id)) continue;
     if (isAddedWithoutObject(o, entry) && entries.length <= maxMembers(o)) continue;
-    // A voter under an address that we never gave out is somebody's, and may be alive.
+    // A voter at an address outside the headless Service was added by a user, and may be running.
     if (!entry.isLearner && !entry.peerURLs.some((url) => url.includes(domain))) continue;
-    const answer = removeMember(o, entry, `etcd counts ${nameIn(entry)}, which has no EtcdMember`);
-    if (answer) return answer;
+    const decision = removeMember(o, entry, `removing ${nameIn(entry)} from etcd: it has no EtcdMember`);
+    if (decision) return decision;
   }
   return undefined;
 }
 
 /**
- * Members that etcd has removed although nobody deleted them here. Believed only when most of those that voted are still on
- * the list: a list without them could be that of an emptied member that takes itself for the cluster.
+ * Deletes EtcdMembers that etcd no longer lists. Only if a quorum of the recorded voters is still listed: otherwise the list may be
+ * that of a member that lost its data and considers itself the whole cluster.
  */
 export function deleteRemovedMember(o: Observed): Decided {
   const entries = entriesOf(o);
-  const gone = o.members.find((m) => isNotBeingDeleted(m) && !isPending(m) && !entryOf(o, m));
-  if (!entries || !gone) return undefined;
-  const voted = o.members.filter((m) => m.object.status?.isVoter === true);
-  const left = voted.filter((m) => entryOf(o, m));
-  const answers = gone.self !== undefined || gone.answersAs !== undefined;
-  if (hasJoined(gone) && (answers || left.length < quorumOf(voted.length)))
+  const removed = o.members.find((m) => isNotBeingDeleted(m) && !isPending(m) && !entryOf(o, m));
+  if (!entries || !removed) return undefined;
+  const voters = o.members.filter((m) => m.object.status?.isVoter === true);
+  const listed = voters.filter((m) => entryOf(o, m));
+  const responds = removed.self !== undefined || removed.answersAs !== undefined;
+  if (hasJoined(removed) && (responds || listed.length < quorumOf(voters.length)))
     return {
-      message: `etcd does not list ${nameOf(gone)}, which was a member: nothing is deleted, because that could be a mistake. If it was removed on purpose, delete the EtcdMember`,
+      message: `etcd does not list ${nameOf(removed)}, which was a member. The operator deletes nothing, because the list may be wrong. If the member was removed on purpose, delete the EtcdMember`,
       requeueAfterMs: 10 * RETRY_MS,
     };
   return {
-    message: `etcd has no member ${nameOf(gone)} any more`,
-    steps: [{ do: 'delete', what: refTo('EtcdMember', gone.object) }],
+    message: `etcd has removed member ${nameOf(removed)}: deleting its EtcdMember`,
+    steps: [{ do: 'delete', what: refTo('EtcdMember', removed.object) }],
   };
 }
 
-/** The least loss: what is not healthy, then what does not vote, then what does not lead, then the newest. */
-function leastLoss(o: Observed): readonly MemberView[] {
+/** Order of removal: unhealthy members first, then learners, then followers, then the newest. */
+function removalOrder(o: Observed): readonly MemberView[] {
   const leader = leaderOf(o);
   const rank = (m: MemberView): readonly number[] => [
     isHealthy(o, m) ? 1 : 0,
@@ -106,14 +106,14 @@ function leastLoss(o: Observed): readonly MemberView[] {
 }
 
 export function shrink(o: Observed): Decided {
-  const staying = o.members.filter(isNotBeingDeleted);
-  const [victim] = leastLoss(o);
-  const entry = victim && entryOf(o, victim);
-  if (staying.length <= desired(o) || !victim || !entry) return undefined;
-  const why = `${staying.length} members, and ${desired(o)} are wanted: ${nameOf(victim)} goes`;
-  const closed = removalBlockedBy(o, entry);
-  // The deletion itself is decided only when it can be carried out: an edit can still be taken back before that.
-  return closed === undefined
-    ? { message: why, steps: [{ do: 'delete', what: refTo('EtcdMember', victim.object) }] }
-    : { message: `${why}, but not now: ${closed}`, requeueAfterMs: RETRY_MS };
+  const kept = o.members.filter(isNotBeingDeleted);
+  const [member] = removalOrder(o);
+  const entry = member && entryOf(o, member);
+  if (kept.length <= desired(o) || !member || !entry) return undefined;
+  const message = `scaling from ${kept.length} to ${desired(o)} members: removing ${nameOf(member)}`;
+  const blockedBy = removalBlockedBy(o, entry);
+  // The EtcdMember is deleted only once its removal is allowed: until then a user can still revert the edit.
+  return blockedBy === undefined
+    ? { message, steps: [{ do: 'delete', what: refTo('EtcdMember', member.object) }] }
+    : { message: `${message}; blocked: ${blockedBy}`, requeueAfterMs: RETRY_MS };
 }
