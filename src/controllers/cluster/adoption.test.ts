@@ -1,4 +1,4 @@
-/** EtcdMembers without an owner: the cluster that they were made for adopts them before it does anything else. */
+/** EtcdMembers without an owner: their cluster adopts them before anything else. */
 import { describe, expect, test } from 'vitest';
 import { CLUSTER_UID } from '../../../test/support/builders/builders.ts';
 import { awaited, down, type Is, lost, name, silent, up, world } from '../../../test/support/builders/members.ts';
@@ -9,7 +9,7 @@ import { ownedBy } from '../../domain/ownership.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
 
-/** These have no controller any more. */
+/** The EtcdMembers with these numbers have no controller. */
 const unowned = (o: Observed, numbers: readonly number[], references: readonly OwnerReference[] = []): Observed => {
   const names = numbers.map(name);
   const strip = (m: MemberView): MemberView => {
@@ -19,40 +19,50 @@ const unowned = (o: Observed, numbers: readonly number[], references: readonly O
   };
   return { ...o, members: o.members.map(strip) };
 };
-const going = (o: Observed): Observed => {
+const beingDeleted = (o: Observed): Observed => {
   const metadata = { ...o.cluster.metadata, deletionTimestamp: '2026-01-01T11:59:00Z' };
   return { ...o, cluster: { ...o.cluster, metadata } };
 };
 const leaving: Is = { leaving: true };
 const invalid: Is = { down: true, evidence: EVIDENCE.dataInvalid };
 
-describe('the rule that answers', () => {
+describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['no member has an owner', unowned(world([up, up, up]), [1, 2, 3]), 'adoptMembers', [name(1), name(2), name(3)]],
-    ['one of three has none', unowned(world([up, up, up]), [2]), 'adoptMembers', [name(2)]],
-    ['before a lost one is replaced', unowned(world([up, up, lost]), [1]), 'adoptMembers', [name(1)]],
     [
-      'before the loss of all is told',
+      'no EtcdMember has an owner',
+      unowned(world([up, up, up]), [1, 2, 3]),
+      'adoptMembers',
+      [name(1), name(2), name(3)],
+    ],
+    ['one of three has no owner', unowned(world([up, up, up]), [2]), 'adoptMembers', [name(2)]],
+    ['adoption comes before a lost member is replaced', unowned(world([up, up, lost]), [1]), 'adoptMembers', [name(1)]],
+    [
+      'adoption comes before AllMembersLost is reported',
       unowned(world([lost, invalid], { etcd: silent }), [1]),
       'adoptMembers',
       [name(1)],
     ],
-    ['before a member is added', unowned(world([up, awaited], { replicas: 2 }), [1]), 'adoptMembers', [name(1)]],
     [
-      'one that is being deleted is removed, not adopted',
+      'adoption comes before a member is added',
+      unowned(world([up, awaited], { replicas: 2 }), [1]),
+      'adoptMembers',
+      [name(1)],
+    ],
+    [
+      'a member that is being deleted is removed, not adopted',
       unowned(world([up, up, leaving]), [3]),
       'removeLeaving',
       [name(3)],
     ],
     [
-      'one that is being deleted is adopted by nobody while it is needed',
+      'a member that is being deleted is not adopted while the quorum needs it',
       unowned(world([up, down, leaving]), [3]),
       'waitForMembers',
       [],
     ],
     [
-      'nothing is adopted by a cluster that is being deleted',
-      going(unowned(world([up, up, up]), [1])),
+      'a cluster that is being deleted adopts nothing',
+      beingDeleted(unowned(world([up, up, up]), [1])),
       'beingDeleted',
       [],
     ],
@@ -63,7 +73,7 @@ describe('the rule that answers', () => {
   });
 });
 
-test('references of others are kept, and the patch is void when the member has changed', () => {
+test('foreign owner references are kept, and the patch fails when the EtcdMember has changed', () => {
   const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' };
   const weak = { ...other, name: 'db', uid: CLUSTER_UID };
   const o = unowned(world([up]), [1], [other, weak]);
@@ -78,7 +88,7 @@ test('references of others are kept, and the patch is void when the member has c
   expect(notices.map(({ reason }) => reason)).toContain('MembersAdopted');
 });
 
-test('a healthy cluster of such members is told to be available', () => {
+test('a healthy cluster of adopted members is Available', () => {
   const { status } = decide(unowned(world([up, up, up]), [1, 2, 3]));
   expect(status.conditions?.[0]).toMatchObject({ type: 'Available', status: 'True' });
 });

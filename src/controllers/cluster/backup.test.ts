@@ -6,20 +6,20 @@ import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-/** One of 1 March 2026 at midnight, whose last snapshot was taken and stored at these times. */
+/** A schedule created on 1 March 2026 at midnight, whose last snapshot was taken and stored at these times. */
 function schedule(
   name: string,
   recoveryPoint: string | undefined,
   stored?: { readonly takenAt?: string; readonly time: string; readonly clusterID?: string },
 ): EtcdSnapshotSchedule {
   const made = aSchedule({ ...(recoveryPoint !== undefined && { recoveryPoint }) });
-  const { time = '', ...told } = stored ?? {};
+  const { time = '', ...artifact } = stored ?? {};
   return {
     ...made,
     metadata: { ...made.metadata, name },
     ...(stored && {
       status: {
-        lastSuccessful: { name: 'x', time, artifact: { ...ARTIFACT, ...told } },
+        lastSuccessful: { name: 'x', time, artifact: { ...ARTIFACT, ...artifact } },
       },
     }),
   };
@@ -30,12 +30,12 @@ const at = (time: string, ...schedules: readonly EtcdSnapshotSchedule[]): Observ
   now: Date.parse(`2026-03-01T${time}Z`),
   schedules,
 });
-/** The cluster was made then. */
+/** The cluster was created at this time. */
 const made = (time: string, o: Observed): Observed => ({
   ...o,
   cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, creationTimestamp: `2026-03-01T${time}Z` } },
 });
-const said = (o: Observed): string => {
+const conditionOf = (o: Observed): string => {
   const { status, reason, message } = findCondition(decide(o).status.conditions, 'BackupFresh') ?? {};
   return status === undefined ? 'nothing' : `${status}/${reason}: ${message}`;
 };
@@ -43,71 +43,71 @@ const eight = { time: '2026-03-01T08:00:00Z' };
 const POINT = 'the recovery point of 2h in EtcdSnapshotSchedule a';
 
 test.each<[string, Observed, string]>([
-  ['nothing without a schedule', at('09:00:00'), 'nothing'],
-  ['nothing without a recovery point', at('09:00:00', schedule('a', undefined, eight)), 'nothing'],
+  ['no condition without a schedule', at('09:00:00'), 'nothing'],
+  ['no condition without a recovery point', at('09:00:00', schedule('a', undefined, eight)), 'nothing'],
   [
-    'nothing yet in the beginning',
+    'NoBackupYet after the creation',
     at('01:59:59', schedule('a', '2h')),
-    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since it was made`,
+    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since the schedule or the cluster was created`,
   ],
   [
-    'too late for the first one',
+    'too old without a first backup',
     at('02:00:00', schedule('a', '2h')),
-    `False/BackupTooOld: there is no backup, which is beyond ${POINT}: see in its status why none was stored since`,
+    `False/BackupTooOld: there is no backup, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
   ['fresh', at('09:59:59', schedule('a', '2h', eight)), `True/Fresh: the newest backup is within ${POINT}`],
   [
     'too old',
     at('10:00:00', schedule('a', '2h', eight)),
-    `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+    `False/BackupTooOld: the newest backup is from 2026-03-01T08:00:00Z, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
   [
-    'too old, although the clock of a node was years ahead',
+    'too old although the clock of a node was years ahead',
     at('10:00:00', schedule('a', '2h', { ...eight, takenAt: '2031-01-01T00:00:00Z' })),
-    `False/BackupTooOld: the newest backup is of 2026-03-01T08:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+    `False/BackupTooOld: the newest backup is from 2026-03-01T08:00:00Z, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
   [
-    'no backup, when the last one is of a cluster that had this name before',
+    'a backup of a previous cluster of the same name does not count',
     made('09:00:00', at('10:59:59', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
-    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since it was made`,
+    `Unknown/NoBackupYet: there is no backup yet, and ${POINT} has not passed since the schedule or the cluster was created`,
   ],
   [
-    'too late, when the new cluster of this name has none in time',
+    'too old when a recreated cluster has no backup in time',
     made('09:00:00', at('11:00:00', schedule('a', '2h', { time: '2026-03-01T10:30:00Z', clusterID: 'another' }))),
-    `False/BackupTooOld: there is no backup, which is beyond ${POINT}: see in its status why none was stored since`,
+    `False/BackupTooOld: there is no backup, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
   [
-    'what counts is when the data was read',
+    'the age counts from the time at which the data was read',
     at('09:30:00', schedule('a', '2h', { ...eight, takenAt: '2026-03-01T07:00:00Z' })),
-    `False/BackupTooOld: the newest backup is of 2026-03-01T07:00:00Z, which is beyond ${POINT}: see in its status why none was stored since`,
+    `False/BackupTooOld: the newest backup is from 2026-03-01T07:00:00Z, which exceeds ${POINT}: see its status for why no backup was stored since`,
   ],
   [
-    'the strictest demand',
+    'the strictest recovery point counts',
     at('09:30:00', schedule('b', '9h', eight), schedule('a', '2h', { time: '2026-03-01T05:00:00Z' })),
     `True/Fresh: the newest backup is within ${POINT}`,
   ],
   [
-    'a backup of any schedule',
+    'a backup of any schedule counts',
     at('09:30:00', schedule('b', undefined, eight), schedule('a', '2h')),
     `True/Fresh: the newest backup is within ${POINT}`,
   ],
 ])('%s', (_name, o, expected) => {
-  expect(said(o)).toBe(expected);
+  expect(conditionOf(o)).toBe(expected);
 });
 
-test('a schedule that goes demands nothing', () => {
+test('a schedule that is being deleted does not count', () => {
   const made = schedule('a', '2h');
-  const going = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-03-01T01:00:00Z' } };
-  expect(said(at('09:00:00', going))).toBe('nothing');
+  const deleted = { ...made, metadata: { ...made.metadata, deletionTimestamp: '2026-03-01T01:00:00Z' } };
+  expect(conditionOf(at('09:00:00', deleted))).toBe('nothing');
 });
 
-test('it is looked at in the moment in which it becomes too old, and no more after that', () => {
+test('the cluster is requeued for the moment at which the backup becomes too old, and not after that', () => {
   const wakes = (time: string): number => decide(at(time, schedule('a', '2h', eight))).requeueAfterMs ?? Infinity;
   expect(wakes('09:59:59')).toBe(1000);
   expect(wakes('10:00:00')).toBeGreaterThan(1000);
 });
 
-test('old backups are no fault of the cluster', () => {
+test('an old backup does not make the cluster Degraded', () => {
   const [fresh, old] = [
     decide(at('09:00:00', schedule('a', '2h', eight))),
     decide(at('12:00:00', schedule('a', '2h', eight))),
@@ -119,8 +119,8 @@ test('old backups are no fault of the cluster', () => {
   expect(old.events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning BackupTooOld');
 });
 
-test('the condition goes with the last demand', () => {
+test('the condition is removed with the last recovery point', () => {
   const o = at('09:00:00', schedule('a', '2h', eight));
   const after = { ...o, cluster: { ...o.cluster, status: decide(o).status }, schedules: [] };
-  expect(said(after)).toBe('nothing');
+  expect(conditionOf(after)).toBe('nothing');
 });

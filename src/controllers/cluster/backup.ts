@@ -43,16 +43,26 @@ export function backupConditions(o: Observed): readonly ConditionUpdate[] {
   const found = freshness(o);
   if (!found) return [];
   const { schedule, recoveryPoint, newest, staleAt } = found;
-  const condition = (status: ConditionUpdate['status'], reason: string, message: string): readonly ConditionUpdate[] => [
-    { type: BACKUP_FRESH, status, reason, message },
-  ];
+  const condition = (
+    status: ConditionUpdate['status'],
+    reason: string,
+    message: string,
+  ): readonly ConditionUpdate[] => [{ type: BACKUP_FRESH, status, reason, message }];
   const point = `the recovery point of ${recoveryPoint} in EtcdSnapshotSchedule ${schedule}`;
   if (o.now < staleAt)
     return newest === undefined
-      ? condition('Unknown', 'NoBackupYet', `there is no backup yet, and ${point} has not passed since the schedule or the cluster was created`)
+      ? condition(
+          'Unknown',
+          'NoBackupYet',
+          `there is no backup yet, and ${point} has not passed since the schedule or the cluster was created`,
+        )
       : condition('True', 'Fresh', `the newest backup is within ${point}`);
   const age = newest === undefined ? 'there is no backup' : `the newest backup is from ${iso(newest)}`;
-  return condition('False', 'BackupTooOld', `${age}, which exceeds ${point}: see its status for why no backup was stored since`);
+  return condition(
+    'False',
+    'BackupTooOld',
+    `${age}, which exceeds ${point}: see its status for why no backup was stored since`,
+  );
 }
 
 /** When the newest backup becomes too old. */

@@ -13,11 +13,11 @@ test('the seed', () => {
   expect(seedMember(aCluster(), SEED_NAME, LATCHED.observed, 'token')).toMatchSnapshot();
 });
 
-test('the budget lets nobody evict members that are not ready while there is no quorum', () => {
+test('the PodDisruptionBudget allows no eviction of unready members while there is no quorum', () => {
   expect(pdb(aCluster(), 2).spec).toMatchObject({ minAvailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
 });
 
-test('who joins begins nothing, and is told the same list in whatever order etcd gives it', () => {
+test('a joining member does not bootstrap, and its initial cluster does not depend on the order of the member list', () => {
   if (!LATCHED.observed) throw new Error('no target');
   const entries = ['a', 'b'].map((name) => ({ id: name, name, peerURLs: [`http://${name}:2380`], isLearner: false }));
   const joiner = joiningMember(aCluster({ status: LATCHED }), 'b', LATCHED.observed, entries);
@@ -31,13 +31,13 @@ test('who joins begins nothing, and is told the same list in whatever order etcd
 
 const built = headlessService(aCluster());
 test.each([
-  ['what the server fills in', { clusterIPs: ['None'], type: 'ClusterIP', sessionAffinity: 'None' }, false],
+  ['fields that the API server sets', { clusterIPs: ['None'], type: 'ClusterIP', sessionAffinity: 'None' }, false],
   ['a port that the user added', { ports: [...(built.spec?.ports ?? []), { name: 'web', port: 80 }] }, false],
   ['another selector', { selector: { app: 'x' } }, true],
   ['a narrower selector', { selector: { ...built.spec?.selector, a: 'b' } }, true],
   ['a missing port', { ports: [{ name: 'client', port: 2379, protocol: 'TCP' }] }, true],
   ['a renamed port', { ports: (built.spec?.ports ?? []).map((p) => ({ ...p, name: `x${p.name}` })) }, true],
-  ['addresses of starting members hidden', { publishNotReadyAddresses: false }, true],
+  ['publishNotReadyAddresses is false', { publishNotReadyAddresses: false }, true],
 ])('%s is drift: %s', (_name, change, drifted) => {
   expect(hasDrifted({ ...built, spec: { ...built.spec, ...change } }, built)).toBe(drifted);
 });

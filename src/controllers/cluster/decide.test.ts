@@ -25,13 +25,13 @@ import type { EtcdView, MemberView, Observed } from './observed.ts';
 
 const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
 const absent = { is: 'absent' } as const;
-const foreign: Holding<never> = { is: 'foreign', owner: 'nobody: it was not made by this operator' };
+const foreign: Holding<never> = { is: 'foreign', owner: 'a user: it was not created by this operator' };
 const withUid = (service: Service): Service => ({ ...service, metadata: { ...service.metadata, uid: 'service-uid' } });
 const services = {
   headless: ours(withUid(headlessService(aCluster()))),
   client: ours(withUid(clientService(aCluster()))),
 };
-const aBudget = { ...pdb(aCluster(), 1), metadata: { ...pdb(aCluster(), 1).metadata, uid: 'budget-uid' } };
+const aPdb = { ...pdb(aCluster(), 1), metadata: { ...pdb(aCluster(), 1).metadata, uid: 'budget-uid' } };
 const podWith = (ready: boolean) =>
   ({ is: 'present', ip: '10.0.0.1', ready, startedAt: NOW - 400, maxLearners: 8 }) as const;
 
@@ -50,7 +50,7 @@ const readyMember: MemberView = {
 };
 const lostMember = member({ isVoter: true, conditions: [condition('Ready', 'False', 'DataLost')] });
 
-/** A cluster on its way: latched, both Services there, the seed made. Tests say what is different. */
+/** A cluster during the bootstrap: status recorded, both Services and the seed created. Tests state what differs. */
 function world(patch: Partial<Observed> = {}): Observed {
   const members = patch.members ?? [member()];
   const seed: Observed['seed'] = members[0] ? ours(members[0].object) : absent;
@@ -59,7 +59,7 @@ function world(patch: Partial<Observed> = {}): Observed {
     refusal: undefined,
     cluster: aCluster({ status: LATCHED }),
     services,
-    pdb: ours(aBudget),
+    pdb: ours(aPdb),
     seed,
     members,
     etcd: { is: 'notAsked' },
@@ -81,26 +81,26 @@ const stepsOf = (o: Observed): readonly string[] =>
     return `${s.do} ${(s.do === 'delete' ? s.what : s.to).kind}`;
   });
 
-/** Taken over from a yet earlier operator. */
+/** Adopted from a still earlier operator. */
 const annotated = (cluster: EtcdCluster): EtcdCluster => {
   const annotations = { [PEER_AUTO_TLS_ANNOTATION]: 'true' };
   return { ...cluster, metadata: { ...cluster.metadata, annotations } };
 };
 
-/** A cluster that the earlier operator began and that never formed: its seed has a name of the API server's choice. */
-const { defaults: _d, membersNamed: _n, ...begun } = LATCHED;
+/** A cluster that the earlier operator created and that was never bootstrapped: its seed has a generated name. */
+const { defaults: _d, membersNamed: _n, ...recorded } = LATCHED;
 const OTHER_NAME = 'db-x7k2p';
 const otherEntry = { ...entry, name: OTHER_NAME, peerURLs: [`http://${OTHER_NAME}.db.ns.svc:2380`] };
 function earlier(spec = {}, patch: Partial<Observed> = {}): Observed {
-  const { replicas: _, ...observed } = targetOf(aCluster().spec, begun);
+  const { replicas: _, ...observed } = targetOf(aCluster().spec, recorded);
   const made = aMember({ spec: { ...observed, ...spec } });
   const { options: _o, spread: _s, ...plain } = made.spec;
   const object = { ...made, metadata: { ...made.metadata, name: OTHER_NAME }, spec: plain };
-  const cluster = aCluster({ status: { ...begun, observed: targetOf(aCluster().spec, begun) } });
+  const cluster = aCluster({ status: { ...recorded, observed: targetOf(aCluster().spec, recorded) } });
   return world({ cluster, seed: absent, members: [{ object, pod: podWith(false) }], ...patch });
 }
 
-/** A seed whose etcd runs and never answered. */
+/** A seed whose etcd runs and never responded. */
 const running = (seconds: number): MemberView => {
   const since = NOW - seconds * 1000;
   const object = aMember();
@@ -118,69 +118,69 @@ const otherMember: MemberView = {
   },
 };
 
-describe('the rule that answers', () => {
+describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     [
-      'a new cluster: everything is made in one pass',
+      'a new cluster: everything is created in one reconcile',
       world({ ...nothing, cluster: aCluster() }),
       'bootstrap',
       ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
     ],
     [
-      'a crash after the latch: the same objects are made',
+      'a crash after the status write: the same objects are created',
       world(nothing),
       'bootstrap',
       ['create Service db', 'create Service db-client', `create EtcdMember ${SEED_NAME}`],
     ],
     [
-      'a crash after the Services: only the seed is made',
+      'a crash after the Services: only the seed is created',
       world({ members: [] }),
       'bootstrap',
       [`create EtcdMember ${SEED_NAME}`],
     ],
     ['the seed has no Pod yet', world({ members: [{ object: aMember(), pod: absent }] }), 'waitForSeed', []],
-    ['the seed has an address and does not answer', world({ etcd: silent }), 'waitForSeed', []],
-    ['the seed answers, alone', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
+    ['the seed has an address and does not respond', world({ etcd: silent }), 'waitForSeed', []],
+    ['the seed responds and is the only member', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
     [
-      'the seed answers, and is going: its id is nothing to keep',
+      'the seed responds and is being deleted: its cluster ID is not recorded',
       world({ etcd: answers, members: [member({}, { deleting: true })] }),
       'waitForSeed',
       [],
     ],
     [
-      'something else answers at the address of the seed',
+      'another etcd responds at the address of the seed',
       world({ etcd: { ...answers, members: [{ ...entry, name: 'other', peerURLs: ['http://other:2380'] }] } }),
       'discover',
       [],
     ],
     [
-      'the seed is not alone',
+      'the seed is not the only member',
       world({ etcd: { ...answers, members: [entry, { ...entry, id: '2', name: 'x' }] } }),
       'discover',
       [],
     ],
     [
-      'the spec was edited before there was a cluster: the seed is made again',
+      'the spec changed before the bootstrap: the seed is recreated',
       world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: silent }),
       'rebuildSeed',
       ['delete EtcdMember'],
     ],
     [
-      'the seed that is made again is still going',
+      'the previous seed is still being deleted',
       world({ members: [member({}, { spec: { version: '3.6.99' }, deleting: true })] }),
       'waitForSeed',
       [],
     ],
-    ['all is well', formed(), 'steady', []],
+    ['all members are healthy', formed(), 'steady', []],
     [
-      'the recorded id exists, and no member does: nothing is begun again',
+      'the cluster ID is recorded and no member exists: the cluster is not bootstrapped again',
       formed({ members: [], etcd: { is: 'notAsked' } }),
       'allMembersLost',
       [],
     ],
     ['the only member has lost its data', formed({ members: [lostMember], etcd: silent }), 'allMembersLost', []],
     [
-      'lost, and the Services are gone too: still nothing is made',
+      'all data is lost and the Services are deleted: nothing is created',
       formed({ ...nothing, members: [] }),
       'allMembersLost',
       [],
@@ -203,20 +203,20 @@ describe('the rule that answers', () => {
       ['apply Service'],
     ],
     [
-      'a Service was replaced by somebody: it is left alone',
+      'a Service was replaced by a foreign one: it is not changed',
       formed({ services: { ...services, client: foreign } }),
       'steady',
       [],
     ],
     [
-      'a Service has the name before there is a cluster',
+      'a foreign Service has the name before the bootstrap',
       world({ ...nothing, cluster: aCluster(), services: { headless: foreign, client: absent } }),
       'nameTaken',
       [],
     ],
-    ['an EtcdMember of somebody has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
+    ['a foreign EtcdMember has the name of the seed', world({ members: [], seed: foreign }), 'nameTaken', []],
     [
-      'another etcd answers at the address',
+      'another etcd cluster responds at the address',
       formed({ etcd: { ...answers, clusterID: 'f00' } }),
       'clusterIdMismatch',
       [],
@@ -230,13 +230,13 @@ describe('the rule that answers', () => {
     ],
     ['the member is not ready', formed({ members: [member({ isVoter: true })] }), 'waitForMembers', []],
     [
-      'the spec was edited',
+      'the spec changed',
       formed({ cluster: aCluster({ status: FORMED, spec: { version: '3.6.17' } }) }),
       'adoptTarget',
       [],
     ],
     [
-      'a new cluster wants certificates of a cert-manager that is not there: nothing is made, surely nothing in plain text',
+      'a new cluster requests certificates and cert-manager is not installed: nothing is created, least of all without TLS',
       world({
         ...nothing,
         cluster: aCluster({ spec: { tls: { peer: { certManager: { issuerRef: { name: 'i' } } } } } }),
@@ -246,64 +246,64 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'a new cluster wants an image from elsewhere',
+      'a new cluster asks for an image that is not allowed',
       world({ ...nothing, cluster: aCluster({ spec: { image: { repository: 'evil.example/etcd' } } }) }),
       'blocked',
       [],
     ],
-    ['the budget is missing', formed({ pdb: absent }), 'repairPdb', ['create PodDisruptionBudget db']],
+    ['the PodDisruptionBudget is missing', formed({ pdb: absent }), 'repairPdb', ['create PodDisruptionBudget db']],
     [
-      'the budget is that of an earlier operator',
-      formed({ pdb: ours({ ...aBudget, spec: { ...aBudget.spec, maxUnavailable: 1 } }) }),
+      'the PodDisruptionBudget is that of an earlier operator',
+      formed({ pdb: ours({ ...aPdb, spec: { ...aPdb.spec, maxUnavailable: 1 } }) }),
       'repairPdb',
       ['patch PodDisruptionBudget'],
     ],
     [
-      'the budget is turned off',
+      'podDisruptionBudget.enabled is false',
       formed({ cluster: aCluster({ status: FORMED, spec: { podDisruptionBudget: { enabled: false } } }) }),
       'repairPdb',
       ['delete PodDisruptionBudget'],
     ],
-    ['the budget is of somebody else: it is left alone', formed({ pdb: foreign }), 'steady', []],
-    ['the earlier operator made the seed: there is no second one', earlier(), 'waitForSeed', []],
+    ['the PodDisruptionBudget is foreign: it is not changed', formed({ pdb: foreign }), 'steady', []],
+    ['the earlier operator created the seed: no second one is created', earlier(), 'waitForSeed', []],
     [
-      'the seed of the earlier operator answers',
+      'the seed of the earlier operator responds',
       earlier({}, { etcd: { ...answers, members: [otherEntry] } }),
       'discover',
       ['patch EtcdMember'],
     ],
     [
-      'the earlier operator went before it made a seed',
+      'the earlier operator was removed before it created a seed',
       earlier({}, { members: [] }),
       'bootstrap',
       [`create EtcdMember ${SEED_NAME}`],
     ],
     [
-      'a member of the earlier operator that is no seed does not stand in for one',
+      'a member of the earlier operator that is not the seed does not count as the seed',
       earlier({ bootstrap: false }),
       'bootstrap',
       [`create EtcdMember ${SEED_NAME}`],
     ],
     [
-      'labels were edited: they are changed while it is known which were there',
+      'labels changed: they are patched while the previous ones are still recorded',
       formed({ cluster: aCluster({ status: FORMED, spec: { additionalMetadata: { labels: { team: 'a' } } } }) }),
       'relabel',
       ['patch Service', 'patch Service', 'patch PodDisruptionBudget'],
     ],
     [
-      'the spec was edited before the seed was made: it is made from the new one',
+      'the spec changed before the seed was created: it is created from the new spec',
       world({ members: [], cluster: aCluster({ status: LATCHED, spec: { version: '3.6.17' } }) }),
       'adoptTarget',
       [],
     ],
     [
-      'nothing is to run: nothing is begun',
+      'replicas is 0: the cluster is not bootstrapped',
       world({ ...nothing, cluster: aCluster({ spec: { replicas: 0 } }) }),
       'pausedBeforeBootstrap',
       [],
     ],
     [
-      'nothing is to run any more before there was a cluster: the seed goes',
+      'replicas becomes 0 before the bootstrap: the seed is deleted',
       world({
         cluster: aCluster({ spec: { replicas: 0 }, status: { ...LATCHED, observed: { ...TARGET, replicas: 0 } } }),
       }),
@@ -311,38 +311,43 @@ describe('the rule that answers', () => {
       ['delete EtcdMember'],
     ],
     [
-      'the seed starts and its Service is missing: it needs its name in DNS',
+      'the seed starts and its Service is missing: it needs its DNS name',
       world({ services: { ...services, headless: absent } }),
       'repairServices',
       ['create Service db'],
     ],
     [
-      'the spec was edited, and the seed answers: the cluster exists',
+      'the spec changed and the seed responds: the cluster ID is recorded',
       world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: answers }),
       'discover',
       ['patch EtcdMember'],
     ],
     [
-      'the seed has run for a minute without an answer',
+      'the seed has run for a minute without a response',
       world({ members: [running(61)], etcd: silent }),
       'rebuildSeed',
       ['delete EtcdMember'],
     ],
-    ['the seed has run for less', world({ members: [running(59)], etcd: silent }), 'waitForSeed', []],
     [
-      'the seed was made again once: it has twice as long',
+      'the seed has run for less than a minute without a response',
+      world({ members: [running(59)], etcd: silent }),
+      'waitForSeed',
+      [],
+    ],
+    [
+      'the seed was recreated once: its timeout is doubled',
       world({ members: [running(61)], etcd: silent, cluster: aCluster({ status: { ...LATCHED, ...onceRepaired } }) }),
       'waitForSeed',
       [],
     ],
     [
-      'the first member was replaced long ago: nothing is begun in its place',
+      'the first member was replaced long ago: the cluster is not bootstrapped again',
       formed({ seed: absent, members: [otherMember], etcd: { ...answers, members: [otherEntry] } }),
       'steady',
       [],
     ],
     [
-      'a running cluster is asked for what is not built: it goes on as it is',
+      'a running cluster gets an unsupported setting: it continues unchanged',
       formed({
         cluster: annotated(aCluster({ status: FORMED, spec: { version: '3.6.17' } })),
       }),
@@ -350,7 +355,7 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'volumes are to be kept: members are told before they go',
+      'deletionPolicy changed: members get it before they are deleted',
       formed({ cluster: aCluster({ status: FORMED, spec: { deletionPolicy: 'Retain' } }) }),
       'propagateDeletionPolicy',
       ['patch EtcdMember'],
@@ -361,7 +366,7 @@ describe('the rule that answers', () => {
   });
 });
 
-test('the token, the target and the first name are latched before anything is made, and the same name follows from them', () => {
+test('the token, the target and the first member number are recorded before anything is created, and names are derived from them', () => {
   const plan = decide(world({ ...nothing, cluster: aCluster() }));
   expect(plan.latch).toEqual({ ...LATCHED, progressDeadline: '2026-01-01T12:10:00Z' });
   const again = decide(
@@ -371,18 +376,18 @@ test('the token, the target and the first name are latched before anything is ma
   expect(again.latch).toEqual(plan.latch);
 });
 
-test('a token that was recorded stays, whatever it would be now', () => {
+test('a recorded token is kept', () => {
   const plan = decide(world({ ...nothing, cluster: aCluster({ status: { ...LATCHED, clusterToken: 'other' } }) }));
   expect(plan.latch?.clusterToken).toBe('other');
   expect(plan.steps.at(-1)).toMatchObject({ object: { spec: { clusterToken: 'other' } } });
 });
 
-test('a seed that answers votes, and one that is made again is counted', () => {
+test('a seed that responds is recorded as a voter, and one that is recreated is counted', () => {
   expect(decide(world({ etcd: answers })).steps[0]).toMatchObject({ fields: { status: { isVoter: true } } });
   expect(decide(world({ members: [running(61)], etcd: silent })).latch?.repair?.count).toBe(1);
 });
 
-test('a cluster that the earlier operator began gets none of our defaults', () => {
+test('a cluster that the earlier operator created gets no defaults of this operator', () => {
   const plan = decide(earlier({}, { members: [] }));
   expect(plan.latch).not.toHaveProperty('defaults');
   const [seed] = plan.steps.flatMap((s) => (s.do === 'create' ? [s.object] : []));
@@ -390,18 +395,18 @@ test('a cluster that the earlier operator began gets none of our defaults', () =
   expect(seed).not.toHaveProperty('spec.options');
 });
 
-test('the id is latched as soon as the seed answers', () => {
+test('the cluster ID is recorded as soon as the seed responds', () => {
   expect(decide(world({ etcd: answers })).latch).toEqual({ clusterID: CLUSTER_ID });
 });
 
-test('a seed is asked often at first and patiently later', () => {
+test('a seed is polled often at first and less often later', () => {
   const after = (ms: number) =>
     decide(world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: silent }))
       .requeueAfterMs;
   expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
 });
 
-test('an edit is recorded together with its deadline', () => {
+test('an edit is recorded together with its progress deadline', () => {
   const { replicas, ...template } = TARGET;
   const o = formed({
     cluster: aCluster({ spec: { replicas: replicas + 2 }, status: { ...FORMED, observed: TARGET } }),

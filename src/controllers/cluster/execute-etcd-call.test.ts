@@ -1,4 +1,4 @@
-/** Changes at a model of etcd, which the contract suite holds to the real one. */
+/** Changes to a model of etcd, which the contract suite compares with the real one. */
 import { describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../../test/sim/model/etcd-ports.ts';
@@ -11,7 +11,7 @@ import { executeEtcdCall } from './execute-etcd-call.ts';
 const { signal } = new AbortController();
 const JOINER = 'http://joiner:2380';
 
-/** A cluster of one voter, and of those that join it. */
+/** A cluster of one voter, and members that join it. */
 function aCluster() {
   const model = new ModelEtcd();
   const seed = model.node('seed');
@@ -20,7 +20,7 @@ function aCluster() {
   return { model, seed, etcd: modelPorts(model), clusterID: hexId(groupOf(seed).clusterId) };
 }
 const groupOf = ({ disk }: ModelNode) => {
-  if (!disk) throw new Error('it has no disk');
+  if (!disk) throw new Error('the member has no disk');
   return disk.group;
 };
 const entries = (seed: ModelNode): readonly string[] =>
@@ -40,7 +40,7 @@ const call = (clusterID: string, endpoints: readonly string[], change: EtcdChang
 const outcome = (promise: Promise<void>): Promise<string> =>
   promise.then(() => 'done').catch((error: unknown) => String(error));
 
-/** The same etcd, whose first answer to a change gets lost on its way: it was carried out, or not. */
+/** The same etcd, whose first response to a change gets lost, whether the change was made or not. */
 function losing(etcd: Etcd, kind: EtcdError['kind']): Etcd {
   let lost = false;
   const members: Etcd['members'] = {
@@ -49,24 +49,24 @@ function losing(etcd: Etcd, kind: EtcdError['kind']): Etcd {
       const answer = await etcd.members.add(...args);
       if (lost) return answer;
       lost = true;
-      return { ok: false, error: { kind, message: 'the answer got lost' } };
+      return { ok: false, error: { kind, message: 'the response got lost' } };
     },
   };
   return { ...etcd, members };
 }
 
-test('who is added does not vote before it has the data', async () => {
+test('an added member is a learner until it has the data', async () => {
   const { seed, etcd, clusterID } = aCluster();
   await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
   expect(entries(seed)).toEqual([`voter ${seed.peerURL}`, `learner ${JOINER}`]);
 });
 
-test('what is so already is done: an addition whose answer got lost, a removal that somebody else made', async () => {
+test('a change that was made already succeeds: an addition whose response got lost, a removal by another client', async () => {
   const { model, seed, etcd, clusterID } = aCluster();
   const make = (change: EtcdChange): Promise<string> =>
     outcome(executeEtcdCall(etcd, call(clusterID, [seed.endpoint], change), signal));
   expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done');
-  expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done'); // an id follows from the second
+  expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done'); // the id is derived from the second
   model.advance(1_000);
   expect(await make({ name: 'addLearner', peerURL: JOINER })).toBe('done');
   const id = idOf(seed, JOINER);
@@ -76,14 +76,14 @@ test('what is so already is done: an addition whose answer got lost, a removal t
   expect(entries(seed)).toEqual([`voter ${seed.peerURL}`]);
 });
 
-test('what etcd refuses is for another moment, and in its words', async () => {
+test('a refusal of etcd is retried later, with the message of etcd', async () => {
   const { seed, etcd, clusterID } = aCluster();
   await executeEtcdCall(etcd, call(clusterID, [seed.endpoint], { name: 'addLearner', peerURL: JOINER }), signal);
   const promotion = call(clusterID, [seed.endpoint], { name: 'promote', id: idOf(seed, JOINER) });
   expect(await outcome(executeEtcdCall(etcd, promotion, signal))).toMatch(/^RetryLater: etcd refuses: /);
 });
 
-test('a change that may have been made is not made again elsewhere', async () => {
+test('a change that may have been made is not sent to another member', async () => {
   const { model, seed, etcd, clusterID } = aCluster();
   const asked: string[] = [];
   const counting: Etcd = {
@@ -99,13 +99,13 @@ test('a change that may have been made is not made again elsewhere', async () =>
   const addition = call(clusterID, [seed.endpoint, seed.endpoint], { name: 'addLearner', peerURL: JOINER });
   expect(await outcome(executeEtcdCall(losing(counting, 'timeout'), addition, signal))).toMatch(/^RetryLater/);
   expect(asked).toHaveLength(1);
-  const nobody = model.node('nobody').endpoint;
-  const elsewhere = call(clusterID, [nobody, seed.endpoint], { name: 'remove', id: idOf(seed, JOINER) });
+  const unreachable = model.node('unreachable').endpoint;
+  const elsewhere = call(clusterID, [unreachable, seed.endpoint], { name: 'remove', id: idOf(seed, JOINER) });
   expect(await outcome(executeEtcdCall(etcd, elsewhere, signal))).toBe('done');
 });
 
-describe('a member that misjudges its peers', () => {
-  /** Three voters, of which these misjudge the others. */
+describe('a voter that counts connected peers as inactive', () => {
+  /** Three voters, of which these count the others as inactive. */
   function misjudged(...who: readonly number[]) {
     const model = new ModelEtcd();
     const nodes = [1, 2, 3].map((n) => model.node(`m${n}`));
@@ -121,13 +121,13 @@ describe('a member that misjudges its peers', () => {
   }
   const refusal = (promise: Promise<void>): Promise<unknown> => promise.catch((error: unknown) => error);
 
-  test('is passed over: another voter accepts the change, once', async () => {
+  test('is skipped: another voter accepts the change, once', async () => {
     const { seed, addition, etcd } = misjudged(0, 1);
     expect(await outcome(executeEtcdCall(etcd, addition, signal))).toBe('done');
     expect(entries(seed).filter((entry) => entry === `learner ${JOINER}`)).toHaveLength(1);
   });
 
-  test('is one of all: then the refusal says so', async () => {
+  test('refuses like all others: the refusal reports that', async () => {
     const { addition, etcd } = misjudged(0, 1, 2);
     expect(await refusal(executeEtcdCall(etcd, addition, signal))).toMatchObject({
       message: 'etcd refuses: etcdserver: unhealthy cluster',
@@ -135,14 +135,14 @@ describe('a member that misjudges its peers', () => {
     });
   });
 
-  test('and one that does not answer are not all', async () => {
+  test('and a voter that does not respond: the refusal is not one of all voters', async () => {
     const { model, nodes, addition, etcd } = misjudged(0, 1, 2);
     if (nodes[0]) model.stop(nodes[0]);
     model.advance(10_000);
     expect(await refusal(executeEtcdCall(etcd, addition, signal))).toMatchObject({ kind: undefined });
   });
 
-  test('judges as etcd does until it or its peer restarts', async () => {
+  test('refuses as etcd does until it or its peer restarts', async () => {
     const { model, nodes, seed, etcd } = misjudged(0);
     const [, second, third] = nodes;
     if (!second?.disk || !third) throw new Error('there are three');
@@ -159,13 +159,13 @@ describe('a member that misjudges its peers', () => {
     }
     model.advance(10_000);
     expect(await add()).toBe('ok');
-    // It takes an inactive peer for a dead one, which may always be removed.
+    // It counts an inactive peer as dead, which may always be removed.
     seed.misjudges.add(second).add(third);
     expect((await etcd.members.remove(ask, second.disk.id)).ok).toBe(true);
   });
 });
 
-test('an answer of another cluster is none', async () => {
+test('a response of another cluster is ignored', async () => {
   const { seed, etcd } = aCluster();
   const addition = call('f00', [seed.endpoint], { name: 'addLearner', peerURL: JOINER });
   expect(await outcome(executeEtcdCall(etcd, addition, signal))).toMatch(
@@ -173,7 +173,7 @@ test('an answer of another cluster is none', async () => {
   );
 });
 
-test('only the alarm that is meant is cleared', async () => {
+test('only the alarm of the given member is disarmed', async () => {
   const { seed, etcd, clusterID } = aCluster();
   const id = groupOf(seed).leader ?? 0n;
   const ask = { endpoint: seed.endpoint, timeoutMs: 1_000 };

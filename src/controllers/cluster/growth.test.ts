@@ -1,4 +1,4 @@
-/** Growth, as a table: what is so, which rule answers, what it does. */
+/** Growth as a table: the observed state, the rule that decides, its steps. */
 import { describe, expect, test } from 'vitest';
 import { CLUSTER_ID, NOW } from '../../../test/support/builders/builders.ts';
 import {
@@ -22,25 +22,35 @@ import type { Observed } from './observed.ts';
 
 const pending: Is = { as: 'unlisted', fresh: true, spec: { initialCluster: '' } };
 
-describe('while a cluster grows, the rule that answers', () => {
+describe('while a cluster grows, the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['one of three: the second is added', world([up], { replicas: 3 }), 'addLearner', [`addLearner ${name(10)}`]],
     [
-      'it is on the list: it starts',
+      'one of three members: a learner is added',
+      world([up], { replicas: 3 }),
+      'addLearner',
+      [`addLearner ${name(10)}`],
+    ],
+    [
+      'etcd lists the learner: its EtcdMember is created',
       world([up, awaited], { replicas: 3, status: { membersNamed: 1 } }),
       'startNext',
       [`create ${name(2)}`],
     ],
-    ['it is starting: the next waits', world([up, joining], { replicas: 3 }), 'waitForJoining', []],
+    ['the learner is starting: the next is not added yet', world([up, joining], { replicas: 3 }), 'waitForJoining', []],
     [
-      'it serves: the next is added before it is promoted',
+      'the learner serves: the next is added before it is promoted',
       world([up, learner], { replicas: 3, status: { membersNamed: 2 } }),
       'addLearner',
       [`addLearner ${name(3)}`],
     ],
-    ['the next starts before it is promoted', world([up, learner, awaited]), 'startNext', [`create ${name(3)}`]],
     [
-      'the seed has not agreed on a version: on 3.5, whoever joins now ends',
+      'the next EtcdMember is created before the learner is promoted',
+      world([up, learner, awaited]),
+      'startNext',
+      [`create ${name(3)}`],
+    ],
+    [
+      'there is no cluster version yet: etcd 3.5 exits when it joins',
       {
         ...world([up], { replicas: 3 }),
         etcd: { is: 'answers', clusterID: CLUSTER_ID, members: [entry(1, up)], unversioned: true, alarms: [] },
@@ -49,83 +59,93 @@ describe('while a cluster grows, the rule that answers', () => {
       [],
     ],
     [
-      'it has told its name and does not answer yet: the next is added',
+      'the learner has published its name and does not respond yet: the next is added',
       world([up, { ...joining, started: true }], { replicas: 3 }),
       'addLearner',
       [`addLearner ${name(10)}`],
     ],
     [
-      'all are added, and one has told its name: it is promoted, although it does not answer yet',
+      'all are added, and one has published its name: it is promoted although it does not respond yet',
       world([up, { ...joining, started: true }]),
       'promote',
       [`promote ${name(2)}`],
     ],
     [
-      'it had told its name and has ended since: it must answer before it votes',
+      'a learner published its name and was restarted: it is promoted only once it responds',
       world([up, { ...joining, started: true, restarted: true }]),
       'waitForJoining',
       [],
     ],
     [
-      'it had told its name and does not run: it must answer before it votes',
+      'a learner published its name and does not run: it is promoted only once it responds',
       world([up, { ...joining, started: true, pod: { is: 'present', ready: false, maxLearners: 8 } }]),
       'waitForJoining',
       [],
     ],
-    ['all are added: who serves is promoted', world([up, learner, joining]), 'promote', [`promote ${name(2)}`]],
-    ['more are to be added: nobody is promoted', world([up, learner, joining], { replicas: 4 }), 'waitForJoining', []],
     [
-      'etcd has room for one learner only: it is promoted before the next is added',
+      'all are added: a learner that serves is promoted',
+      world([up, learner, joining]),
+      'promote',
+      [`promote ${name(2)}`],
+    ],
+    [
+      'more members are to be added: no learner is promoted',
+      world([up, learner, joining], { replicas: 4 }),
+      'waitForJoining',
+      [],
+    ],
+    [
+      'etcd accepts one learner only: it is promoted before the next is added',
       world([{ maxLearners: 1 }, learner], { replicas: 3 }),
       'promote',
       [`promote ${name(2)}`],
     ],
     [
-      'etcd refuses to add the next: who serves is promoted meanwhile',
+      'etcd refuses to add the next: the learner that serves is promoted meanwhile',
       { ...world([up, learner], { replicas: 3 }), refusal: 'etcd refuses: unhealthy cluster' },
       'promote',
       [`promote ${name(2)}`],
     ],
     [
-      'one that takes long: nobody is added, because nobody can join while its name is not there',
+      'a learner starts slowly: no member is added, because none can join while its DNS name is missing',
       world([up, { ...joining, ageMs: 16_000 }], { replicas: 3 }),
       'waitForJoining',
       [],
     ],
     [
-      'one that takes long does not hold up those that serve',
+      'a learner that starts slowly does not delay the promotion of others',
       world([up, learner, { ...joining, ageMs: 16_000 }], { replicas: 4 }),
       'promote',
       [`promote ${name(2)}`],
     ],
     [
-      'two serve: the one that has more is promoted',
+      'two learners serve: the one that has applied more is promoted',
       world([up, { ...learner, lag: 50 }, learner]),
       'promote',
       [`promote ${name(3)}`],
     ],
-    ['a voter is down: nobody is added', world([up, up, down], { replicas: 5 }), 'waitForMembers', []],
-    ['a learner is on its way: nobody is added', world([up, up, up, joining], { replicas: 5 }), 'waitForJoining', []],
+    ['a voter is down: no member is added', world([up, up, down], { replicas: 5 }), 'waitForMembers', []],
+    ['a learner is joining: no other is added', world([up, up, up, joining], { replicas: 5 }), 'waitForJoining', []],
     [
-      'the list has changed before the joining member has started',
+      'the member list changed before the joining member started',
       world([up, up, { ...joining, spec: { initialCluster: list(up, up, up, joining) } }]),
       'refreshJoinList',
       [`patch ${name(3)} ${JSON.stringify({ spec: { initialCluster: list(up, up, joining) } })}`],
     ],
     [
-      'the list has changed after it has: it needs none any more',
+      'the member list changed after the joining member started: its initial cluster is not updated',
       world([up, up, { ...joining, started: true, restarted: true, spec: { initialCluster: 'a=http://a:2380' } }]),
       'waitForJoining',
       [],
     ],
     [
-      'the spec was edited before the joining member has started',
+      'the spec changed before the joining member started',
       world([up, up, { ...joining, spec: { version: '3.6.99' } }]),
       'rebuildJoining',
       [`delete ${name(3)}`],
     ],
     [
-      'the spec was edited after it has, and its etcd has ended since: it has data',
+      'the spec changed after the joining member started, and its etcd was restarted: it has data',
       world([up, up, { ...joining, started: true, restarted: true, spec: { version: '3.6.99' } }]),
       'waitForJoining',
       [],
@@ -137,61 +157,61 @@ describe('while a cluster grows, the rule that answers', () => {
       [`delete ${name(3)}`],
     ],
     [
-      'a member of the earlier operator is half made: etcd is told',
+      'an EtcdMember of the earlier operator is pending: it is added to etcd',
       world([up, up, pending]),
       'completePending',
       [`addLearner ${name(3)}`],
     ],
     [
-      'one of the earlier operator is half made, and another is lost: etcd takes nobody before that one is out',
+      'an EtcdMember of the earlier operator is pending, and a member is lost: the lost one is removed first',
       world([up, up, lost, pending], { replicas: 4 }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'one of the earlier operator is half made, and etcd has room for one learner only',
+      'an EtcdMember of the earlier operator is pending, and etcd accepts one learner only',
       world([{ maxLearners: 1 }, { maxLearners: 1 }, learner, pending]),
       'promote',
       [`promote ${name(3)}`],
     ],
     [
-      'one of the earlier operator is half made, and another is down: it waits, and is not taken for one that etcd has forgotten',
+      'an EtcdMember of the earlier operator is pending, and a member is down: it waits, and does not count as removed from etcd',
       world([up, up, down, pending]),
       'waitForMembers',
       [],
     ],
     [
-      'and then it is told whom to join',
+      'a pending EtcdMember that etcd lists gets its initialCluster',
       world([up, up, { as: 'learner', fresh: true, spec: { initialCluster: '' } }]),
       'completePending',
       [`patch ${name(3)} ${JSON.stringify({ spec: { initialCluster: list(up, up, joining) } })}`],
     ],
     [
-      'an edit comes after the list: the list of who joins is put right before the next starts',
+      'replicas changed after the initial cluster was written: it is updated before the next member is created',
       world([up, { ...joining, spec: { initialCluster: 'old' } }, awaited]),
       'refreshJoinList',
       [`patch ${name(2)} ${JSON.stringify({ spec: { initialCluster: list(up, joining, awaited) } })}`],
     ],
     [
-      'the list has changed after the joining member has told its name: it is in',
+      'the member list changed after the joining member published its name: it has joined',
       world([up, up, { ...joining, started: true, spec: { initialCluster: 'old' } }]),
       'promote',
       [`promote ${name(3)}`],
     ],
     [
-      'the spec was edited after the joining member has told its name: it is in',
+      'the spec changed after the joining member published its name: it has joined',
       world([up, up, { ...joining, started: true, spec: { version: '3.6.99' } }]),
       'promote',
       [`promote ${name(3)}`],
     ],
     [
-      'one that has left etcd is still there: nobody is added until it is gone',
+      'a removed member still has an EtcdMember: no member is added until it is deleted',
       world([up, up, { as: 'unlisted', leaving: true, down: true }]),
       'waitForMembers',
       [],
     ],
     [
-      'a learner that is to go is not promoted, also while nobody agrees on a leader',
+      'a learner that is being deleted is not promoted, even while members do not agree on a leader',
       {
         ...world([up, up, { ...learner, leaving: true }]),
         members: [view(1, up, 1, 'x'), view(2, up, 2, 'x'), view(3, { ...learner, leaving: true }, 1, 'x')],
@@ -200,16 +220,16 @@ describe('while a cluster grows, the rule that answers', () => {
       [],
     ],
     [
-      'a learner without an object that has started is not made a second time',
-      world([up, up, up], { replicas: 4, strangers: [entry(4, learner)] }),
+      'a learner without an EtcdMember that has started is not created again',
+      world([up, up, up], { replicas: 4, alsoListed: [entry(4, learner)] }),
       'removeOrphanMember',
       [`remove ${name(4)}`],
     ],
     [
-      'a learner at an address that is not ours is not made, and goes',
+      'a learner at a foreign address gets no EtcdMember and is removed',
       world([up, up, up], {
         replicas: 4,
-        strangers: [{ ...entry(7, awaited), peerURLs: ['http://else.where:2380'] }],
+        alsoListed: [{ ...entry(7, awaited), peerURLs: ['http://else.where:2380'] }],
       }),
       'removeOrphanMember',
       ['remove http://else.where:2380'],
@@ -231,12 +251,12 @@ test.each<[string, Is, boolean]>([
     false,
   ],
   ['there is no Pod', { ...joining, pod: { is: 'absent' } }, false],
-])('a joining member is asked often only when it can answer soon: %s', (_what, is, often) => {
-  const { rule, requeueAfterMs: wakeAfter = 0 } = decide(world([up, is], { replicas: 3 }));
-  expect([rule, wakeAfter < 5_000]).toEqual(['waitForJoining', often]);
+])('a joining member is polled often only when it can respond soon: %s', (_what, is, often) => {
+  const { rule, requeueAfterMs = 0 } = decide(world([up, is], { replicas: 3 }));
+  expect([rule, requeueAfterMs < 5_000]).toEqual(['waitForJoining', often]);
 });
 
-test('only the deletion of all voters is an Event when a member is added', () => {
+test('adding a member is an Event only when all voters are being deleted', () => {
   const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ reason }) => reason);
   expect(reasons(world([{ leaving: true }]))).toContain('AllMembersDeleted');
   expect(reasons(world([up], { replicas: 3 }))).not.toContain('AllMembersDeleted');

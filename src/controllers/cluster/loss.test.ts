@@ -1,4 +1,4 @@
-/** A cluster whose data no member can serve: what counts as lost, and what a person is told. */
+/** A cluster whose data no member can serve: what counts as lost, and the message for users. */
 import { describe, expect, test } from 'vitest';
 import { down, type Is, lost, name, silent, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
@@ -18,40 +18,44 @@ const responding = (o: Observed, n: number): Observed => {
   return { ...o, members: o.members.map((m, i): MemberView => (i === n - 1 ? { ...m, self } : m)) };
 };
 
-describe('the rule that answers, which does nothing', () => {
+describe('the rule that decides, without any step', () => {
   test.each<[string, Observed, string]>([
     ['the PVC of every member is deleted', unanswered(lost, lost, lost), 'allMembersLost'],
-    ['some are deleted, and some have lost their volume', unanswered(lost, volumeLost, lost), 'allMembersLost'],
+    ['some PVCs are deleted, and some volumes are lost', unanswered(lost, volumeLost, lost), 'allMembersLost'],
     ['no EtcdMember is left', unanswered(), 'allMembersLost'],
     ['every data directory is damaged or emptied', unanswered(invalid, invalid, invalid), 'noReadableData'],
-    ['two are deleted, and one is damaged', unanswered(lost, lost, invalid), 'noReadableData'],
-    ['nothing is made in its place either', bare(unanswered(lost, invalid, invalid)), 'noReadableData'],
+    ['two PVCs are deleted, and one data directory is damaged', unanswered(lost, lost, invalid), 'noReadableData'],
+    ['Services are missing: they are not created either', bare(unanswered(lost, invalid, invalid)), 'noReadableData'],
     ['one member is only down', unanswered(lost, invalid, down), 'repairServices'],
     ['the volume of one is full', unanswered(lost, invalid, full), 'repairServices'],
     ['the node of one is lost', unanswered(lost, lost, nodeLost), 'repairServices'],
     ['one responds', responding(unanswered(lost, lost, volumeLost), 3), 'repairServices'],
-    ['one responds, and was damaged', responding(unanswered(lost, lost, invalid), 3), 'repairServices'],
+    [
+      'a member with a damaged data directory responds',
+      responding(unanswered(lost, lost, invalid), 3),
+      'repairServices',
+    ],
   ])('%s', (_name, o, rule) => {
     const waits = rule === 'repairServices';
     const { rule: answered, steps } = decide(waits ? bare(o) : o);
     expect([answered, steps.length > 0]).toEqual([rule, waits]);
   });
 
-  test('an edit of the size does not lead to a member', () => {
+  test('an edit of replicas does not create a member', () => {
     const o = world([invalid, invalid, invalid], { etcd: silent, replicas: 5 });
     expect([decide(o).rule, stepsOf(o)]).toEqual(['noReadableData', []]);
   });
 });
 
-const said = (o: Observed) =>
+const reasonsOf = (o: Observed) =>
   decide(o)
     .status.conditions?.slice(0, 3)
     .map((c) => `${c.type}=${c.status}/${c.reason}`);
-const told = (o: Observed): string | undefined => decide(o).status.conditions?.[0]?.message;
+const messageOf = (o: Observed): string | undefined => decide(o).status.conditions?.[0]?.message;
 const NEVER = 'The operator never bootstraps an empty replacement.';
 
 test('all three conditions have the reason', () => {
-  expect(said(unanswered(invalid, lost, lost))).toEqual([
+  expect(reasonsOf(unanswered(invalid, lost, lost))).toEqual([
     'Available=False/NoReadableData',
     'Progressing=False/NoReadableData',
     'Degraded=True/NoReadableData',
@@ -75,10 +79,10 @@ test.each<[string, Observed, string]>([
     `All members have lost their data (all EtcdMembers deleted). ${NEVER} Keep the volumes: data-a, data-b. Copy the data directories from them, or restore a snapshot into a new cluster, before you delete this one.`,
   ],
   [
-    'says what is wrong with each, and what to keep',
+    'names what is wrong with each member, and what to keep',
     unanswered(lost, invalid, { ...memory, evidence: EVIDENCE.dataInvalid }),
     `No member can read its data. ${NEVER} It deletes nothing; keep data-${name(2)}, Pod ${name(3)}. Repair the data directories, of which you keep copies, or restore a snapshot into a new cluster. What is wrong: ${name(1)}: m; ${name(2)}: m; ${name(3)}: m`,
   ],
 ])('the message %s', (_name, o, message) => {
-  expect(told(o)).toBe(message);
+  expect(messageOf(o)).toBe(message);
 });

@@ -51,7 +51,10 @@ function allLost(o: Observed): Loss {
 /** The evidence of each member comes last: a message that is too long is truncated at the end. */
 function unreadable({ members }: Observed): Loss {
   const kept = members.filter((m) => !hasNoData(m));
-  const places = [...pvcNames(kept.filter((m) => !inMemory(m))), ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`)];
+  const places = [
+    ...pvcNames(kept.filter((m) => !inMemory(m))),
+    ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`),
+  ];
   const found = members.map((m) => `${nameOf(m)}: ${evidence(m)?.message ?? ''}`);
   return {
     reason: 'NoReadableData',

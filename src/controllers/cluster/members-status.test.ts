@@ -7,16 +7,16 @@ import type { MemberView, Observed, SelfReport } from './observed.ts';
 const MI = 1024 ** 2;
 
 test.each([
-  ['small ones are all the same', 1, undefined, 16],
-  ['up to the next power of two', 17, undefined, 32],
+  ['small sizes are all 16Mi', 1, undefined, 16],
+  ['rounded up to the next power of two', 17, undefined, 32],
   ['exactly one', 64, undefined, 64],
-  ['it stays while it fits', 40, 64, 64],
-  ['it stays when a defragmentation gives some back', 17, 64, 64],
-  ['it moves when most of it is gone', 16, 64, 16],
-  ['it moves when it does not fit any more', 65, 64, 128],
-  ['the smallest stays', 0, 16, 16],
-])('database size: %s', (_what, size, before, said) => {
-  expect(coarseSize(size * MI, before === undefined ? undefined : before * MI)).toBe(said * MI);
+  ['kept while the size fits', 40, 64, 64],
+  ['kept after a small defragmentation', 17, 64, 64],
+  ['lowered when most of it was freed', 16, 64, 16],
+  ['raised when the size does not fit any more', 65, 64, 128],
+  ['the minimum is kept', 0, 16, 16],
+])('database size: %s', (_what, size, before, reported) => {
+  expect(coarseSize(size * MI, before === undefined ? undefined : before * MI)).toBe(reported * MI);
 });
 
 test.each([
@@ -28,13 +28,13 @@ test.each([
   [34.9, 40, 30],
   [49.9, 40, 40],
   [100, 90, 100],
-])('%d %% of the quota, after %s was said, is %i', (percent, before, said) => {
-  expect(coarsePercent(percent, before)).toBe(said);
+])('%d %% of the quota, after %s was reported, is %i', (percent, before, reported) => {
+  expect(coarsePercent(percent, before)).toBe(reported);
 });
 
 const BEFORE = '2026-01-01T00:00:00Z';
 const LATER = '2026-01-01T12:00:00Z';
-const said: MemberEntry = {
+const previous: MemberEntry = {
   name: SEED_NAME,
   id: MEMBER_ID,
   role: 'leader',
@@ -44,7 +44,7 @@ const said: MemberEntry = {
   databaseSize: '64Mi',
   quotaUsedPercent: 20,
 };
-const { alarms: _a, databaseSize: _d, quotaUsedPercent: _q, version: _v, ...bare } = said;
+const { alarms: _a, databaseSize: _d, quotaUsedPercent: _q, version: _v, ...bare } = previous;
 const report: SelfReport = {
   id: MEMBER_ID,
   clusterID: 'c',
@@ -67,10 +67,14 @@ function entryAfter(before: MemberEntry, ready: boolean, self?: SelfReport): Mem
 }
 
 test.each<[string, MemberEntry | undefined, Partial<MemberEntry>]>([
-  ['one late answer takes nothing back', entryAfter(said, true), said],
-  ['a Pod that is not ready has no figures', entryAfter(said, false), { ...bare, role: 'unknown', since: LATER }],
-  ['the role is known again', entryAfter({ ...said, role: 'unknown' }, true, report), { role: 'leader', since: LATER }],
-  ['another role is new', entryAfter(said, true, follower), { role: 'follower', since: LATER }],
+  ['one late response keeps the previous figures', entryAfter(previous, true), previous],
+  ['a Pod that is not ready has no figures', entryAfter(previous, false), { ...bare, role: 'unknown', since: LATER }],
+  [
+    'the role is known again',
+    entryAfter({ ...previous, role: 'unknown' }, true, report),
+    { role: 'leader', since: LATER },
+  ],
+  ['another role is new', entryAfter(previous, true, follower), { role: 'follower', since: LATER }],
 ])('a member: %s', (what, entry, expected) => {
   if (what.startsWith('the role') || what.startsWith('another')) expect(entry).toMatchObject(expected);
   else expect(entry).toEqual(expected);

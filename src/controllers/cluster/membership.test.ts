@@ -1,17 +1,17 @@
-/** Shrinking and parking, as a table: what is so, which rule answers, what it does. */
+/** Removal of members, pause and resume as a table: the observed state, the rule that decides, its steps. */
 import { describe, expect, test } from 'vitest';
 import { CLUSTER_ID } from '../../../test/support/builders/builders.ts';
 import {
   at,
   awaited,
   DAY,
+  dormant,
   down,
   entry,
   type Is,
   id,
   learner,
   name,
-  parked,
   silent,
   stepsOf,
   up,
@@ -25,12 +25,12 @@ import type { EtcdCall } from './calls.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-const withBudget = (o: Observed, minAvailable: number): Observed => ({
+const withPdb = (o: Observed, minAvailable: number): Observed => ({
   ...o,
   pdb: { is: 'ours', object: pdb(o.cluster, minAvailable) },
 });
 
-/** A cluster that is well, and a volume that outlived its member so many days ago. */
+/** A healthy cluster, and a PVC that was quarantined this number of days ago. */
 const keeping = (kept: {
   readonly days: number;
   readonly ageDays?: number;
@@ -53,125 +53,140 @@ const keeping = (kept: {
   ],
 });
 
-/** At the address of this member, this id answers. */
+/** This id responds at the address of this member. */
 const answeringAs = (o: Observed, n: number, answersAs: string): Observed => ({
   ...o,
   members: o.members.map((m, i) => (i === n - 1 ? { ...m, answersAs } : m)),
 });
 
-describe('the rule that answers', () => {
+describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['all is well', world([up, up, up]), 'steady', []],
+    ['all members are healthy', world([up, up, up]), 'steady', []],
     // shrinking
     [
-      'five, and three are wanted: the newest goes',
+      'five members, replicas 3: the newest is deleted',
       world([up, up, up, up, up], { replicas: 3 }),
       'shrink',
       [`delete ${name(5)}`],
     ],
-    ['the leader stays', world([up, up, up, up], { replicas: 3, leader: 4 }), 'shrink', [`delete ${name(3)}`]],
-    ['one that is down goes first', world([up, down, up, up], { replicas: 3 }), 'shrink', [`delete ${name(2)}`]],
-    ['a learner goes before voters', world([up, up, learner, up], { replicas: 3 }), 'shrink', [`delete ${name(3)}`]],
-    ['two are down: no voter can be spared', world([up, down, down, up, up], { replicas: 4 }), 'shrink', []],
+    ['the leader is kept', world([up, up, up, up], { replicas: 3, leader: 4 }), 'shrink', [`delete ${name(3)}`]],
     [
-      'a member that is behind does not carry the cluster',
+      'a member that is down is deleted first',
+      world([up, down, up, up], { replicas: 3 }),
+      'shrink',
+      [`delete ${name(2)}`],
+    ],
+    [
+      'a learner is deleted before voters',
+      world([up, up, learner, up], { replicas: 3 }),
+      'shrink',
+      [`delete ${name(3)}`],
+    ],
+    ['two members are down: no voter is deleted', world([up, down, down, up, up], { replicas: 4 }), 'shrink', []],
+    [
+      'a member that lags does not count towards the quorum',
       world([up, { lag: 6_000 }, down, up, up], { replicas: 4 }),
       'shrink',
       [],
     ],
     [
-      'another member responds at the address of one: that one is down, and is removed first',
+      'another member responds at the address of a member: that one counts as down and is deleted first',
       world([up, { answersAs: 3 }, up], { replicas: 2 }),
       'shrink',
       [`delete ${name(2)}`],
     ],
     [
-      'another member responds at the address of one that is needed: no voter can be spared',
+      'another member responds at the address of a member that the quorum needs: no voter is removed',
       world([up, { answersAs: 1 }, { leaving: true }], { replicas: 2 }),
       'waitForMembers',
       [],
     ],
     [
-      'a growth is taken back before anybody started',
+      'replicas is lowered before the new member started',
       world([up, awaited], { replicas: 1 }),
       'removeOrphanMember',
       [`remove ${url(2)}`],
     ],
     [
-      'a member is being deleted: etcd lets it go',
+      'a member is being deleted: it is removed from etcd',
       world([up, up, { leaving: true }]),
       'removeLeaving',
       [`remove ${name(3)}`],
     ],
     [
-      'a leader that goes hands over first',
+      'a leader that is being deleted transfers leadership first',
       world([up, up, { leaving: true }], { leader: 3 }),
       'removeLeaving',
       [`moveLeader ${name(1)}`],
     ],
     [
-      'a leader that goes and does not answer the operator, as with an expired certificate, is not asked to hand over for ever',
+      'a leader that is being deleted and does not respond, as with an expired certificate, is removed without a leadership transfer',
       world([up, up, { leaving: true, down: true }], { leader: 3 }),
       'removeLeaving',
       [`remove ${name(3)}`],
     ],
-    ['another is down: who is needed stays', world([up, down, { leaving: true }]), 'waitForMembers', []],
     [
-      'two are being deleted: one after the other',
+      'a member is being deleted while another is down: it is not removed',
+      world([up, down, { leaving: true }]),
+      'waitForMembers',
+      [],
+    ],
+    [
+      'two members are being deleted: they are removed one at a time',
       world([up, { leaving: true }, { leaving: true }]),
       'removeLeaving',
       [`remove ${name(2)}`],
     ],
     [
-      'all are being deleted: somebody else takes over their data first',
+      'all voters are being deleted: a replacement voter is added first',
       world([{ leaving: true }, { leaving: true }, { leaving: true }]),
       'addLearner',
       [`addLearner ${name(10)}`],
     ],
     [
-      'all are being deleted, and the newcomer has no object yet: it is waited for',
+      'all voters are being deleted, and the replacement voter has no EtcdMember yet: it is created',
       world([{ leaving: true }, { leaving: true }, { leaving: true }, awaited], { replicas: 3 }),
       'startNext',
       [`create ${name(4)}`],
     ],
     [
-      'all are being deleted, and the newcomer has the data: it votes',
+      'all voters are being deleted, and the replacement voter has the data: it is promoted',
       world([{ leaving: true }, { leaving: true }, { leaving: true }, learner], { replicas: 3 }),
       'promote',
       [`promote ${name(4)}`],
     ],
     [
-      'all are being deleted, and the newcomer has taken over: they go',
-      withBudget(world([{ leaving: true }, { leaving: true }, { leaving: true }, up], { replicas: 3, leader: 4 }), 3),
+      'all old voters are being deleted, and the replacement voter leads: they are removed',
+      withPdb(world([{ leaving: true }, { leaving: true }, { leaving: true }, up], { replicas: 3, leader: 4 }), 3),
       'removeLeaving',
       [`remove ${name(1)}`],
     ],
     [
-      'all are being deleted, and one of them is down: it goes before anybody comes',
+      'all voters are being deleted, and one of them is down: it is removed before a member is added',
       world([{ leaving: true }, { leaving: true }, { leaving: true, down: true }]),
       'removeLeaving',
       [`remove ${name(3)}`],
     ],
     [
-      'all are being deleted, and etcd does not answer: nobody goes, and nobody comes',
+      'all voters are being deleted, and etcd does not respond: no member is removed or added',
       world([{ leaving: true }, { leaving: true, down: true }, { leaving: true, down: true }], { etcd: silent }),
       'waitForMembers',
       [],
     ],
     [
-      'one of the two is down: it goes first',
+      'two members are being deleted, and one is down: that one is removed first',
       world([up, { leaving: true }, { leaving: true, down: true }]),
       'removeLeaving',
       [`remove ${name(3)}`],
     ],
     [
-      'the only voter is being deleted: it stays until another one has its data',
+      'the only voter is being deleted: it is kept until a replacement voter has its data',
       world([{ leaving: true }], { replicas: 1 }),
       'addLearner',
       [`addLearner ${name(10)}`],
     ],
     [
-      'members do not agree on a leader: nothing is taken away',
+      'members do not agree on a leader: none is removed',
       {
         ...world([up, up, { leaving: true }]),
         members: [view(1, up, 1, 'x'), view(2, up, 2, 'x'), view(3, { leaving: true }, 1, 'x')],
@@ -180,99 +195,99 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'etcd has removed a member that nobody deleted',
+      'etcd does not list a member whose EtcdMember is not being deleted',
       world([up, up, { ...down, as: 'unlisted', voted: true }]),
       'deleteRemovedMember',
       [`delete ${name(3)}`],
     ],
     [
-      'most of those that voted are not on the list: it is not believed',
+      'most recorded voters are not listed: nothing is deleted',
       world([up, { ...down, as: 'unlisted', voted: true }, { ...down, as: 'unlisted', voted: true }]),
       'deleteRemovedMember',
       [],
     ],
     [
-      'one of two that voted is not on the list: it is not believed',
+      'one of two recorded voters is not listed: nothing is deleted',
       world([up, { ...down, as: 'unlisted', voted: true }]),
       'deleteRemovedMember',
       [],
     ],
     [
-      'one that is not on the list answers for the cluster',
+      'a member that is not listed responds with the cluster ID',
       world([up, up, { as: 'unlisted', voted: true }]),
       'deleteRemovedMember',
       [],
     ],
     [
-      'a learner that was taken from the list',
+      'a learner is not listed any more',
       world([up, { as: 'unlisted', fresh: true }]),
       'deleteRemovedMember',
       [`delete ${name(2)}`],
     ],
     [
-      'a voter without an object, at an address of ours',
-      world([up, up, up], { strangers: [{ ...entry(7, up), name: 'db-zzzzz' }] }),
+      'a voter without an EtcdMember, at an address of the headless Service',
+      world([up, up, up], { alsoListed: [{ ...entry(7, up), name: 'db-zzzzz' }] }),
       'removeOrphanMember',
       ['remove db-zzzzz'],
     ],
     [
-      'a voter without an object, at an address that is not ours',
-      world([up, up, up], { strangers: [{ ...entry(7, up), peerURLs: ['http://else.where:2380'] }] }),
+      'a voter without an EtcdMember, at a foreign address',
+      world([up, up, up], { alsoListed: [{ ...entry(7, up), peerURLs: ['http://else.where:2380'] }] }),
       'steady',
       [],
     ],
     [
-      'who follows nobody does not carry the cluster',
+      'a member without a leader does not count towards the quorum',
       world([up, { leaderless: true }, { leaving: true }]),
       'waitForMembers',
       [],
     ],
     [
-      'one that is to go is down, and so is another: etcd lets it go, because a quorum of the others is up',
+      'a member that is being deleted is down, and so is another: it is removed, because the others have a quorum',
       world([up, up, up, { leaving: true, down: true }, down]),
       'removeLeaving',
       [`remove ${name(4)}`],
     ],
     [
-      'a learner may go while a voter is down',
+      'a learner is removed while a voter is down',
       world([up, up, down, { ...learner, leaving: true }], { replicas: 3 }),
       'removeLeaving',
       [`remove ${name(4)}`],
     ],
     [
-      'one is on its way out: it goes before the next is chosen',
+      'a member is being deleted: it is removed before the next is chosen',
       world([up, up, up, up, { leaving: true }], { replicas: 3 }),
       'removeLeaving',
       [`remove ${name(5)}`],
     ],
     [
-      'one that has left etcd is not counted as one too many',
+      'a member that was removed from etcd does not count against replicas',
       world([up, up, up, { as: 'unlisted', leaving: true, down: true }], { replicas: 3 }),
       'waitForMembers',
       [],
     ],
     [
-      'the leader is the first of the list: another one takes over',
+      'the leader is the first of the list: leadership is transferred to the second',
       world([{ leaving: true }, up, up]),
       'removeLeaving',
       [`moveLeader ${name(2)}`],
     ],
     [
-      'a learner that never joined is forgotten, whoever else is missing',
+      'a learner that never joined is deleted, even while a voter is not listed',
       world([up, { as: 'unlisted', fresh: true }, { ...down, as: 'unlisted', voted: true }]),
       'deleteRemovedMember',
       [`delete ${name(2)}`],
     ],
     [
-      'somebody has the name and the address of a member, and is another one',
-      world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
+      'an entry has the name and the address of a member, and another id',
+      world([up, up, { ...down, as: 'unlisted', voted: true }], { alsoListed: [{ ...entry(3, up), id: id(9) }] }),
       'deleteRemovedMember',
       [`delete ${name(3)}`],
     ],
     [
-      'a person has removed a member and added it again: it answers under another id than the one that is recorded',
+      'a user has removed a member and added it again: it responds with another id than the recorded one',
       answeringAs(
-        world([up, up, { ...down, as: 'unlisted', voted: true }], { strangers: [{ ...entry(3, up), id: id(9) }] }),
+        world([up, up, { ...down, as: 'unlisted', voted: true }], { alsoListed: [{ ...entry(3, up), id: id(9) }] }),
         3,
         id(9),
       ),
@@ -280,10 +295,10 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'the same, and its EtcdMember is being deleted: the voter is not taken for an unknown one',
+      'the same, and its EtcdMember is being deleted: the voter does not count as an unknown member',
       answeringAs(
         world([up, up, { ...down, as: 'unlisted', leaving: true }], {
-          strangers: [{ ...entry(3, up), id: id(9) }],
+          alsoListed: [{ ...entry(3, up), id: id(9) }],
         }),
         3,
         id(9),
@@ -291,82 +306,82 @@ describe('the rule that answers', () => {
       'waitForMembers',
       [],
     ],
-    // parking
+    // pause and resume
     [
-      'parked: all at once',
+      'paused: all members at once',
       world([up, up], { replicas: 0 }),
       'pause',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
-      'parked: nothing is protected, and nothing is done',
-      world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }),
+      'paused: the PodDisruptionBudget is deleted',
+      world([dormant, dormant], { replicas: 0, etcd: { is: 'notAsked' } }),
       'repairPdb',
       ['delete db'],
     ],
     [
-      'woken: all of them, also those that are too many',
-      world([parked, parked, parked], { replicas: 1, etcd: { is: 'notAsked' } }),
+      'resumed with fewer replicas: the PodDisruptionBudget is deleted first',
+      world([dormant, dormant, dormant], { replicas: 1, etcd: { is: 'notAsked' } }),
       'repairPdb',
       ['delete db'],
     ],
     [
-      'parked: it stays as it is',
-      { ...world([parked, parked], { replicas: 0, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
+      'paused: no further step',
+      { ...world([dormant, dormant], { replicas: 0, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
       'pause',
       [],
     ],
     [
-      'woken: all of them, and then nobody is added before they are up',
-      { ...world([parked, parked, parked], { replicas: 5, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
+      'resumed: all members, before any member is added',
+      { ...world([dormant, dormant, dormant], { replicas: 5, etcd: { is: 'notAsked' } }), pdb: { is: 'absent' } },
       'resume',
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
     ],
     [
-      'woken: also who is to go, for its vote counts',
+      'resumed: also a member that is being deleted, because its vote counts',
       {
-        ...world([parked, { ...parked, leaving: true }], { replicas: 1, etcd: { is: 'notAsked' } }),
+        ...world([dormant, { ...dormant, leaving: true }], { replicas: 1, etcd: { is: 'notAsked' } }),
         pdb: { is: 'absent' },
       },
       'resume',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":null}}`),
     ],
     [
-      'parked while a member is to go: its Pod goes as well',
-      withBudget(world([up, { leaving: true }], { replicas: 0 }), 2),
+      'paused while a member is being deleted: its Pod is deleted too',
+      withPdb(world([up, { leaving: true }], { replicas: 0 }), 2),
       'pause',
       [1, 2].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
-      'one still sleeps: it is woken before anybody is added',
-      world([up, parked], { replicas: 3 }),
+      'one member is still dormant: it is resumed before a member is added',
+      world([up, dormant], { replicas: 3 }),
       'resume',
       [`patch ${name(2)} {"spec":{"dormant":null}}`],
     ],
     [
-      'parked with members too many: they stay',
+      'paused with three members: none is removed',
       world([up, up, up], { replicas: 0 }),
       'pause',
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
-    // the budget
+    // the PodDisruptionBudget
     [
-      'a cluster grows: the budget keeps what it is to have',
-      withBudget(world([up], { replicas: 5 }), 1),
+      'a cluster grows: minAvailable is the quorum of replicas',
+      withPdb(world([up], { replicas: 5 }), 1),
       'repairPdb',
       ['patch db {"spec":{"minAvailable":3}}'],
     ],
     [
-      'a cluster shrinks: the budget keeps what it has',
-      withBudget(world([up, up, up, up, up], { replicas: 1 }), 1),
+      'a cluster shrinks: minAvailable is the quorum of the current voters',
+      withPdb(world([up, up, up, up, up], { replicas: 1 }), 1),
       'repairPdb',
       ['patch db {"spec":{"minAvailable":3}}'],
     ],
-    // volumes
-    ['a volume is kept for a week', keeping({ days: 6 }), 'steady', []],
-    ['a week is over', keeping({ days: 7 }), 'expireVolumes', ['delete data-x']],
-    ['a week is over, and it is on its way', keeping({ days: 7, deleting: true }), 'steady', []],
-    ['an old claim, kept since yesterday', keeping({ days: 1, ageDays: 90 }), 'steady', []],
+    // quarantined PVCs
+    ['a quarantined PVC is kept for a week', keeping({ days: 6 }), 'steady', []],
+    ['a quarantined PVC is deleted after a week', keeping({ days: 7 }), 'expireVolumes', ['delete data-x']],
+    ['a quarantined PVC is being deleted already', keeping({ days: 7, deleting: true }), 'steady', []],
+    ['an old PVC that is quarantined since yesterday is kept', keeping({ days: 1, ageDays: 90 }), 'steady', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
@@ -377,35 +392,35 @@ const callOf = (o: Observed): EtcdCall | undefined => {
   return step?.do === 'call' ? (step.call as EtcdCall) : undefined;
 };
 
-test('a change is asked of healthy voters, the leader first, and only for this cluster', () => {
+test('a change is sent to healthy voters, the leader first, with the cluster ID', () => {
   const { endpoints, clusterID } = callOf(world([up, up, { ...down, leaving: true }, learner], { leader: 2 })) ?? {};
   expect(endpoints).toEqual(['http://10.0.0.2:2379', 'http://10.0.0.1:2379']);
   expect(clusterID).toBe(CLUSTER_ID);
 });
 
-test('members with IPv6 addresses are asked, too', () => {
+test('a change is sent to IPv6 addresses', () => {
   const six: Is = { pod: { is: 'present', ip: 'fd00::1', ready: true, maxLearners: 8 } };
   expect(callOf(world([six], { replicas: 3 }))?.endpoints).toEqual(['http://[fd00::1]:2379']);
 });
 
-test('a name that etcd was told is recorded with the member, also when it was not this operator that told it', () => {
+test('the number of a learner is recorded with its EtcdMember, even if another operator added it', () => {
   const o = world([up, awaited], { replicas: 3, status: { membersNamed: 1 } });
   expect([decide(o).rule, decide(o).latch]).toEqual(['startNext', { membersNamed: 2 }]);
 });
 
-test('a volume is deleted only as it was seen', () => {
+test('a PVC is deleted with its resourceVersion as a precondition', () => {
   expect(decide(keeping({ days: 7 })).steps[0]).toMatchObject({ do: 'delete', what: { resourceVersion: '5' } });
 });
 
-test('leadership is moved by the leader itself, also when it is the one whose data is wrong', () => {
+test('MoveLeader is sent to the leader, even if its data is corrupt', () => {
   const wrong: Is = { leaving: true, alarm: 'CORRUPT' };
   const step = decide(world([up, up, wrong], { leader: 3, alarms: [{ id: id(3), alarm: 'CORRUPT' }] })).steps[0];
   expect(step?.do === 'call' && step.call).toMatchObject({ name: 'moveLeader', endpoints: ['http://10.0.0.3:2379'] });
 });
 
-test('a member whose Pod is ready, while its etcd follows nobody, is not said to be ready', () => {
-  const { rule, message: why } = decide(world([up, up, { leaderless: true }]));
-  expect([rule, why]).toEqual([
+test('a member with a ready Pod whose etcd has no leader is not reported as ready', () => {
+  const { rule, message } = decide(world([up, up, { leaderless: true }]));
+  expect([rule, message]).toEqual([
     'waitForMembers',
     `waiting for members to be ready (${name(3)}: its Pod is ready, but its etcd does not answer as a healthy voter)`,
   ]);

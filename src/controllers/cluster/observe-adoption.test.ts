@@ -21,10 +21,10 @@ import { type Observed, seedName } from './observed.ts';
 
 const { signal } = new AbortController();
 
-async function look(world: ModelWorld): Promise<Observed> {
-  const seen = await observe(world, 'ns/db', signal, undefined);
-  if (!seen) throw new Error('there is no cluster');
-  return seen;
+async function observed(world: ModelWorld): Promise<Observed> {
+  const found = await observe(world, 'ns/db', signal, undefined);
+  if (!found) throw new Error('there is no cluster');
+  return found;
 }
 
 const tokenOf = (world: ModelWorld): string => [...world.clusters.all()][0]?.status?.clusterToken ?? '';
@@ -48,7 +48,7 @@ test('members without an owner count, and are asked; those of another token do n
   const world = modelWorld();
   await runningCluster(world, 3);
   hear(world.members, unowned(world, 1), unowned(world, 2), unowned(world, 3), unowned(world, 4, 'another'));
-  const o = await look(world);
+  const o = await observed(world);
   expect(namesIn(o)).toEqual([1, 2, 3].map(nameOf).toSorted());
   expect(o.members.every(({ self }) => self !== undefined)).toBe(true);
   expect(decide(o).rule).toBe('adoptMembers');
@@ -74,12 +74,12 @@ test('a seed without an owner is the seed of its cluster', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const [cluster] = world.clusters.all();
-  const { seed } = await look(world);
+  const { seed } = await observed(world);
   expect(seed.is).toBe('absent'); // the uid of the stored cluster gives other names
   const name = seedName(cluster as EtcdCluster);
   const made = unowned(world, 1);
   hear(world.members, { ...made, metadata: { ...made.metadata, name } });
-  expect((await look(world)).seed.is).toBe('ours');
+  expect((await observed(world)).seed.is).toBe('ours');
 });
 
 test('a cluster whose members the cache lacks is not lost: the API server is asked', async () => {
@@ -91,7 +91,7 @@ test('a cluster whose members the cache lacks is not lost: the API server is ask
   await store(world, { ...member(1, {}, cluster?.metadata.uid), metadata: unlabelled });
   await store(world, unowned(world, 2));
   await store(world, member(3, {}, 'another'));
-  const o = await look(world);
+  const o = await observed(world);
   expect([namesIn(o), o.leftVolumes]).toEqual([[nameOf(1), nameOf(2)].toSorted(), undefined]);
 });
 
@@ -107,7 +107,7 @@ test.each(['DataLost', 'DataInvalid'])(
     forget(world, 2);
     await store(world, member(1, {}, cluster?.metadata.uid));
     await store(world, member(2, {}, cluster?.metadata.uid));
-    expect(namesIn(await look(world))).toEqual([nameOf(1), nameOf(2)].toSorted());
+    expect(namesIn(await observed(world))).toEqual([nameOf(1), nameOf(2)].toSorted());
   },
 );
 
@@ -117,6 +117,6 @@ test('when no EtcdMember is left, the PVCs that are left are named', async () =>
   forget(world, 1);
   const labels = { [CLUSTER_LABEL]: 'db' };
   hear(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
-  const o = await look(world);
+  const o = await observed(world);
   expect([o.members, o.leftVolumes]).toEqual([[], ['data-x']]);
 });

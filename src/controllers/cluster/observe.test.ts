@@ -1,4 +1,4 @@
-/** What a look at a cluster sees, through models of the API server and of etcd. */
+/** Observation of a cluster through models of the API server and of etcd. */
 import { expect, test } from 'vitest';
 import { aVolume } from '../../../test/support/builders/builders.ts';
 import {
@@ -25,50 +25,50 @@ import type { Observed } from './observed.ts';
 
 const { signal } = new AbortController();
 
-async function look(world: ModelWorld): Promise<Observed> {
-  const seen = await observe(world, 'ns/db', signal, undefined);
-  if (!seen) throw new Error('there is no cluster');
-  return seen;
+async function observed(world: ModelWorld): Promise<Observed> {
+  const found = await observe(world, 'ns/db', signal, undefined);
+  if (!found) throw new Error('there is no cluster');
+  return found;
 }
 const selves = (o: Observed) => o.members.map((m) => m.self);
 
-test('a cluster that is well: all of it is seen', async () => {
+test('a healthy cluster is observed completely', async () => {
   const world = modelWorld();
   const [first] = await runningCluster(world, 3);
-  const o = await look(world);
+  const o = await observed(world);
   expect(o.etcd).toMatchObject({ is: 'answers', clusterID: o.cluster.status?.clusterID });
   expect(o.etcd.is === 'answers' && o.etcd.members.length).toBe(3);
   const leader = hexId(first?.disk?.group.leader ?? 0n);
   expect(selves(o).map((self) => self?.leader)).toEqual([leader, leader, leader]);
 });
 
-test('a member that has lost the quorum does not speak for the cluster, and follows nobody', async () => {
+test('a member without a quorum returns no member list and has no leader', async () => {
   const world = modelWorld();
   const [, ...others] = await runningCluster(world, 3);
   for (const other of others) world.model.stop(other);
-  const o = await look(world);
+  const o = await observed(world);
   expect(o.etcd.is).toBe('silent');
   expect(selves(o).map((self) => self && [self.leader])).toEqual([[undefined], undefined, undefined]);
 });
 
-test('one that is silent does not keep the others from being heard', async () => {
+test('an unreachable member does not keep the others from being observed', async () => {
   const world = modelWorld();
   const [first] = await runningCluster(world, 3);
   if (first) world.model.stop(first);
   world.model.advance(5_000);
-  const o = await look(world);
+  const o = await observed(world);
   expect([o.etcd.is, selves(o).map((self) => self !== undefined)]).toEqual(['answers', [false, true, true]]);
 });
 
-test('what a member of another cluster says about itself is not heard', async () => {
+test('the response of a member of another cluster is ignored', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const ref = { namespace: 'ns', name: 'db' };
   await world.client.patch(world.clusters.resource, ref, { status: { clusterID: 'f00' } }, { subresource: 'status' });
-  expect(selves(await look(world))).toEqual([undefined]);
+  expect(selves(await observed(world))).toEqual([undefined]);
 });
 
-test('an answer with another member id than the recorded one is not the answer of that member', async () => {
+test('a response with another member id than the recorded one does not count for that member', async () => {
   const world = modelWorld();
   const nodes = await runningCluster(world, 3);
   const [cluster] = world.clusters.all();
@@ -76,25 +76,25 @@ test('an answer with another member id than the recorded one is not the answer o
   const recorded = (n: number, as: number) =>
     member(n, { status: { isVoter: true, memberID: idOf(as) } }, cluster?.metadata.uid);
   hear(world.members, recorded(1, 1), recorded(2, 2), recorded(3, 3));
-  // The Pod of 1 has ended, and its address went to 3; the cache has not received that yet.
+  // The Pod of 1 has ended, and its address was reused by 3; the cache has not received that yet.
   hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.3' } }));
-  const { members } = await look(world);
-  const heard = Object.fromEntries(members.map((m) => [m.object.metadata.name, m.self?.id]));
-  expect(heard).toEqual({ [nameOf(1)]: undefined, [nameOf(2)]: idOf(2), [nameOf(3)]: idOf(3) });
+  const { members } = await observed(world);
+  const ids = Object.fromEntries(members.map((m) => [m.object.metadata.name, m.self?.id]));
+  expect(ids).toEqual({ [nameOf(1)]: undefined, [nameOf(2)]: idOf(2), [nameOf(3)]: idOf(3) });
 });
 
-test("members, Pods and Services of somebody else's are not ours, whatever the cache has heard of", async () => {
+test('foreign EtcdMembers, Pods and Services in the cache are ignored', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);
   const theirs = [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'x', controller: true }];
-  const stranger = member(7);
-  hear(world.members, { ...stranger, metadata: { ...stranger.metadata, ownerReferences: theirs } });
+  const foreign = member(7);
+  hear(world.members, { ...foreign, metadata: { ...foreign.metadata, ownerReferences: theirs } });
   const pod = podOf(2);
   hear(world.pods, { ...pod, metadata: { ...pod.metadata, ownerReferences: theirs } });
   const metadata = { name: 'db', namespace: 'ns' };
   await world.client.create(services, { apiVersion: 'v1', kind: 'Service', metadata });
   await world.client.create(podDisruptionBudgets, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata });
-  const o = await look(world);
+  const o = await observed(world);
   expect(Object.fromEntries(o.members.map((m) => [m.object.metadata.name, m.pod.is]))).toEqual({
     [nameOf(1)]: 'present',
     [nameOf(2)]: 'absent',
@@ -102,14 +102,14 @@ test("members, Pods and Services of somebody else's are not ours, whatever the c
   expect([o.services.headless.is, o.services.client.is, o.pdb.is]).toEqual(['foreign', 'absent', 'foreign']);
 });
 
-test('an ended Pod has given its address back', async () => {
+test('an ended Pod has no address', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   hear(world.pods, podOf(1, { status: { phase: 'Failed' } }));
-  expect((await look(world)).members[0]?.pod).not.toHaveProperty('ip');
+  expect((await observed(world)).members[0]?.pod).not.toHaveProperty('ip');
 });
 
-test('a PersistentVolumeClaim that is being deleted is seen', async () => {
+test('a PersistentVolumeClaim that is being deleted is observed', async () => {
   const world = modelWorld();
   await runningCluster(world, 3);
   const pvc = (n: number, more: object = {}): PersistentVolumeClaim => {
@@ -118,7 +118,7 @@ test('a PersistentVolumeClaim that is being deleted is seen', async () => {
   };
   hear(world.volumes, pvc(1));
   hear(world.volumes, pvc(2, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
-  const { members } = await look(world);
+  const { members } = await observed(world);
   expect(Object.fromEntries(members.map((m) => [m.object.metadata.name, m.pvc]))).toEqual({
     [nameOf(1)]: 'present',
     [nameOf(2)]: 'terminating',
@@ -142,27 +142,27 @@ test.each([
   expect([o?.refusal, o?.refusedSince]).toEqual(['etcd refuses', since]);
 });
 
-test('a member takes as many learners as its command says, and one without it', async () => {
+test('maxLearners is taken from the command, and is one without the flag', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);
   const pod = podOf(2);
   const command = ['etcd', '--max-learners=8'];
   hear(world.pods, { ...pod, spec: { containers: [{ name: 'etcd', image: 'i', command }] } });
-  const { members } = await look(world);
+  const { members } = await observed(world);
   const learners = members.map((m) => [m.object.metadata.name, m.pod.is === 'present' && m.pod.maxLearners]);
   expect(Object.fromEntries(learners)).toEqual({ [nameOf(1)]: 1, [nameOf(2)]: 8 });
 });
 
-test('an alarm is that of the member that it names, and all are asked about the data that every one of them has', async () => {
+test('an alarm belongs to the member that it names, and all members are asked for the hash at a revision that all have', async () => {
   const world = modelWorld();
   const [first, second, third] = await runningCluster(world, 3);
   if (!first || !second || !third?.disk) throw new Error('there are three');
   const ask = { endpoint: first.endpoint, timeoutMs: 1_000 };
   await world.etcd.put(ask, 'k', '1');
-  second.stalled = true; // it does not have what comes now
+  second.stalled = true; // it does not receive the next writes
   await world.etcd.put(ask, 'k', '2');
   await world.etcd.maintenance.activate(ask, { memberId: third.disk.id, alarm: 'corrupt' });
-  const o = await look(world);
+  const o = await observed(world);
   const ids = o.etcd.is === 'answers' ? o.etcd.alarms : [];
   expect(ids).toEqual([{ id: hexId(third.disk.id), alarm: 'CORRUPT' }]);
   const named = o.members.map((m) => [m.object.metadata.name, m.self?.alarms]);
@@ -171,7 +171,7 @@ test('an alarm is that of the member that it names, and all are asked about the 
   expect([hashes.size, hashes.has(undefined)]).toEqual([1, false]);
 });
 
-test('a seed of 3.5 is asked whether its cluster has a version, and only before others join', async () => {
+test('a seed of etcd 3.5 is asked for the cluster version, and only before others join', async () => {
   const world = modelWorld();
   const [seed] = await runningCluster(world, 1);
   if (!seed) throw new Error('there is one');
@@ -180,7 +180,7 @@ test('a seed of 3.5 is asked whether its cluster has a version, and only before 
   const downgrade: typeof maintenance.downgrade = async () => ({ ok: false, error: { kind: 'busy', message: 'no' } });
   const undecided = { ...world, etcd: { ...world.etcd, maintenance: { ...maintenance, downgrade } } };
   const unversioned = async (w: ModelWorld) => {
-    const { etcd } = await look(w);
+    const { etcd } = await observed(w);
     return etcd.is === 'answers' && etcd.unversioned === true;
   };
   expect([await unversioned(undecided), await unversioned(world)]).toEqual([false, false]);
@@ -188,44 +188,44 @@ test('a seed of 3.5 is asked whether its cluster has a version, and only before 
   expect([await unversioned(undecided), await unversioned(world)]).toEqual([true, false]);
 });
 
-test('before one that etcd lists counts as a stranger, the server is asked for its object', async () => {
+test('before a listed member counts as unknown, the API server is asked for its EtcdMember', async () => {
   const world = modelWorld();
   await runningCluster(world, 3);
   const [cluster] = world.clusters.all();
-  const unheard = member(3, {}, cluster?.metadata.uid);
-  world.members.apply(ALL_NAMESPACES, { type: 'delete', object: unheard });
-  expect((await look(world)).members).toHaveLength(2);
-  const { uid: _, resourceVersion: _v, ...metadata } = unheard.metadata;
-  await world.client.create(world.members.resource, { ...unheard, metadata });
-  expect((await look(world)).members.map(({ object }) => object.metadata.name)).toContain(nameOf(3));
+  const uncached = member(3, {}, cluster?.metadata.uid);
+  world.members.apply(ALL_NAMESPACES, { type: 'delete', object: uncached });
+  expect((await observed(world)).members).toHaveLength(2);
+  const { uid: _, resourceVersion: _v, ...metadata } = uncached.metadata;
+  await world.client.create(world.members.resource, { ...uncached, metadata });
+  expect((await observed(world)).members.map(({ object }) => object.metadata.name)).toContain(nameOf(3));
 });
 
-test('a member whose etcd has ended before in its Pod is told as such', async () => {
+test('a member whose etcd was restarted in its Pod is observed as restarted', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const container = { name: 'etcd', image: '', imageID: '', ready: true, restartCount: 1 };
   hear(world.pods, podOf(1, { ready: true, status: { containerStatuses: [container] } }));
-  expect((await look(world)).members[0]?.pod).toMatchObject({ restarted: true });
+  expect((await observed(world)).members[0]?.pod).toMatchObject({ restarted: true });
 });
 
-test('volumes are let go after a while only when their member went, and when nobody has taken them up', async () => {
+test('only PVCs of removed members without an owner count as quarantined', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
-  const claim = (name: string, why: string, owned = false): PersistentVolumeClaim => {
+  const pvc = (name: string, reason: string, owned = false): PersistentVolumeClaim => {
     const { ownerReferences = [], ...metadata } = aVolume().metadata;
-    const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: why };
+    const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: reason };
     return { ...aVolume(), metadata: { ...metadata, name, labels, ...(owned && { ownerReferences }) } };
   };
   hear(
     world.volumes,
-    claim('went', 'member-removed'),
-    claim('taken-up', 'member-removed', true),
-    claim('of-a-deleted-cluster', 'cluster-deleted'),
+    pvc('removed', 'member-removed'),
+    pvc('adopted', 'member-removed', true),
+    pvc('of-a-deleted-cluster', 'cluster-deleted'),
   );
-  expect((await look(world)).quarantined.map((c) => c.metadata.name)).toEqual(['went']);
+  expect((await observed(world)).quarantined.map((c) => c.metadata.name)).toEqual(['removed']);
 });
 
-test('a parked cluster has no budget, and nothing is asked of the server for it', async () => {
+test('a paused cluster has no PodDisruptionBudget, and the API server is not asked for it', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const [cached] = world.clusters.all();
@@ -236,45 +236,45 @@ test('a parked cluster has no budget, and nothing is asked of the server for it'
     asked.push(`${resource.kind} ${ref.name}`);
     return world.client.get(resource, ref);
   };
-  const looking = { ...world, client: { get } as unknown as typeof world.client };
-  const told = async (replicas: number): Promise<readonly string[]> => {
+  const recording = { ...world, client: { get } as unknown as typeof world.client };
+  const requests = async (replicas: number): Promise<readonly string[]> => {
     const observed = { ...cached.status?.observed, replicas } as Target;
     hear(world.clusters, { ...cached, status: { ...cached.status, observed } });
     asked.length = 0;
-    await observe(looking, 'ns/db', signal, undefined);
+    await observe(recording, 'ns/db', signal, undefined);
     return asked.filter((one) => one.startsWith('EtcdCluster'));
   };
-  expect([await told(1), await told(0)]).toEqual([['EtcdCluster db'], []]);
+  expect([await requests(1), await requests(0)]).toEqual([['EtcdCluster db'], []]);
 });
 
-test('a cluster that is gone is not looked at, also when there is one of the same name', async () => {
+test('a deleted cluster is not observed, even if another one has the same name', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
   const [cached] = world.clusters.all();
   if (!cached) throw new Error('there is one');
-  const before = { ...cached, metadata: { ...cached.metadata, uid: 'the one before' } };
-  const { status: _, ...unbegun } = before;
+  const before = { ...cached, metadata: { ...cached.metadata, uid: 'previous' } };
+  const { status: _, ...withoutStatus } = before;
   hear(world.clusters, before);
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
-  hear(world.clusters, unbegun);
+  hear(world.clusters, withoutStatus);
   expect(
     await observe(world, 'ns/db', signal, undefined),
-    'one that was not begun yet is not asked about',
+    'the API server is not asked about a cluster without a status',
   ).toBeDefined();
 });
 
 test.each([
-  [500, 'a KMS provider is away'],
-  [403, 'a right is missing'],
+  [500, 'a KMS provider is unreachable'],
+  [403, 'a permission is missing'],
 ])(
-  '%i: a Secret that cannot be read is a fact, because %s: members are asked, and the status is written',
+  '%i, because %s: a Secret cannot be read, members are asked and the status is written all the same',
   async (code) => {
     const world = modelWorld(failingReads(code, 'secrets'));
     await runningCluster(world, 3);
-    // Clients are served in the clear, so that the model of etcd is reached without any Secret.
+    // Clients are served without TLS, so that the model of etcd is reached without any Secret.
     const spec = { replicas: 3, tls: { peer: { secretRef: { name: 'mine' } } } };
     hear(world.clusters, await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }));
-    const o = await look(world);
+    const o = await observed(world);
     expect(selves(o).map((self) => self !== undefined)).toEqual([true, true, true]);
     expect(o.certificates.unreadable).toMatchObject({ judged: false, why: `${code} no KMS provider` });
     expect(findCondition(decide(o).status.conditions, 'CertificatesValid')).toMatchObject({
@@ -284,17 +284,17 @@ test.each([
   },
 );
 
-test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all else is seen', async () => {
+test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all else is observed', async () => {
   const world = modelWorld(failingReads(500, 'services', 'poddisruptionbudgets'));
   await runningCluster(world, 3);
-  const o = await look(world);
+  const o = await observed(world);
   const unknown = { is: 'unknown', why: '500 no KMS provider' };
   expect([o.services.headless, o.services.client, o.pdb]).toEqual([unknown, unknown, unknown]);
   expect([o.etcd.is, selves(o).length]).toEqual(['answers', 3]);
 });
 
-test('a cluster that cannot be read is not looked at: whether it is still there decides about everything', async () => {
+test('a cluster that cannot be read is not observed: it may be deleted', async () => {
   const world = modelWorld(failingReads(500, 'etcdclusters'));
   await runningCluster(world, 1);
-  await expect(look(world)).rejects.toThrow('no KMS provider');
+  await expect(observed(world)).rejects.toThrow('no KMS provider');
 });

@@ -1,4 +1,4 @@
-/** Every voter refuses a membership change although all are healthy: who is restarted for it, how often, and what is said. */
+/** Every voter refuses a membership change although all are healthy: which member is restarted, how often, and the conditions. */
 import { describe, expect, test } from 'vitest';
 import { at, down, type Is, learner, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
@@ -19,7 +19,7 @@ interface More {
   readonly record?: Record;
 }
 
-/** Members that were refused another one for a while. */
+/** A cluster whose voters have refused to add a member for a while. */
 function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }: More = {}): Observed {
   const o = world(members, {
     replicas: members.length + 1,
@@ -29,7 +29,7 @@ function refused(members: readonly Is[], { refusedMs = MINUTE, record, ...more }
   const podded = o.members.map((m, i) => changedPod(m, { uid: `pod-${i + 1}` }));
   return { ...o, members: podded, refusal: 'etcd refuses: unhealthy cluster', refusedSince: o.now - refusedMs };
 }
-/** The last step went well: nothing is refused at this moment. */
+/** The last step succeeded: etcd refuses nothing now. */
 function unrefused(o: Observed): Observed {
   const { refusedSince: _, ...rest } = o;
   return { ...rest, refusal: undefined };
@@ -48,7 +48,7 @@ const restart = (n: number, secondsAgo: number, pod = 'earlier') => ({
   pod,
   at: at(secondsAgo * 1000),
 });
-/** The restart of this member was recorded a moment ago, for the change that is wanted. */
+/** The restart of this member was recorded just now, for the wanted change. */
 const pending = (n: number, change = ADD): Record => ({ change, restarts: [restart(n, 5, `pod-${n}`)] });
 const done = (...members: readonly number[]): Record => ({
   change: ADD,
@@ -72,115 +72,131 @@ const unreadable = (o: Observed): Observed => ({
 });
 const adds = [`addLearner ${name(10)}`];
 
-describe('who is restarted', () => {
+describe('the member that is restarted', () => {
   test.each<[string, Observed, readonly string[]]>([
-    ['a follower, out of the Service first', refused([up, up, up]), [outOfService(2)]],
-    ['not before a minute', refused([up, up, up], { refusedMs: MINUTE - 1 }), adds],
-    ['not when nothing is refused', unrefused(refused([up, up, up])), adds],
-    ['then its Pod is deleted', drained(refused([up, up, up], { record: pending(2) }), 2), [`delete ${name(2)}`]],
+    ['is a follower, taken out of the client Service first', refused([up, up, up]), [outOfService(2)]],
+    ['is none before a minute', refused([up, up, up], { refusedMs: MINUTE - 1 }), adds],
+    ['is none when nothing is refused', unrefused(refused([up, up, up])), adds],
+    ['loses its Pod after the drain', drained(refused([up, up, up], { record: pending(2) }), 2), [`delete ${name(2)}`]],
     [
-      'also when the refusal is forgotten by then',
+      'loses its Pod even if the refusal is no longer known',
       unrefused(drained(refused([up, up, up], { record: pending(2) }), 2)),
       [`delete ${name(2)}`],
     ],
     [
-      'not a minute after it was recorded: the change is tried first',
+      'is none a minute after it was recorded: the change is retried first',
       unrefused(refused([up, up, up], { record: { change: ADD, restarts: [restart(2, 60, 'pod-2')] } })),
       adds,
     ],
     [
-      'not for another change than was recorded',
+      'is none for another change than the recorded one',
       unrefused(refused([up, up, up], { record: pending(2, `add ${name(9)}`) })),
       adds,
     ],
-    ['another one when that did not help', refused([up, up, up], { record: done(2) }), [outOfService(3)]],
-    ['the leader last, which hands over', refused([up, up, up], { record: done(2, 3) }), [`moveLeader ${name(2)}`]],
     [
-      'and is restarted as a follower',
+      'is another one when the first restart did not help',
+      refused([up, up, up], { record: done(2) }),
+      [outOfService(3)],
+    ],
+    [
+      'is the leader last, after a leadership transfer',
+      refused([up, up, up], { record: done(2, 3) }),
+      [`moveLeader ${name(2)}`],
+    ],
+    [
+      'is the previous leader as a follower',
       unrefused(drained(refused([up, up, up], { leader: 2, record: pending(1) }), 1)),
       [`delete ${name(1)}`],
     ],
-    ['nobody a second time, however long ago the first was', refused([up, up, up], { record: done(1, 2, 3) }), adds],
+    ['is none a second time, however long ago the first was', refused([up, up, up], { record: done(1, 2, 3) }), adds],
     [
-      'nobody a second time within an hour, whatever was refused then',
+      'is none a second time within an hour, whatever was refused then',
       refused([up, up, up], { record: { change: `add ${name(9)}`, restarts: [restart(2, 3_000), restart(3, 3_700)] } }),
       [outOfService(3)],
     ],
     [
-      'again the one that was recorded and not restarted',
+      'is again the one that was recorded and not restarted',
       refused([up, up, up], { record: { change: ADD, restarts: [restart(2, 90, 'pod-2')] } }),
       [outOfService(2)],
     ],
-    ['one of two, which is better than never to grow', refused([up, up]), [outOfService(2)]],
-    ['never the only one: etcd cannot refuse it so', refused([up]), adds],
-    ['not while a voter is down', refused([up, up, down]), []],
-    ['not while a voter lags', refused([up, up, { lag: 6_000 }]), []],
-    ['not while a voter follows nobody', refused([up, up, { leaderless: true }]), []],
-    ['not while one joins', refused([up, up, learner], { replicas: 4 }), [`promote ${name(3)}`]],
+    ['is one of two: otherwise the cluster could never grow', refused([up, up]), [outOfService(2)]],
+    ['is never the only voter: etcd does not refuse changes for lack of active peers', refused([up]), adds],
+    ['is none while a voter is down', refused([up, up, down]), []],
+    ['is none while a voter lags', refused([up, up, { lag: 6_000 }]), []],
+    ['is none while a voter has no leader', refused([up, up, { leaderless: true }]), []],
+    ['is none while a learner joins', refused([up, up, learner], { replicas: 4 }), [`promote ${name(3)}`]],
     [
-      'not while an etcd answers under another id',
+      'is none while an etcd responds with another id',
       changed(refused([up, up, up]), 3, (m) => ({ ...m, ...(m.self && { self: { ...m.self, id: 'f00' } }) })),
       [],
     ],
-    ['not while Secrets cannot be read', unreadable(refused([up, up, up])), adds],
+    ['is none while Secrets cannot be read', unreadable(refused([up, up, up])), adds],
     [
-      'not while they do not agree on a leader',
+      'is none while voters do not agree on a leader',
       changed(refused([up, up, up]), 3, (m) => ({ ...m, ...(m.self && { self: { ...m.self, leader: 'f00' } }) })),
       adds,
     ],
-    ['not while a Pod is not ready', changed(refused([up, up, up]), 3, (m) => changedPod(m, { ready: false })), adds],
     [
-      'not while a Pod is being deleted',
+      'is none while a Pod is not ready',
+      changed(refused([up, up, up]), 3, (m) => changedPod(m, { ready: false })),
+      adds,
+    ],
+    [
+      'is none while a Pod is being deleted',
       changed(refused([up, up, up]), 3, (m) => changedPod(m, { terminating: true })),
       adds,
     ],
-    ['never one with its data in memory', refused([memory, memory, memory]), adds],
+    ['is never one with its data in memory', refused([memory, memory, memory]), adds],
     [
-      'not one whose PVC is being deleted, but another',
+      'is not one whose PVC is being deleted, but another',
       changed(refused([up, up, up]), 2, (m) => ({ ...m, pvc: 'terminating' })),
       [outOfService(3)],
     ],
     [
-      'not one whose PVC nobody has seen',
+      'is not one whose PVC is missing from the cache',
       changed(refused([up, up, up]), 2, ({ object, pod, self }) => ({ object, pod, self })),
       [outOfService(3)],
     ],
     [
-      'not one whose image is not allowed any more',
+      'is not one whose image is no longer allowed',
       changed(refused([up, up, up]), 2, (m) => ({
         ...m,
         object: { ...m.object, spec: { ...m.object.spec, image: { repository: 'evil.example.com/etcd' } } },
       })),
       [outOfService(3)],
     ],
-    ['nobody while the spec is blocked', blocked(refused([up, up, up])), adds],
-    ['nobody while the cluster is being deleted', deleted(refused([up, up, up])), []],
+    ['is none while the spec is blocked', blocked(refused([up, up, up])), adds],
+    ['is none while the cluster is being deleted', deleted(refused([up, up, up])), []],
     [
-      'nobody while it is paused',
+      'is none while the cluster is paused',
       refused([up, up, { leaving: true }], { replicas: 0 }),
       [1, 2, 3].map((n) => `patch ${name(n)} {"spec":{"dormant":true}}`),
     ],
     [
-      'who is to be removed, also while another joins: its promotion comes after the removal',
+      'is the member to be removed, even while another joins: promotion comes after the removal',
       refused([up, up, { leaving: true }, learner], { replicas: 3 }),
       [outOfService(3)],
     ],
     [
-      'nobody when nothing is wanted any more',
+      'is none when no change is wanted any more',
       unrefused(refused([up, up, up], { replicas: 3, record: pending(2) })),
       [],
     ],
     [
-      'who is to be removed: while it is away it counts as down, and is let go',
+      'is the member to be removed: while it restarts it counts as down, and etcd accepts its removal',
       refused([up, up, { leaving: true }], { replicas: 2 }),
       [outOfService(3)],
     ],
-    ['one of several that are all being deleted', refused([gone(), gone()], { replicas: 2 }), [outOfService(2)]],
+    [
+      'is one of several that are all being deleted',
+      refused([leaving(), leaving()], { replicas: 2 }),
+      [outOfService(2)],
+    ],
   ])('%s', (_, o, expected) => {
     expect(acts(o)).toEqual(expected);
   });
 
-  test('nobody while its Pod would find no certificate', () => {
+  test('is none while its Pod could not mount a certificate', () => {
     const finding = { is: 'caBundleLost', secret: 'x' } as const;
     const bundles = [{ secret: 'x', part: 'peer', findings: [finding] } as const];
     const o = { ...refused([up, up, up]), certificates: { ...NO_CERTIFICATES, bundles } };
@@ -190,7 +206,7 @@ describe('who is restarted', () => {
     ).toBe('removeLeaving');
   });
 
-  test('exactly the Pod that was recorded, and before anything is done to it', () => {
+  test('is recorded with the uid of its Pod before anything else', () => {
     const o = refused([up, up, up], {
       record: { change: `add ${name(9)}`, restarts: [restart(3, 3_000), restart(1, 3_700)] },
     });
@@ -203,12 +219,12 @@ describe('who is restarted', () => {
     expect(then.events[0]).toMatchObject({ type: 'Normal', reason: 'RestartingMember' });
   });
 
-  test('what was recorded and not done in a minute is recorded once more', () => {
+  test('is recorded once more if it was not restarted within a minute', () => {
     const o = refused([up, up, up], { record: { change: ADD, restarts: [restart(2, 90, 'pod-2')] } });
     expect(decide(o).latch?.refusedChange?.restarts).toEqual([{ member: name(2), pod: 'pod-2', at: iso(o.now) }]);
   });
 
-  test('a member that is not restarted after all is put back into the Service', () => {
+  test('is put back into the client Service if it is not restarted after all', () => {
     const o = unrefused(drained(refused([up, up, up], { replicas: 3, record: pending(2) }), 2));
     expect(acts(o)).toEqual([`back into the Service: ${name(2)}`]);
     const other = drained(unrefused(refused([up, up, up], { record: pending(2) })), 3);
@@ -217,45 +233,45 @@ describe('who is restarted', () => {
   });
 });
 
-describe('what is said', () => {
-  const said = (o: Observed, type: string): string => {
+describe('the conditions', () => {
+  const conditionOf = (o: Observed, type: string): string => {
     const found = findCondition(decide(o).status.conditions, type);
     return `${found?.status} ${found?.reason}: ${found?.message}`;
   };
   const since = at(MINUTE).replace('.000Z', 'Z');
 
   test.each<[string, Observed, string]>([
-    ['who is restarted', refused([up, up, up]), `. ${name(2)} is restarted`],
+    ['name the member that is restarted', refused([up, up, up]), `. Restarting ${name(2)}`],
     [
-      'why it waits',
+      'report why it is not restarted now',
       refused([memory, memory, memory]),
-      `${name(2)} is to be restarted, but not now: ${name(2)} has its data in memory only`,
+      `${name(2)} cannot be restarted now: ${name(2)} has its data in memory only`,
     ],
     [
-      'that a person is needed',
+      'report that each member was restarted',
       refused([up, up, up], { record: done(1, 2, 3) }),
-      `has restarted each of them once (${name(1)}, ${name(2)}, ${name(3)}), and does not go on`,
+      `has restarted each of them once (${name(1)}, ${name(2)}, ${name(3)}) and restarts no more`,
     ],
   ])('%s', (_, o, sentence) => {
-    expect(said(o, 'Degraded')).toMatch(/^True MembershipChangeRefused: /);
-    expect(said(o, 'Degraded')).toContain(`etcd refuses to ${ADD} since ${since}: every voter answers`);
-    expect(said(o, 'Degraded')).toContain(sentence);
+    expect(conditionOf(o, 'Degraded')).toMatch(/^True MembershipChangeRefused: /);
+    expect(conditionOf(o, 'Degraded')).toContain(`etcd has refused to ${ADD} since ${since}: every voter responds`);
+    expect(conditionOf(o, 'Degraded')).toContain(sentence);
   });
 
-  test('Progressing is False only when the operator does not go on', () => {
-    expect(said(refused([up, up, up]), 'Progressing')).toMatch(/^True Scaling/);
-    expect(said(refused([up, up, up], { record: done(1, 2, 3) }), 'Progressing')).toMatch(
+  test('Progressing is False only when the operator restarts no more', () => {
+    expect(conditionOf(refused([up, up, up]), 'Progressing')).toMatch(/^True Scaling/);
+    expect(conditionOf(refused([up, up, up], { record: done(1, 2, 3) }), 'Progressing')).toMatch(
       /^False MembershipChangeRefused: .*delete the Pod of a follower/,
     );
   });
 
-  test('nothing in the first minute, nor when the change went through', () => {
-    expect(said(refused([up, up, up], { refusedMs: MINUTE - 1 }), 'Degraded')).toMatch(/^False/);
-    expect(said(unrefused(refused([up, up, up], { record: done(2) })), 'Degraded')).toMatch(/^False/);
+  test('report nothing in the first minute, nor after the change succeeded', () => {
+    expect(conditionOf(refused([up, up, up], { refusedMs: MINUTE - 1 }), 'Degraded')).toMatch(/^False/);
+    expect(conditionOf(unrefused(refused([up, up, up], { record: done(2) })), 'Degraded')).toMatch(/^False/);
   });
 });
 
-function gone(): Is {
+function leaving(): Is {
   return { leaving: true, voted: true };
 }
 function blocked(o: Observed): Observed {

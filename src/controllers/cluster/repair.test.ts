@@ -1,4 +1,4 @@
-/** Repair, as a table: what is so, which rule answers, what it does. */
+/** Repair as a table: the observed state, the rule that decides, its steps. */
 import { describe, expect, test } from 'vitest';
 import { condition } from '../../../test/support/builders/builders.ts';
 import {
@@ -24,87 +24,92 @@ const bare = { pdb: absent, services: { headless: absent, client: absent } };
 const HOUR = 60 * 60_000;
 const SERVED = { conditions: [condition('Available', 'True', 'QuorumHealthy')] };
 
-describe('the rule that answers', () => {
+describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     ['a member has lost its data: it is replaced', world([up, up, lost]), 'replaceLost', [`delete ${name(3)}`]],
-    ['two have lost their data: nobody can be spared', world([up, lost, lost]), 'waitForMembers', []],
+    ['two of three have lost their data: none is replaced', world([up, lost, lost]), 'waitForMembers', []],
     [
-      'two of five have lost their data: one goes',
+      'two of five have lost their data: one is replaced',
       world([up, up, up, lost, lost]),
       'replaceLost',
       [`delete ${name(4)}`],
     ],
     [
-      'one is lost and another only down: the lost one goes',
+      'one is lost and another only down: the lost one is replaced',
       world([up, up, up, lost, down]),
       'replaceLost',
       [`delete ${name(4)}`],
     ],
     [
-      'one of two that are lost is on its way: etcd lets it go',
+      'one of two lost members is being deleted: it is removed from etcd',
       world([up, up, up, { ...lost, leaving: true }, lost]),
       'removeLeaving',
       [`remove ${name(4)}`],
     ],
     [
-      'a policy refuses the budget and a Service: what is lost is replaced all the same',
-      { ...world([up, up, lost]), ...bare, refusal: 'the API server refuses: no budgets here' },
+      'a policy refuses the PodDisruptionBudget and a Service: a lost member is replaced all the same',
+      { ...world([up, up, lost]), ...bare, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'a policy refused the budget and a Service, and nothing else is to be done: they are tried again',
-      { ...world([up, up, up]), ...bare, refusal: 'the API server refuses: no budgets here' },
+      'a policy refused the PodDisruptionBudget and a Service, and no other rule applies: they are retried',
+      { ...world([up, up, up]), ...bare, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
       'correctServices',
       ['create db', 'create db-client'],
     ],
     [
-      'a policy refused the budget, and nothing else is to be done: it is tried again',
-      { ...world([up, up, up]), pdb: absent, refusal: 'the API server refuses: no budgets here' },
+      'a policy refused the PodDisruptionBudget, and no other rule applies: it is retried',
+      { ...world([up, up, up]), pdb: absent, refusal: 'the API server refuses: no PodDisruptionBudgets here' },
       'correctPdb',
       ['create db'],
     ],
     [
-      'a Service is gone while etcd refuses a change: it is made at once',
+      'a Service is deleted while etcd refuses a change: it is created at once',
       { ...world([up, up, lost]), ...bare, refusal: 'etcd refuses: not ready' },
       'repairServices',
       ['create db', 'create db-client'],
     ],
-    ['etcd does not answer: nothing is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
-    ['one that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],
-    ['one that says it is lost, and is not', world([up, up, { evidence: EVIDENCE.nodeLost }]), 'waitForMembers', []],
+    ['etcd does not respond: no member is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
+    ['a member that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],
     [
-      'a replacement fails at once: the next waits',
+      'a healthy member with failure evidence is not replaced',
+      world([up, up, { evidence: EVIDENCE.nodeLost }]),
+      'waitForMembers',
+      [],
+    ],
+    [
+      'a replacement failed, and its delay has passed: it is replaced',
       world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(1, 61) }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'a replacement fails within its pause',
+      'a replacement failed within its delay: it is not replaced yet',
       world([up, up, { ...lost, ageMs: 20_000 }], { status: repair(1, 20) }),
       'waitForMembers',
       [],
     ],
     [
-      'five replacements did not help: a person has to look',
+      'five replacements in a row failed: the operator gives up',
       world([up, up, { ...lost, ageMs: 60_000 }], { status: repair(5, 3_000) }),
       'waitForMembers',
       [],
     ],
     [
-      'an old member is lost after five replacements of another',
+      'an old member is lost after five failed replacements of another',
       world([up, up, lost], { status: repair(5, 3_000) }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'a learner that waits does not keep a lost voter from being replaced',
+      'a joining learner does not keep a lost voter from being replaced',
       world([up, up, lost, joining], { replicas: 4 }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'one differs from the two that agree',
+      'the data of one member differs from that of the other two',
       world([{ hash: 'a' }, { hash: 'a' }, { hash: 'b', alarm: 'CORRUPT' }], {
         alarms: [{ id: id(3), alarm: 'CORRUPT' }],
       }),
@@ -112,62 +117,57 @@ describe('the rule that answers', () => {
       [`delete ${name(3)}`],
     ],
     [
-      'one differs from three that agree, and another is down',
+      'the data of one member differs from that of three others, and another is down',
       world([{ hash: 'a' }, { hash: 'a' }, { hash: 'a' }, down, { hash: 'b', alarm: 'CORRUPT' }]),
       'replaceLost',
       [`delete ${name(5)}`],
     ],
     [
-      'one differs from three that agree and has no alarm: it is not healthy, and goes first',
+      'the data of one member differs from that of three others, without an alarm: it is unhealthy and replaced first',
       world([{ hash: 'a' }, { hash: 'a' }, { hash: 'b' }, { hash: 'a', leaving: true }]),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'an alarm against one that agrees with the others',
+      'an alarm for a member whose data equals that of a quorum',
       world([{ hash: 'a' }, { hash: 'b' }, { hash: 'a', alarm: 'CORRUPT' }]),
       'waitForMembers',
       [],
     ],
     [
-      'the alarm of a member that is gone keeps the others from writing',
+      'the CORRUPT alarm of a removed member is disarmed',
       world([up, up], { replicas: 3, alarms: [{ id: id(7), alarm: 'CORRUPT' }] }),
       'clearAlarm',
       [`disarmCorrupt ${id(7)}`],
     ],
     [
-      'a learner that had joined is lost: it is replaced before others are added',
+      'a learner that had joined is lost: it is replaced before members are added',
       world([up, up, { as: 'learner', down: true, evidence: EVIDENCE.dataLost }], { replicas: 4 }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
+    ['one of five is lost and two are down: none is replaced', world([up, up, lost, down, down]), 'waitForMembers', []],
+    ['two of five are down, and not lost: none is replaced', world([up, up, up, down, down]), 'waitForMembers', []],
     [
-      'one of five is lost and two are down: nobody can be spared',
-      world([up, up, lost, down, down]),
-      'waitForMembers',
-      [],
-    ],
-    ['two of five are down, and not lost', world([up, up, up, down, down]), 'waitForMembers', []],
-    [
-      'one that has come back is to go while another is down: it is needed',
+      'a recovered member is being deleted while another is down: the quorum needs it',
       world([up, up, up, { leaving: true, evidence: EVIDENCE.nodeLost }, down]),
       'waitForMembers',
       [],
     ],
     [
-      'the second replacement fails within its longer pause',
+      'the second replacement failed within its longer delay',
       world([up, up, { ...lost, ageMs: 45_000 }], { status: repair(2, 45) }),
       'waitForMembers',
       [],
     ],
     [
-      'an hour of peace ends the counting',
+      'an hour without a failure resets the count',
       world([up, up, { ...lost, ageMs: 2 * HOUR }], { status: repair(5, 7_200) }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'an edit of the spec ends the counting',
+      'an edit of the spec resets the count',
       world([up, up, { ...lost, ageMs: 60_000 }], {
         status: { repair: { count: 5, last: at(HOUR), generation: 0 } },
       }),
@@ -175,13 +175,13 @@ describe('the rule that answers', () => {
       [`delete ${name(3)}`],
     ],
     [
-      'a member that was there before the replacements failed does not pay for them',
+      'failed replacements of another member do not delay that of an older member',
       world([up, up, { ...lost, ageMs: HOUR / 2 }], { status: repair(5, 60) }),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'an alarm, and the others could not be asked',
+      'an alarm, and the others returned no hash',
       world([up, up, { hash: 'b', alarm: 'CORRUPT' }]),
       'waitForMembers',
       [],
@@ -193,7 +193,7 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'an alarm, and nobody differs',
+      'an alarm, and no data differs',
       world([{ hash: 'a' }, { hash: 'a' }, { hash: 'a', alarm: 'CORRUPT' }]),
       'waitForMembers',
       [],
@@ -205,49 +205,49 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'an alarm, and a learner is no witness',
+      'an alarm, and a learner does not count towards the quorum of hashes',
       world([{ hash: 'a' }, { hash: 'b', alarm: 'CORRUPT' }, { ...learner, hash: 'a' }]),
       'promote',
       [`promote ${name(3)}`],
     ],
     [
-      'an alarm, and one of two that agree responds for both: nobody is replaced by its word',
+      'an alarm, and one of two members with equal data responds for both: none is replaced',
       world([{ hash: 'a' }, { hash: 'b', answersAs: 3 }, { hash: 'b', alarm: 'CORRUPT' }]),
       'waitForMembers',
       [],
     ],
     [
-      'one that ends because a peer has other data, and all others have the same',
+      'etcd exits because a peer has other data, and all others have the same data',
       world([{ hash: 'a' }, { hash: 'a' }, { down: true, evidence: 'DataInconsistent' }]),
       'replaceLost',
       [`delete ${name(3)}`],
     ],
     [
-      'one that ends because a peer has other data, and that one is the odd one',
+      'etcd exits because a peer has other data, and that peer is the corrupt one',
       world([{ down: true, evidence: 'DataInconsistent' }, { hash: 'a' }, { hash: 'a' }, { hash: 'a' }, { hash: 'b' }]),
       'replaceLost',
       [`delete ${name(5)}`],
     ],
     [
-      'one that is down, and all others have the same data',
+      'a member is down, and all others have the same data',
       world([{ hash: 'a' }, { hash: 'a' }, down]),
       'waitForMembers',
       [],
     ],
     [
-      'one that ends because a peer has other data, and nobody knows which is right',
+      'etcd exits because a peer has other data, and no quorum has the same data',
       world([{ hash: 'a' }, { hash: 'b' }, { down: true, evidence: 'DataInconsistent' }]),
       'waitForMembers',
       [],
     ],
     [
-      'an alarm about space is not cleared without making any',
+      'a NOSPACE alarm is not disarmed',
       world([up, up, up], { alarms: [{ id: id(7), alarm: 'NOSPACE' }] }),
       'steady',
       [],
     ],
     [
-      'an alarm of one that is gone, and nobody is well enough to be asked',
+      'the CORRUPT alarm of a removed member, and no voter is healthy',
       world([down, down, down], { alarms: [{ id: id(7), alarm: 'CORRUPT' }] }),
       'waitForMembers',
       [],
@@ -257,7 +257,7 @@ describe('the rule that answers', () => {
   });
 });
 
-test('a replacement is counted before it is made', () => {
+test('a replacement is counted before the deletion', () => {
   const count = (o: Observed) => decide(o).latch?.repair?.count;
   expect(decide(world([up, up, lost])).latch).toEqual({
     repair: { count: 1, last: '2026-01-01T12:00:00Z', generation: 1 },
@@ -273,7 +273,7 @@ test('a replacement whose deletion was refused is not counted again, nor is the 
   expect(count(world([up, { ...up, ageMs: 4_000 }, old], { status: repair(3, 5) }))).toBe(1);
 });
 
-test('an adoption that a policy refuses does not keep a lost member from being replaced, and is tried again last', () => {
+test('an adoption that a policy refuses does not keep a lost member from being replaced, and is retried last', () => {
   const strip = (o: Observed): Observed => ({
     ...o,
     refusal: 'the API server refuses: no owner references here',
@@ -285,12 +285,12 @@ test('an adoption that a policy refuses does not keep a lost member from being r
   expect(decide(strip(world([up, up, up]))).rule).toBe('adoptRefused');
 });
 
-test('a member is replaced as it was judged: one that has changed meanwhile is not', () => {
+test('a replacement has the resourceVersion as a precondition: an EtcdMember that has changed is not deleted', () => {
   const [step] = decide(world([up, up, lost])).steps;
   expect(step).toMatchObject({ do: 'delete', what: { kind: 'EtcdMember', resourceVersion: expect.any(String) } });
 });
 
-test('replacements that do not help end in a condition that asks for a person', () => {
+test('failed replacements end in the reason ReplacementsExhausted', () => {
   const { status } = decide(
     world([up, up, { ...lost, ageMs: 60_000 }], { status: { ...repair(5, 3_000), ...SERVED } }),
   );
@@ -301,14 +301,14 @@ test('replacements that do not help end in a condition that asks for a person', 
   ]);
 });
 
-test('who has lost a quorum is led to a snapshot of what is left, and not to delete it', () => {
+test('the message for a lost quorum advises a snapshot, and not to delete the cluster', () => {
   const { status } = decide(world([down, lost, lost], { etcd: silent, status: SERVED }));
   const lostQuorum = status.conditions?.find(({ type }) => type === 'Available');
   expect(lostQuorum).toMatchObject({ status: 'False', reason: 'QuorumLost' });
   expect(lostQuorum?.message).toContain('do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work');
 });
 
-test('one that is on its way out is not told to wait for its replacement', () => {
-  const { message: why } = decide(world([up, down, { ...lost, leaving: true }]));
-  expect(why).toContain(`${name(3)}: being deleted`);
+test('a lost member that is being deleted is reported as being deleted', () => {
+  const { message } = decide(world([up, down, { ...lost, leaving: true }]));
+  expect(message).toContain(`${name(3)}: being deleted`);
 });

@@ -37,7 +37,9 @@ function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
     return `${count} replacements in a row failed. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to retry`;
   const wait = FIRST_PAUSE_MS * 2 ** (count - 1);
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
-  return left > 0 ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s` : undefined;
+  return left > 0
+    ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s`
+    : undefined;
 }
 
 /** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */

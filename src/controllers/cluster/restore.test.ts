@@ -26,7 +26,7 @@ const container = (name: string, state: ContainerStatus['state'], lastState?: Co
 const done = { terminated: { exitCode: 0 } };
 const failure = { ok: false, reason: 'NoSpace', message: 'the volume is too small\u001b[2J\nfor the snapshot' };
 const failed = { terminated: { exitCode: 1, reason: 'Error', message: JSON.stringify(failure) } };
-const said = (message: string | undefined, reason = 'Error') => ({
+const terminatedWith = (message: string | undefined, reason = 'Error') => ({
   terminated: { exitCode: 1, reason, ...(message !== undefined && { message }) },
 });
 
@@ -36,60 +36,60 @@ function podWith(...initContainerStatuses: readonly ContainerStatus[]): Pod {
   return { ...pod, spec: { containers: [], ...pod.spec, initContainers } };
 }
 
-describe('how far the restore of a seed is', () => {
+describe('the state of a restore', () => {
   const tools = container('install-tools', done);
   const noSpace = { is: 'failed', reason: 'NoSpace', message: 'the volume is too small [2J for the snapshot' };
   test.each<[string, Pod, unknown]>([
-    ['no Pod with a restore', aPod(), undefined],
-    ['nothing has started', podWith(), { is: 'running', what: 'its Pod' }],
+    ['no Pod with an init container for a restore', aPod(), undefined],
+    ['no container has started', podWith(), { is: 'running', what: 'its Pod' }],
     [
-      'the tools come first',
+      'the tools are installed first',
       podWith(container('install-tools', { running: {} }), container('restore', {})),
       { is: 'running', what: 'install-tools' },
     ],
     [
-      'an image cannot be had',
+      'an image cannot be pulled',
       podWith(container('install-tools', { waiting: { reason: 'ErrImagePull', message: 'no such host' } })),
       { is: 'running', what: 'install-tools: ErrImagePull: no such host' },
     ],
     ['it runs', podWith(tools, container('restore', { running: {} })), { is: 'running', what: 'restore' }],
     [
-      'it waits for its turn',
+      'the restore container waits for the previous one',
       podWith(tools, container('restore', { waiting: { reason: 'PodInitializing' } })),
       { is: 'running', what: 'restore' },
     ],
-    ['it has failed', podWith(tools, container('restore', failed)), noSpace],
+    ['the restore has failed', podWith(tools, container('restore', failed)), noSpace],
     [
-      'it has failed and is tried again: what is known is not forgotten',
+      'the restore has failed and is retried: the last failure is reported',
       podWith(tools, container('restore', { running: {} }, failed)),
       noSpace,
     ],
     [
-      'it has failed and waits',
+      'the restore has failed and waits for its retry',
       podWith(tools, container('restore', { waiting: { reason: 'CrashLoopBackOff' } }, failed)),
       noSpace,
     ],
     [
-      'it was killed',
-      podWith(tools, container('restore', said(undefined, 'OOMKilled'))),
+      'the restore was killed',
+      podWith(tools, container('restore', terminatedWith(undefined, 'OOMKilled'))),
       {
         is: 'failed',
         reason: 'AgentFailed',
-        message: 'container restore ended with exit code 1 (OOMKilled) and did not say why: see its log',
+        message: 'container restore ended with exit code 1 (OOMKilled) without a result: see its log',
       },
     ],
     [
-      'somebody else says something: it is not repeated',
-      podWith(tools, container('restore', said('{"ok":false,"reason":"Ready"}'))),
+      'a termination message that is not a valid result is not repeated',
+      podWith(tools, container('restore', terminatedWith('{"ok":false,"reason":"Ready"}'))),
       { is: 'failed', reason: 'AgentFailed' },
     ],
     [
-      'it fails and says that it did not: it did',
-      podWith(tools, container('restore', said('{"ok":true,"task":"restore"}'))),
+      'the exit code counts, not a termination message that reports success',
+      podWith(tools, container('restore', terminatedWith('{"ok":true,"task":"restore"}'))),
       { is: 'failed', reason: 'AgentFailed' },
     ],
-    ['it has succeeded', podWith(tools, container('restore', done)), { is: 'done' }],
-    ['it has succeeded after a failure', podWith(tools, container('restore', done, failed)), { is: 'done' }],
+    ['the restore has succeeded', podWith(tools, container('restore', done)), { is: 'done' }],
+    ['the restore has succeeded after a failure', podWith(tools, container('restore', done, failed)), { is: 'done' }],
   ])('%s', (_name, pod, expected) => {
     const view = restoreOf(pod);
     if (expected === undefined) expect(view).toBeUndefined();
@@ -107,7 +107,7 @@ const pod = (restore?: RestoreView, more = {}): PodView => ({
   ...more,
 });
 
-/** A seed that is restored: made, and not recorded as a cluster. */
+/** A cluster during a restore: its seed is created, and the cluster ID is not recorded. */
 function restoring(is: Is, more: Partial<Observed> = {}, status: EtcdClusterStatus = LATCHED): Observed {
   const restored: Is = { fresh: true, ageMs: 60 * 60_000, ...is, spec: { restore: { source }, ...is.spec } };
   const before = world([restored], { replicas: 1, spec: { bootstrap }, etcd: { is: 'notAsked' } });
@@ -121,7 +121,7 @@ const condition = (o: Observed) => {
   return status && `${status} ${reason}: ${message}`;
 };
 
-describe('what is said about it', () => {
+describe('the condition Restored', () => {
   const noSpace: RestoreView = { is: 'failed', reason: 'NoSpace', message: 'the volume is too small' };
   test.each<[string, Observed, string | undefined]>([
     [
@@ -130,27 +130,31 @@ describe('what is said about it', () => {
       'False Restoring: volume backups/x.db is being restored',
     ],
     [
-      'there is no Pod yet',
+      'the seed has no Pod yet',
       restoring({ pod: { is: 'absent' } }),
       'False Restoring: volume backups/x.db will be restored when the first member starts',
     ],
-    ['it fails', restoring({ pod: pod(noSpace) }), 'False NoSpace: volume backups/x.db: the volume is too small'],
     [
-      'it is done, and etcd has not answered',
+      'the restore fails',
+      restoring({ pod: pod(noSpace) }),
+      'False NoSpace: volume backups/x.db: the volume is too small',
+    ],
+    [
+      'the restore is done, and etcd has not responded',
       restoring({ pod: pod({ is: 'done' }) }),
-      'False Restoring: volume backups/x.db is restored, and its etcd has not answered yet',
+      'False Restoring: volume backups/x.db is restored, and etcd has not responded yet',
     ],
     [
-      'the cluster is recorded',
+      'the cluster ID is recorded',
       world([{}], { spec: { bootstrap } }),
-      'True Restored: the cluster began with the data of volume backups/x.db',
+      'True Restored: the cluster was restored from volume backups/x.db',
     ],
-    ['nobody asked for it', world([{}]), undefined],
+    ['the spec has no restore', world([{}]), undefined],
   ])('%s', (_name, o, expected) => {
     expect(condition(o)).toBe(expected);
   });
 
-  test('a failure is told in an Event, and that it goes on is no warning', () => {
+  test('a failure is a Warning Event, and a retry is not', () => {
     const notices = decide(restoring({ pod: pod(noSpace) })).events;
     expect(notices).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'NoSpace' }));
     const good = decide(restoring({ pod: pod({ is: 'running', what: 'restore' }) })).events;
@@ -161,18 +165,18 @@ describe('what is said about it', () => {
 describe('a seed whose restore fails', () => {
   const noSpace: RestoreView = { is: 'failed', reason: 'NoSpace', message: 'too small' };
 
-  test('is left alone, and the cluster says why nothing happens', () => {
-    const { rule, message: why, steps } = decide(restoring({ pod: pod(noSpace) }));
+  test('is not recreated, and the cluster reports the failure', () => {
+    const { rule, message, steps } = decide(restoring({ pod: pod(noSpace) }));
     expect([rule, steps]).toEqual(['waitForSeed', []]);
-    expect(why).toContain('cannot be restored (NoSpace), and is tried again: too small');
+    expect(message).toContain('restoring the snapshot failed (NoSpace) and is retried: too small');
   });
 
-  test('is left alone when its time is long over', () => {
+  test('is not recreated after the progress deadline', () => {
     const late = { ...LATCHED, progressDeadline: new Date(NOW - 60_000).toISOString() };
     expect(decide(restoring({ pod: pod(noSpace), ageMs: 24 * 60 * 60_000 }, {}, late)).steps).toEqual([]);
   });
 
-  test('is made again when somebody asks for another version: that may be what it lacks', () => {
+  test('is recreated when a user sets another version: that may fix it', () => {
     const o = restoring({ pod: pod(noSpace), spec: { version: '3.5.35' } });
     expect(decide(o).rule).toBe('rebuildSeed');
   });
@@ -181,26 +185,27 @@ describe('a seed whose restore fails', () => {
 test.each([
   [14, 'waitForSeed'],
   [15, 'rebuildSeed'],
-])('etcd may read what was restored for %d minutes: %s', (minutes, rule) => {
+])('etcd may read the restored data for %d minutes: %s', (minutes, rule) => {
   const running = pod({ is: 'done' }, { runningSince: NOW - minutes * 60_000 });
   expect(decide(restoring({ pod: running })).rule).toBe(rule);
 });
 
-test.each([EVIDENCE.nodeLost, EVIDENCE.volumeLost])('what was restored went with its place (%s)', (evidence) => {
-  const after = (seconds: number) => {
-    const { rule, requeueAfterMs: wakeAfter } = decide(
-      restoring({ pod: { is: 'absent' }, evidence, ageMs: seconds * 1_000 }),
-    );
-    return [rule, wakeAfter];
-  };
-  expect([after(59)[0], after(60)[0]]).toEqual(['waitForSeed', 'rebuildSeed']);
-  expect(after(20)).toEqual(['waitForSeed', 40_000]); // nobody else would look again
-});
+test.each([EVIDENCE.nodeLost, EVIDENCE.volumeLost])(
+  'the restored data is lost with its node or volume (%s)',
+  (evidence) => {
+    const after = (seconds: number) => {
+      const { rule, requeueAfterMs } = decide(restoring({ pod: { is: 'absent' }, evidence, ageMs: seconds * 1_000 }));
+      return [rule, requeueAfterMs];
+    };
+    expect([after(59)[0], after(60)[0]]).toEqual(['waitForSeed', 'rebuildSeed']);
+    expect(after(20)).toEqual(['waitForSeed', 40_000]); // no event would enqueue it
+  },
+);
 
-describe('without an image for agents', () => {
+describe('without an operator image', () => {
   const { operator: _, ...without } = images;
 
-  test('a cluster that is to begin with a snapshot is not begun', () => {
+  test('a cluster with a restore is not bootstrapped', () => {
     const o = { ...restoring({ pod: { is: 'absent' } }), members: [], images: without };
     const { rule, steps, status } = decide(o);
     expect([rule, steps]).toEqual(['blocked', []]);
@@ -208,13 +213,13 @@ describe('without an image for agents', () => {
     expect(condition(o)).toContain('False OperatorImageNotConfigured');
   });
 
-  test('one that exists goes on', () => {
+  test('a bootstrapped cluster continues', () => {
     const { rule, status } = decide({ ...world([{}], { spec: { bootstrap } }), images: without });
     expect([rule, findCondition(status.conditions, 'Progressing')?.reason]).toEqual(['steady', 'Reconciled']);
   });
 });
 
-test('the seed is told what to begin with, and no later member is', () => {
+test('only the seed gets the restore', () => {
   const cluster = aCluster({ spec: { bootstrap }, status: FORMED });
   const target = restoring({}).cluster.status?.observed;
   if (!target) throw new Error('no target');

@@ -20,7 +20,7 @@ const memory = (amount: string | number) => ({ resources: { limits: { memory: am
 
 test.each<[string, Partial<EtcdClusterSpec>, Partial<EtcdClusterSpec>, readonly string[]]>([
   ['the same', memory('1Gi'), memory('1Gi'), []],
-  ['the same in other words', memory('1024Mi'), memory('1Gi'), []],
+  ['the same quantity in another unit', memory('1024Mi'), memory('1Gi'), []],
   ['the same as a number', memory(1073741824), memory('1Gi'), []],
   ['nothing and an empty object', {}, { resources: {} }, []],
   ['more', memory('1Gi'), memory('2Gi'), ['resources']],
@@ -49,7 +49,7 @@ test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
   ["of etcd's own", { storage: { size: '1Gi', medium: '' }, options: { quotaBackendBytes: 0 } }, false],
   ['that is not stated', { storage: { size: '1Gi', medium: '' } }, false],
   [
-    'and a size beyond what is read',
+    'and a size that cannot be parsed',
     { storage: { size: '1e5000000', medium: '' }, options: { quotaBackendBytes: 9 } },
     false,
   ],
@@ -57,9 +57,9 @@ test.each<[string, Partial<EtcdClusterSpec>, boolean]>([
   const o = { ...world([up]), cluster: aCluster({ status: FORMED, spec }) };
   const found = findCondition(decide(o).status.conditions, 'QuotaFitsVolume');
   expect(found && [found.status, found.reason]).toEqual(reported ? ['False', 'QuotaExceedsVolume'] : undefined);
-  const [said] = quotaConditions(o);
+  const [condition] = quotaConditions(o);
   if (reported)
-    expect(said?.message).toContain(
+    expect(condition?.message).toContain(
       `is ${spec.options?.quotaBackendBytes}, more than storage.size ${spec.storage?.size ?? '1Gi'}: `,
     );
 });

@@ -28,13 +28,18 @@ export function notYet(o: Observed): readonly NotYet[] {
 /** Why the image is not allowed, and what a user can do about it; `undefined` when it is allowed. */
 export function imageRefusal({ cluster, images }: Observed): string | undefined {
   const why = forbiddenImage(images, cluster.spec.image?.repository);
-  return why && `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`;
+  return (
+    why &&
+    `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`
+  );
 }
 
 /** Why the spec is not applied, or `undefined`. */
 export const blocked = (o: Observed): string | undefined => {
   const unsupported = notYet(o);
-  return unsupported.length > 0 ? unsupported.map((n) => n.message).join('; ') : (imageRefusal(o) ?? restoreImpossible(o));
+  return unsupported.length > 0
+    ? unsupported.map((n) => n.message).join('; ')
+    : (imageRefusal(o) ?? restoreImpossible(o));
 };
 
 export const QUOTA_FITS_VOLUME = 'QuotaFitsVolume';
@@ -81,7 +86,9 @@ export function unapplied(o: Observed): readonly string[] {
     if (behind.length === 0) return [];
     const name = field === 'storage' ? 'storage.size' : field;
     const want = displayed(field, target);
-    const have = behind.map((m) => [m.object.metadata.name, displayed(field, m.object.spec)].filter(Boolean).join(' has '));
+    const have = behind.map((m) =>
+      [m.object.metadata.name, displayed(field, m.object.spec)].filter(Boolean).join(' has '),
+    );
     return [want === '' ? `${name} (${have.join(', ')})` : `${name} ${want} (${have.join(', ')})`];
   });
 }

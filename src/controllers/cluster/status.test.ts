@@ -73,10 +73,10 @@ const unlisted: MemberView = {
   pod: { is: 'absent' },
 };
 const leaving: Is = { leaving: true };
-const begun: Is = {
+const restarted: Is = {
   pod: { is: 'present', ip: '10.0.0.1', ready: false, runningSince: NOW - 1_000, maxLearners: 8 },
 };
-const say = (o: Observed): readonly string[] =>
+const conditionsOf = (o: Observed): readonly string[] =>
   (decide(o).status.conditions ?? []).map((c) => `${c.type}=${c.status}/${c.reason}`);
 
 test.each<[string, Observed, readonly string[]]>([
@@ -86,47 +86,47 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForSeed', 'Degraded=False/WaitingForSeed'],
   ],
   [
-    'a seed that is late is reported, and waited for all the same',
+    'a seed that exceeds the deadline is reported, and waited for all the same',
     world({ ...LATCHED, progressDeadline: LATE }, false, notAsked),
     ['Available=False/BootstrapFailed', 'Progressing=False/BootstrapFailed', 'Degraded=True/BootstrapFailed'],
   ],
   [
-    'etcd answers, but its Pod is not ready for clients yet',
+    'etcd responds, but its Pod is not ready for clients yet',
     world({ ...FORMED, progressDeadline: SOON }, false),
     ['Available=False/WaitingForSeed', 'Progressing=True/WaitingForMembers', 'Degraded=False/WaitingForSeed'],
   ],
   [
-    'all is well',
+    'all members are healthy',
     world({ ...FORMED, progressDeadline: SOON }, true),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],
   ],
   [
-    'all members serve, and clients cannot write, because one was full and its alarm stands',
+    'all members serve, and a NOSPACE alarm rejects writes',
     members([up, up, up], { alarms: [{ id: 'beef000000000007', alarm: 'NOSPACE' }] }),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/NoSpace'],
   ],
   [
-    'a late deadline does not talk a healthy cluster down',
+    'a deadline that has passed does not make a healthy cluster Degraded',
     world({ ...FORMED, progressDeadline: LATE }, true),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=False/QuorumHealthy'],
   ],
   [
-    'a cluster that served has lost its member',
+    'a cluster that was Available has lost its member',
     world(served, false, notAsked),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
-    'a cluster that never served has lost its only node: nobody is waited for',
+    'a cluster that was never Available has lost its only node',
     members([{ down: true, evidence: EVIDENCE.nodeLost }], { etcd: silent }),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
-    'the only member never served, is down, and somebody deletes it: nobody is waited for',
+    'the only member was never ready, is down and is being deleted',
     members([{ down: true, leaving: true }], { etcd: silent }),
     ['Available=False/QuorumLost', 'Progressing=True/Scaling', 'Degraded=True/QuorumLost'],
   ],
   [
-    'all members are being deleted, and serve until others do',
+    'all members are being deleted, and serve until they are replaced',
     members([leaving, leaving, leaving], { status: { conditions: served.conditions } }),
     ['Available=True/QuorumAvailable', 'Progressing=True/Scaling', 'Degraded=False/QuorumAvailable'],
   ],
@@ -136,7 +136,7 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
   ],
   [
-    'a quorum that was lost stays lost until it is back',
+    'a lost quorum is reported until a quorum is ready again',
     world({ ...FORMED, conditions: [condition('Available', 'False', 'QuorumLost')] }, false, notAsked),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
@@ -146,22 +146,22 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
-    'a learner is no part of a quorum, however well it is',
+    'a healthy learner does not count towards the quorum',
     members([up, down, learner], { status: { conditions: served.conditions } }),
     ['Available=False/QuorumLost', 'Progressing=True/Scaling', 'Degraded=True/QuorumLost'],
   ],
   [
-    'all have just begun again: no client is let through yet',
-    members([begun, begun, begun], { status: { conditions: served.conditions } }),
+    'all members have just restarted: the client Service has no ready Pod yet',
+    members([restarted, restarted, restarted], { status: { conditions: served.conditions } }),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
-    'what another cluster says is not taken for ours',
+    'a response of another cluster is ignored',
     world(served, true, { etcd: { ...answers, clusterID: 'f00', members: [] } }),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
   ],
   [
-    'a member that etcd does not know is one too many',
+    'a member that etcd does not list is one too many',
     world(served, true, { members: [...world(served, true).members, unlisted] }),
     ['Available=True/QuorumHealthy', 'Progressing=True/Scaling', 'Degraded=False/QuorumHealthy'],
   ],
@@ -171,22 +171,22 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=True/QuorumAvailable', 'Progressing=True/Scaling', 'Degraded=False/QuorumAvailable'],
   ],
   [
-    'etcd counts a learner that nobody knows',
-    members([up, up, up], { strangers: [{ ...entryOf(7, learner), peerURLs: ['http://else.where:2380'] }] }),
+    'etcd lists a learner that has no EtcdMember',
+    members([up, up, up], { alsoListed: [{ ...entryOf(7, learner), peerURLs: ['http://else.where:2380'] }] }),
     ['Available=True/QuorumHealthy', 'Progressing=True/Scaling', 'Degraded=False/QuorumHealthy'],
   ],
   [
-    'the data is gone',
+    'the data is lost',
     world(served, false, lost),
     ['Available=False/AllMembersLost', 'Progressing=False/AllMembersLost', 'Degraded=True/AllMembersLost'],
   ],
   [
-    'somebody took the name of the client Service of a running cluster',
+    'a foreign object has the name of the client Service of a running cluster',
     world(served, true, { services: { ...services, client: { is: 'foreign', owner: 'EtcdCluster db-client' } } }),
     ['Available=True/QuorumHealthy', 'Progressing=False/NameConflict', 'Degraded=True/NameConflict'],
   ],
   [
-    'an edit that has reached no member is under way, not done',
+    'an edit that has reached no member is progressing',
     world(
       {
         ...served,
@@ -208,15 +208,15 @@ test.each<[string, Observed, readonly string[]]>([
     ['Available=True/QuorumHealthy', 'Progressing=True/SpecChanged', 'Degraded=False/QuorumHealthy'],
   ],
 ])('%s', (_name, observed, conditions) => {
-  expect(say(observed)).toEqual(conditions);
+  expect(conditionsOf(observed)).toEqual(conditions);
 });
 
-test('a wait says what it waits for, in the words of whoever is in the way', () => {
+test('the message of a wait contains the message of the member', () => {
   const { status } = decide(world({ ...LATCHED, progressDeadline: SOON }, false, notAsked));
   expect(status.conditions?.[0]?.message).toContain('not scheduled: no room');
 });
 
-test('what the API server refuses is told', () => {
+test('a refusal of the API server is reported', () => {
   const o = world({ ...LATCHED, progressDeadline: SOON }, false, {
     ...lost,
     refusal: 'the API server refuses: exceeded quota',
@@ -224,7 +224,7 @@ test('what the API server refuses is told', () => {
   expect(decide(o).status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
 });
 
-describe('a member that votes since a moment ago, and whose Pod nobody has probed yet,', () => {
+describe('a new voter whose Pod the kubelet has not probed yet', () => {
   function grown(runningSince: number): Observed {
     const o = world({ ...served, progressDeadline: SOON }, true);
     const unprobed = [condition('Ready', 'False', 'PodNotReady', 'pod phase: Running')];
@@ -247,8 +247,8 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
     };
   }
 
-  test('takes no quorum away', () => {
-    expect(say(grown(NOW - 1_000))).toEqual([
+  test('does not make the quorum lost', () => {
+    expect(conditionsOf(grown(NOW - 1_000))).toEqual([
       'Available=True/QuorumAvailable',
       'Progressing=True/Scaling',
       'Degraded=False/QuorumAvailable',
@@ -258,11 +258,11 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
 
   const LOST = ['Available=False/QuorumLost', 'Progressing=True/WaitingForMembers', 'Degraded=True/QuorumLost'];
 
-  test('counts as lost when it stays so', () => {
-    expect(say(grown(NOW - 60_000))).toEqual(LOST);
+  test('counts as lost after the probe period', () => {
+    expect(conditionsOf(grown(NOW - 60_000))).toEqual(LOST);
   });
 
-  /** Its etcd has run for a minute, most of it to catch up. */
+  /** Its etcd has run for a minute, and spent most of it catching up. */
   function caughtUp(role: MemberEntry['role'], since: number, patch: Partial<MemberView> = {}): Observed {
     const o = grown(NOW - 60_000);
     const status = { ...o.cluster.status, members: [{ name: 'db-2', role, since: new Date(since).toISOString() }] };
@@ -270,41 +270,41 @@ describe('a member that votes since a moment ago, and whose Pod nobody has probe
     return { ...o, cluster: { ...o.cluster, status }, members };
   }
 
-  test('takes no quorum away when it took its time to catch up', () => {
-    expect(say(caughtUp('learner', NOW - 50_000))[0]).toBe('Available=True/QuorumAvailable');
-    expect(say(caughtUp('follower', NOW - 5_000))[0]).toBe('Available=True/QuorumAvailable');
-    expect(say(caughtUp('follower', NOW - 20_000))).toEqual(LOST);
+  test('does not make the quorum lost when it caught up slowly', () => {
+    expect(conditionsOf(caughtUp('learner', NOW - 50_000))[0]).toBe('Available=True/QuorumAvailable');
+    expect(conditionsOf(caughtUp('follower', NOW - 5_000))[0]).toBe('Available=True/QuorumAvailable');
+    expect(conditionsOf(caughtUp('follower', NOW - 20_000))).toEqual(LOST);
   });
 
-  test('takes no quorum away while only its object does not say yet that it votes', () => {
+  test('does not make the quorum lost while only its isVoter is not written yet', () => {
     const object = aMember({ status: { memberID: 'beef000000000002', isVoter: false } });
     const unrecorded: Partial<MemberView> = {
       object: { ...object, metadata: { ...object.metadata, name: 'db-2', uid: 'second' } },
       pod: { is: 'present', ip: '10.0.0.2', ready: true, runningSince: NOW - 60_000, maxLearners: 8 },
     };
-    expect(say(caughtUp('follower', NOW - 60_000, unrecorded))[0]).toBe('Available=True/QuorumAvailable');
+    expect(conditionsOf(caughtUp('follower', NOW - 60_000, unrecorded))[0]).toBe('Available=True/QuorumAvailable');
   });
 });
 
-test('a learner is not counted as ready', () => {
+test('a learner does not count as ready', () => {
   const o = world(served, true);
   const object = aMember({ status: { isVoter: false, conditions: READY } });
   const learner = { ...entry, isLearner: true };
-  const seen = {
+  const observed = {
     ...o,
     members: [{ object, pod: { is: 'present', ready: true, maxLearners: 8 } as const }],
     etcd: { ...answers, members: [learner] } as const,
   };
-  expect(decide(seen).status.readyMembers).toBe(0);
+  expect(decide(observed).status.readyMembers).toBe(0);
 });
 
-test('a member whose Pod is gone is not ready, whatever it said last', () => {
+test('a member whose Pod is deleted is not ready, whatever its condition is', () => {
   const o = world(served, true);
-  const gone = o.members.map((m) => ({ ...m, pod: { is: 'absent' } as const }));
-  expect(decide({ ...o, members: gone }).status.readyMembers).toBe(0);
+  const withoutPods = o.members.map((m) => ({ ...m, pod: { is: 'absent' } as const }));
+  expect(decide({ ...o, members: withoutPods }).status.readyMembers).toBe(0);
 });
 
-test('a quorum is told of those that vote, and a leader by whoever has heard of it last', () => {
+test('the quorum counts voters, and the leader is that of the highest term', () => {
   expect(decide(members([up, learner])).status.quorum).toEqual({ needed: 1, healthy: 1, margin: 0 });
   const o = members([up, up, up], { leader: 2 });
   const [cutOff, ...others] = o.members;
@@ -313,25 +313,25 @@ test('a quorum is told of those that vote, and a leader by whoever has heard of 
   expect(decide({ ...o, members: [behind, ...others] }).status.leader).toBe(others[0]?.object.metadata.name);
 });
 
-test('the deadline is cleared when the target is reached, and woken up for while it is not', () => {
+test('the deadline is cleared when the target is reached, and requeued for until then', () => {
   expect(decide(world({ ...FORMED, progressDeadline: SOON }, true)).status).not.toHaveProperty('progressDeadline');
   const soon = world({ ...LATCHED, progressDeadline: '2026-01-01T12:00:02Z' }, false, notAsked);
   expect(decide(soon).requeueAfterMs).toBeLessThanOrEqual(2_000);
 });
 
-test('looking again at an unchanged cluster changes nothing and tells nothing', () => {
+test('a reconcile of an unchanged cluster changes no status and creates no Event', () => {
   const first = decide(world(FORMED, true));
   const again = decide(world(first.status, true));
   expect(again.status).toEqual(first.status);
   expect(again.events).toEqual([]);
 });
 
-test('each new reason is told once, bad ones as warnings', () => {
-  const { events: notices } = decide(world(served, false, lost));
-  expect(notices.map((n) => `${n.type} ${n.reason}`)).toEqual(['Warning AllMembersLost']);
+test('each new reason is one Event, failures as Warning', () => {
+  const { events } = decide(world(served, false, lost));
+  expect(events.map((e) => `${e.type} ${e.reason}`)).toEqual(['Warning AllMembersLost']);
 });
 
-test('a cluster that is being deleted is said nothing new about', () => {
+test('the status of a cluster that is being deleted does not change', () => {
   const o = world(served, true);
   expect(decide({ ...o, cluster: aCluster({ status: served, deleting: true }) }).status).toEqual(served);
 });
@@ -340,24 +340,24 @@ describe('the deadline', () => {
   const deadlineAfter = (o: Observed): string | undefined => decide(o).status.progressDeadline;
 
   test.each<[string, EtcdClusterStatus, boolean, string | undefined]>([
-    ['stands while a member is not ready', { ...FORMED, progressDeadline: SOON }, false, SOON],
-    ['is over when all is as the spec asks', { ...FORMED, progressDeadline: SOON }, true, undefined],
-    ['is not invented', FORMED, false, undefined],
+    ['is kept while a member is not ready', { ...FORMED, progressDeadline: SOON }, false, SOON],
+    ['is removed when all members match the spec', { ...FORMED, progressDeadline: SOON }, true, undefined],
+    ['is not set without a change', FORMED, false, undefined],
   ])('%s', (_what, status, ready, expected) => {
     expect(deadlineAfter(world(status, ready))).toBe(expected);
   });
 
   test.each<[string, string | undefined, number | undefined, number | undefined]>([
-    ['no deadline and no wish', undefined, undefined, undefined],
-    ['a deadline to come', SOON, undefined, 600_000],
-    ['an earlier wish of the rule', SOON, 5_000, 5_000],
-    ['a later wish of the rule', SOON, 700_000, 600_000],
-    ['a deadline in this very moment', new Date(NOW).toISOString(), undefined, undefined],
+    ['no deadline and no delay', undefined, undefined, undefined],
+    ['a deadline in the future', SOON, undefined, 600_000],
+    ['a shorter delay of the rule', SOON, 5_000, 5_000],
+    ['a longer delay of the rule', SOON, 700_000, 600_000],
+    ['a deadline that is now', new Date(NOW).toISOString(), undefined, undefined],
     ['a deadline that has passed', LATE, undefined, undefined],
-    ['a wish without a deadline', undefined, 5_000, 5_000],
-  ])('requeues for %s', (_what, progressDeadline, wakeAfter, expected) => {
+    ['a delay without a deadline', undefined, 5_000, 5_000],
+  ])('requeues for %s', (_what, progressDeadline, delayMs, expected) => {
     const o = world({ ...FORMED, ...(progressDeadline !== undefined && { progressDeadline }) }, true);
-    expect(requeueAfterMs(o, { message: '', ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }) })).toBe(
+    expect(requeueAfterMs(o, { message: '', ...(delayMs !== undefined && { requeueAfterMs: delayMs }) })).toBe(
       expected,
     );
   });

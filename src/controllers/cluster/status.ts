@@ -202,7 +202,8 @@ const isWhole = (o: Observed): boolean =>
 
 function pausedMessage(o: Observed, message: string): string {
   if (running(o)) return message;
-  if (o.cluster.status?.clusterID === undefined) return 'paused before the bootstrap: there is no data. Set replicas to bootstrap the cluster';
+  if (o.cluster.status?.clusterID === undefined)
+    return 'paused before the bootstrap: there is no data. Set replicas to bootstrap the cluster';
   const volumes = o.members.flatMap((m) => m.object.status?.pvcName ?? []).join(', ');
   return `paused: the data is kept in ${volumes === '' ? 'the volumes of its members' : volumes}. Set replicas to resume the cluster`;
 }
@@ -243,7 +244,10 @@ function available(s: Situation): Condition {
   if (s.ready >= s.desired && s.ready >= s.voters) return yes('QuorumHealthy', 'All members are ready');
   if (isQuorate(s)) return yes('QuorumAvailable', `${s.ready}/${s.desired} members ready`);
   if (s.starting) return no('WaitingForSeed', s.message);
-  return no('QuorumLost', `quorum lost: ${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.message}`);
+  return no(
+    'QuorumLost',
+    `quorum lost: ${s.ready} of ${s.voters} voters are ready, and ${quorumOf(s.voters)} are needed: ${s.message}`,
+  );
 }
 
 function progressing(s: Situation, reached: boolean): Condition {
@@ -253,7 +257,9 @@ function progressing(s: Situation, reached: boolean): Condition {
   if (s.paused !== undefined && reached) return no('Paused', s.paused);
   if (s.locked && !reached) return no(s.locked.reason, s.locked.message);
   const missing =
-    s.unapplied === '' ? s.message : `not applied yet, because this build does not change running members: ${s.unapplied}`;
+    s.unapplied === ''
+      ? s.message
+      : `not applied yet, because this build does not change running members: ${s.unapplied}`;
   if (!reached && s.late)
     return no(
       s.formed ? 'DeadlineExceeded' : 'BootstrapFailed',

@@ -1,4 +1,4 @@
-/** Clusters with members, as short as the sentence that uses them: what the rules about growth, shrinking and repair look at. */
+/** Observed clusters with members, for tables about growth, removal and repair: each row states only what differs from a healthy cluster. */
 
 import { NO_CERTIFICATES } from '../../../src/access/evaluate/view.ts';
 import { targetOf } from '../../../src/api/defaults.ts';
@@ -19,26 +19,26 @@ export const at = (msAgo: number): string => new Date(NOW - msAgo).toISOString()
 export const DAY = 24 * 60 * 60_000;
 
 export interface Is {
-  /** Learner: on etcd's list without a vote. Awaited: on the list, and there is no object. Unlisted: an object that etcd does not know. */
+  /** Learner: etcd lists it without a vote. Awaited: etcd lists it, and it has no EtcdMember. Unlisted: an EtcdMember that etcd does not list. */
   readonly as?: 'voter' | 'learner' | 'awaited' | 'unlisted';
-  /** Its etcd does not answer. */
+  /** Its etcd does not respond. */
   readonly down?: boolean;
-  /** It is recorded as one that votes. */
+  /** `status.isVoter` is true although etcd does not list it as a voter. */
   readonly voted?: boolean;
   /** Its etcd has never started. */
   readonly fresh?: boolean;
-  /** It has, and told its name, and nobody has recorded it yet. */
+  /** Its etcd has published its name, but the memberID is not recorded yet. */
   readonly started?: boolean;
   readonly evidence?: string;
   readonly leaving?: boolean;
   readonly ageMs?: number;
   readonly lag?: number;
   readonly alarm?: string;
-  /** Its etcd has ended before. */
+  /** The kubelet has restarted its etcd. */
   readonly restarted?: boolean;
   /** Another member responds at its address: the member with this number. */
   readonly answersAs?: number;
-  /** It follows nobody. */
+  /** Its etcd has no leader. */
   readonly leaderless?: boolean;
   readonly hash?: string;
   readonly maxLearners?: number;
@@ -104,15 +104,16 @@ interface More {
   readonly status?: EtcdClusterStatus;
   readonly etcd?: Observed['etcd'];
   readonly alarms?: readonly { readonly id: string; readonly alarm: string }[];
-  readonly strangers?: readonly EtcdMemberEntry[];
+  /** Members that etcd lists besides these. */
+  readonly alsoListed?: readonly EtcdMemberEntry[];
 }
 
-/** A cluster with these members; what is not said is as it should be. */
+/** A cluster with these members, healthy except for what they state. */
 export function world(members: readonly Is[], more: More = {}): Observed {
   const replicas = more.replicas ?? members.length;
   const spec = { replicas, ...more.spec };
   const listed = members.flatMap((is, i) => (is.as === 'unlisted' ? [] : [entry(i + 1, is)]));
-  const entries = [...listed, ...(more.strangers ?? [])];
+  const entries = [...listed, ...(more.alsoListed ?? [])];
   const cluster = aCluster({
     spec,
     status: { ...FORMED, observed: targetOf(aCluster({ spec }).spec, FORMED), membersNamed: 9, ...more.status },
@@ -120,7 +121,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
   const views = members.flatMap((is, i) =>
     is.as === 'awaited' ? [] : [view(i + 1, is, more.leader ?? 1, joinList(entries))],
   );
-  const floor = quorumOf(
+  const minAvailable = quorumOf(
     Math.max(views.filter((v) => v.object.status?.isVoter && !v.object.metadata.deletionTimestamp).length, replicas),
   );
   const withUid = <T extends { readonly metadata: object }>(object: T): T => ({
@@ -135,7 +136,7 @@ export function world(members: readonly Is[], more: More = {}): Observed {
       headless: { is: 'ours', object: withUid(headlessService(cluster)) },
       client: { is: 'ours', object: withUid(clientService(cluster)) },
     },
-    pdb: { is: 'ours', object: withUid(pdb(cluster, floor)) },
+    pdb: { is: 'ours', object: withUid(pdb(cluster, minAvailable)) },
     seed: { is: 'absent' },
     members: views,
     etcd: more.etcd ?? { is: 'answers', clusterID: CLUSTER_ID, members: entries, alarms: more.alarms ?? [] },
@@ -160,7 +161,7 @@ export const lost: Is = { down: true, evidence: EVIDENCE.dataLost };
 export const learner: Is = { as: 'learner' };
 export const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
 export const awaited: Is = { as: 'awaited' };
-export const parked: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
+export const dormant: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
 export const silent: Observed['etcd'] = { is: 'silent', why: 'no leader' };
 export const list = (...members: readonly Is[]): string => joinList(members.map((is, i) => entry(i + 1, is)));
 export const repair = (count: number, secondsAgo: number) => ({

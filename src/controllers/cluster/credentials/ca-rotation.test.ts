@@ -339,7 +339,7 @@ describe('what is said', () => {
 
   test('nothing when nothing is exchanged', () => {
     const o = rotating([up, up, up], {}, { view: { certificates } });
-    expect(said(o, 'Progressing')).toBe('False Reconciled: the members are as the spec asks');
+    expect(said(o, 'Progressing')).toBe('False Reconciled: All members match the spec');
     expect(said(o, 'CertificatesValid')).toContain('True Valid');
   });
 

@@ -77,7 +77,14 @@ export function refreshJoinList(o: Observed): Decided {
   const outdated = joining(o).find(
     (m) => entryOf(o, m)?.name === '' && m.object.spec.initialCluster !== joinList(entries),
   );
-  return outdated && writeJoinList(outdated, entries, `the membership changed before ${nameOf(outdated)} joined: updating its initialCluster`);
+  return (
+    outdated &&
+    writeJoinList(
+      outdated,
+      entries,
+      `the membership changed before ${nameOf(outdated)} joined: updating its initialCluster`,
+    )
+  );
 }
 
 /** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */

@@ -76,7 +76,9 @@ export const waitForMembers = (o: Observed): Decided => {
 /** The Pod may be Ready for the kubelet while etcd does not respond to the operator. */
 function unreadyBecause(m: MemberView): string | undefined {
   const ready = readyCondition(m.object);
-  return ready?.status === 'True' ? 'its Pod is ready, but its etcd does not answer as a healthy voter' : ready?.message;
+  return ready?.status === 'True'
+    ? 'its Pod is ready, but its etcd does not answer as a healthy voter'
+    : ready?.message;
 }
 
 function terminatingBecause(o: Observed, m: MemberView): string {
