@@ -1,4 +1,4 @@
-/** Secrets read by name and judged; one that cannot be read is a value, not an exception. */
+/** Reads Secrets by name and evaluates them; a failed read is a value, not an exception. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { Client } from '../kube/client.ts';
 import { secrets } from '../kube/resources.ts';
@@ -27,7 +27,7 @@ export async function readSecrets(
   return new Map(read.map(({ name, result }) => [name, result.ok ? result.object : undefined]));
 }
 
-/** Which Secrets say whom to trust follows from what others say: those are read after them. */
+/** The names of the CA bundle Secrets follow from the contents of the others: they are read after those. */
 export async function readAndEvaluate(
   client: Pick<Client, 'get'>,
   cluster: EtcdCluster,

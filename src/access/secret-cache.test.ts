@@ -118,7 +118,7 @@ test('they are read again when one of them is to be renewed', async () => {
   pass(119_000);
   expect([await todo(), asked.length]).toEqual([[undefined], 3]);
   pass(1_000);
-  expect([await todo(), asked.length]).toEqual([['issue'], 6]);
+  expect([await todo(), asked.length]).toEqual([['issueCertificate'], 6]);
 });
 
 test('a cluster that was made anew shares nothing with its predecessor', async () => {

@@ -1,6 +1,6 @@
 /**
- * Who the operator is to each cluster, and whom it trusts there: from Secrets that are read by name, kept for a while, and read
- * again more often as long as one is missing or wrong. Both controllers that speak to members share it.
+ * The operator's credentials for each cluster, from Secrets that are read by name and cached; they expire sooner while one is missing or
+ * invalid. Both controllers that connect to members share this cache.
  */
 
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
@@ -34,23 +34,23 @@ export interface SecretCacheOptions {
   readonly now: () => number;
   /** The DNS domain of the Kubernetes cluster. */
   readonly domain: string;
-  /** The fingerprint of the certificate that a member shows in a handshake; `undefined` when there is none. */
+  /** The fingerprint of the certificate that a member serves in a handshake; `undefined` without a handshake. */
   readonly look: (endpoint: string, tls: TlsMaterial) => Promise<string | undefined>;
-  /** What the Pods of a cluster have mounted. */
+  /** What the Pods of a cluster mount. */
   readonly mounted: (cluster: EtcdCluster) => Mounted;
-  /** How long a Secret takes to reach those who mount it. */
+  /** How long the kubelet may take to update a Secret in the Pods that mount it. */
   readonly graceMs: number;
 }
 
-/** Nobody tells when a Secret changes: it is looked at so often, and more often as long as something is wrong. */
+/** The operator has no watch on Secrets: this is how often it reads them, and more often while one is missing or invalid. */
 export const SETTLED_MS = 5 * 60_000;
-/** While reads fail: an API server whose KMS provider is away must not be asked for every Secret every ten seconds. */
+/** While reads fail: an API server whose KMS provider is down must not get a read of every Secret every ten seconds. */
 const RETRY = { firstMs: 1_000, maxMs: SETTLED_MS };
 
 /** The metric of `expiries`. */
 export const EXPIRY = {
   name: 'etcd_operator_certificate_expiry_timestamp_seconds',
-  help: 'When a certificate of a cluster stops being valid, in seconds since 1970.',
+  help: 'When a certificate of a cluster expires, in seconds since 1970.',
   labelNames: ['namespace', 'cluster', 'role', 'secret'],
 } as const;
 type Expiry = Readonly<Record<(typeof EXPIRY.labelNames)[number], string>> & { readonly at: number };
@@ -58,28 +58,28 @@ type Expiry = Readonly<Record<(typeof EXPIRY.labelNames)[number], string>> & { r
 interface Known extends Evaluation {
   readonly password: RootPassword | undefined;
   readonly sources: Sources;
-  /** A cluster that was made anew has nothing in common with its predecessor. */
+  /** A cluster that was deleted and created again has other Secrets. */
   readonly uid: string | undefined;
-  /** Somebody who edits the spec is at work here, and has perhaps changed a Secret as well. */
+  /** A user who edits the spec may have changed a Secret as well. */
   readonly generation: number | undefined;
-  /** What was recorded and asked for, and what runs: another step may be due. */
+  /** The recorded digests, the requested rotation and the running Pods: when they change, another step may be due. */
   readonly surroundings: string;
   readonly until: number;
 }
 
 /** A read that failed. */
 interface Failure extends Pick<Known, 'uid' | 'generation'> {
-  /** In a row. */
+  /** Consecutive. */
   readonly failures: number;
   readonly unread: Unreadable;
 }
 
-/** What was read last, if anything, and whether a later read has failed. */
+/** The last successful read, if any, and the failure of a later one. */
 type Latest = Partial<Known> & { readonly unread?: Unreadable };
 
 export interface Served {
   readonly behind: readonly string[];
-  /** They could not be looked at. */
+  /** No handshake was possible. */
   readonly unseen: readonly string[];
 }
 
@@ -90,7 +90,7 @@ export class SecretCache {
   readonly #known = new Map<string, Known>();
   readonly #failing = new Map<string, Failure>();
   readonly #reading = new Map<string, Promise<Known | Failure>>();
-  readonly #shown = new ServedCertificates();
+  readonly #served = new ServedCertificates();
 
   constructor(options: SecretCacheOptions) {
     this.#options = options;
@@ -100,34 +100,34 @@ export class SecretCache {
     return this.#options.domain;
   }
 
-  /** For whoever judges what has just been read. */
+  /** The context to evaluate Secrets that were just read. */
   around(cluster: EtcdCluster, now: number): EvalContext {
     const { domain, graceMs, mounted } = this.#options;
     return { now, domain, graceMs, mounted: mounted(cluster) };
   }
 
-  /** Reads what is not known, or too old. */
+  /** Reads the Secrets when they are not cached, or have expired. */
   async view(cluster: EtcdCluster): Promise<CertificatesView> {
-    const { view = NO_CERTIFICATES, unread } = await this.#judged(cluster);
+    const { view = NO_CERTIFICATES, unread } = await this.#evaluated(cluster);
     return unread ? { ...view, unreadable: unread } : view;
   }
 
-  /** `undefined` when nobody is to log in. */
+  /** `undefined` when auth is not enabled in the spec. */
   async password(cluster: EtcdCluster): Promise<PasswordView | undefined> {
-    return (await this.#judged(cluster)).password?.view;
+    return (await this.#evaluated(cluster)).password?.view;
   }
 
-  /** For somebody else who is to reach members. */
+  /** For agents, which mount these Secrets. */
   async sources(cluster: EtcdCluster): Promise<Sources> {
-    return (await this.#judged(cluster)).sources ?? {};
+    return (await this.#evaluated(cluster)).sources ?? {};
   }
 
-  /** How a member is reached that has this name in its certificate, or several of them by their endpoints. */
+  /** How to connect to members, each with the host name that its certificate must have. */
   async access(cluster: EtcdCluster, hostAt: (endpoint: string) => string | undefined): Promise<Access> {
     const key = { cluster: keyOf(cluster) };
     if (cluster.spec.tls?.client === undefined) return key;
-    const { material, password } = await this.#judged(cluster);
-    // Without anybody to trust there is no connection: never a plain one instead.
+    const { material, password } = await this.#evaluated(cluster);
+    // Without a CA bundle there is no connection: never a plaintext one instead.
     if (!material) return key;
     return {
       ...key,
@@ -136,22 +136,22 @@ export class SecretCache {
     };
   }
 
-  /** Of these members, those that do not show yet what they have mounted; each by the name in its certificate. */
+  /** Of these members, those that do not serve the certificate in their Secret yet; each by the host name in its certificate. */
   async shown(cluster: EtcdCluster, part: EtcdPortName, hosts: Readonly<Record<string, string>>): Promise<Served> {
-    const { serves: shows, material } = await this.#judged(cluster);
-    const expected = shows?.[part];
+    const { serves, material } = await this.#evaluated(cluster);
+    const expected = serves?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };
-    // To show a certificate is not asked of whoever only looks at that of a peer.
+    // Reading the certificate of a peer port needs no client certificate.
     const own = part === 'client' && material ? material : {};
     const look = (endpoint: string) =>
       this.#options.look(endpoint, materialFor({ ...own, ca: expected.ca }, hosts[endpoint]));
     const group = `${keyOf(cluster)} ${part}`;
-    const { behind, unseen } = await this.#shown.look(group, expected.print, Object.keys(hosts), look);
+    const { behind, unseen } = await this.#served.look(group, expected.print, Object.keys(hosts), look);
     const named = (endpoints: readonly string[]) => endpoints.map((endpoint) => hosts[endpoint] ?? endpoint);
     return { behind: named(behind), unseen: named(unseen) };
   }
 
-  /** When the certificates that were read last stop being valid. */
+  /** When the cached certificates expire. */
   *expiries(): Iterable<Expiry> {
     for (const [key, { view }] of this.#known)
       for (const { need, notAfter } of view.certificates) {
@@ -160,20 +160,20 @@ export class SecretCache {
       }
   }
 
-  /** A Secret of the cluster was written: all are read again. What is known stays, in case that read fails. */
+  /** A Secret of the cluster was written: all are read again. The cached ones stay, in case that read fails. */
   forget(key: string): void {
     const known = this.#known.get(key);
     if (known) this.#known.set(key, { ...known, until: 0 });
     this.#reading.delete(key);
   }
 
-  /** The cluster is gone. */
+  /** The cluster was deleted. */
   drop(key: string): void {
     for (const kept of [this.#known, this.#failing, this.#reading]) kept.delete(key);
-    for (const part of ETCD_PORTS) this.#shown.forget(`${key} ${part}`);
+    for (const part of ETCD_PORTS) this.#served.forget(`${key} ${part}`);
   }
 
-  async #judged(cluster: EtcdCluster): Promise<Latest> {
+  async #evaluated(cluster: EtcdCluster): Promise<Latest> {
     const secretsOfPassword = passwordSecrets(cluster);
     if (certificatesOf(cluster).length + secretsOfPassword.length === 0) return {};
     const { mounted, now } = this.around(cluster, this.#options.now());
@@ -195,7 +195,7 @@ export class SecretCache {
     this.#reading.set(key, reading);
     try {
       const fresh = await reading;
-      if (this.#reading.get(key) === reading) this.#keep(key, fresh); // otherwise it was written meanwhile
+      if (this.#reading.get(key) === reading) this.#keep(key, fresh); // otherwise a Secret was written meanwhile
       return 'unread' in fresh ? this.#stale(key, fresh) : fresh;
     } finally {
       if (this.#reading.get(key) === reading) this.#reading.delete(key);
@@ -211,7 +211,7 @@ export class SecretCache {
     this.#known.set(key, fresh);
   }
 
-  /** The last judgement of the same cluster, with what could not be read since. */
+  /** The last evaluation of the same cluster, with the failed read. */
   #stale(key: string, { uid, unread }: Failure): Latest {
     const known = this.#known.get(key);
     return known?.uid === uid ? { ...known, unread: { ...unread, judged: true } } : { unread };
@@ -249,7 +249,7 @@ export class SecretCache {
   }
 }
 
-/** Sessions are told apart by the texts: the same certificate must not become another session. */
+/** Connections are reused by these texts: the same certificate must not open another one. */
 const materialFor = (material: Material, serverName: string | undefined) => ({
   ...material,
   ...(serverName !== undefined && { serverName }),

@@ -1,16 +1,16 @@
 /**
- * Whether members show the certificate that was given to them: Kubernetes brings it to their files in its own time, and etcd
- * reads them at every handshake. Each member is looked at until it does, and then no more until there is another one.
+ * Whether members serve the certificate in their Secret: the kubelet updates the files with a delay, and etcd reads them at every
+ * handshake. The operator connects to each member until it serves the certificate, and then not again before the next one.
  */
 export type ReadServed = (endpoint: string) => Promise<string | undefined>;
 
 export class ServedCertificates {
-  /** By group and endpoint, the certificate that was last seen there. */
+  /** By group and endpoint, the certificate that was last observed there. */
   readonly #seen = new Map<string, ReadonlyMap<string, string>>();
 
   /**
-   * Of these endpoints, those that show another certificate than this one, and those that could not be looked at: they are not
-   * accused of anything that was not seen before, and prove nothing.
+   * Of these endpoints, those that serve another certificate than this one (`behind`), and those without a handshake (`unseen`): the
+   * latter are only behind if they were when last observed, and never count as proven.
    */
   async look(
     group: string,
@@ -25,14 +25,14 @@ export class ServedCertificates {
         return [endpoint, known === expected ? known : await look(endpoint)] as const;
       }),
     );
-    // One that showed another when it was last seen is behind until it is seen to show this one.
+    // A member that last served another certificate is behind until it is observed to serve this one.
     const now = seen
-      .map(([endpoint, shown]) => [endpoint, shown ?? before?.get(endpoint)] as const)
+      .map(([endpoint, served]) => [endpoint, served ?? before?.get(endpoint)] as const)
       .filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
     this.#seen.set(group, new Map(now));
     return {
-      behind: now.filter(([, shown]) => shown !== expected).map(([endpoint]) => endpoint),
-      unseen: seen.filter(([, shown]) => shown === undefined).map(([endpoint]) => endpoint),
+      behind: now.filter(([, served]) => served !== expected).map(([endpoint]) => endpoint),
+      unseen: seen.filter(([, served]) => served === undefined).map(([endpoint]) => endpoint),
     };
   }
 

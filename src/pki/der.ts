@@ -1,4 +1,4 @@
-/** Writes the few things of ASN.1, in DER, that a certificate is made of. Of what others wrote, only one is read here. */
+/** Encodes the few ASN.1 types of a certificate as DER. The only decoder reads the algorithm of a PKCS #8 key. */
 
 const tagged = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
@@ -10,7 +10,7 @@ const tagged = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
 
 export const sequence = (...parts: readonly Uint8Array[]): Buffer => tagged(0x30, ...parts);
 export const set = (...parts: readonly Uint8Array[]): Buffer => tagged(0x31, ...parts);
-/** What a type does not say is said by a number; `constructed`: it holds further parts. */
+/** A context-specific tag; `constructed`: its content is further elements. */
 export const numbered = (n: number, how: 'constructed' | 'plain', ...parts: readonly Uint8Array[]): Buffer =>
   tagged((how === 'constructed' ? 0xa0 : 0x80) | n, ...parts);
 
@@ -41,7 +41,7 @@ export function time(ms: number): Buffer {
     : tagged(0x18, Buffer.from(digits));
 }
 
-/** Where the content of an element begins, and where the element ends. What is cut short or of no length leads nowhere. */
+/** Where the content of an element starts, and where the element ends. A truncated element, or one of indefinite length, is empty. */
 function spanAt(der: Buffer, at: number): { readonly from: number; readonly to: number } {
   const first = der[at + 1] ?? 0;
   const bytes = first < 0x80 ? 0 : first & 0x7f;
@@ -50,7 +50,7 @@ function spanAt(der: Buffer, at: number): { readonly from: number; readonly to: 
   return { from, to: from + (bytes === 0 ? (first < 0x80 ? first : 0) : der.readUIntBE(at + 2, bytes)) };
 }
 
-/** The identifier in a key of PKCS #8: SEQUENCE { version, SEQUENCE { algorithm, … }, … }. */
+/** The algorithm identifier of a PKCS #8 key: SEQUENCE { version, SEQUENCE { algorithm, … }, … }. */
 export function algorithmOf(pkcs8: Buffer): Buffer {
   const version = spanAt(pkcs8, spanAt(pkcs8, 0).from);
   const at = spanAt(pkcs8, version.to).from;

@@ -1,11 +1,11 @@
-/** Looks at a certificate before anybody starts on it: what would a handshake with it fail on? Pure, the time comes in. */
+/** Verifies a certificate before a member starts with it: why would a handshake with it fail? Pure: the time is an argument. */
 import type { X509Certificate } from 'node:crypto';
 import { iso } from '../lib/time.ts';
 import type { Finding, Role, Usage } from './findings.ts';
 import { blocksIn, certificatesIn, leadsTo, MAX_CERTIFICATE, MAX_KEY, privateKeyIn } from './pem.ts';
 import { costly } from './yielding.ts';
 
-/** What is read of a Secret. */
+/** The keys of a Secret that are read. */
 export interface TlsSecret {
   readonly secret: string;
   readonly data: Readonly<Record<string, string>>;
@@ -13,19 +13,19 @@ export interface TlsSecret {
 
 export interface Requirements {
   readonly role: Role;
-  /** Names that members are reached by; `*.` stands for every member that there is or will be. */
+  /** Host names of members; `*.` stands for every member, present and future. */
   readonly memberNames: readonly string[];
-  /** Names and addresses by which clients come. */
+  /** Host names and addresses that clients connect to. */
   readonly clientNames: readonly string[];
-  /** Clients must show a certificate: the gateway inside of etcd is one. */
+  /** mTLS: clients must have a certificate, and etcd's own gRPC gateway is such a client. */
   readonly mutual: boolean;
-  /** Whose ca.crt the certificate must lead to, where it is not its own. */
+  /** The Secret whose ca.crt must verify the certificate, if it is not its own. */
   readonly trust?: TlsSecret | undefined;
 }
 
 export interface Examined {
   readonly findings: readonly Finding[];
-  /** When the certificate stops being valid, in milliseconds since 1970; of what can be read. */
+  /** When the certificate expires, in milliseconds since 1970; absent when it cannot be parsed. */
   readonly notAfter?: number;
 }
 
@@ -37,36 +37,36 @@ const OID: Readonly<Record<Usage, string>> = { 'server auth': '1.3.6.1.5.5.7.3.1
 const ANY_USAGE = '2.5.29.37.0';
 const DAY_MS = 24 * 60 * 60_000;
 
-/** More than browsers trust. */
-const MOST_CERTIFICATES = 200;
-/** What browsers trust has 250 KiB. Three of these, which members trust in the middle of two CA rotations, fit into a Secret. */
+/** More than the CA bundle of a browser has. */
+const MAX_CERTIFICATES = 200;
+/** The CA bundle of a browser has 250 KiB. Three of this size, as members have during two overlapping CA rotations, fit into a Secret. */
 const MAX_BYTES: Readonly<Record<string, number>> = { [CERT]: 320 * 1024, [KEY]: MAX_KEY, [CA]: 320 * 1024 };
 
-/** A Secret has room for 1 MiB: an operator that read all of it would keep all other clusters waiting. */
+/** A Secret holds up to 1 MiB: parsing all of it would delay the reconciles of all other clusters. */
 function excess({ secret, data }: TlsSecret, keys: readonly string[]): readonly Finding[] {
   return keys.flatMap((key): readonly Finding[] => {
     const text = data[key] ?? '';
     const [bytes, limit] = [Buffer.byteLength(text), MAX_BYTES[key] ?? 0];
     if (bytes > limit) return [{ is: 'tooLarge', secret, key, what: 'all', bytes, limit }];
     const sizes = Array.from(blocksIn(text), ({ length }) => length);
-    if (sizes.length > MOST_CERTIFICATES) return [{ is: 'tooMany', secret, key, most: MOST_CERTIFICATES }];
+    if (sizes.length > MAX_CERTIFICATES) return [{ is: 'tooMany', secret, key, most: MAX_CERTIFICATES }];
     const largest = Math.max(0, ...sizes);
     if (largest <= MAX_CERTIFICATE) return [];
     return [{ is: 'tooLarge', secret, key, what: 'certificate', bytes: largest, limit: MAX_CERTIFICATE }];
   });
 }
 
-export function examine(paper: TlsSecret | undefined, secret: string, demands: Requirements, now: number): Examined {
-  if (!paper) return { findings: [{ is: 'secretMissing', secret }] };
-  const trust = demands.trust ?? paper;
-  const wanted = [CERT, KEY].map((key) => ({ from: paper, key }));
+export function examine(tls: TlsSecret | undefined, secret: string, demands: Requirements, now: number): Examined {
+  if (!tls) return { findings: [{ is: 'secretMissing', secret }] };
+  const trust = demands.trust ?? tls;
+  const wanted = [CERT, KEY].map((key) => ({ from: tls, key }));
   const missing = [...wanted, { from: trust, key: CA }].filter(({ from, key }) => !from.data[key]?.trim());
   if (missing.length > 0)
     return { findings: missing.map(({ from, key }) => ({ is: 'keyMissing', secret: from.secret, key })) };
-  const tooMuch = excess(paper, demands.trust ? [CERT, KEY] : [CERT, KEY, CA]);
+  const tooMuch = excess(tls, demands.trust ? [CERT, KEY] : [CERT, KEY, CA]);
   if (tooMuch.length > 0) return { findings: tooMuch };
-  const [leaf, ...others] = certificatesIn(paper.data[CERT] ?? '');
-  const key = privateKeyIn(paper.data[KEY] ?? '');
+  const [leaf, ...others] = certificatesIn(tls.data[CERT] ?? '');
+  const key = privateKeyIn(tls.data[KEY] ?? '');
   const roots = certificatesIn(trust.data[CA] ?? '');
   const unreadable: readonly Finding[] = [
     ...(leaf ? [] : [{ is: 'notPem', secret, key: CERT } as const]),
@@ -74,13 +74,13 @@ export function examine(paper: TlsSecret | undefined, secret: string, demands: R
     ...(roots.length > 0 ? [] : [{ is: 'notPem', secret: trust.secret, key: CA } as const]),
   ];
   if (!leaf || !key || unreadable.length > 0) return { findings: unreadable };
-  // An authority that was renewed with its key may be there twice, and only one of the two has to be valid.
+  // A CA that was renewed with the same key may be in ca.crt twice, and only one of the two has to be valid.
   const valid = (c: X509Certificate): boolean => c.validFromDate.getTime() <= now && now < c.validToDate.getTime();
   const path = leadsTo(leaf, others.filter(valid), roots.filter(valid)) ?? leadsTo(leaf, others, roots);
   const findings: readonly Finding[] = [
     ...unknownKeys([leaf, ...others], { secret, key: CERT }),
     ...unknownKeys(
-      roots.filter((root) => path?.includes(root) === true || !kindOf(root).startsWith('rsa')), // unused, they do no harm
+      roots.filter((root) => path?.includes(root) === true || !kindOf(root).startsWith('rsa')), // an unused RSA CA does no harm
       { secret: trust.secret, key: CA },
     ),
     ...(leaf.checkPrivateKey(key) ? [] : [{ is: 'keyMismatch', secret } as const]),
@@ -97,17 +97,17 @@ export function examine(paper: TlsSecret | undefined, secret: string, demands: R
   return { findings, notAfter: leaf.validToDate.getTime() };
 }
 
-/** What Go speaks TLS with. etcd fails with any other at the next handshake, all members at once, or at its next start. */
+/** The key types of Go's TLS. With any other, etcd fails at the next handshake, all members at once, or at its next start. */
 const KNOWN_KEYS: readonly string[] = ['rsa', 'ec prime256v1', 'ec secp384r1', 'ec secp521r1', 'ed25519'];
-/** OpenSSL, and with it the operator and many clients, talks to nobody with a shorter one. */
-const LEAST_BITS = 2048;
+/** OpenSSL, and with it the operator and many clients, refuses shorter RSA keys. */
+const MIN_BITS = 2048;
 function kindOf(certificate: X509Certificate): string {
   try {
     const { asymmetricKeyType: type = 'unknown', asymmetricKeyDetails: details } = certificate.publicKey;
-    if ((details?.modulusLength ?? LEAST_BITS) < LEAST_BITS) return `${type} of ${details?.modulusLength} bits`;
+    if ((details?.modulusLength ?? MIN_BITS) < MIN_BITS) return `${type} of ${details?.modulusLength} bits`;
     return details?.namedCurve === undefined ? type : `${type} ${details.namedCurve}`;
   } catch {
-    return 'unknown'; // it is read only now, and may be anything
+    return 'unknown'; // OpenSSL parses the key only here, and it may be malformed
   }
 }
 const unknownKeys = (
@@ -118,11 +118,11 @@ const unknownKeys = (
     .filter((kind) => !KNOWN_KEYS.includes(kind))
     .map((kind) => ({ is: 'keyUnknown', ...where, kind }));
 
-/** `CN=a\nO=b` as one line. Whoever issued it chose the text, and a condition that is too long is not taken at all. */
-const MOST_TEXT = 200;
-const lineOf = (name: string): string => name.split('\n').join(', ').slice(0, MOST_TEXT) || 'nobody';
+/** `CN=a\nO=b` as one line. The issuer chose the text, and the API server rejects a condition message that is too long. */
+const MAX_TEXT = 200;
+const lineOf = (name: string): string => name.split('\n').join(', ').slice(0, MAX_TEXT) || 'an unnamed issuer';
 
-/** A name that no member has: a certificate for it is one for every member. */
+/** A host name that no member has: only a wildcard certificate covers it. */
 const PROBE = 'zz-any-member';
 const covers = (leaf: X509Certificate, name: string): boolean =>
   costly(leaf, `covers ${name}`, () => {
@@ -157,11 +157,11 @@ function usages(leaf: X509Certificate, secret: string, { role, mutual }: Require
   ];
 }
 
-/** When somebody should know: in the last fifth of its life, and not earlier than a month before the end. */
+/** When its expiry is reported: in the last fifth of its lifetime, and at most a month before its end. */
 export const soonFrom = (notBefore: number, notAfter: number): number =>
   notAfter - Math.min(30 * DAY_MS, (notAfter - notBefore) / 5);
 
-/** Whether a certificate is too old, too young, or near its end. */
+/** Whether a certificate has expired, is not valid yet, or expires soon. */
 export function ages(
   certificate: X509Certificate,
   where: { readonly secret: string; readonly key: string },

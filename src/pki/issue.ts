@@ -1,6 +1,6 @@
 /**
- * An authority, and the certificates that it signs. ECDSA on P-256: making a key of 2048 bits of RSA takes seventy times as
- * long, which an operator of a thousand clusters would feel, and every etcd that we run knows it. Time and chance come in as arguments.
+ * Creates a CA, and the certificates that it signs. ECDSA on P-256: generating an RSA key of 2048 bits takes seventy times as long, too
+ * much for a thousand clusters, and every supported etcd accepts it. The time and the random source are arguments.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { isIPv4 } from 'node:net';
@@ -12,7 +12,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** What cannot be computed: fresh keys, and numbers that nobody has used. */
+/** The random source: new keys, and unique serial numbers. */
 export interface KeySource {
   /** A private key on P-256. */
   readonly key: () => Promise<KeyObject>;
@@ -25,12 +25,12 @@ export interface Leaf {
   readonly name: string;
   /** DNS names and addresses of IPv4. */
   readonly hosts: readonly string[];
-  /** None: it may be used for everything. */
+  /** Empty: it may be used for everything. */
   readonly usages: readonly Usage[];
   readonly durationMs: number;
 }
 
-/** Clocks of nodes may be behind by so much. */
+/** Certificates are valid for nodes whose clocks are behind by up to this time. */
 const BACKDATED_MS = 5 * 60_000;
 export const CA_LIFETIME_MS = 10 * 365 * 24 * 60 * 60_000;
 
@@ -40,50 +40,50 @@ const USAGE: Readonly<Record<Usage, Buffer>> = {
   'client auth': oid('1.3.6.1.5.5.7.3.2'),
 };
 
-export async function createCA(name: string, now: number, chance: KeySource): Promise<KeyPair> {
-  const key = await chance.key();
+export async function createCA(name: string, now: number, random: KeySource): Promise<KeyPair> {
+  const key = await random.key();
   const certificate = signed(key, {
-    serial: serialOf(chance),
+    serial: serialOf(random),
     issuer: nameOf(name),
     subject: nameOf(name),
     from: now - BACKDATED_MS,
     until: now + CA_LIFETIME_MS,
     publicKey: createPublicKey(key),
     extensions: [
-      critical('2.5.29.19', sequence(boolean(true), integer(Buffer.from([0])))), // it signs leaves, and no further authority
-      critical('2.5.29.15', bits(Buffer.from([0b0000_0110]), 1)), // to sign certificates and lists of revoked ones
+      critical('2.5.29.19', sequence(boolean(true), integer(Buffer.from([0])))), // it signs leaf certificates, and no further CA
+      critical('2.5.29.15', bits(Buffer.from([0b0000_0110]), 1)), // keyCertSign and cRLSign
       extension('2.5.29.14', octets(keyIdOf(createPublicKey(key)))),
     ],
   });
   return { cert: certificate, key: pemOf(key) };
 }
 
-/** As what it signs, if it can: others have more in their names, sign in other ways, or may not sign at all. */
+/** The issuer name, if `issue` can sign with this certificate: a user's CA may have a longer subject, another type of key, or not be a CA. */
 export function signerName(certificate: X509Certificate): string | undefined {
   try {
-    const isEc = certificate.publicKey.asymmetricKeyType === 'ec'; // read only now: it may be anything
+    const isEc = certificate.publicKey.asymmetricKeyType === 'ec'; // OpenSSL parses it only here: it may be malformed
     return certificate.ca && isEc ? /^CN=(.*)$/.exec(certificate.subject)?.[1] : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Rejects when the authority's own pair cannot be read. */
-export async function issue(authority: KeyPair, leaf: Leaf, now: number, chance: KeySource): Promise<KeyPair> {
-  const ca = new X509Certificate(authority.cert);
-  const signer = createPrivateKey(authority.key);
+/** Rejects when the CA's certificate or key cannot be parsed. */
+export async function issue(by: KeyPair, leaf: Leaf, now: number, random: KeySource): Promise<KeyPair> {
+  const ca = new X509Certificate(by.cert);
+  const signer = createPrivateKey(by.key);
   const issuer = signerName(ca);
-  if (issuer === undefined || signer.asymmetricKeyType !== 'ec') throw new Error('this authority was not made here');
-  const key = await chance.key();
+  if (issuer === undefined || signer.asymmetricKeyType !== 'ec') throw new Error('this CA was not created by the operator, which cannot sign with it');
+  const key = await random.key();
   const certificate = signed(signer, {
-    serial: serialOf(chance),
+    serial: serialOf(random),
     issuer: nameOf(issuer),
     subject: nameOf(leaf.name),
     from: now - BACKDATED_MS,
-    until: Math.min(now + leaf.durationMs, ca.validToDate.getTime()), // nobody would trust it any longer
+    until: Math.min(now + leaf.durationMs, ca.validToDate.getTime()), // it is not valid beyond its CA
     publicKey: createPublicKey(key),
     extensions: [
-      critical('2.5.29.19', sequence()), // it signs nothing
+      critical('2.5.29.19', sequence()), // not a CA
       critical('2.5.29.15', bits(Buffer.from([0b1000_0000]), 7)), // digital signatures
       extension('2.5.29.35', sequence(numbered(0, 'plain', keyIdOf(ca.publicKey)))),
       ...(leaf.usages.length > 0
@@ -123,7 +123,7 @@ function signed(by: KeyObject, { serial, issuer, subject, from, until, publicKey
 const extension = (id: string, value: Buffer): Buffer => sequence(oid(id), octets(value));
 const critical = (id: string, value: Buffer): Buffer => sequence(oid(id), boolean(true), octets(value));
 
-/** No longer than X.520 allows. What tells two names of one cluster apart is at the end. */
+/** At most 64 characters (X.520). Names of one cluster differ at the end, so the start is cut. */
 const nameOf = (commonName: string): Buffer => sequence(set(sequence(oid('2.5.4.3'), utf8(commonName.slice(-64)))));
 
 function hostOf(host: string): Buffer {
@@ -132,14 +132,14 @@ function hostOf(host: string): Buffer {
     : numbered(2, 'plain', Buffer.from(host));
 }
 
-/** Of the bits of the key alone, as is usual. */
+/** SHA-1 of the public key bits (RFC 5280, 4.2.1.2, method 1). */
 function keyIdOf(key: KeyObject): Buffer {
   const { x = '', y = '' } = key.export({ format: 'jwk' });
   const point = Buffer.concat([Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]);
   return createHash('sha1').update(point).digest();
 }
 
-/** Positive and never shorter than it should be: the first byte is neither zero nor has its highest bit. */
+/** Positive, and always 16 bytes: the first byte is not zero, and its highest bit is not set. */
 function serialOf({ serial }: KeySource): Uint8Array {
   const [first = 0, ...rest] = serial();
   return Buffer.from([(first & 0x3f) | 0x40, ...rest]);

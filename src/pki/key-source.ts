@@ -1,4 +1,4 @@
-/** Keys and serial numbers from the machine's own source of chance. */
+/** Keys and serial numbers from the system's random source. */
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { KeySource } from './issue.ts';

@@ -1,4 +1,4 @@
-/** Certificates and keys out of their text form. Pure: no file, no clock. */
+/** Parses certificates and keys from PEM. Pure: no file, no clock. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { algorithmOf, oid } from './der.ts';
 import { costly } from './yielding.ts';
@@ -6,17 +6,17 @@ import { costly } from './yielding.ts';
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
-/** Reading takes a while, and one judgement looks at the same few texts again and again: these were read last. */
+/** Parsing is slow, and one evaluation parses the same few texts many times: a cache of the latest. */
 const READ: Map<string, readonly X509Certificate[]> = new Map();
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 let characters = 0;
 
-/** OpenSSL takes 60 ms for one certificate of 240 KiB that is all names. Ours has 600 bytes, one of 1,000 names 32 KiB. */
+/** OpenSSL takes 60 ms for one certificate of 240 KiB of names. A certificate of the operator has 600 bytes, one with 1,000 names 32 KiB. */
 export const MAX_CERTIFICATE = 32 * 1024;
-/** What members trust in the middle of a CA rotation is more than what one Secret of a user may hold. */
+/** During a CA rotation, the CA bundle of members is larger than what a user's Secret may hold. */
 const MAX_CERTIFICATES = 1000;
 
-/** All certificates in a text; none when there is none, or when one of them cannot be read. */
+/** All certificates in a text; none when one of them cannot be parsed. */
 export const certificatesIn = (text: string): readonly X509Certificate[] =>
   costly(text, 'certificates', () => {
     const known = READ.get(text);
@@ -25,7 +25,7 @@ export const certificatesIn = (text: string): readonly X509Certificate[] =>
     READ.set(text, certificates);
     characters += text.length;
     for (const oldest of READ.keys()) {
-      if (characters <= MOST_CHARACTERS) break;
+      if (characters <= MAX_CHARACTERS) break;
       READ.delete(oldest);
       characters -= oldest.length;
     }
@@ -33,8 +33,8 @@ export const certificatesIn = (text: string): readonly X509Certificate[] =>
   });
 
 /**
- * The PEM blocks of certificates: each ends at an END, and begins at the last BEGIN before it, as Go reads them. Every character
- * is looked at a fixed number of times: a search for the END of each BEGIN takes 19 s for 1 MiB of BEGINs.
+ * The PEM blocks of certificates: each ends at an END, and starts at the last BEGIN before it, as Go parses them. Every character is
+ * read a fixed number of times: a search for the END of each BEGIN takes 19 s for 1 MiB of BEGINs.
  */
 export function* blocksIn(text: string): Generator<string> {
   let from = 0;
@@ -55,7 +55,7 @@ function read(text: string): readonly X509Certificate[] {
   return certificates;
 }
 
-/** What is computed when it is first asked for is computed here: it counts as part of this step. */
+/** OpenSSL parses these properties lazily: reading them here makes their cost part of this step. */
 const LAZY = ['ca', 'fingerprint256', 'issuer', 'keyUsage', 'subject', 'validFromDate', 'validToDate'] as const;
 
 function certificateIn(block: string): X509Certificate | undefined {
@@ -75,7 +75,7 @@ export const MAX_KEY = 64 * 1024;
 const KEY = /-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END \1-----/;
 const TYPES = { 'PRIVATE KEY': 'pkcs8', 'RSA PRIVATE KEY': 'pkcs1', 'EC PRIVATE KEY': 'sec1' } as const;
 
-/** A key that etcd can read: not one behind a passphrase. */
+/** A private key that etcd can load: not one with a passphrase. */
 export const privateKeyIn = (text: string): KeyObject | undefined => costly(text, 'key', () => keyIn(text));
 
 function keyIn(text: string): KeyObject | undefined {
@@ -95,22 +95,22 @@ function keyIn(text: string): KeyObject | undefined {
 const QUICK = ['1.2.840.113549.1.1.1', '1.2.840.113549.1.1.10', '1.2.840.10045.2.1', '1.3.101.112', '1.3.101.113'];
 const isQuick = (pkcs8: Buffer): boolean => QUICK.some((algorithm) => oid(algorithm).equals(algorithmOf(pkcs8)));
 
-/** No honest chain needs as many. Somebody who writes a Secret decides how many certificates claim to have issued each other. */
-const MOST_SIGNATURES = 16;
+/** More than any honest chain needs. A tenant can write a Secret in which every certificate claims to have issued every other. */
+const MAX_SIGNATURES = 16;
 /** Go refuses a larger one, and OpenSSL takes 9 ms to verify with one of 64 bits. */
 const MAX_EXPONENT = 2n ** 31n - 1n;
 
 const verifies = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
   costly(certificate, `verify ${issuer.fingerprint256}`, () => {
     try {
-      const { publicKey } = issuer; // read only now: it may be anything
+      const { publicKey } = issuer; // OpenSSL parses it only here: it may be malformed
       return (publicKey.asymmetricKeyDetails?.publicExponent ?? 0n) <= MAX_EXPONENT && certificate.verify(publicKey);
     } catch {
       return false;
     }
   });
 
-/** The chain that leads from the first certificate over some of the others to one that is trusted; the shortest, if there is one. */
+/** The shortest chain from the certificate over some of the intermediates to a trusted CA; `undefined` when there is none. */
 export function leadsTo(
   leaf: X509Certificate,
   others: readonly X509Certificate[],
@@ -125,7 +125,7 @@ export function leadsTo(
     if (roots.has(last.fingerprint256)) return path;
     for (const issuer of [...trusted, ...others]) {
       if (seen.has(issuer.fingerprint256) || !issuer.ca || !last.checkIssued(issuer)) continue;
-      if (++signatures > MOST_SIGNATURES) return undefined;
+      if (++signatures > MAX_SIGNATURES) return undefined;
       if (!verifies(last, issuer)) continue;
       seen.add(issuer.fingerprint256);
       paths.push([...path, issuer]);

@@ -1,48 +1,48 @@
 /**
- * Costly steps over what tenants have written, in pieces. Judgements are synchronous and cannot wait: the results of their costly
- * steps are kept, and a piece that has taken long enough ends with `Pause`. The next piece starts the judgement over after a turn
- * of the event loop, and finds what the earlier ones have computed. Pure: the time comes in.
+ * Runs the evaluation of tenants' Secrets in slices. It is synchronous and cannot await: the results of costly steps are cached, and a
+ * slice that has taken too long throws `Pause`. The next slice runs the evaluation again from its start, after a turn of the event loop,
+ * with the cached results. Pure: the time is an argument.
  */
 
-/** Ends a piece. Only `attempt` catches it. */
+/** Ends a slice. Only `attempt` catches it. */
 class Pause extends Error {
   override readonly name = 'Pause';
 }
 
 export type Kept = Map<object | string, Map<string, unknown>>;
 
-interface Piece {
+interface Slice {
   readonly kept: Kept;
   readonly isOver: () => boolean;
-  /** A piece without a new result would be repeated for ever. */
+  /** A slice without a new result would be repeated for ever. */
   progress: boolean;
 }
 
-let piece: Piece | undefined;
+let slice: Slice | undefined;
 
-/** The result of a step, by what it is about and which step it is; outside of a piece it is computed every time. */
+/** The cached result of a step, by its input and its name; outside of a slice it is computed every time. */
 export function costly<T>(about: object | string, step: string, compute: () => T): T {
-  if (!piece) return compute();
-  const results = piece.kept.get(about) ?? new Map<string, unknown>();
-  piece.kept.set(about, results);
+  if (!slice) return compute();
+  const results = slice.kept.get(about) ?? new Map<string, unknown>();
+  slice.kept.set(about, results);
   if (results.has(step)) return results.get(step) as T;
-  if (piece.progress && piece.isOver()) throw new Pause();
+  if (slice.progress && slice.isOver()) throw new Pause();
   const result = compute();
   results.set(step, result);
-  piece.progress = true;
+  slice.progress = true;
   return result;
 }
 
-/** One piece of the work; `undefined` when it is not done yet. */
+/** One slice of the work; `undefined` when it is not done yet. */
 export function attempt<T>(kept: Kept, isOver: () => boolean, work: () => T): { readonly value: T } | undefined {
-  const outer = piece;
-  piece = { kept, isOver, progress: false };
+  const outer = slice;
+  slice = { kept, isOver, progress: false };
   try {
     return { value: work() };
   } catch (error) {
     if (error instanceof Pause) return undefined;
     throw error;
   } finally {
-    piece = outer;
+    slice = outer;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Which Secrets hold what the operator reaches members with, so that others can be given the same: an agent mounts them. Found
- * by their content, because that is what is trusted and shown at this very moment, in the middle of a rotation too. Pure.
+ * The Secrets with the operator's CA bundle, client certificate and root password, which agents mount. Found by content: during a CA
+ * rotation, the name alone does not determine which bundle and which certificate members accept now. Pure.
  */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -21,7 +21,7 @@ export function sourcesOf(
 ): Sources {
   const needs = certificatesOf(cluster).filter(({ role }) => portOf(role) === 'client');
   const trusted = digestOf(material?.ca ?? '');
-  // What the operator writes for members stays; a Secret with trust goes after a rotation, and that of a user whenever he likes.
+  // Managed Secrets first: they are kept, while a CA bundle Secret is deleted after a rotation, and a user's Secret at any time.
   const names = [
     ...needs.flatMap((need) => writtenFor(need) ?? []),
     ...needs.map(({ secret }) => secret),
@@ -29,12 +29,12 @@ export function sourcesOf(
   ];
   const first = (holds: (text: (key: string) => string) => boolean): string | undefined =>
     names.find((name) => holds((key) => textOf(secrets.get(name), key)));
-  // What was recorded a moment ago may be in no Secret yet: what was there before is as good until members show something else.
+  // A bundle that was just recorded may be in no Secret yet: the previous one verifies members until they serve other certificates.
   const ca =
     first((text) => trusted !== undefined && digestOf(text(CA)) === trusted) ??
     first((text) => digestOf(text(CA)) !== undefined);
   const pair = material?.cert && first((text) => text(CERT) === material.cert && text(KEY) === material.key);
-  // What etcd accepted last; of a cluster of an earlier operator, what was given.
+  // The password that etcd accepted last; for a cluster of an earlier operator, the user's.
   const [given = '', kept = ''] = passwordSecrets(cluster);
   const proven = password?.kept.password === undefined ? [] : [kept];
   const [root] = [...proven, ...(password?.given === undefined ? [] : [given])];

@@ -1,4 +1,4 @@
-/** Authorities that the operator made for a cluster: whether they are of use, and when they are exchanged. Pure. */
+/** CAs that the operator created for a cluster: whether they can sign, and when they are rotated. Pure. */
 import type { X509Certificate } from 'node:crypto';
 import { type EtcdPortName, requestedRotation } from '../../api/names.ts';
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
@@ -11,17 +11,17 @@ import { acceptedByAll, mayReissue, type PortTrust } from './port-trust.ts';
 import { isBootstrapped, ours, pairIn, type SecretSet } from './secret-set.ts';
 import type { CAView } from './view.ts';
 
-/** Where its successor is until all members trust it. */
+/** The next CA, until all members trust it. */
 export const NEXT_CERT = 'next.crt';
 export const NEXT_KEY = 'next.key';
 
 export type Issued = Extract<CertificateRequirement, { readonly from: 'operator' }>;
 
-/** What is in its Secret. */
+/** The contents of its Secret. */
 export interface ManagedCA {
   readonly secret: string;
   readonly part: EtcdPortName;
-  /** The longest life of what it signs. */
+  /** The longest duration of a certificate that it signs. */
   readonly durationMs: number;
   readonly exists: boolean;
   readonly foreign: readonly Finding[];
@@ -46,23 +46,23 @@ export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequir
   });
 }
 
-/** What somebody has put there, and nothing can be signed with, is as good as lost: members are not to trust it. */
+/** A CA that a user has put there and that cannot sign counts as lost: members must not trust it. */
 const signing = (pair: X509Certificate | undefined): X509Certificate | undefined =>
   pair && signerName(pair) !== undefined ? pair : undefined;
 
-/** Whom members are to trust because of it. */
+/** The CA bundle after the rotation. */
 export const targetOf = ({ certificate, next }: ManagedCA): CABundle | undefined =>
   caBundleIn((next ?? certificate)?.toString() ?? '');
 
-/** Whom members may have come to trust because of it until now. */
+/** The CA bundles that members may have loaded until now. */
 export function bundleFor({ certificate, next }: ManagedCA): readonly (CABundle | undefined)[] {
   const [present = '', successor = ''] = [certificate?.toString(), next?.toString()];
   return [caBundleIn(present), caBundleIn(present, successor)];
 }
 
 /**
- * After two thirds of its life, like all that it signs, or when nothing that it signs would last as long as it should; but
- * never in its first half: certificates that are to last longer than that end with it.
+ * A CA is rotated after two thirds of its lifetime, or as soon as a certificate that it signs would be cut short by the CA's own
+ * expiry. Never in its first half: certificates with a longer duration than that expire together with the CA.
  */
 function dueAt({ certificate, durationMs }: ManagedCA): number {
   if (!certificate) return Number.POSITIVE_INFINITY;
@@ -71,35 +71,35 @@ function dueAt({ certificate, durationMs }: ManagedCA): number {
   return Math.max(from + life / 2, Math.min(from + (life * 2) / 3, until - durationMs));
 }
 
-/** Somebody asked for a rotation that has not been begun. */
+/** A user has requested a CA rotation (annotation rotate-ca) that has not started yet. */
 export function isRotationRequested({ cluster: { metadata, status } }: SecretSet, part: EtcdPortName): boolean {
   const value = requestedRotation(metadata.annotations);
   return value !== undefined && value !== status?.trust?.commanded?.[part];
 }
 
-/** A lost authority is not replaced unasked: somebody may have it, and what members have goes on for months. */
-export function caView(world: SecretSet, authority: ManagedCA, side: PortTrust): CAView {
-  const { secret, foreign, certificate, next, exists, part } = authority;
+/** The operator does not replace a lost CA unasked: the user may have a backup, and the certificates of members stay valid for months. */
+export function caView(world: SecretSet, ca: ManagedCA, side: PortTrust): CAView {
+  const { secret, foreign, certificate, next, exists, part } = ca;
   if (foreign.length > 0) return { secret, part, findings: foreign };
   if (!isBootstrapped(world)) {
-    if (certificate) return { secret, part, findings: ageOf(world, authority) };
+    if (certificate) return { secret, part, findings: ageOf(world, ca) };
     return exists
       ? { secret, part, findings: [{ is: 'notPem', secret, key: KEY }] }
-      : { secret, part, findings: [], todo: 'found' };
+      : { secret, part, findings: [], todo: 'createCA' };
   }
-  const findings: readonly Finding[] = certificate ? ageOf(world, authority) : [{ is: 'caLost', secret }];
+  const findings: readonly Finding[] = certificate ? ageOf(world, ca) : [{ is: 'caLost', secret }];
   const known = { secret, part, findings, ...(next && { successor: true }) };
   if (next) {
-    // The command that it was made for is recorded first, or it would be carried out a second time.
+    // The request that it was created for is recorded first, or the CA would be rotated a second time.
     const ready = !isRotationRequested(world, part) && acceptedByAll(side, [next]) && mayReissue(world, side);
-    return { ...known, ...(ready && { todo: 'succeed' }) };
+    return { ...known, ...(ready && { todo: 'promoteNextCA' }) };
   }
-  const due = isRotationRequested(world, part) || world.around.now >= dueAt(authority);
-  // One after the other.
+  const due = isRotationRequested(world, part) || world.around.now >= dueAt(ca);
+  // One CA rotation after the other.
   const settled = certificate
     ? side.currentBundle?.digest === side.targetBundle?.digest
     : side.currentBundle !== undefined;
-  return { ...known, ...(due && settled && { todo: 'prepare' }) };
+  return { ...known, ...(due && settled && { todo: 'createNextCA' }) };
 }
 
 const ageOf = ({ around }: SecretSet, { certificate, secret }: ManagedCA): readonly Finding[] =>

@@ -43,18 +43,18 @@ describe('an authority of the operator', () => {
 
   test('from nothing: everything is made', () => {
     expect(shown(judged(cluster(managed), {}))).toEqual([
-      'db-client-ca: found',
-      'db-peer-ca: found',
-      'server: issue',
-      'operator: issue',
-      'application: issue',
-      'peer: issue',
+      'db-client-ca: createCA',
+      'db-peer-ca: createCA',
+      'server: issueCertificate',
+      'operator: issueCertificate',
+      'application: issueCertificate',
+      'peer: issueCertificate',
     ]);
   });
 
   test('without certificates of clients there is none for applications', () => {
     const tls: Tls = { client: { managed: { clientCertificates: 'None' } } };
-    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: found', 'server: issue']);
+    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: createCA', 'server: issueCertificate']);
   });
 
   test('all is there', async () => {
@@ -67,7 +67,7 @@ describe('an authority of the operator', () => {
     const held = await all(NOW);
     const at = (days: number): readonly string[] =>
       shown(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
-    expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issue']]);
+    expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issueCertificate']]);
   });
 
   test('that a certificate ends soon is not said of one that is renewed in time', async () => {
@@ -79,16 +79,16 @@ describe('an authority of the operator', () => {
     const { 'db-client-tls': _, ...without } = held;
     const damaged = { ...without, 'db-server-mounted': secret({ ...ca, cert: 'x' }, ca.cert, true) };
     expect(shown(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
-      'server: issue',
+      'server: issueCertificate',
       'operator: -',
-      'application: issue',
+      'application: issueCertificate',
     ]);
   });
 
   test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
     const { 'db-client-ca': _, ...without } = await all();
     expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - caLost');
-    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: found');
+    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: createCA');
     expect(shown(judged(cluster(managed, true), {}))).toEqual([
       'db-client-ca: - caLost', // all Secrets are gone at once, and members run
       'db-peer-ca: - caLost',
@@ -109,9 +109,9 @@ describe('an authority of the operator', () => {
       const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
       return lines.filter((line) => line.includes('peer'));
     };
-    expect(at(0)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon']);
-    expect(at(9)).toEqual(['db-peer-ca: prepare', 'peer: - expiresSoon expiresSoon']);
-    expect(at(11)).toEqual(['db-peer-ca: prepare expired', 'peer: - expired expired']);
+    expect(at(0)).toEqual(['db-peer-ca: createNextCA', 'peer: - expiresSoon']);
+    expect(at(9)).toEqual(['db-peer-ca: createNextCA', 'peer: - expiresSoon expiresSoon']);
+    expect(at(11)).toEqual(['db-peer-ca: createNextCA expired', 'peer: - expired expired']);
   });
 
   test('whose key is that of another counts as lost', async () => {
@@ -132,7 +132,7 @@ describe('an authority of the operator', () => {
   test('one that somebody exchanged signs nothing before members trust it', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
     expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');
-    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issue');
+    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issueCertificate');
   });
 
   test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
@@ -142,17 +142,17 @@ describe('an authority of the operator', () => {
     expect(shown({ view })).toEqual([
       'db-client-ca: -',
       'db-peer-ca: -',
-      'server: issue',
-      'operator: issue',
-      'application: issue',
+      'server: issueCertificate',
+      'operator: issueCertificate',
+      'application: issueCertificate',
       'peer: -',
     ]);
     expect(view.certificates[3]?.usable).toBe(false);
     expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['caBundleLost']);
     const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, tampered))[5]).toBe('peer: issue');
+    expect(shown(judged(of, tampered))[5]).toBe('peer: issueCertificate');
     const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, server))[2]).toBe('server: issue');
+    expect(shown(judged(of, server))[2]).toBe('server: issueCertificate');
   });
 
   test('a Secret of somebody else is never used and never changed', async () => {

@@ -61,7 +61,7 @@ describe('Secrets of the user', () => {
   });
 
   test('are copied to where members mount them', async () => {
-    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copy', 'operator: copy', 'peer: copy']);
+    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copySecret', 'operator: copySecret', 'peer: copySecret']);
     expect(shown(judged(cluster(own), await all(mounted)))).toEqual(['server: -', 'operator: -', 'peer: -']);
   });
 
@@ -84,22 +84,22 @@ describe('Secrets of the user', () => {
     [
       'one lacks a name: it is not copied, the other is',
       async (held) => ({ ...held, server: secret(await leaf({ hosts: ['db-client.ns.svc'] }), ca.cert) }),
-      ['server: - memberNameMissing', 'operator: -', 'peer: copy'],
+      ['server: - memberNameMissing', 'operator: -', 'peer: copySecret'],
     ],
     [
       'the operator has a certificate that members will not trust',
       async (held) => ({ ...held, op: secret(await leaf({ hosts: [] }, next)) }),
-      ['server: copy', 'operator: - untrusted', 'peer: copy'],
+      ['server: copySecret', 'operator: - untrusted', 'peer: copySecret'],
     ],
     [
       'somebody else has the name of a copy: it is not touched',
       (held) => ({ ...held, 'db-peer-mounted': secret(ca) }),
-      ['server: copy', 'operator: copy', 'peer: - secretForeign'],
+      ['server: copySecret', 'operator: copySecret', 'peer: - secretForeign'],
     ],
     [
       'a copy from before an edit, and nothing runs yet: it is replaced with all that it has',
       async (held) => ({ ...mounted(held), server: secret(await leaf({}, next), next.cert) }),
-      ['server: copy', 'operator: - untrusted', 'peer: -'],
+      ['server: copySecret', 'operator: - untrusted', 'peer: -'],
     ],
   ])('before there is a cluster: %s', async (_, change, expected) => {
     expect(shown(judged(cluster(own), await all(change)))).toEqual(expected);
@@ -109,7 +109,7 @@ describe('Secrets of the user', () => {
     [
       'a renewed certificate of the same authority is taken over',
       async (held) => ({ ...mounted(held), server: secret(await leaf(), ca.cert) }),
-      ['server: copyLeaf', 'operator: -', 'peer: -'],
+      ['server: copyCertificate', 'operator: -', 'peer: -'],
     ],
     [
       'one that expired is reported, and members keep what they have',
@@ -140,12 +140,12 @@ describe('Secrets of the user', () => {
     [
       'more trust than before, and a certificate that members take already',
       async (held) => ({ ...mounted(held), peer: secret(await leaf(), `${ca.cert}\n${next.cert}`) }),
-      ['server: -', 'operator: -', 'peer: copyLeaf'],
+      ['server: -', 'operator: -', 'peer: copyCertificate'],
     ],
     [
       'a cluster that an earlier operator made has no copies yet',
       (held) => held,
-      ['server: copy', 'operator: copy', 'peer: copy'],
+      ['server: copySecret', 'operator: copySecret', 'peer: copySecret'],
     ],
   ])('of a running cluster: %s', async (_, change, expected) => {
     expect(shown(judged(cluster(own, true), await all(change)))).toEqual(expected);
@@ -155,7 +155,7 @@ describe('Secrets of the user', () => {
     [
       'its copy is gone: it is made again',
       (held) => ({ ...held, 'db-peer-mounted': undefined as unknown as Secret }),
-      'peer: copy',
+      'peer: copySecret',
     ],
     [
       'its copy is gone, and its authority is another: members that run would not trust it',
@@ -169,12 +169,12 @@ describe('Secrets of the user', () => {
     [
       'somebody has changed whom its copy trusts: it is made again',
       async (held) => ({ ...held, 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) }),
-      'peer: copyLeaf',
+      'peer: copyCertificate',
     ],
     [
       'the same authorities in other words are the same',
       async (held) => ({ ...held, peer: secret(await leaf(), `# ours\n${ca.cert}\n${ca.cert}`) }),
-      'peer: copyLeaf',
+      'peer: copyCertificate',
     ],
   ])('whom members trust was recorded: %s', async (_, change, expected) => {
     const of = aCluster({ spec: { tls: own }, status: { ...FORMED, trust: recorded() } });
@@ -195,7 +195,7 @@ describe('Secrets of the user', () => {
         mounted: { ...NOTHING_MOUNTED, running },
         graceMs: GRACE,
       });
-    expect([shown(about(false))[2], shown(about(true))[2]]).toEqual(['peer: copy', 'peer: -']);
+    expect([shown(about(false))[2], shown(about(true))[2]]).toEqual(['peer: copySecret', 'peer: -']);
   });
 
   test('deleted Secrets do not take the connection away: the operator shows its copy, or what members show', async () => {
@@ -246,10 +246,10 @@ describe('Secrets of cert-manager', () => {
       'db-peer-mounted',
     ]);
     expect(shown(judged(cluster(tls), await all()))).toEqual([
-      'server: copy',
-      'operator: copy',
+      'server: copySecret',
+      'operator: copySecret',
       'application: -',
-      'peer: copy',
+      'peer: copySecret',
     ]);
   });
 

@@ -1,4 +1,4 @@
-/** What the Secrets of a cluster are good for, and what is to be done about them. Pure: Secrets and the time come in. */
+/** Evaluates the Secrets of a cluster, and which of them have to be written. Pure: Secrets and the time are arguments. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { type EtcdPortName, requestedRotation, trustName } from '../../api/names.ts';
@@ -49,17 +49,17 @@ export interface Material {
 
 export interface Evaluation {
   readonly view: CertificatesView;
-  /** Whom the operator trusts, and what it shows. `undefined` when it cannot connect. */
+  /** The CA bundle and the client certificate of the operator. `undefined` when it cannot connect. */
   readonly material: Material | undefined;
-  /** For each port, the fingerprint of what members have mounted, and who vouches for what they show. */
+  /** For each port, the fingerprint of the certificate that members mount, and the CA bundle that verifies it. */
   readonly serves: Partial<Readonly<Record<EtcdPortName, { readonly print: string; readonly ca: string }>>>;
-  /** For each port, what those get that start now. */
+  /** For each port, the CA bundle of members that start now. */
   readonly given: Partial<Readonly<Record<EtcdPortName, string>>>;
-  /** By the name of a Secret, whom it says to trust. */
+  /** By the name of a Secret, the CA bundle in it. */
   readonly bundles: ReadonlyMap<string, string>;
 }
 
-/** Every Secret that is to be looked at, or those for one port only. */
+/** Every Secret that has to be read, or those for one port only. */
 export function secretNames(cluster: EtcdCluster, mounted: Mounted, only?: EtcdPortName): readonly string[] {
   const { metadata, status } = cluster;
   const needs = certificatesOf(cluster).filter(({ role }) => only === undefined || portOf(role) === only);
@@ -83,21 +83,21 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
   const needs = certificatesOf(cluster);
   const { secrets, named } = ignoreForeignSecrets(needs, found);
   const world = { cluster, secrets, around };
-  const authorities = managedCAsOf(world, needs);
+  const cas = managedCAsOf(world, needs);
   const parts = [...new Set(needs.map(({ role }) => portOf(role)))];
-  const trusted = (part: EtcdPortName) => authorities.filter((a) => a.part === part).flatMap(bundleFor);
+  const trusted = (part: EtcdPortName) => cas.filter((a) => a.part === part).flatMap(bundleFor);
   const sides = new Map(
-    parts.map((part) => [part, portTrustOf(world, part, target(world, part, authorities), trusted(part))] as const),
+    parts.map((part) => [part, portTrustOf(world, part, target(world, part, cas), trusted(part))] as const),
   );
   const sideAt = (part: EtcdPortName): PortTrust => sides.get(part) ?? portTrustOf(world, part, undefined);
-  const views = authorities.map((a) => caView(world, a, sideAt(a.part)));
+  const views = cas.map((a) => caView(world, a, sideAt(a.part)));
   const server = needs.find(({ role }) => role === 'server')?.secret ?? '';
   const certificateOf = (need: CertificateRequirement): CertificateView => {
     const side = sideAt(portOf(need.role));
     if (need.from === 'user') return userCertificatesOf(world, need, side, server);
-    const i = authorities.findIndex(({ secret }) => secret === need.authority);
+    const i = cas.findIndex(({ secret }) => secret === need.authority);
     const none = { certificate: undefined };
-    return managedCertificatesOf(world, need, side, authorities[i] ?? none, views[i] as CAView);
+    return managedCertificatesOf(world, need, side, cas[i] ?? none, views[i] as CAView);
   };
   const certificates = needs.map(certificateOf).map((view) => ({ ...view, findings: view.findings.map(named) }));
   const all = [...sides.values()];
@@ -112,7 +112,7 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
       kept: (cluster.status?.trust?.kept ?? []).filter((name) => ours(world, name).secret !== undefined),
     },
     material: sides.has('client') ? materialOf(world, sideAt('client')) : undefined,
-    serves: Object.fromEntries(all.flatMap((side) => showsOf(world, side))),
+    serves: Object.fromEntries(all.flatMap((side) => servedOf(world, side))),
     given: Object.fromEntries(
       all.flatMap((side) => (activeBundle(side) ? [[side.part, activeBundle(side)?.text ?? '']] : [])),
     ),
@@ -120,21 +120,21 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
   };
 }
 
-function target(world: SecretSet, part: EtcdPortName, authorities: readonly ManagedCA[]): CABundle | undefined {
-  const authority = authorities.find((a) => a.part === part);
-  if (authority) return targetOf(authority);
+function target(world: SecretSet, part: EtcdPortName, cas: readonly ManagedCA[]): CABundle | undefined {
+  const ca = cas.find((a) => a.part === part);
+  if (ca) return targetOf(ca);
   const need = memberNeed(world, part);
   return need?.from === 'user' ? targetIn(world, need) : undefined;
 }
 
 type Next = NonNullable<PortTrustView['next']> & { readonly trust: CABundle };
 
-/** What is to be recorded next, once its Secret is there. */
+/** The digest to record next, once its Secret exists. */
 function nextOf(world: SecretSet, side: PortTrust, certificates: readonly CertificateView[]): Next | undefined {
-  const { part, bootstrapped: begun, currentBundle: recorded, lost, targetBundle: to } = side;
+  const { part, bootstrapped, currentBundle: recorded, lost, targetBundle: to } = side;
   const next = (step: Next['step'], trust: CABundle | undefined): Next | undefined =>
     trust && { step, trust, digest: trust.digest };
-  if (!begun) return next('begin', to);
+  if (!bootstrapped) return next('begin', to);
   if (recordedDigest(world.cluster, part) === undefined) return next('adopt', recorded ?? to);
   if (lost || !recorded || !to) return undefined;
   if (!contains(recorded, to)) return next('widen', caBundleIn(recorded.text, to.text));
@@ -148,7 +148,7 @@ interface Bundle {
   readonly text: string;
 }
 
-/** Only members mount them: where they read no trust, there are none. */
+/** Only members mount these Secrets: on a port whose CA bundle etcd does not load at start, there are none. */
 function bundlesOf(world: SecretSet, side: PortTrust, certificates: readonly CertificateView[]): readonly Bundle[] {
   if (!side.loadedAtStart) return [];
   const { part } = side;
@@ -162,7 +162,7 @@ function bundlesOf(world: SecretSet, side: PortTrust, certificates: readonly Cer
     ...[...new Map(trusts.map((trust) => [trust.digest, trust])).values()].map(({ digest: of, text }) => {
       const { secret, findings } = ours(world, name(of));
       const absent = secret === undefined && findings.length === 0;
-      return { view: { secret: name(of), part, findings, ...(absent && { todo: 'bundle' as const }) }, text };
+      return { view: { secret: name(of), part, findings, ...(absent && { todo: 'writeCABundle' as const }) }, text };
     }),
   ];
 }
@@ -172,13 +172,14 @@ function trustView(
   side: PortTrust,
   certificates: readonly CertificateView[],
   bundles: readonly BundleView[],
-  authorities: readonly CAView[],
+  cas: readonly CAView[],
 ): PortTrustView {
   const { part, loadedAtStart: atStart } = side;
   const next = nextOf(world, side, certificates);
   const ready = bundles.every((b) => b.part !== part || (b.todo === undefined && b.findings.length === 0));
   const reached = reachedAt(world, side);
-  const begun = authorities.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
+  const rotationStarted =
+    cas.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
   const value = requestedRotation(world.cluster.metadata.annotations);
   return {
     part,
@@ -192,13 +193,13 @@ function trustView(
       contains(side.currentBundle, side.targetBundle),
     notReissued: notReissued(world, side),
     ...(reached !== undefined && { reachedAt: reached }),
-    ...(begun && value !== undefined && { requestedRotation: value }),
+    ...(rotationStarted && value !== undefined && { requestedRotation: value }),
   };
 }
 
 /**
- * Where clients must show a certificate and that of the operator is missing, wrong, or not taken by all members yet, it shows
- * the one of the members: otherwise it could not look after a cluster that runs, because of a Secret that the cluster does not need.
+ * With mTLS, while the operator's client certificate is missing, invalid, or not accepted by all members yet, the operator uses the
+ * server certificate: otherwise a Secret that the cluster itself does not need would keep the operator from reconciling it.
  */
 function materialOf(world: SecretSet, side: PortTrust): Material | undefined {
   const ca = (activeBundle(side) ?? side.targetBundle)?.text ?? '';
@@ -212,16 +213,16 @@ function materialOf(world: SecretSet, side: PortTrust): Material | undefined {
     ...(own.from === 'user' ? [world.secrets.get(own.secret)] : []),
     servedSecret(world, server),
   ];
-  const shown = candidates.find((secret) => isShowable(world, side, secret));
-  return shown ? { ca, cert: textOf(shown, CERT), key: textOf(shown, KEY) } : { ca };
+  const served = candidates.find((secret) => isUsable(world, side, secret));
+  return served ? { ca, cert: textOf(served, CERT), key: textOf(served, KEY) } : { ca };
 }
 
-const isShowable = (world: SecretSet, side: PortTrust, secret: Secret | undefined): boolean => {
+const isUsable = (world: SecretSet, side: PortTrust, secret: Secret | undefined): boolean => {
   const leaf = pairIn(secret);
   return leaf !== undefined && leaf.validToDate.getTime() > world.around.now && acceptedByAll(side, chainIn(secret));
 };
 
-function showsOf(
+function servedOf(
   world: SecretSet,
   side: PortTrust,
 ): readonly (readonly [EtcdPortName, { readonly print: string; readonly ca: string }])[] {

@@ -1,6 +1,6 @@
 /**
- * Secrets where those of cert-manager should be, and that it did not issue for this cluster. It would write over them, and
- * members would be started on something that nobody renews: they count as absent, and are named.
+ * Foreign Secrets under the names that this cluster's Certificates write to. cert-manager would overwrite them, and members would start
+ * with a certificate that is never renewed: these Secrets count as absent, and a finding names the owner.
  */
 
 import { CERTIFICATE_NAME_ANNOTATION } from '../../api/names.ts';
@@ -11,12 +11,12 @@ import type { Finding } from '../../pki/findings.ts';
 
 export interface Sorted {
   readonly secrets: ReadonlyMap<string, Secret | undefined>;
-  /** What is to be said instead of a missing Secret. */
+  /** Replaces the finding about a missing Secret. */
   readonly named: (finding: Finding) => Finding;
 }
 
 export function ignoreForeignSecrets(needs: readonly CertificateRequirement[], secrets: Sorted['secrets']): Sorted {
-  const owners = new Map(needs.flatMap((need) => strangerIn(secrets.get(need.secret), need)));
+  const owners = new Map(needs.flatMap((need) => foreignOwner(secrets.get(need.secret), need)));
   return {
     secrets: new Map([...secrets].map(([name, secret]) => [name, owners.has(name) ? undefined : secret])),
     named: (finding) => {
@@ -26,8 +26,8 @@ export function ignoreForeignSecrets(needs: readonly CertificateRequirement[], s
   };
 }
 
-/** A Secret that an earlier cluster of the name has left has the same Certificate on it, and is taken over by cert-manager. */
-function strangerIn(secret: Secret | undefined, need: CertificateRequirement): readonly (readonly [string, string])[] {
+/** A Secret that a deleted cluster of the same name has left names the same Certificate, and cert-manager takes it over. */
+function foreignOwner(secret: Secret | undefined, need: CertificateRequirement): readonly (readonly [string, string])[] {
   if (!secret || need.from !== 'user' || !need.requested) return [];
   const issuedFor = secret.metadata.annotations?.[CERTIFICATE_NAME_ANNOTATION];
   if (issuedFor === need.requested.certificate) return [];

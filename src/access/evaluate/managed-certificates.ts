@@ -1,4 +1,4 @@
-/** What the operator issues itself: good, to be renewed, or to be told to trust others. Pure. */
+/** Certificates that the operator issues: valid, to be renewed, or due for another CA bundle next to them. Pure. */
 import { CA, examine } from '../../pki/examine.ts';
 import { isFatal } from '../../pki/findings.ts';
 import type { Issued, ManagedCA } from './ca.ts';
@@ -12,35 +12,35 @@ export function managedCertificatesOf(
   need: Issued,
   side: PortTrust,
   { certificate }: Pick<ManagedCA, 'certificate'>,
-  { findings: ofAuthority }: CAView,
+  { findings: ofCA }: CAView,
 ): CertificateView {
   const { secret, findings: foreign } = ours(world, need.secret);
   const seen = examine(tlsSecretOf(secret, need.secret), need.secret, demandsOf(world, need.role), world.around.now);
   const signer = caBundleIn(certificate?.toString() ?? '');
   const elsewhere = signer !== undefined && secret !== undefined && !accepts(signer, chainIn(secret));
   const wrong = seen.findings.some(isFatal) || elsewhere;
-  // Nothing that is signed now would last longer than its authority.
+  // A certificate that expires together with its CA cannot be extended by renewing it.
   const renewAt =
     (seen.notAfter ?? 0) < (expiryOf(certificate) ?? 0) ? (seen.notAfter ?? 0) - need.renewBeforeMs : undefined;
-  const stuck = [...foreign, ...ofAuthority].length > 0 || side.lost;
-  // Members that run must take what is signed; before there are any, they will.
+  const stuck = [...foreign, ...ofCA].length > 0 || side.lost;
+  // Running members must accept what the CA signs; before there are any, the first ones will.
   const signs = !stuck && (certificate ? acceptedByAll(side, [certificate]) : !side.bootstrapped);
-  // Clients must have had the time to learn of an authority that somebody has put there.
+  // Clients must have had the time to get a CA that a user has put there.
   const good = elsewhere && !seen.findings.some(isFatal) && acceptedByAll(side, chainIn(secret));
   const early = need.role === 'server' && good && !mayReissue(world, side);
   const usable = secret !== undefined && (side.bootstrapped ? chainIn(secret).length > 0 : !wrong);
   const known = { need, usable, ...(seen.notAfter && { notAfter: seen.notAfter }) };
-  // What can be made good at once is not worth a word.
+  // A finding that this reconcile repairs is not reported.
   if (signs && !early && (wrong || (renewAt !== undefined && world.around.now >= renewAt)))
-    return { ...known, findings: [], todo: 'issue' };
+    return { ...known, findings: [], todo: 'issueCertificate' };
   const renewed = signs && renewAt !== undefined;
-  const said = seen.findings.filter((f) => !(renewed && f.is === 'expiresSoon' && f.key.startsWith('tls'))); // it will not come to that
-  const untold =
+  const reported = seen.findings.filter((f) => !(renewed && f.is === 'expiresSoon' && f.key.startsWith('tls'))); // it is renewed before
+  const outdated =
     secret !== undefined && activeBundle(side) && digestOf(textOf(secret, CA)) !== activeBundle(side)?.digest;
   return {
     ...known,
-    findings: [...foreign, ...(secret ? said : [])],
+    findings: [...foreign, ...(secret ? reported : [])],
     ...(renewed && { renewAt }),
-    ...(untold && foreign.length === 0 && { todo: 'publish' }),
+    ...(outdated && foreign.length === 0 && { todo: 'publishCABundle' }),
   };
 }

@@ -1,4 +1,4 @@
-/** What a Pod mounts of the Secrets of its cluster: it stands in the Pod's spec, which cannot be changed. */
+/** Which Secrets of its cluster a Pod mounts, from its spec: that part is immutable. */
 import type { EtcdPortName } from '../../api/names.ts';
 import type { Pod } from '../../gen/kube.ts';
 import type { Mount } from './view.ts';
@@ -13,11 +13,11 @@ export function mountIn(pod: Pod, part: EtcdPortName): Mount | undefined {
 }
 
 export interface Mounted {
-  /** There is a Pod. */
+  /** At least one Pod exists. */
   readonly running: boolean;
-  /** Every member that is to run has one: nobody starts just now with what was recorded before. */
+  /** Every member that is not paused has a Pod: none is about to start with a previous CA bundle. */
   readonly complete: boolean;
-  /** Names of Secrets, each once. */
+  /** Names of Secrets, without duplicates. */
   readonly bundles: Readonly<Record<EtcdPortName, readonly string[]>>;
 }
 

@@ -1,6 +1,16 @@
 /**
- * Whom the members trust on one of their ports, now and soon. An authority is exchanged in three steps: members come to trust
- * the old and the new one, then certificates are exchanged, then members trust the new one only. Each follows from facts.
+ * The CA bundles of one port, current and target. A CA rotation has three steps; the observed Secrets and Pods alone decide which
+ * one is next, so the operator may be restarted at any time.
+ *
+ *   step               1: widen                2: reissue               3: narrow
+ *   members trust      old --> old+new         old+new                  old+new --> new
+ *   members serve      signed by old           old --> signed by new    signed by new
+ *   members restart    one by one              no                       one by one
+ *   ends when          all members trust       all members serve the    no Pod mounts a
+ *                      both, clients had       new certificates,        previous bundle
+ *                      `graceMs` to get both   clients had `graceMs`
+ *
+ * A port whose bundle etcd does not load at start (`loadedAtStart: false`) needs no restarts.
  */
 import type { X509Certificate } from 'node:crypto';
 import { type EtcdPortName, trustName } from '../../api/names.ts';
@@ -17,16 +27,16 @@ import { chainIn, isBootstrapped, ours, type SecretSet, servedSecret, textOf, wr
 
 export interface PortTrust {
   readonly part: EtcdPortName;
-  /** Members read it when they start. */
+  /** etcd loads the CA bundle of this port only when it starts. */
   readonly loadedAtStart: boolean;
   readonly bootstrapped: boolean;
-  /** What members get that start from now on, if that was recorded and can still be read. */
+  /** The bundle of members that start now, if it was recorded and can still be read. */
   readonly currentBundle: CABundle | undefined;
-  /** It was recorded, and nobody knows any more what it was. */
+  /** Its digest was recorded, and no Secret has that bundle any more. */
   readonly lost: boolean;
-  /** Where all of this is to lead; `undefined` as long as what it would come from is missing or wrong. */
+  /** The bundle after the CA rotation; `undefined` while its source Secret is missing or invalid. */
   readonly targetBundle: CABundle | undefined;
-  /** What members that run have started with. One that cannot be read vouches for nothing. */
+  /** The bundles that running members have loaded; `undefined` for one that cannot be read, which then accepts nothing. */
   readonly mountedBundles: readonly (CABundle | undefined)[];
 }
 
@@ -34,7 +44,7 @@ const bundleText = (world: SecretSet, name: string): string => textOf(ours(world
 
 export const needsOf = (world: SecretSet, part: EtcdPortName): readonly CertificateRequirement[] =>
   certificatesOf(world.cluster).filter(({ role }) => portOf(role) === part);
-/** What members show on this port. */
+/** The certificate that members serve on this port. */
 export const memberNeed = (world: SecretSet, part: EtcdPortName): CertificateRequirement | undefined =>
   needsOf(world, part).find(({ role }) => role === 'server' || role === 'peer');
 const mountOf = (world: SecretSet, part: EtcdPortName): string => {
@@ -42,7 +52,7 @@ const mountOf = (world: SecretSet, part: EtcdPortName): string => {
   return (need && writtenFor(need)) ?? '';
 };
 
-/** `others` may be what was recorded: in the middle of a rotation, an authority of the operator's and its successor are both known. */
+/** `others` are candidates for the recorded digest: during a rotation, the bundles of the managed CA with and without the next one. */
 export function portTrustOf(
   world: SecretSet,
   part: EtcdPortName,
@@ -51,27 +61,27 @@ export function portTrustOf(
 ): PortTrust {
   const { metadata, status } = world.cluster;
   const name = metadata.name ?? '';
-  const begun = isBootstrapped(world);
+  const bootstrapped = isBootstrapped(world);
   const atStart = loadsBundleAtStart(world.cluster, part);
-  const digest = begun ? recordedDigest(world.cluster, part) : undefined;
+  const digest = bootstrapped ? recordedDigest(world.cluster, part) : undefined;
   const copied = caBundleIn(textOf(ours(world, mountOf(world, part)).secret, CA));
   const known = (of: string): CABundle | undefined =>
     [caBundleIn(bundleText(world, trustName(name, part, of))), copied, target, ...others].find(
       (trust) => trust?.digest === of,
     );
-  // Of a cluster of an earlier operator, what was copied first counts until it is recorded.
-  const recorded = digest === undefined ? (begun ? copied : undefined) : known(digest);
+  // For a cluster of an earlier operator, the mounted Secret is the bundle until a digest is recorded.
+  const recorded = digest === undefined ? (bootstrapped ? copied : undefined) : known(digest);
   const mounted = atStart ? world.around.mounted.bundles[part] : [];
-  const told = [digest, status?.trust?.assumed?.[part]].filter((d) => d !== undefined);
+  const digests = [digest, status?.trust?.assumed?.[part]].filter((d) => d !== undefined);
   const heldAs = (bundle: string): CABundle | undefined => {
-    const trust = told.map(known).find((t) => t && trustName(name, part, t.digest) === bundle);
+    const trust = digests.map(known).find((t) => t && trustName(name, part, t.digest) === bundle);
     const read = trust ?? caBundleIn(bundleText(world, bundle));
     return read && trustName(name, part, read.digest) === bundle ? read : undefined;
   };
   return {
     part,
     loadedAtStart: atStart,
-    bootstrapped: begun,
+    bootstrapped,
     currentBundle: recorded,
     lost: digest !== undefined && !recorded,
     targetBundle: target,
@@ -79,15 +89,15 @@ export function portTrustOf(
   };
 }
 
-/** What those get that start now, and what clients are told to trust. */
+/** The bundle of members that start now, which clients get as well. */
 export const activeBundle = ({
-  bootstrapped: begun,
+  bootstrapped,
   currentBundle: recorded,
   lost,
   targetBundle: target,
-}: PortTrust): CABundle | undefined => (begun ? (recorded ?? (lost ? undefined : target)) : target);
+}: PortTrust): CABundle | undefined => (bootstrapped ? (recorded ?? (lost ? undefined : target)) : target);
 
-/** Whether everybody takes this certificate: those that run, and those that start. */
+/** Whether every member accepts this certificate: those that run, and those that start now. */
 export function acceptedByAll(side: PortTrust, chain: readonly X509Certificate[]): boolean {
   const now = activeBundle(side);
   return (
@@ -95,15 +105,15 @@ export function acceptedByAll(side: PortTrust, chain: readonly X509Certificate[]
   );
 }
 
-/** What applications take their trust and their certificate from. */
+/** The Secrets that client applications mount. */
 const published = (world: SecretSet, part: EtcdPortName): readonly string[] =>
   part === 'peer'
     ? []
     : needsOf(world, part).flatMap((need) => (need.role === 'operator' ? [] : (writtenFor(need) ?? [])));
 
 /**
- * When everybody who connects to this port has what is in the Secrets; `undefined` when they do not say it yet. Peers connect
- * with what they mount themselves, which they are asked to show.
+ * When the clients of this port have the active bundle: `graceMs` after its Secrets were written; `undefined` while they have another
+ * one. Peers are not waited for: the operator observes in a handshake what they serve.
  */
 export function reachedAt(world: SecretSet, side: PortTrust): number | undefined {
   const names = published(world, side.part);
@@ -113,13 +123,13 @@ export function reachedAt(world: SecretSet, side: PortTrust): number | undefined
   return Math.max(0, ...times);
 }
 
-/** Whether something may be shown that only the new authority vouches for. */
+/** Whether members may serve a certificate that only the new CA has signed. */
 export function mayReissue(world: SecretSet, side: PortTrust): boolean {
   const at = reachedAt(world, side);
   return (!side.loadedAtStart || world.around.mounted.complete) && at !== undefined && world.around.now >= at;
 }
 
-/** Secrets with what is shown on this port and would not be taken if only the target were trusted. */
+/** Secrets with certificates of this port that would be refused if members trusted the target only. */
 export const notReissued = (world: SecretSet, { part, targetBundle: target }: PortTrust): readonly string[] =>
   needsOf(world, part)
     .filter((need) => !target || !accepts(target, chainIn(servedSecret(world, need))))

@@ -1,7 +1,6 @@
 /**
- * The password of root: what the user's Secret says, and what the operator has kept. The user's edit of a Secret takes the old
- * password along, and without it nobody could tell etcd the new one: so the operator keeps the one that was last proven, and,
- * while it is changed, the one that is to come. Pure: Secrets come in.
+ * The root password: the user's Secret, and the operator's own copy. A user who edits the Secret overwrites the old password, which the
+ * operator needs to set the new one: so it keeps the password that etcd last accepted and, during a change, the next one. Pure.
  */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../api/names.ts';
@@ -12,19 +11,19 @@ import type { Secrets } from './secret-set.ts';
 import type { PasswordProblem, PasswordView } from './view.ts';
 
 export const ROOT = 'root';
-/** In the user's Secret, and in the operator's: what etcd was last seen to accept. */
+/** In the user's Secret; in the operator's copy, the password that etcd last accepted. */
 export const PASSWORD = 'password';
-/** In the operator's: what etcd is about to be told, or was told by somebody who did not live to see its answer. */
+/** In the operator's copy: the password that is about to be set, or was set by an operator that was killed before etcd responded. */
 export const NEXT = 'next';
 
-/** etcd keeps passwords with bcrypt, which has no room for more. */
-const MOST_BYTES = 72;
+/** etcd hashes passwords with bcrypt, which takes at most 72 bytes. */
+const MAX_BYTES = 72;
 
 export interface RootPassword {
   readonly view: PasswordView;
   readonly given: string | undefined;
   readonly kept: { readonly secret?: Secret; readonly password?: string; readonly next?: string };
-  /** What etcd may accept, the likeliest first. */
+  /** Credentials that etcd may accept, the likeliest first. */
   readonly logins: readonly { readonly user: string; readonly password: string }[];
 }
 
@@ -33,7 +32,7 @@ const refOf = ({ spec }: EtcdCluster): string => spec.auth?.rootCredentialsSecre
 export const passwordSecrets = (cluster: EtcdCluster): readonly string[] =>
   wantsAuth(cluster.spec) ? [refOf(cluster), keptPasswordName(cluster.metadata.name ?? '')] : [];
 
-/** `undefined` when nobody has to log in. */
+/** `undefined` when auth is not enabled in the spec. */
 export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPassword | undefined {
   if (!wantsAuth(cluster.spec)) return undefined;
   const name = keptPasswordName(cluster.metadata.name ?? '');
@@ -50,10 +49,10 @@ export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPasswo
     held.is === 'foreign'
       ? { reason: 'NameConflict', message: `Secret ${name} exists and belongs to ${held.owner}` }
       : undefined;
-  const said = foreign ?? problem;
+  const worst = foreign ?? problem;
   const candidates = [password, next, given].filter((text) => text !== undefined);
   return {
-    view: { ...(said && { problem: said }), kept: keptAs(given, kept) },
+    view: { ...(worst && { problem: worst }), kept: keptAs(given, kept) },
     given,
     kept,
     logins: [...new Set(candidates)].map((text) => ({ user: ROOT, password: text })),
@@ -66,15 +65,15 @@ function keptAs(given: string | undefined, { password, next }: RootPassword['kep
   return given === undefined || given === password ? 'same' : 'another';
 }
 
-/** What is empty is not there; what is not text, or too long, is no password of etcd. */
+/** An empty value counts as missing; one that is not UTF-8, or too long, is not a password that etcd accepts. */
 function textIn(secret: Secret | undefined, key: string): string | undefined {
   const bytes = bytesIn(secret, key);
-  return bytes.length > 0 && bytes.length <= MOST_BYTES && isText(bytes) ? bytes.toString() : undefined;
+  return bytes.length > 0 && bytes.length <= MAX_BYTES && isText(bytes) ? bytes.toString() : undefined;
 }
 const bytesIn = (secret: Secret | undefined, key: string): Buffer => Buffer.from(secret?.data?.[key] ?? '', 'base64');
 const isText = (bytes: Buffer): boolean => Buffer.from(bytes.toString()).equals(bytes);
 
-/** Byte for byte, a line end included: what clusters of the earlier operator have is not to be guessed at. */
+/** Byte for byte, a trailing newline included: clusters of the earlier operator may have it in their password. */
 function givenIn(
   secret: Secret | undefined,
   name: string,
@@ -83,10 +82,10 @@ function givenIn(
   const invalid = (message: string) => ({ problem: { reason: 'AuthCredentialsInvalid', message } });
   const bytes = bytesIn(secret, PASSWORD);
   if (!secret)
-    return missing(`Secret ${name} is not there: create it with the password of root under the key password`);
-  if (bytes.length === 0) return missing(`Secret ${name} has no password: put the password of root under that key`);
-  if (bytes.length > MOST_BYTES)
-    return invalid(`the password in Secret ${name} has ${bytes.length} bytes, and etcd takes at most ${MOST_BYTES}`);
-  if (!isText(bytes)) return invalid(`the password in Secret ${name} is not UTF-8 text`);
+    return missing(`Secret ${name} does not exist: create it with the root password under the key password`);
+  if (bytes.length === 0) return missing(`Secret ${name} has no key password: add the root password under that key`);
+  if (bytes.length > MAX_BYTES)
+    return invalid(`the password in Secret ${name} has ${bytes.length} bytes, and etcd accepts at most ${MAX_BYTES}: use a shorter one`);
+  if (!isText(bytes)) return invalid(`the password in Secret ${name} is not UTF-8 text: use another one`);
   return { given: bytes.toString() };
 }

@@ -45,12 +45,12 @@ describe('of the operator', () => {
 
   test.each<[string, () => Was, readonly string[]]>([
     ['nobody has asked', () => at(authority(old), 'old', ['old']), []],
-    ['somebody asks', () => at(authority(old), 'old', ['old'], { annotation: '1' }), ['prepare db-client-ca']],
+    ['somebody asks', () => at(authority(old), 'old', ['old'], { annotation: '1' }), ['createNextCA db-client-ca']],
     ['what was asked for was done', () => at(authority(old), 'old', ['old'], { annotation: '1', commanded: '1' }), []],
     [
       'somebody asks once more',
       () => at(authority(old), 'old', ['old'], { annotation: '2', commanded: '1' }),
-      ['prepare db-client-ca'],
+      ['createNextCA db-client-ca'],
     ],
     [
       'one after the other: the one before is not over',
@@ -65,12 +65,12 @@ describe('of the operator', () => {
     [
       'applications are told of it before anybody shows what it signs',
       () => at(authority(old, next), 'old', ['old'], { recorded: ['old', 'next'], running: [['old']], commanded: '1' }),
-      all.map((role) => `publish ${role}`),
+      all.map((role) => `publishCABundle ${role}`),
     ],
     [
       'all trust it, but applications were not told yet',
       () => at(authority(old, next), 'old', ['old'], { recorded: ['old', 'next'], commanded: '1' }),
-      all.map((role) => `publish ${role}`),
+      all.map((role) => `publishCABundle ${role}`),
     ],
     [
       'one member has not started again',
@@ -85,20 +85,20 @@ describe('of the operator', () => {
     [
       'all trust it: it takes the place of the old one',
       () => at(authority(old, next), 'old', ['old', 'next'], { annotation: '1', commanded: '1' }),
-      ['succeed db-client-ca'],
+      ['promoteNextCA db-client-ca'],
     ],
     [
       'it has: everything is signed anew',
       () => at(authority(next), 'old', ['old', 'next']),
-      all.map((role) => `issue ${role}`),
+      all.map((role) => `issueCertificate ${role}`),
     ],
     ['all is signed: the old one may go', () => at(authority(next), 'next', ['old', 'next']), ['narrow to next']],
     ['a lost one is not replaced unasked', () => at(undefined, 'old', ['old']), []],
-    ['but when somebody asks', () => at(undefined, 'old', ['old'], { annotation: '1' }), ['prepare db-client-ca']],
+    ['but when somebody asks', () => at(undefined, 'old', ['old'], { annotation: '1' }), ['createNextCA db-client-ca']],
     [
       'and the next one takes its place as any other',
       () => at(authority(undefined, next), 'old', ['old', 'next'], { annotation: '1', commanded: '1' }),
-      ['succeed db-client-ca'],
+      ['promoteNextCA db-client-ca'],
     ],
   ])('%s', (_, was, expected) => {
     expect(outcome(was())).toEqual(expected);
@@ -110,10 +110,10 @@ describe('of the operator', () => {
         ...at(authority(old), 'old', ['old']),
         tls: { client: { managed: { duration, renewBefore: '5m' } } },
         now: NOW - DAY + CA_LIFETIME_MS * share,
-      }).filter((line) => line.startsWith('prepare'));
-    expect([due('720h', 0.66), due('720h', 0.67)]).toEqual([[], ['prepare db-client-ca']]);
-    expect([due('35040h', 0.59), due('35040h', 0.61)]).toEqual([[], ['prepare db-client-ca']]); // four years
-    expect([due('876000h', 0.49), due('876000h', 0.51)]).toEqual([[], ['prepare db-client-ca']]); // a hundred
+      }).filter((line) => line.startsWith('createNextCA'));
+    expect([due('720h', 0.66), due('720h', 0.67)]).toEqual([[], ['createNextCA db-client-ca']]);
+    expect([due('35040h', 0.59), due('35040h', 0.61)]).toEqual([[], ['createNextCA db-client-ca']]); // four years
+    expect([due('876000h', 0.49), due('876000h', 0.51)]).toEqual([[], ['createNextCA db-client-ca']]); // a hundred
   });
 
   test('applications get the time to learn of it, and then to get what it has signed', () => {
@@ -122,7 +122,7 @@ describe('of the operator', () => {
       return { ...made, secrets: { ...made.secrets, 'db-client-tls': leaf(by, ['old', 'next'], NOW) } };
     };
     expect(outcome(was(authority(old, next), 'old', NOW + GRACE - 1_000))).toEqual([]);
-    expect(outcome(was(authority(old, next), 'old', NOW + GRACE))).toEqual(['succeed db-client-ca']);
+    expect(outcome(was(authority(old, next), 'old', NOW + GRACE))).toEqual(['promoteNextCA db-client-ca']);
     expect(outcome(was(authority(next), 'next', NOW + GRACE - 1_000))).toEqual([]);
     expect(outcome(was(authority(next), 'next', NOW + GRACE))).toEqual(['narrow to next']);
   });
@@ -135,8 +135,8 @@ describe('of the operator', () => {
       const gone = { [trustName('db', 'client', digest(...recorded))]: undefined };
       return { tls, recorded, commanded: '1', secrets: { 'db-client-ca': authority(old, next), ...gone } };
     };
-    expect(outcome(was(['old']))).toContain('issue server');
-    expect(outcome(was(['old', 'next']))).toContain('issue server');
+    expect(outcome(was(['old']))).toContain('issueCertificate server');
+    expect(outcome(was(['old', 'next']))).toContain('issueCertificate server');
     expect(judged(was(['old', 'next'])).view.bundles.flatMap(({ findings }) => findings)).toEqual([]);
   });
 
@@ -145,10 +145,10 @@ describe('of the operator', () => {
       const made = at(authority(next), 'old', ['old', 'next'], { now });
       return { ...made, secrets: { ...made.secrets, 'db-server-mounted': leaf('old', ['old', 'next'], NOW) } };
     };
-    expect(outcome(was(NOW + GRACE - 1_000))).toEqual(['issue operator', 'issue application']);
-    expect(outcome(was(NOW + GRACE))).toEqual(all.map((role) => `issue ${role}`));
+    expect(outcome(was(NOW + GRACE - 1_000))).toEqual(['issueCertificate operator', 'issueCertificate application']);
+    expect(outcome(was(NOW + GRACE))).toEqual(all.map((role) => `issueCertificate ${role}`));
     const expired = { ...was(NOW + 31 * DAY), incomplete: true };
-    expect(outcome(expired)).toEqual(all.map((role) => `issue ${role}`));
+    expect(outcome(expired)).toEqual(all.map((role) => `issueCertificate ${role}`));
   });
 
   test('what was asked for is recorded when its successor is there', () => {

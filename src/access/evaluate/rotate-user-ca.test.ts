@@ -46,7 +46,7 @@ describe('by the Secret of a user', () => {
     [
       'widened, and nobody has started again: the certificate waits, those who come are told',
       () => at(given('next'), copy('old', ['old']), { recorded: ['old', 'next'], running: [['old']] }),
-      ['publish peer'],
+      ['publishCABundle peer'],
     ],
     [
       'widened, and one has not started again',
@@ -65,7 +65,7 @@ describe('by the Secret of a user', () => {
     [
       'all trust both: the certificate is exchanged',
       () => at(given('next'), copy('old', ['old', 'next']), { recorded: ['old', 'next'] }),
-      ['copyLeaf peer'],
+      ['copyCertificate peer'],
     ],
     [
       'the certificate is exchanged: the old authority may go',
@@ -115,7 +115,7 @@ describe('by the Secret of a user', () => {
           recorded: ['old', 'next'],
           running: [['old']],
         }),
-      ['copyLeaf peer'],
+      ['copyCertificate peer'],
     ],
     [
       'the Secret is of no use: everything stays where it is',
@@ -135,7 +135,7 @@ describe('by the Secret of a user', () => {
   test('nothing is recorded before its Secret is there', () => {
     const was = { ...at(given('next'), copy('old', ['old']), {}), unwritten: true };
     expect(outcome(was)).toEqual([]);
-    const todo = judged(was).view.bundles.filter((bundle) => bundle.todo === 'bundle');
+    const todo = judged(was).view.bundles.filter((bundle) => bundle.todo === 'writeCABundle');
     expect(todo.map(({ secret: name }) => name)).toEqual([trustName('db', 'peer', digest('old', 'next'))]);
   });
 
@@ -144,7 +144,7 @@ describe('by the Secret of a user', () => {
     const renewed = await issue(next, { name: 'y', hosts, usages: [], durationMs: 30 * DAY }, NOW, systemKeySource);
     const source = secret({ 'tls.crt': renewed.cert, 'tls.key': renewed.key, 'ca.crt': texts(['next']) }, false);
     expect(outcome(at(source, copy('next', ['old', 'next']), { recorded: ['old', 'next'] }))).toEqual([
-      'copyLeaf peer',
+      'copyCertificate peer',
     ]);
   });
 
@@ -167,7 +167,7 @@ describe('by the Secret of a user', () => {
       running: [],
       secrets: { mine: given('old'), 'db-server-mounted': damaged },
     };
-    expect(outcome(was)).toEqual(['copyLeaf server']);
+    expect(outcome(was)).toEqual(['copyCertificate server']);
   });
 
   test('what a member has started with and nobody can read vouches for nothing', () => {
@@ -201,7 +201,7 @@ describe('by the Secret of a user', () => {
     const without = { ...was.secrets, 'db-operator-mounted': undefined };
     expect(judged({ ...was, secrets: without }).material?.cert).toBe(leaves.old.cert);
     const all = { ...was, running: [['old', 'next']] as const };
-    expect(outcome(all)).toEqual(['copyLeaf server', 'copyLeaf operator']);
+    expect(outcome(all)).toEqual(['copyCertificate server', 'copyCertificate operator']);
   });
 
   test('clients get the time to learn of an authority, and to get certificates of it', () => {
@@ -214,7 +214,7 @@ describe('by the Secret of a user', () => {
       now,
     });
     expect(outcome(was('old', NOW, NOW + GRACE - 1_000))).toEqual([]);
-    expect(outcome(was('old', NOW, NOW + GRACE))).toEqual(['copyLeaf server']);
+    expect(outcome(was('old', NOW, NOW + GRACE))).toEqual(['copyCertificate server']);
     expect(outcome(was('next', NOW, NOW + GRACE - 1_000))).toEqual([]);
     expect(outcome(was('next', NOW, NOW + GRACE))).toEqual(['narrow to next']);
     expect(judged(was('old', NOW, NOW)).view.trusts[0]?.reachedAt).toBe(NOW + GRACE);
@@ -227,9 +227,9 @@ describe('by the Secret of a user', () => {
       running: [],
       secrets: { mine: given('next', ['old', 'next']), 'db-server-mounted': copy('old', trust, writtenAt) },
     });
-    expect(outcome(was(['old'], LONG_AGO))).toEqual(['publish server']);
+    expect(outcome(was(['old'], LONG_AGO))).toEqual(['publishCABundle server']);
     expect(outcome(was(['old', 'next'], NOW - GRACE + 1_000))).toEqual([]);
-    expect(outcome(was(['old', 'next'], NOW - GRACE))).toEqual(['copyLeaf server']);
+    expect(outcome(was(['old', 'next'], NOW - GRACE))).toEqual(['copyCertificate server']);
     const lookedAt = (writtenAt: number) => judged(was(['old', 'next'], writtenAt)).view.certificates[0]?.renewAt;
     expect([lookedAt(NOW - GRACE + 1_000), lookedAt(NOW - GRACE)]).toEqual([NOW + 1_000, undefined]);
   });

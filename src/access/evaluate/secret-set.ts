@@ -1,4 +1,4 @@
-/** The Secrets of a cluster as they were read, and what is found in them. Pure. */
+/** The Secrets of a cluster as they were read, and access to their contents. Pure. */
 import type { X509Certificate } from 'node:crypto';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import { WRITTEN_AT_ANNOTATION } from '../../api/names.ts';
@@ -11,16 +11,16 @@ import { certificatesIn, privateKeyIn } from '../../pki/pem.ts';
 import { costly } from '../../pki/yielding.ts';
 import type { Mounted } from './mounts.ts';
 
-/** By name; what is absent is `undefined`. */
+/** By name; `undefined` for one that does not exist. */
 export type Secrets = ReadonlyMap<string, Secret | undefined>;
 
 export interface EvalContext {
   readonly now: number;
   /** The DNS domain of the Kubernetes cluster. */
   readonly domain: string;
-  /** What the Pods of the cluster have mounted. */
+  /** What the Pods of the cluster mount. */
   readonly mounted: Mounted;
-  /** How long a Secret takes to reach those who mount it. */
+  /** How long the kubelet may take to update a Secret in the Pods that mount it. */
   readonly graceMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface SecretSet {
   readonly around: EvalContext;
 }
 
-/** Somebody has started on certificates: from now on they are exchanged in order. */
+/** A member has started with certificates: from now on a CA is only replaced by a CA rotation. */
 export const isBootstrapped = ({ cluster, around }: SecretSet): boolean =>
   cluster.status?.clusterID !== undefined || around.mounted.running;
 
@@ -45,7 +45,7 @@ export const tlsSecretOf = (secret: Secret | undefined, name: string): TlsSecret
     data: Object.fromEntries([CERT, KEY, CA].map((key) => [key, textOf(secret, key)])),
   };
 
-/** Only what this cluster controls counts as its own. */
+/** Only a Secret whose controller is this cluster is read and written; another one of the name is a finding. */
 export function ours(
   { cluster, secrets }: SecretSet,
   name: string,
@@ -55,26 +55,26 @@ export function ours(
   return held.is === 'ours' ? { secret: held.object, findings: [] } : { findings: [] };
 }
 
-/** Where that is which is shown for it: a copy of ours, or what applications take from where it is. */
+/** The Secret that is served: the operator's copy, or the user's own Secret for client applications. */
 export function servedSecret(world: SecretSet, need: CertificateRequirement): Secret | undefined {
   const own = writtenFor(need);
   return own === undefined ? world.secrets.get(need.secret) : ours(world, own).secret;
 }
 
-/** The certificate, and those that came with it. */
+/** The certificate and its intermediates. */
 export const chainIn = (secret: Secret | undefined): readonly X509Certificate[] => certificatesIn(textOf(secret, CERT));
 export const leafIn = (secret: Secret | undefined): X509Certificate | undefined => chainIn(secret)[0];
 export const expiryOf = (certificate: X509Certificate | undefined): number | undefined =>
   certificate?.validToDate.getTime();
 
-/** A certificate with the key that belongs to it. */
+/** The certificate, if the key belongs to it. */
 export function pairIn(secret: Secret | undefined, certName = CERT, keyName = KEY): X509Certificate | undefined {
   const [certificate] = certificatesIn(textOf(secret, certName));
   const key = privateKeyIn(textOf(secret, keyName));
   return certificate && key && certificate.checkPrivateKey(key) ? certificate : undefined;
 }
 
-/** Of one that was written before this was noted: long ago. */
+/** A Secret without the annotation is from an earlier operator: 0, long ago. */
 export const writtenAt = (secret: Secret | undefined): number =>
   Date.parse(secret?.metadata.annotations?.[WRITTEN_AT_ANNOTATION] ?? '') || 0;
 

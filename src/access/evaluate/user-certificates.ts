@@ -1,4 +1,4 @@
-/** Certificates that users give: examined, and copied to where members mount them when all members take them. Pure. */
+/** Certificates in users' Secrets: verified, and copied into the Secret that members mount once all members accept them. Pure. */
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import type { Secret } from '../../gen/kube.ts';
 import { ages, CA, CERT, examine, KEY, type TlsSecret } from '../../pki/examine.ts';
@@ -10,7 +10,7 @@ import type { CertificateView } from './view.ts';
 
 export type UserCertificates = Extract<CertificateRequirement, { readonly from: 'user' }>;
 
-/** Whom members are to trust, by a Secret that is as it should be. */
+/** The CA bundle after the rotation, from a valid Secret. */
 export function targetIn(world: SecretSet, need: UserCertificates): CABundle | undefined {
   const source = world.secrets.get(need.secret);
   const { findings } = examine(
@@ -22,7 +22,7 @@ export function targetIn(world: SecretSet, need: UserCertificates): CABundle | u
   return findings.some(isFatal) ? undefined : caBundleIn(textOf(source, CA));
 }
 
-/** What clients show, the operator among them, has to lead to one that members trust, or soon will. */
+/** Client certificates, also that of the operator, must be signed by a CA of the active or of the target bundle. */
 function demanded(side: PortTrust, server: string): TlsSecret | undefined {
   const texts = [activeBundle(side), side.targetBundle].flatMap((trust) => trust?.text ?? []);
   return texts.length === 0 ? undefined : { secret: server, data: { [CA]: texts.join('') } };
@@ -38,7 +38,7 @@ export function userCertificatesOf(
   const source = secrets.get(need.secret);
   const ofClient = need.role === 'operator' || need.role === 'application';
   const trust = ofClient ? demanded(side, server) : undefined;
-  // Without the server's Secret, about which enough is said, nobody can tell whether this one fits.
+  // Without the server's Secret, which has its own finding, there is no CA bundle to verify this one with.
   if (ofClient && !trust)
     return { need, usable: false, findings: source ? [] : [{ is: 'secretMissing', secret: need.secret }] };
   const seen = examine(tlsSecretOf(source, need.secret), need.secret, demandsOf(world, need.role, trust), around.now);
@@ -48,12 +48,12 @@ export function userCertificatesOf(
   const { secret: copy, findings: foreign } = ours(world, need.mount);
   const good = fine && foreign.length === 0;
   const running = side.bootstrapped ? copy : undefined;
-  const notAfter = expiryOf(leafIn(running)) ?? seen.notAfter; // of what is shown
+  const notAfter = expiryOf(leafIn(running)) ?? seen.notAfter; // of what is served
   const known = { need, ...(notAfter !== undefined && { notAfter }) };
   const todo = todoOf(world, need, side, good ? source : undefined, copy);
   const unmade: readonly Finding[] =
     good && side.bootstrapped && !copy && todo === undefined ? [{ is: 'caChanged', secret: need.mount }] : [];
-  const old = todo === 'copy' || todo === 'copyLeaf' ? [] : ageOfCopy(world, need.mount, source, running);
+  const old = todo === 'copySecret' || todo === 'copyCertificate' ? [] : ageOfCopy(world, need.mount, source, running);
   return {
     ...known,
     usable: foreign.length === 0 && (copy !== undefined || (good && unmade.length === 0)),
@@ -63,7 +63,7 @@ export function userCertificatesOf(
   };
 }
 
-/** One that waits for clients is looked at when they have had their time, not whenever somebody looks next. */
+/** A certificate that waits for clients to get the new CA is requeued for that time, not for the next resync. */
 function awaited(
   world: SecretSet,
   side: PortTrust,
@@ -82,22 +82,22 @@ function todoOf(
   source: Secret | undefined,
   copy: Secret | undefined,
 ): CertificateView['todo'] {
-  const told = activeBundle(side);
-  if (!told) return undefined;
+  const active = activeBundle(side);
+  if (!active) return undefined;
   const sameLeaf = copy && [CERT, KEY].every((key) => textOf(copy, key) === textOf(source, key));
-  const sameTrust = copy && digestOf(textOf(copy, CA)) === told.digest;
-  if (!side.bootstrapped) return source && !(sameLeaf && sameTrust) ? 'copy' : undefined;
+  const sameTrust = copy && digestOf(textOf(copy, CA)) === active.digest;
+  if (!side.bootstrapped) return source && !(sameLeaf && sameTrust) ? 'copySecret' : undefined;
   if (source && !sameLeaf && acceptedByAll(side, chainIn(source))) {
-    if (!copy) return 'copy';
-    // Clients must have had the time to learn of an authority before anybody shows something that only it vouches for.
-    const shown = chainIn(copy);
-    const crosses = acceptedByAll(side, shown) && !sharesCA(told, shown, chainIn(source));
-    if (!crosses || need.role === 'operator' || mayReissue(world, side)) return 'copyLeaf';
+    if (!copy) return 'copySecret';
+    // Clients must have had the time to get a CA before a member serves a certificate that only this CA has signed.
+    const served = chainIn(copy);
+    const crosses = acceptedByAll(side, served) && !sharesCA(active, served, chainIn(source));
+    if (!crosses || need.role === 'operator' || mayReissue(world, side)) return 'copyCertificate';
   }
-  return copy && !sameTrust ? 'publish' : undefined;
+  return copy && !sameTrust ? 'publishCABundle' : undefined;
 }
 
-/** Members that were not given what is there now may be left with something that ends. */
+/** While members do not have the user's current certificate, the one that they serve may expire. */
 function ageOfCopy(
   { around }: SecretSet,
   mount: string,

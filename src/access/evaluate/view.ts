@@ -1,94 +1,94 @@
-/** What is known about the certificates and the password of a cluster: plain data for decisions. No key, no certificate and no password is part of it. */
+/** The state of the certificates and of the root password of a cluster: plain data for decisions. It never contains a key, a certificate or a password. */
 
 import type { EtcdPortName } from '../../api/names.ts';
 import type { CertificateRequirement } from '../../domain/certificate-requirements.ts';
 import { type Finding, isFatal } from '../../pki/findings.ts';
 
-/** What is to be written, if anything. */
+/** The Secret write that is due, if any. */
 export type SecretAction =
-  /** A new authority into an empty Secret. */
-  | 'found'
-  /** The successor of an authority, next to it. */
-  | 'prepare'
-  /** The successor takes its place: all members trust it. */
-  | 'succeed'
-  /** Whom members trust, into a Secret that is never changed. */
-  | 'bundle'
-  /** A certificate, signed by the authority. */
-  | 'issue'
-  /** What the user's Secret has, into the one that members mount. */
-  | 'copy'
-  /** The same for members that run: they take it already. */
-  | 'copyLeaf'
-  /** Only whom to trust: those who connect learn of a new authority before anybody shows its certificates. */
-  | 'publish';
+  /** A new CA, into a Secret that does not exist yet. */
+  | 'createCA'
+  /** The next CA, into the Secret of the current one (`next.crt`, `next.key`). */
+  | 'createNextCA'
+  /** The next CA replaces the current one: all members trust it. */
+  | 'promoteNextCA'
+  /** The CA bundle that members load, into an immutable Secret. */
+  | 'writeCABundle'
+  /** A certificate that the managed CA signs. */
+  | 'issueCertificate'
+  /** The user's Secret, into the one that members mount. */
+  | 'copySecret'
+  /** The user's certificate, for members that run: all of them accept it already. */
+  | 'copyCertificate'
+  /** Only `ca.crt`: clients get a new CA before a member serves certificates that it has signed. */
+  | 'publishCABundle';
 
 export interface CAView {
   readonly secret: string;
   readonly part: EtcdPortName;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<SecretAction, 'found' | 'prepare' | 'succeed'>;
-  /** It has a successor that waits to be trusted by all. */
+  readonly todo?: Extract<SecretAction, 'createCA' | 'createNextCA' | 'promoteNextCA'>;
+  /** It has a next CA that not all members trust yet. */
   readonly successor?: boolean;
 }
 
 export interface CertificateView {
   readonly need: CertificateRequirement;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<SecretAction, 'issue' | 'copy' | 'copyLeaf' | 'publish'>;
-  /** When what members show, or will show, stops being valid: in milliseconds since 1970, of what can be read. */
+  readonly todo?: Extract<SecretAction, 'issueCertificate' | 'copySecret' | 'copyCertificate' | 'publishCABundle'>;
+  /** When the certificate that members serve, or will serve, expires: in milliseconds since 1970; absent when it cannot be parsed. */
   readonly notAfter?: number;
-  /** When its successor is issued, in milliseconds since 1970. */
+  /** When it is renewed, in milliseconds since 1970. */
   readonly renewAt?: number;
-  /** Members can mount it, or have it mounted. */
+  /** Members can mount it, or have mounted it. */
   readonly usable: boolean;
 }
 
-/** A Secret that says whom members trust, and is there, or is to be. */
+/** A Secret with a CA bundle, which exists or is to be created. */
 export interface BundleView {
   readonly secret: string;
   readonly part: EtcdPortName;
   readonly findings: readonly Finding[];
-  readonly todo?: Extract<SecretAction, 'bundle'>;
+  readonly todo?: Extract<SecretAction, 'writeCABundle'>;
 }
 
 export interface PortTrustView {
   readonly part: EtcdPortName;
-  /** Members read it when they start. */
+  /** etcd loads the CA bundle of this port only when it starts. */
   readonly loadedAtStart: boolean;
-  /** Digests: what those get that start from now on, and where all of this is to lead. */
+  /** Digests of CA bundles: the one that members which start now get, and the one after the CA rotation. */
   readonly recorded?: string;
   readonly target?: string;
-  /** What is to be recorded next. Its Secret is there. */
+  /** The digest to record next. Its Secret exists. */
   readonly next?: { readonly digest: string; readonly step: 'begin' | 'adopt' | 'widen' | 'narrow' };
-  /** Those that start from now on trust all of the target. */
+  /** Members that start now trust every CA of the target. */
   readonly trusted: boolean;
-  /** Secrets with what is shown on this port and does not lead to the target. */
+  /** Secrets with certificates of this port that no CA of the target has signed. */
   readonly notReissued: readonly string[];
-  /** When everybody who mounts a Secret of this port has what is in it, in milliseconds since 1970. */
+  /** When the kubelets have updated the Secrets of this port in every Pod that mounts them, in milliseconds since 1970. */
   readonly reachedAt?: number;
-  /** A rotation that somebody has asked for and that was begun: to be recorded. */
+  /** The value of the rotate-ca annotation whose CA rotation has started: to be recorded. */
   readonly requestedRotation?: string;
 }
 
-/** What a Pod mounts for one of its ports. */
+/** The Secrets that a Pod mounts for one of its ports. */
 export interface Mount {
   /** The Secret with the certificate. */
   readonly leaf: string;
-  /** The Secret with whom its etcd trusts since it started. A Pod that mounts both together does not say it. */
+  /** The Secret with the CA bundle that etcd loaded when it started. Absent for a Pod that mounts one Secret with both. */
   readonly bundle?: string;
 }
 
-/** Secrets that could not be read. What was read before stands, so that members are still reached; nothing is written on it. */
+/** Secrets that could not be read. The operator still reaches members with what it read before, and writes nothing based on it. */
 export interface Unreadable {
-  /** Names, and why the first of them could not be read. */
+  /** Names, and the error of the first. */
   readonly secrets: readonly string[];
   readonly why: string;
   /** One of them has the root password. */
   readonly password: boolean;
-  /** They were read before, by this process. Otherwise nothing is known, and members cannot be reached. */
+  /** This process has read them before. Otherwise the operator cannot reach the members. */
   readonly judged: boolean;
-  /** When they are read again, in milliseconds since 1970. */
+  /** When the next read is due, in milliseconds since 1970. */
   readonly retryAt: number;
 }
 
@@ -97,38 +97,38 @@ export interface CertificatesView {
   readonly certificates: readonly CertificateView[];
   readonly bundles: readonly BundleView[];
   readonly trusts: readonly PortTrustView[];
-  /** Of the Secrets with trust of before, those that are still there. */
+  /** The Secrets with previous CA bundles that still exist. */
   readonly kept: readonly string[];
-  /** Members that still show an earlier certificate. */
+  /** Members that still serve a previous certificate. */
   readonly stale?: readonly string[];
-  /** Ports on which every member has shown what it was given. */
+  /** Ports on which every member serves the certificate in its Secret. */
   readonly proven?: readonly EtcdPortName[];
-  /** Everything else is from an earlier read, or empty. */
+  /** When set, everything else is from an earlier read, or empty. */
   readonly unreadable?: Unreadable;
 }
 
-/** Where that is which the operator reaches members with: names of Secrets. */
+/** Names of the Secrets that the operator connects to members with. */
 export interface Sources {
-  /** Its `ca.crt` says whom to trust. Absent where nothing is encrypted, and as long as nobody can be trusted. */
+  /** Its `ca.crt` is the CA bundle. Absent without TLS, and while there is no CA. */
   readonly ca?: string;
-  /** Its `tls.crt` and `tls.key` are shown; absent where nothing is to be shown. */
+  /** Its `tls.crt` and `tls.key` are the client certificate; absent without mTLS. */
   readonly pair?: string;
-  /** Its `password` is the one of root; absent where nobody has to log in, and as long as there is none. */
+  /** Its `password` is the root password; absent without auth, and while there is none. */
   readonly root?: string;
 }
 
-/** A certificate is missing or wrong, or something is to be written: it is looked at again after so long. */
+/** The cluster is requeued after this time while a certificate is missing or invalid, or a write is due. */
 export const UNSETTLED_MS = 10_000;
 export const isUnsettled = ({
-  cas: authorities,
+  cas,
   certificates,
   bundles,
   trusts,
-  stale: behind = [],
+  stale = [],
 }: CertificatesView): boolean =>
-  behind.length > 0 ||
+  stale.length > 0 ||
   trusts.some(({ recorded, target }) => recorded !== undefined && target !== undefined && recorded !== target) ||
-  [...authorities, ...certificates, ...bundles].some(
+  [...cas, ...certificates, ...bundles].some(
     ({ findings, todo }) => todo !== undefined || findings.some(isFatal),
   );
 
@@ -138,16 +138,16 @@ export const renewalOf = ({ certificates }: CertificatesView): number | undefine
   return times.length === 0 ? undefined : Math.min(...times);
 };
 
-/** What is wrong with what was given, or in the way. */
+/** What is wrong with the root password Secret. */
 export interface PasswordProblem {
   readonly reason: string;
   readonly message: string;
 }
 
-/** The password of root, as far as a decision needs it. */
+/** The root password, as far as a decision needs it. */
 export interface PasswordView {
   readonly problem?: PasswordProblem;
-  /** What the operator has kept: nothing; what was given, or nothing is given; another; one that it was about to set. */
+  /** The operator's own copy: none; equal to the user's Secret, or that has none; different; or a next password that was about to be set. */
   readonly kept: 'nothing' | 'same' | 'another' | 'intended';
 }
 

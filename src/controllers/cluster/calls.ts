@@ -41,7 +41,7 @@ export interface RootPasswordCall extends NamedCall, AtMembers {
 /** The target is the Secret that is written or deleted. */
 export interface SecretCall extends NamedCall {
   readonly is: 'secret';
-  readonly name: SecretAction | 'discard';
+  readonly name: SecretAction | 'deleteCABundle';
   readonly cluster: Identity;
 }
 

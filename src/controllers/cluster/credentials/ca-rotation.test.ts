@@ -250,7 +250,7 @@ describe('what is recorded', () => {
           view: { kept: there },
         },
       );
-    expect(stepsOf(o(BOTH, kept))).toEqual([`discard ${kept[0]}`]);
+    expect(stepsOf(o(BOTH, kept))).toEqual([`deleteCABundle ${kept[0]}`]);
     expect(stepsOf(podless(o(BOTH, kept), 1))).toEqual([]);
     expect(latched(o(BOTH, []))).toEqual(['recordCABundle', { peer: BOTH }]);
     expect(

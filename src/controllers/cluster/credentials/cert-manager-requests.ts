@@ -1,4 +1,4 @@
-/** What is asked of cert-manager on behalf of a cluster, and what is said about its answers. */
+/** The Certificates that a cluster requests from cert-manager, and findings about their state. */
 
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { CERT_MANAGER_GROUP, clusterLabels, etcdClusters } from '../../../api/names.ts';
@@ -20,7 +20,7 @@ import { type CertificateHolding, isFormed, type Observed } from '../observed.ts
 
 const KEY_USAGES = ['digital signature', 'key encipherment'] as const;
 
-/** X.509 has no longer ones. */
+/** X.509 allows no longer ones. */
 const MAX_COMMON_NAME = 64;
 const isAddress = (host: string): boolean => /^[\d.]+$/.test(host);
 
@@ -29,7 +29,7 @@ type RequestedNeed = CertificateRequirement &
 const isRequested = (need: CertificateRequirement): need is RequestedNeed =>
   need.from === 'user' && need.requested !== undefined;
 
-/** Those that cert-manager is asked for. */
+/** The certificates that are requested from cert-manager. */
 export const requestedNeeds = (cluster: EtcdCluster): readonly RequestedNeed[] =>
   certificatesOf(cluster).filter(isRequested);
 
@@ -60,14 +60,14 @@ export function certificateFor(cluster: EtcdCluster, need: RequestedNeed, domain
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Further names, and what is not asked for, such as a duration, are the user's. */
+/** A user may add names, and set fields that the operator does not, such as a duration. */
 function carries(is: unknown, want: unknown): boolean {
   if (Array.isArray(want)) return Array.isArray(is) && want.every((each) => is.includes(each));
   if (typeof want !== 'object' || want === null) return is === want;
   return Object.entries(want).every(([key, value]) => carries((is as Fields | undefined)?.[key], value));
 }
 
-/** What was changed or taken away, as it is to be. */
+/** The fields that were changed or removed, with their wanted values. */
 const lacking = (is: Fields = {}, want: Fields = {}): Fields =>
   Object.fromEntries(
     Object.entries(want)
@@ -78,7 +78,7 @@ const lacking = (is: Fields = {}, want: Fields = {}): Fields =>
       ]),
   );
 
-/** A patch that makes it what is asked for again; those of an earlier operator lack our labels. */
+/** The patch that restores the wanted fields; Certificates of an earlier operator lack the labels. */
 export function correctionOf(is: Certificate, wanted: Certificate): Fields | undefined {
   const labels = lacking(is.metadata.labels, wanted.metadata.labels);
   const spec = lacking({ ...is.spec }, { ...wanted.spec });
@@ -87,7 +87,7 @@ export function correctionOf(is: Certificate, wanted: Certificate): Fields | und
 
 export const isRequestPending = ({ is }: Finding): boolean => is === 'certificatePending';
 
-/** What is found about Secrets, and about the Certificates that they are to come from: each Secret that is awaited once. */
+/** Findings about Secrets, and about the Certificates that write them; a Secret that is not issued yet has one finding only. */
 export function withIssuance(o: Observed, findings: readonly Finding[]): readonly Finding[] {
   const issued = issuanceFindings(o);
   const awaited = new Map(requestedNeeds(o.cluster).map((need) => [need.secret, need.requested.certificate]));
@@ -96,7 +96,7 @@ export function withIssuance(o: Observed, findings: readonly Finding[]): readonl
     if (certificate === undefined) return [finding];
     if (issued.some(({ secret }) => secret === finding.secret)) return [];
     return [
-      { is: 'certificatePending', secret: finding.secret, certificate, why: `Secret ${finding.secret} is awaited` },
+      { is: 'certificatePending', secret: finding.secret, certificate, why: `Secret ${finding.secret} does not exist yet` },
     ];
   });
   return [...issued, ...rest];
@@ -107,20 +107,20 @@ export function issuanceFindings(o: Observed): readonly Finding[] {
   const needs = issuance ? requestedNeeds(o.cluster) : [];
   if (issuance?.is === 'there') return issuance.certificates.flatMap((held) => findingsAbout(held, o));
   if (issuance?.is === 'missing') return needs.map(({ secret }) => ({ is: 'certManagerMissing', secret }));
-  // Of a cluster that runs, nothing is claimed that nobody knows.
+  // For a running cluster, nothing is reported until the cache has synced.
   const why =
-    'the operator has not been told yet which Certificates there are; if this lasts, it lacks rights that its chart gives it';
+    'the operator has not listed the Certificates yet; if this lasts, check its RBAC permissions for cert-manager.io in the chart';
   return isFormed(o)
     ? []
     : needs.map(({ secret, requested: { certificate } }) => ({ is: 'certificatePending', secret, certificate, why }));
 }
 
-/** A request that nobody has approved after so long, or a Certificate that nobody has looked at, is not about to be issued. */
+/** A CertificateRequest without approval, or a Certificate without a condition, is reported as not ready after these times. */
 const APPROVAL_MS = 15_000;
 const OBSERVED_MS = 30_000;
-/** There is no hurry about a successor: many an issuer takes its time, and says so. */
+/** A renewal is not urgent: an issuer may take this long before its message is reported as a failure. */
 const RENEWAL_MS = 60_000;
-/** Issuers choose what they say, and a condition that is too long is not taken at all. */
+/** Issuers choose this text, and the API server rejects a condition message that is too long. */
 const MAX_TEXT = 400;
 
 function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[] {
@@ -132,36 +132,36 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
     return [{ is: 'certificatePending', ...about, why: `it cannot be read: ${holding.why}` }];
   if (holding.is !== 'ours') return [];
   const { metadata } = holding.object;
-  const said = theirCondition(holding.object, 'Ready');
-  const ready = (said?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? said : undefined; // or of what was asked before
+  const condition = theirCondition(holding.object, 'Ready');
+  const ready = (condition?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? condition : undefined; // otherwise it is about an earlier spec
   const trouble = troubleOf(held, now)?.slice(0, MAX_TEXT);
   if (ready?.status === 'True') {
     const underWay = held.request !== undefined && !isOlder(held.request.metadata, RENEWAL_MS, now);
     return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, why: trouble }];
   }
   if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, why: trouble }];
-  const unnoticed = 'cert-manager has not looked at it yet';
-  if (!said && isOlder(metadata, OBSERVED_MS, now))
-    return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: see whether its controller runs` }];
+  const unnoticed = 'cert-manager has not processed it yet';
+  if (!condition && isOlder(metadata, OBSERVED_MS, now))
+    return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: check that its controller is running` }];
   return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MAX_TEXT) ?? unnoticed }];
 }
 
 const isOlder = ({ creationTimestamp = '' }: Certificate['metadata'], ms: number, now: number): boolean =>
   now - Date.parse(creationTimestamp) > ms;
 
-/** Why it is not issued, as the issuer says it, or the one who approves. */
+/** Why it is not issued, in the words of the issuer or of the approver. */
 function troubleOf({ holding, request }: CertificateHolding, now: number): string | undefined {
   const failed = holding.is === 'ours' ? theirCondition(holding.object, 'Issuing') : undefined;
   if (failed?.status === 'False' && failed.reason === 'Failed') return failed.message;
   if (!request) return undefined;
   const name = `CertificateRequest ${request.metadata.name}`;
-  const said = ({ reason, message }: TheirCondition): string => message ?? reason ?? '';
+  const messageOf = ({ reason, message }: TheirCondition): string => message ?? reason ?? '';
   for (const type of ['Denied', 'InvalidRequest']) {
     const refused = theirCondition(request, type);
-    if (refused?.status === 'True') return `${name} was refused: ${said(refused)}`;
+    if (refused?.status === 'True') return `${name} was refused: ${messageOf(refused)}`;
   }
   const ready = theirCondition(request, 'Ready');
-  if (ready?.status === 'False') return `${name}: ${said(ready)}`;
+  if (ready?.status === 'False') return `${name}: ${messageOf(ready)}`;
   const approved = theirCondition(request, 'Approved')?.status === 'True';
-  return approved || !isOlder(request.metadata, APPROVAL_MS, now) ? undefined : `${name} waits for approval`;
+  return approved || !isOlder(request.metadata, APPROVAL_MS, now) ? undefined : `${name} is waiting for approval`;
 }

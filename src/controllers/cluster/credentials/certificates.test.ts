@@ -96,8 +96,8 @@ describe('before there is a cluster', () => {
   });
 
   test('a good one is copied first, and then the cluster begins, encrypted from the start', () => {
-    const before = fresh(view({ todo: 'copy' }));
-    expect([decide(before).rule, stepsOf(before)]).toEqual(['writeSecretsFirst', ['copy db-peer-mounted']]);
+    const before = fresh(view({ todo: 'copySecret' }));
+    expect([decide(before).rule, stepsOf(before)]).toEqual(['writeSecretsFirst', ['copySecret db-peer-mounted']]);
     const after = fresh(view());
     const seed = decide(after)
       .steps.flatMap((s) => (s.do === 'create' ? [s.object] : []))
@@ -121,12 +121,12 @@ describe('before there is a cluster', () => {
     const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
     const o = fresh({
       ...NO_CERTIFICATES,
-      cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' }],
+      cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' }],
       certificates: [
-        { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issue', usable: false },
+        { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issueCertificate', usable: false },
       ],
     });
-    expect(stepsOf(o)).toEqual(['found db-peer-ca', 'issue db-peer-mounted']);
+    expect(stepsOf(o)).toEqual(['createCA db-peer-ca', 'issueCertificate db-peer-mounted']);
     expect(JSON.stringify(decide(o).steps)).not.toMatch(/tls\.key|PRIVATE/);
     expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Issuing']);
   });
@@ -139,7 +139,7 @@ describe('before there is a cluster', () => {
   });
 
   test('nothing is made for a cluster that is to have no members', () => {
-    const o = fresh(view({ todo: 'copy' }));
+    const o = fresh(view({ todo: 'copySecret' }));
     expect(decide({ ...o, cluster: aCluster({ spec: { tls: own, replicas: 0 } }) }).rule).toBe('pausedBeforeBootstrap');
   });
 });
@@ -163,8 +163,8 @@ describe('a cluster that runs', () => {
   });
 
   test('gets a renewed certificate, and is repaired first when that was refused', () => {
-    const due = view({ todo: 'copyLeaf' });
-    expect(stepsOf(running(due))).toEqual(['copyLeaf db-peer-mounted']);
+    const due = view({ todo: 'copyCertificate' });
+    expect(stepsOf(running(due))).toEqual(['copyCertificate db-peer-mounted']);
     expect(saidBy(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
     const o = { ...world([up, up], { replicas: 3, spec: { tls: own } }), certificates: due };
     expect(decide(o).rule).toBe('writeSecretsFirst');

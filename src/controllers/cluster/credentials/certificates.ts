@@ -1,4 +1,4 @@
-/** What is said about the certificates of a cluster. */
+/** Status of the certificates of a cluster. */
 
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
@@ -27,10 +27,10 @@ export function unreadableSecrets({ certificates: { unreadable: unread } }: Obse
   );
 }
 
-/** An API server that fails a read sends no event when it has recovered. */
+/** The operator gets no event when the API server recovers from a failed read. */
 const READ_AGAIN_MS = 10_000;
 
-/** What could not be read: whether it is as the spec asks is not known. */
+/** Objects that could not be read: whether they match the spec is not known. */
 export function unreadableMessage(o: Observed): { readonly reason: string; readonly message: string } | undefined {
   const secrets = unreadableSecrets(o);
   if (secrets !== undefined) return { reason: SECRET_UNREADABLE, message: secrets };
@@ -43,38 +43,38 @@ export function unreadableMessage(o: Observed): { readonly reason: string; reado
 export const unreadableRequeueMs = (o: Observed): number | undefined =>
   unreadableObjects(o).length > 0 ? READ_AGAIN_MS : undefined;
 
-/** Each once: what is wrong with an authority is wrong with all that it signs. */
+/** Without duplicates: a finding about a CA is found again for every certificate that it signs. */
 export function findingsOf(o: Observed): readonly Finding[] {
-  const { cas: authorities, certificates, bundles } = o.certificates;
+  const { cas, certificates, bundles } = o.certificates;
   const all = withIssuance(
     o,
-    [...authorities, ...certificates, ...bundles].flatMap(({ findings }) => findings),
+    [...cas, ...certificates, ...bundles].flatMap(({ findings }) => findings),
   );
-  const said = all.map(sentenceOf);
-  return all.filter((_, i) => said.indexOf(said[i] ?? '') === i);
+  const sentences = all.map(sentenceOf);
+  return all.filter((_, i) => sentences.indexOf(sentences[i] ?? '') === i);
 }
 
 const fatalFindings = (o: Observed): readonly Finding[] => findingsOf(o).filter(isFatal);
 
-/** What was begun goes on with what its members have. */
+/** A bootstrapped cluster is reconciled with the certificates that its members have. */
 const isBootstrapped = (o: Observed): boolean => isFormed(o) || o.members.length > 0;
 const describeFindings = (findings: readonly Finding[]): string | undefined =>
   findings.length === 0 ? undefined : findings.map(sentenceOf).join('; ');
 
-/** Why nothing can be begun until somebody does something, if so. */
+/** Why the cluster cannot be bootstrapped until a user corrects something, if so. */
 export const certificatesMissing = (o: Observed): string | undefined =>
   isBootstrapped(o) ? undefined : (unreadableSecrets(o) ?? describeFindings(fatalFindings(o)));
 
-/** What cert-manager is about to issue. */
+/** Certificates that cert-manager is issuing. */
 export const certificatesAwaited = (o: Observed): string | undefined =>
   isBootstrapped(o) ? undefined : describeFindings(findingsOf(o).filter(isRequestPending));
 
-/** Whether a new member would find what it is to mount; otherwise its Pod would wait, and etcd with it. */
+/** Whether the Secrets that a new member mounts exist; otherwise its Pod would hang in ContainerCreating. */
 export const canMount = ({ certificates: { certificates, bundles } }: Observed): boolean =>
   certificates.every(({ need, usable }) => usable || (need.role !== 'server' && need.role !== 'peer')) &&
   bundles.every(({ todo, findings }) => todo === undefined && findings.length === 0);
 
-/** Whom the first member trusts: no Secret may tell the others anything else, except in order. */
+/** The CA bundle of the first member is recorded: other members get another one only by a CA rotation. */
 export function bundleLatch({ cluster, certificates: { trusts } }: Observed): Pick<EtcdClusterStatus, 'trust'> {
   const value = requestedRotation(cluster.metadata.annotations);
   const begin = trusts.flatMap(({ part, next }) => (next?.step === 'begin' ? [[part, next.digest] as const] : []));
@@ -83,10 +83,10 @@ export function bundleLatch({ cluster, certificates: { trusts } }: Observed): Pi
   return { trust: { ...Object.fromEntries(begin), ...commanded } };
 }
 
-/** Nobody tells when a Secret changes, or when a certificate is to be renewed. */
+/** The operator gets no event when a Secret changes, or when a certificate is due for renewal. */
 export function certificatesRequeueMs(o: Observed): number | undefined {
   const { unreadable: unread } = o.certificates;
-  if (unread) return Math.max(0, unread.retryAt - o.now); // earlier, nothing is read
+  if (unread) return Math.max(0, unread.retryAt - o.now); // no read happens before that
   if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return UNSETTLED_MS;
   const renewal = renewalOf(o.certificates);
   return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
@@ -110,14 +110,14 @@ export function certificateConditions(o: Observed): readonly ConditionUpdate[] {
   if (rotating !== undefined) return [{ type, status: 'True', reason: ROTATING, message: rotating }];
   const due = certificates.some(({ todo }) => todo !== undefined);
   if (certificates.some(({ usable }) => !usable) || (due && !isFormed(o)))
-    return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being made' }];
-  const { stale: behind = [] } = o.certificates;
-  if (due) return [{ type, status: 'True', reason: 'Renewing', message: 'a renewed certificate is on its way' }];
-  if (behind.length > 0) {
-    const message = `still shown is the certificate from before at ${behind.join(', ')}: Kubernetes brings the new one within a minute or two, and no member has to be restarted`;
+    return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being issued' }];
+  const { stale = [] } = o.certificates;
+  if (due) return [{ type, status: 'True', reason: 'Renewing', message: 'a renewed certificate is being written' }];
+  if (stale.length > 0) {
+    const message = `the previous certificate is still served at ${stale.join(', ')}: the kubelet updates the Secret within a minute or two, and no member has to be restarted`;
     return [{ type, status: 'True', reason: 'Renewing', message }];
   }
   const [first] = certificates.toSorted((a, b) => (a.notAfter ?? 0) - (b.notAfter ?? 0));
-  const message = `the first to expire is that in Secret ${first?.need.secret}, on ${iso(first?.notAfter ?? 0)}`;
+  const message = `the first certificate to expire is in Secret ${first?.need.secret}, on ${iso(first?.notAfter ?? 0)}`;
   return [{ type, status: 'True', reason: 'Valid', message }];
 }

@@ -68,8 +68,8 @@ describe('an authority of the operator', () => {
   beforeEach(() => aWorld({ client: { managed: { duration: '48h' } }, peer: { managed: {} } }));
 
   test('signs what members, the operator and applications show', async () => {
-    await write('found', 'db-client-ca');
-    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) await write('issue', name);
+    await write('createCA', 'db-client-ca');
+    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) await write('issueCertificate', name);
     const authority = await certificateIn('db-client-ca');
     for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) {
       expect((await certificateIn(name)).verify(authority.publicKey)).toBe(true);
@@ -95,41 +95,41 @@ describe('an authority of the operator', () => {
   });
 
   test('renews in place, and not before it is due', async () => {
-    await write('found', 'db-peer-ca');
-    await write('issue', 'db-peer-mounted');
+    await write('createCA', 'db-peer-ca');
+    await write('issueCertificate', 'db-peer-mounted');
     const [before, object] = [await certificateIn('db-peer-mounted'), await read('db-peer-mounted')];
-    expect(await said(write('issue', 'db-peer-mounted'))).toContain('is not what it was');
-    await write('issue', 'db-peer-mounted', NOW + 61 * DAY);
+    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('is not what it was');
+    await write('issueCertificate', 'db-peer-mounted', NOW + 61 * DAY);
     expect((await certificateIn('db-peer-mounted')).serialNumber).not.toBe(before.serialNumber);
     expect((await read('db-peer-mounted')).metadata.uid).toBe(object.metadata.uid);
   });
 
   test('that is not there, not ours or not readable signs nothing, and says nothing of a key', async () => {
-    expect(await said(write('issue', 'db-peer-mounted'))).toBe(
+    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toBe(
       'RetryLater: the authority in Secret db-peer-ca cannot be used',
     );
     await give('db-client-ca', { 'tls.crt': 'x', 'tls.key': 'planted-secret' });
-    expect(await said(write('issue', 'db-server-mounted'))).not.toContain('planted');
-    await write('found', 'db-peer-ca');
+    expect(await said(write('issueCertificate', 'db-server-mounted'))).not.toContain('planted');
+    await write('createCA', 'db-peer-ca');
     await change('db-peer-ca', { 'tls.key': 'planted-secret' });
-    expect(await said(write('issue', 'db-peer-mounted'))).not.toContain('planted');
+    expect(await said(write('issueCertificate', 'db-peer-mounted'))).not.toContain('planted');
     for (const name of ['db-server-mounted', 'db-peer-mounted']) await expect(read(name)).rejects.toThrow('no Secret');
   });
 
   test('whose certificate is not its own signs nothing that would have to be signed again and again', async () => {
-    await write('found', 'db-peer-ca');
-    await write('found', 'db-client-ca');
+    await write('createCA', 'db-peer-ca');
+    await write('createCA', 'db-client-ca');
     await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
-    expect(await said(write('issue', 'db-peer-mounted'))).toContain('RetryLater: ');
+    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('RetryLater: ');
     const { cert, key } = await createCA('written, in another way', NOW, systemKeySource);
     await change('db-peer-ca', { 'tls.crt': cert, 'tls.key': key });
-    expect(await said(write('issue', 'db-peer-mounted'))).toContain('would be no better than before');
+    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('would be no better than before');
     await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
   });
 
   test('a second authority is never put over the first', async () => {
     await give('db-client-ca', { 'tls.crt': 'theirs' });
-    expect(await said(write('found', 'db-client-ca'))).toContain('is not what it was');
+    expect(await said(write('createCA', 'db-client-ca'))).toContain('is not what it was');
     expect(textOf(await read('db-client-ca'), 'tls.crt')).toBe('theirs');
   });
 });
@@ -155,11 +155,11 @@ describe('a Secret of the user', () => {
   test('is copied, with what members need and no more; a renewal leaves what they trust', async () => {
     const [first, renewed] = [await good(), await good()];
     await give('mine', { ...first, other: 'x' });
-    await write('copy', 'db-server-mounted');
+    await write('copySecret', 'db-server-mounted');
     expect(await dataOf('db-server-mounted')).toEqual(first);
     form();
     await change('mine', { ...renewed, 'ca.crt': `${ca.cert}\n${ca.cert}` });
-    await write('copyLeaf', 'db-server-mounted');
+    await write('copyCertificate', 'db-server-mounted');
     expect(await dataOf('db-server-mounted')).toEqual({ ...renewed, 'ca.crt': ca.cert });
   });
 
@@ -170,18 +170,18 @@ describe('a Secret of the user', () => {
   ])('that was good when it was decided and is not any more does not reach members: %s', async (_, bad) => {
     const first = await good();
     await give('mine', first);
-    await write('copy', 'db-server-mounted');
+    await write('copySecret', 'db-server-mounted');
     form();
     await change('mine', await bad());
-    expect(await said(write('copyLeaf', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await said(write('copyCertificate', 'db-server-mounted'))).toContain('is not what it was');
     expect(await dataOf('db-server-mounted')).toEqual(first);
   });
 
   test('that is not there, or whose copy belongs to somebody else, is left alone', async () => {
-    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await said(write('copySecret', 'db-server-mounted'))).toContain('is not what it was');
     await give('mine', await good());
     await give('db-server-mounted', { 'tls.crt': 'theirs' });
-    expect(await said(write('copy', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await said(write('copySecret', 'db-server-mounted'))).toContain('is not what it was');
     expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'theirs' });
   });
 
@@ -189,7 +189,7 @@ describe('a Secret of the user', () => {
     await give('mine', await good());
     const call = {
       is: 'secret',
-      name: 'copy',
+      name: 'copySecret',
       target: 'db-server-mounted',
       cluster: { namespace: 'ns', name: 'db', uid: 'old' },
     } as const;
@@ -204,7 +204,7 @@ describe('whom members trust', () => {
       world,
       {
         is: 'secret',
-        name: 'discard',
+        name: 'deleteCABundle',
         target,
         cluster: { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' },
       },
@@ -221,10 +221,10 @@ describe('whom members trust', () => {
   };
 
   test('is in a Secret of its own that cannot be changed, and says nothing else', async () => {
-    await write('found', 'db-peer-ca');
-    await write('issue', 'db-peer-mounted');
+    await write('createCA', 'db-peer-ca');
+    await write('issueCertificate', 'db-peer-mounted');
     const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
-    await write('bundle', name);
+    await write('writeCABundle', name);
     expect(await read(name)).toMatchObject({ immutable: true, type: 'Opaque' });
     expect(Object.keys((await read(name)).data ?? {})).toEqual(['ca.crt']);
     expect((await read('db-peer-mounted')).metadata.annotations).toEqual({ [WRITTEN_AT_ANNOTATION]: iso(NOW) });
@@ -236,9 +236,9 @@ describe('whom members trust', () => {
   });
 
   test('is not deleted when its Secret was deleted meanwhile, and created again', async () => {
-    await write('found', 'db-peer-ca');
+    await write('createCA', 'db-peer-ca');
     const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
-    await write('bundle', name);
+    await write('writeCABundle', name);
     const { resourceVersion: _r, uid = '', ...metadata } = (await read(name)).metadata;
     const remove: ModelWorld['client']['delete'] = async (...args) => {
       await world.client.delete(secrets, { namespace: 'ns', name }, { uid });
@@ -249,28 +249,28 @@ describe('whom members trust', () => {
       get: (target, key) => (key === 'delete' ? remove : (Reflect.get(target, key) as () => unknown).bind(target)),
     });
     const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
-    const call = { is: 'secret', name: 'discard', target: name, cluster: of } as const;
+    const call = { is: 'secret', name: 'deleteCABundle', target: name, cluster: of } as const;
     expect(await said(executeSecretCall({ ...world, client }, call, signal))).not.toBe('done');
     expect((await read(name)).metadata.uid).not.toBe(uid);
   });
 
   test('an authority gets a successor next to it, which takes its place when all trust it', async () => {
-    await write('found', 'db-peer-ca');
-    await write('issue', 'db-peer-mounted');
+    await write('createCA', 'db-peer-ca');
+    await write('issueCertificate', 'db-peer-mounted');
     const old = await certOf('db-peer-ca');
     const before = digestOf(old) ?? '';
     become({ peer: before });
-    await write('prepare', 'db-peer-ca');
+    await write('createNextCA', 'db-peer-ca');
     const next = await certOf('db-peer-ca', 'next.crt');
     expect([await certOf('db-peer-ca'), digestOf(next) === before]).toEqual([old, false]);
     const both = digestOf(old + next) ?? '';
-    expect(await said(write('succeed', 'db-peer-ca'))).toContain('is not what it was');
-    await write('bundle', trustName('db', 'peer', both));
+    expect(await said(write('promoteNextCA', 'db-peer-ca'))).toContain('is not what it was');
+    await write('writeCABundle', trustName('db', 'peer', both));
     become({ peer: both, commanded: { peer: '1' } });
-    await write('succeed', 'db-peer-ca');
+    await write('promoteNextCA', 'db-peer-ca');
     expect(await certOf('db-peer-ca')).toBe(next);
     expect(Object.keys((await read('db-peer-ca')).data ?? {}).sort()).toEqual(['tls.crt', 'tls.key']);
-    await write('issue', 'db-peer-mounted');
+    await write('issueCertificate', 'db-peer-mounted');
     expect(digestOf(await certOf('db-peer-mounted', 'ca.crt'))).toBe(both);
   });
 });

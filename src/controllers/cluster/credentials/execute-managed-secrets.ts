@@ -1,4 +1,4 @@
-/** Carries out what a plan says about Secrets. Keys are made and read here only: no plan, and so no log, ever has one. */
+/** Executes the Secret calls of a plan. Private keys are created and read only here, so no plan and no log ever contains one. */
 
 import { NEXT_CERT, NEXT_KEY } from '../../../access/evaluate/ca.ts';
 import { type Evaluation, evaluate, secretNames } from '../../../access/evaluate/evaluate.ts';
@@ -39,21 +39,21 @@ export interface SecretPorts {
 }
 
 /**
- * Between the decision and the deed somebody may have changed a Secret: it is judged again with what is there at this moment,
- * and so is what would be written. Nothing unexamined reaches members, and nothing is written that would be written again.
+ * A user may have changed a Secret since the decision: the Secrets are read and evaluated again, before the write and with its result.
+ * So no unverified certificate reaches members, and no write repeats itself for ever.
  */
 export async function executeSecretCall(ports: SecretPorts, call: SecretCall, signal: AbortSignal): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
-  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster is gone');
+  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster was deleted');
   try {
-    if (call.name === 'discard') return await discard(ports, cluster, call.target, signal);
+    if (call.name === 'deleteCABundle') return await deleteCABundle(ports, cluster, call.target, signal);
     const around = ports.credentials.around(cluster, ports.now());
     const names = [...new Set([call.target, ...secretNames(cluster, around.mounted, partFor(cluster, call.target))])];
     const read = await readAndEvaluate(ports.client, cluster, names, around, signal);
     if ('unread' in read) throw unreadableNow(read.unread);
     const { secrets: held, judged, pieces } = read;
     if (todoOf(judged, call.target) !== call.name)
-      throw new RetryLater(`Secret ${call.target} is not what it was: it is looked at again`);
+      throw new RetryLater(`Secret ${call.target} has changed since it was read: it is evaluated again`);
     const current = held.get(call.target);
     const built = await builtFor(ports, cluster, call, judged, held);
     const data = withoutNull({ ...current?.data, ...built.data });
@@ -61,7 +61,7 @@ export async function executeSecretCall(ports: SecretPorts, call: SecretCall, si
     const then = new Map([...held, [call.target, after]]);
     if (todoOf(await pieces.run(() => evaluate(cluster, then, around)), call.target) === call.name)
       throw new RetryLater(
-        `Secret ${call.target} would be no better than before: the one that it is made from is of no use`,
+        `Secret ${call.target} would not be valid after this write: check the Secret that it is made from`,
       );
     const { annotations } = built.metadata;
     await writeSecret(ports.client, built, current, { signal, ...(annotations && { annotations }) });
@@ -74,8 +74,8 @@ export async function executeSecretCall(ports: SecretPorts, call: SecretCall, si
 export const unreadableNow = ([first]: readonly UnreadSecret[]): RetryLater =>
   new RetryLater(`Secret ${first?.secret} cannot be read: ${first?.why}`);
 
-/** Trust of before, when nobody mounts it any more. */
-async function discard(
+/** Deletes a previous CA bundle that no Pod mounts any more. */
+async function deleteCABundle(
   { client }: SecretPorts,
   { metadata: { namespace = '', uid = '' } }: EtcdCluster,
   name: string,
@@ -96,10 +96,10 @@ const partFor = (cluster: EtcdCluster, target: string): EtcdPortName | undefined
 };
 
 const todoOf = (
-  { view: { cas: authorities, bundles, certificates } }: Evaluation,
+  { view: { cas, bundles, certificates } }: Evaluation,
   target: string,
 ): SecretAction | undefined =>
-  [...authorities, ...bundles].find(({ secret }) => secret === target)?.todo ??
+  [...cas, ...bundles].find(({ secret }) => secret === target)?.todo ??
   certificates.find(({ need }) => writtenFor(need) === target)?.todo;
 
 async function builtFor(
@@ -111,8 +111,8 @@ async function builtFor(
 ): Promise<Unwritten> {
   const data = await contents(ports, cluster, call, judged, held);
   const built = secretOf(cluster, call.target, encoded(data));
-  if (call.name === 'bundle') return { ...built, type: 'Opaque', immutable: true };
-  // When clients have it follows from this.
+  if (call.name === 'writeCABundle') return { ...built, type: 'Opaque', immutable: true };
+  // The grace period for clients starts at this time.
   const annotations = { ...built.metadata.annotations, [WRITTEN_AT_ANNOTATION]: iso(ports.now()) };
   return { ...built, metadata: { ...built.metadata, annotations } };
 }
@@ -124,11 +124,11 @@ async function contents(
   judged: Evaluation,
   held: Secrets,
 ): Promise<Data> {
-  if (call.name === 'bundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
+  if (call.name === 'writeCABundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
   const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
   if (!need) return caContents(ports, call, held.get(call.target));
   const trust = { [CA]: judged.given[portOf(need.role)] ?? '' };
-  if (call.name === 'publish') return trust;
+  if (call.name === 'publishCABundle') return trust;
   if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.authority))), ...trust };
   return { [CERT]: textOf(held.get(need.secret), CERT), [KEY]: textOf(held.get(need.secret), KEY), ...trust };
 }
@@ -138,7 +138,7 @@ async function caContents(
   { name, target }: SecretCall,
   current: Secret | undefined,
 ): Promise<Data> {
-  if (name === 'succeed')
+  if (name === 'promoteNextCA')
     return {
       [CERT]: textOf(current, NEXT_CERT),
       [KEY]: textOf(current, NEXT_KEY),
@@ -146,8 +146,8 @@ async function caContents(
       [NEXT_KEY]: null,
     };
   const { cert, key } = await createCA(target, ports.now(), ports.chance);
-  if (name === 'found') return { [CERT]: cert, [KEY]: key };
-  // Kubernetes wants both keys in a Secret of this type, also where the authority is lost.
+  if (name === 'createCA') return { [CERT]: cert, [KEY]: key };
+  // A Secret of type kubernetes.io/tls must have both keys, also when the CA is lost.
   const missing = current ? {} : { [CERT]: '', [KEY]: '' };
   return { ...missing, [NEXT_CERT]: cert, [NEXT_KEY]: key };
 }
@@ -165,16 +165,16 @@ async function issued(
   need: Extract<CertificateRequirement, { readonly from: 'operator' }>,
   signer: Secret | undefined,
 ): Promise<Data> {
-  const authority: KeyPair = { cert: textOf(signer, CERT), key: textOf(signer, KEY) };
+  const ca: KeyPair = { cert: textOf(signer, CERT), key: textOf(signer, KEY) };
   const leaf = {
     name: `${cluster.metadata.name ?? ''}-${COMMON_NAMES[need.role]}`,
     hosts: namesOf(cluster, need.role, ports.credentials.domain).all,
     usages: EXTENDED_USAGES[need.role],
     durationMs: need.durationMs,
   };
-  // What a library says about a key that it cannot read is not for the log.
-  const pair = await issue(authority, leaf, ports.now(), ports.chance).catch(() => {
-    throw new RetryLater(`the authority in Secret ${need.authority} cannot be used`);
+  // The error of the library may quote the key: it must not reach the log.
+  const pair = await issue(ca, leaf, ports.now(), ports.chance).catch(() => {
+    throw new RetryLater(`the CA in Secret ${need.authority} cannot sign certificates`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key };
 }

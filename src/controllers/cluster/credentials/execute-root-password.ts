@@ -1,6 +1,6 @@
 /**
- * Carries out what a plan says about root. Passwords are read here only, at the moment when they are needed: no plan, and so no
- * log, ever has one. Each deed can be done again, and after each the password that etcd has is one that is kept.
+ * Executes the root password calls of a plan. Passwords are read only here, so no plan and no log ever contains one. Each call can be
+ * repeated, and after each one the operator's copy has the password that etcd has.
  */
 
 import {
@@ -45,8 +45,8 @@ interface Work {
   readonly cluster: EtcdCluster;
   readonly password: RootPassword;
   readonly signal: AbortSignal;
-  /** Healthy voters, one after the other. */
-  readonly tell: <T>(call: (auth: RootPorts['etcd']['auth'], ask: Ask) => Promise<Result<T>>) => Promise<Result<T>>;
+  /** Asks healthy voters, one after the other. */
+  readonly send: <T>(call: (auth: RootPorts['etcd']['auth'], ask: Ask) => Promise<Result<T>>) => Promise<Result<T>>;
 }
 
 export async function executeRootPasswordCall(
@@ -55,16 +55,16 @@ export async function executeRootPasswordCall(
   signal: AbortSignal,
 ): Promise<void> {
   const cluster = ports.clusters.get(refKey(call.cluster));
-  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster is gone');
+  if (!cluster || cluster.metadata.uid !== call.cluster.uid) throw new RetryLater('the cluster was deleted');
   const password = await read(ports, cluster, signal);
   const way = await ports.credentials.access(cluster, (endpoint) => call.hosts[endpoint]);
-  if (!way.tls) throw new RetryLater('there is nobody to trust at the other end: no password is told'); // never in the clear
+  if (!way.tls) throw new RetryLater('there is no CA bundle to verify the members with: no password is sent'); // never in plaintext
   const access = { ...way, logins: () => password.logins, clusterId: BigInt(`0x${call.clusterID}`) };
-  const tell: Work['tell'] = (ask) =>
+  const send: Work['send'] = (ask) =>
     atAny(call.endpoints, { timeoutMs: CHANGE_TIMEOUT_MS, signal, access }, { repeatable: true }, (one) =>
       ask(ports.etcd.auth, one),
     );
-  await STEPS[call.name]({ ports, cluster, password, signal, tell });
+  await STEPS[call.name]({ ports, cluster, password, signal, send });
 }
 
 const CHANGE_TIMEOUT_MS = 5_000;
@@ -74,13 +74,13 @@ async function read({ client }: RootPorts, cluster: EtcdCluster, signal: AbortSi
   const held = await readSecrets(client, namespace, passwordSecrets(cluster), signal);
   if ('unread' in held) throw unreadableNow(held.unread);
   const password = rootPassword(cluster, held);
-  if (!password) throw new RetryLater('nobody is to log in');
+  if (!password) throw new RetryLater('auth is not enabled in the spec');
   if (password.view.problem?.reason === 'NameConflict') throw new RetryLater(password.view.problem.message);
   return password;
 }
 
 const STEPS: Readonly<Record<RootPasswordStep, (work: Work) => Promise<void>>> = {
-  /** Before etcd hears of it: who is killed in between finds both passwords, and one of them is right. */
+  /** Before the request to etcd: an operator that is killed in between finds both passwords, and one of them is right. */
   intendPassword: async (work) => {
     const { given, kept, view } = work.password;
     if (kept.next !== undefined) return;
@@ -88,36 +88,36 @@ const STEPS: Readonly<Record<RootPasswordStep, (work: Work) => Promise<void>>> =
     await keep(work, { [NEXT]: given });
   },
 
-  /** Whoever root is by now: one that was made without a password would never get one, and nobody can tell it from others. */
+  /** Deletes an existing user root first: one that was created without a password can never get one, and etcd does not report which it is. */
   makeRoot: async (work) => {
     const next = intended(work);
-    done(await work.tell((auth, ask) => auth.deleteUser(ask, ROOT)), ['userUnknown']);
-    done(await work.tell((auth, ask) => auth.addUser(ask, ROOT, next)));
-    done(await work.tell((auth, ask) => auth.grantRole(ask, ROOT, ROOT)));
-    const roles = await work.tell((auth, ask) => auth.rolesOf(ask, ROOT));
+    done(await work.send((auth, ask) => auth.deleteUser(ask, ROOT)), ['userUnknown']);
+    done(await work.send((auth, ask) => auth.addUser(ask, ROOT, next)));
+    done(await work.send((auth, ask) => auth.grantRole(ask, ROOT, ROOT)));
+    const roles = await work.send((auth, ask) => auth.rolesOf(ask, ROOT));
     done(roles);
     if (!roles.ok || !roles.value.includes(ROOT)) throw new RetryLater('root does not have the role root yet');
   },
 
-  enableAuth: async (work) => done(await work.tell((auth, ask) => auth.enable(ask))),
+  enableAuth: async (work) => done(await work.send((auth, ask) => auth.enable(ask))),
 
   changePassword: async (work) => {
     const next = intended(work);
-    done(await work.tell((auth, ask) => auth.changePassword(ask, ROOT, next)));
+    done(await work.send((auth, ask) => auth.changePassword(ask, ROOT, next)));
   },
 
-  /** Only what etcd has accepted counts as the password: the one before is forgotten no earlier. */
+  /** Only a password that etcd has accepted replaces the previous one in the copy. */
   provePassword: async (work) => {
     const { given, kept } = work.password;
     const password = kept.next ?? given;
     if (password === undefined) throw new RetryLater('there is no password to prove');
-    done(await work.tell((auth, ask) => auth.authenticate(ask, { user: ROOT, password })));
+    done(await work.send((auth, ask) => auth.authenticate(ask, { user: ROOT, password })));
     await keep(work, { [PASSWORD]: password, [NEXT]: null });
   },
 };
 
 function intended({ password: { kept } }: Work): string {
-  if (kept.next === undefined) throw new RetryLater('the password that was to be set is gone: it is looked at again');
+  if (kept.next === undefined) throw new RetryLater('the next password is missing in the Secret: it is read again');
   return kept.next;
 }
 
@@ -125,7 +125,7 @@ function done(answer: Result<unknown>, already: readonly EtcdErrorKind[] = []): 
   if (!answer.ok && !already.includes(answer.error.kind)) throw new RetryLater(`etcd refuses: ${answer.error.message}`);
 }
 
-/** Only over what was read: two operators that know nothing of each other must not lose a password between them. */
+/** With the resourceVersion that was read: of two operators that run at once, neither may overwrite the password of the other. */
 async function keep(
   { ports: { client, credentials }, cluster, password: { kept }, signal }: Work,
   text: Data,

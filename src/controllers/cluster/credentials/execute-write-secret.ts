@@ -1,10 +1,10 @@
-/** Writes a Secret of the operator's own: made, or changed over exactly what was read, so that of two writers none undoes the other. */
+/** Creates or patches a managed Secret, with the resourceVersion that was read: of two writers, neither overwrites the other. */
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import type { Secret } from '../../../gen/kube.ts';
 import type { Client } from '../../../kube/client.ts';
 import { secrets } from '../../../kube/resources.ts';
 
-/** What is in a Secret, as text; `null` takes a key away. */
+/** The contents of a Secret, as text; `null` removes a key. */
 export type Data = Readonly<Record<string, string | null>>;
 export type Unwritten = Omit<Secret, 'data'> & { readonly data: Data };
 

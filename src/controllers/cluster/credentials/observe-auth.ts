@@ -1,4 +1,4 @@
-/** Whether etcd wants a log-in, and lets the operator in as root. */
+/** Whether auth is enabled in etcd, and whether it authenticates the operator as root. */
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
@@ -7,12 +7,12 @@ import type { EtcdErrorKind } from '../../../etcd/errors.ts';
 
 export type AskedAuth = Pick<AuthPort, 'roles' | 'status'>;
 
-/** What it says to whoever has not logged in; with a certificate, to the user of that name. */
+/** etcd's errors for a client that is not authenticated, or is authenticated by its certificate as the user of that name. */
 const AUTH_REQUIRED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
 /**
- * Who shows a certificate sees members without a log-in, so that not even an answer tells. What only root may ask is asked
- * first: from 3.7 on, whether log-ins are on is told to everybody, and would prove no password.
+ * A client with a certificate can list members without a password, so the member list proves nothing. The operator sends a request that
+ * needs root first: from 3.7 on, etcd reports the auth status to every client, which would prove no password either.
  */
 export async function askAuth(
   etcd: { readonly auth: AskedAuth },
@@ -20,7 +20,7 @@ export async function askAuth(
   ask: Ask & { readonly access: Access },
 ): Promise<{ readonly auth: 'off' | 'on' | 'demanded' } | undefined> {
   const wanted = wantsAuth(spec);
-  if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // the list would not have come
+  if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // with auth enabled, the member list would have failed
   const root = await etcd.auth.roles(ask);
   if (!root.ok) return AUTH_REQUIRED.includes(root.error.kind) ? { auth: 'demanded' } : undefined;
   if (!wanted) return undefined;

@@ -1,4 +1,4 @@
-/** Gathers what cert-manager was asked for, and how far it has come: from the cache, and by name what the cache does not hold. */
+/** Reads the Certificates of a cluster and their state: from the cache, and by name what the cache does not hold. */
 
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import {
@@ -36,12 +36,12 @@ export async function observeIssuance(
   if (ports.certificates.missing) return { issuance: { is: 'missing' } };
   if (!ports.certificates.synced) return { issuance: { is: 'unknown' } };
   const wanted = requestedNeeds(cluster).map((need) => certificateFor(cluster, need, domain));
-  const held = await Promise.all(wanted.map((each) => look(ports, cluster, each, signal)));
+  const held = await Promise.all(wanted.map((each) => readCertificate(ports, cluster, each, signal)));
   return { issuance: { is: 'there', certificates: held } };
 }
 
-/** The cache holds only what carries our label: those of an earlier operator do not, and neither do those of others. */
-async function look(
+/** The cache holds only objects with the label of the operator: Certificates of an earlier operator and foreign ones lack it. */
+async function readCertificate(
   { client, certificates: cache }: IssuingPorts,
   cluster: EtcdCluster,
   wanted: Certificate,
@@ -54,12 +54,12 @@ async function look(
   if (!read.ok) return { wanted, holding: { is: 'unknown', why: read.why } };
   const held = holding(read.object, uid);
   if (held.is !== 'ours' || isIssued(held.object)) return { wanted, holding: held };
-  // It is there for words only: that it cannot be read is no reason to leave a cluster alone.
+  // Only for the message: a CertificateRequest that cannot be read must not keep the cluster from being reconciled.
   const ask = client.get(requests, { namespace, name: nextRequestName(held.object) }, signal);
   const request = await ask.catch(() => undefined);
   return { wanted, holding: held, ...(request && { request }) };
 }
 
-/** Nothing is under way. */
+/** Issued, and not being issued again. */
 const isIssued = (certificate: Certificate): boolean =>
   theirCondition(certificate, 'Ready')?.status === 'True' && theirCondition(certificate, 'Issuing')?.status !== 'True';

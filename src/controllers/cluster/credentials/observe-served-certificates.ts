@@ -1,4 +1,4 @@
-/** Which certificates members have, and which they show in a handshake. */
+/** Which certificates members mount, and which they serve in a handshake. */
 
 import { mountIn } from '../../../access/evaluate/mounts.ts';
 import type { CertificatesView } from '../../../access/evaluate/view.ts';
@@ -10,7 +10,7 @@ import type { Pod } from '../../../gen/kube.ts';
 import { endpointsOf, hostsOf } from '../etcd-calls.ts';
 import type { MemberView, PodView } from '../observed.ts';
 
-/** What its Pod mounts for its ports. */
+/** The Secrets that its Pod mounts for its ports. */
 export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'> {
   const tls = Object.fromEntries(
     ETCD_PORTS.flatMap((part) => {
@@ -21,7 +21,7 @@ export function tlsOf(pod: Pod): Pick<Extract<PodView, { is: 'present' }>, 'tls'
   return Object.keys(tls).length === 0 ? {} : { tls };
 }
 
-/** What members show that mount the operator's copies: those of an earlier operator mount the user's own Secret. */
+/** Only for members that mount the operator's copies: Pods of an earlier operator mount the user's own Secret. */
 export async function observeServedCertificates(
   credentials: SecretCache,
   cluster: EtcdCluster,
@@ -29,9 +29,9 @@ export async function observeServedCertificates(
 ): Promise<Pick<CertificatesView, 'stale' | 'proven'>> {
   const of = async (part: EtcdPortName, port: number, mount: string) => {
     const running = members.filter(({ pod }) => pod.is === 'present');
-    const looked = running.filter(({ pod, self }) => self && pod.is === 'present' && pod.tls?.[part]?.leaf === mount);
-    const { behind, unseen } = await credentials.shown(cluster, part, hostsOf(looked, port));
-    const whole = looked.length === running.length && looked.every((m) => endpointsOf(m).length > 0);
+    const observed = running.filter(({ pod, self }) => self && pod.is === 'present' && pod.tls?.[part]?.leaf === mount);
+    const { behind, unseen } = await credentials.shown(cluster, part, hostsOf(observed, port));
+    const whole = observed.length === running.length && observed.every((m) => endpointsOf(m).length > 0);
     return { part, behind, proven: whole && behind.length + unseen.length === 0 };
   };
   const name = cluster.metadata.name ?? '';

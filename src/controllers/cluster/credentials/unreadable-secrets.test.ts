@@ -78,7 +78,7 @@ describe('while a Secret cannot be read', () => {
     return { ...o, cluster: { ...o.cluster, status } };
   };
   const others: Partial<Observed> = { members: world([up, up], { replicas: 3 }).members.slice(1) };
-  const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'found' } as const;
+  const ca = { secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' } as const;
 
   test.each<[string, Observed, string]>([
     ['no CA or certificate is written', running({ cas: [ca] }), 'writeSecretsFirst'],

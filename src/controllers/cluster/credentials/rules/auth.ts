@@ -1,4 +1,4 @@
-/** Rules about logging in: asked for as soon as it can be, and the password of root as the user says. */
+/** Rules about auth: enabled as early as possible, with the root password of the user. */
 import { keptPasswordName } from '../../../../api/names.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { isHealthy } from '../../disruption.ts';
@@ -7,19 +7,19 @@ import { type Decided, entriesOf, memberOf, type Observed } from '../../observed
 import { passwordMissing } from '../auth.ts';
 import { unreadableSecrets } from '../certificates.ts';
 
-/** A cluster that is to ask for a password would serve everybody until there is one. */
+/** A cluster with spec.auth that starts without a password would serve every client until there is one. */
 export function waitForPassword(o: Observed): Decided {
   const problem = passwordMissing(o);
   return problem && { message: problem.message };
 }
 
-/** Before others join: the fewer clients were served without a log-in, the better, and a seed has nobody to wait for. */
+/** Before other members join: fewer clients are served without auth, and a seed has no other member to wait for. */
 export const enableAuthOnSeed = (o: Observed): Decided => (entriesOf(o)?.length === 1 ? enableSteps(o) : undefined);
 
-/** After all that is urgent: nobody is in danger while a password is not changed yet. */
+/** After all urgent rules: a password change can wait without harm. */
 export const enableAuth = (o: Observed): Decided => enableSteps(o) ?? keepPassword(o);
 
-/** Everybody has to hear of it: one that is behind would go on letting everybody in for a while. */
+/** All members must be healthy: one that lags would serve clients without auth until it catches up. */
 const allRespond = (o: Observed): boolean =>
   (entriesOf(o) ?? []).every((entry) => {
     const m = memberOf(o, entry);
@@ -27,15 +27,15 @@ const allRespond = (o: Observed): boolean =>
   });
 
 /**
- * etcd lets nobody try a password before log-ins are on, and then it is too late to find out that it was never set: root is
- * made anew with the password that is kept, in the same pass, and whoever it was before is not asked.
+ * etcd cannot verify a password while auth is off, and enabling auth with a wrong root password locks every client out. So the operator
+ * deletes an existing root and creates it again, with the password of its copy, in the same reconcile.
  */
 function enableSteps(o: Observed): Decided {
-  if (unreadableSecrets(o) !== undefined) return undefined; // the password of an earlier read may be another by now
+  if (unreadableSecrets(o) !== undefined) return undefined; // the password may have changed since it was read
   if (o.etcd.is !== 'answers' || o.etcd.auth !== 'off' || !allRespond(o)) return undefined;
   if (!o.password || (o.password.problem && o.password.kept !== 'intended')) return undefined;
   return {
-    message: 'log-ins are turned on: root gets the password that was given',
+    message: 'auth is being enabled with the given root password',
     steps: [
       rootPasswordStep(o, 'intendPassword', keptSecret(o)),
       rootPasswordStep(o, 'makeRoot', 'root'),
@@ -45,7 +45,7 @@ function enableSteps(o: Observed): Decided {
   };
 }
 
-/** What was begun is finished first, whatever is given now: one of two passwords is the right one, of three nobody would know. */
+/** A started password change is finished first, even if the user gives another: with three candidates, the operator could lose the right one. */
 function keepPassword(o: Observed): Decided {
   if (unreadableSecrets(o) !== undefined) return undefined;
   if (o.etcd.is !== 'answers' || o.etcd.auth !== 'on' || !o.password) return undefined;
@@ -53,9 +53,9 @@ function keepPassword(o: Observed): Decided {
   if (kept === 'same' || (problem && kept !== 'intended')) return undefined;
   const proof = rootPasswordStep(o, 'provePassword', keptSecret(o));
   if (kept === 'nothing')
-    return { message: 'the password with which etcd lets the operator in is kept', steps: [proof] };
+    return { message: 'the root password that etcd accepts is stored', steps: [proof] };
   return {
-    message: 'the password of root is changed to the one that was given',
+    message: 'the root password is being changed to the given one',
     steps: [rootPasswordStep(o, 'intendPassword', keptSecret(o)), rootPasswordStep(o, 'changePassword', 'root'), proof],
   };
 }

@@ -1,4 +1,4 @@
-/** Rules that exchange an authority: what is recorded is durable before anybody starts on it, and members start one by one. */
+/** Rules of a CA rotation: a CA bundle is recorded before a member starts with it, and members restart one by one. */
 
 import type { PortTrustView } from '../../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
@@ -15,27 +15,27 @@ type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
 const RETRY_MS = 1_000;
 
-const WORDS = {
-  begin: 'whom members trust is recorded',
-  adopt: 'whom members trust is recorded',
-  widen: 'step 1 of 3: members come to trust another authority besides that of before',
-  narrow: 'step 3 of 3: members come to trust the new authority only',
+const MESSAGES = {
+  begin: 'the CA bundle is recorded',
+  adopt: 'the CA bundle is recorded',
+  widen: 'CA rotation, step 1 of 3: the new CA is added to the CA bundle',
+  narrow: 'CA rotation, step 3 of 3: the old CA is removed from the CA bundle',
 } as const;
 
-/** What is trusted on both ports is narrowed together, or every member would start once more. */
+/** The bundles of both ports are narrowed together, or every member would restart once more. */
 const isDue = (o: Observed, { next }: PortTrustView): boolean =>
   next !== undefined && (next.step !== 'narrow' || o.certificates.trusts.every((t) => isSettled(t) || mayNarrow(o, t)));
 
-const isSilent = (m: MemberView, part: EtcdPortName): boolean =>
+const namesNoBundle = (m: MemberView, part: EtcdPortName): boolean =>
   m.pod.is === 'present' && m.pod.tls?.[part] !== undefined && m.pod.tls[part].bundle === undefined;
 
-/** What those trust whose Pods do not say it is noted down before it can change. */
+/** For Pods of an earlier operator, which name no bundle Secret, the digest is recorded before it can change. */
 function assumedFor(
   o: Observed,
   { part, loadedAtStart: atStart, recorded, next }: PortTrustView,
 ): readonly (readonly [EtcdPortName, string])[] {
   const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
-  const unsaid = o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => isSilent(m, part));
+  const unsaid = o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => namesNoBundle(m, part));
   return atStart && unsaid && known !== undefined ? [[part, known]] : [];
 }
 
@@ -50,8 +50,8 @@ export function recordCABundle(o: Observed): Decided {
   const commanded = trusts.flatMap(({ part, requestedRotation: value }) =>
     value === undefined ? [] : [[part, value] as const],
   );
-  const gone = (before.kept ?? []).filter((secret) => !kept.includes(secret));
-  if (due.length + assumed.length + commanded.length + gone.length === 0) return undefined;
+  const deleted = (before.kept ?? []).filter((secret) => !kept.includes(secret));
+  if (due.length + assumed.length + commanded.length + deleted.length === 0) return undefined;
   const digests = Object.fromEntries(due.flatMap(({ part, next }) => (next ? [[part, next.digest]] : [])));
   const now = { ...before, ...digests };
   const left = due.flatMap(({ part, loadedAtStart: atStart }) => {
@@ -67,17 +67,17 @@ export function recordCABundle(o: Observed): Decided {
     ...(commanded.length > 0 && { commanded: { ...before.commanded, ...Object.fromEntries(commanded) } }),
     ...(keep.length > 0 && { kept: keep }),
   };
-  const said = due.map(({ part, next }) => `${WORDS[next?.step ?? 'begin']}, on the ${part} port`);
-  const why = said.length > 0 ? said.join('; ') : 'what is known about trust is recorded';
+  const messages = due.map(({ part, next }) => `${MESSAGES[next?.step ?? 'begin']}, on the ${part} port`);
+  const message = messages.length > 0 ? messages.join('; ') : 'the state of the CA bundles is recorded';
   const steps = due.some(({ next }) => next?.step === 'widen' || next?.step === 'narrow');
   return {
-    message: why,
+    message,
     latch: { trust },
-    ...(steps && { event: { type: 'Normal', reason: ROTATING, note: why } as const }),
+    ...(steps && { event: { type: 'Normal', reason: ROTATING, note: message } as const }),
   };
 }
 
-/** A Secret may be changed before the first member has started on it: it starts on what is there then. */
+/** A user may change a Secret before the first member has started: it starts with the new contents. */
 export function renewCABundle(o: Observed): Decided {
   if (unreadableSecrets(o) !== undefined) return undefined;
   const { trust } = bundleLatch(o);
@@ -85,36 +85,36 @@ export function renewCABundle(o: Observed): Decided {
   const changed = ETCD_PORTS.some((part) => trust?.[part] !== undefined && trust[part] !== before?.[part]);
   return isFormed(o) || !changed || !trust
     ? undefined
-    : { message: 'whom the first member trusts has changed', latch: { trust } };
+    : { message: 'the CA bundle for the first member has changed', latch: { trust } };
 }
 
-/** Who is started again now. */
+/** The member that is restarted now. */
 function restarted(o: Observed): MemberView | undefined {
-  if (unreadableSecrets(o) !== undefined) return undefined; // whether its Secrets are still there to be mounted is not known
+  if (unreadableSecrets(o) !== undefined) return undefined; // whether the Secrets that it mounts still exist is not known
   const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
   return next && rotationBlockedBy(o, next) === undefined ? next : undefined;
 }
 
-/** etcd reads whom it trusts when it starts: one after the other, each only when all others are back. */
+/** etcd loads its CA bundle only when it starts: members restart one after the other, each only when all others are healthy. */
 export function restartForCABundle(o: Observed): Decided {
   const next = restarted(o);
   const entry = next && entryOf(o, next);
   if (!next || !entry) return undefined;
-  const why = `${nameOf(next)} is started again, to trust what is recorded`;
+  const why = `${nameOf(next)} is restarted to load the recorded CA bundle`;
   const what = isInMemory(next) ? { what: refTo('EtcdMember', next.object) } : {};
   return restarting(o, { m: next, entry, why, reason: ROTATING, ...what });
 }
 
-/** It stays after all, or has to wait until another is back: clients may come to it meanwhile. */
+/** A member that is not restarted after all, or has to wait for another one, goes back into the client Service. */
 export function restoreTraffic(o: Observed): Decided {
   const next = restarted(o);
-  const standing = o.members.filter((m) => drainingForMs(o, m) !== undefined && m !== next);
-  if (standing.length === 0) return undefined;
-  const why = `${standing.map(nameOf).join(', ')} is not started again now: clients may reach it`;
-  return { message: why, steps: standing.map((m) => trafficPatch(m, null, ROLE_VOTER)) };
+  const drained = o.members.filter((m) => drainingForMs(o, m) !== undefined && m !== next);
+  if (drained.length === 0) return undefined;
+  const message = `${drained.map(nameOf).join(', ')} is not restarted now: back in the client Service`;
+  return { message, steps: drained.map((m) => trafficPatch(m, null, ROLE_VOTER)) };
 }
 
-/** Trust of before goes when no member has it any more. */
+/** A previous CA bundle is deleted when no Pod mounts it any more. */
 export function discardCABundles(o: Observed): Decided {
   if (unreadableSecrets(o) !== undefined) return undefined;
   const used = o.members.flatMap((m) => ETCD_PORTS.flatMap((part) => bundleOf(o, m, part) ?? []));
@@ -122,10 +122,10 @@ export function discardCABundles(o: Observed): Decided {
   const running = o.members.every((m) => m.pod.is === 'present');
   if (over.length === 0 || !running) return undefined;
   return {
-    message: `nobody has the trust of before any more: Secret ${over.join(', ')}`,
+    message: `no member uses the previous CA bundle any more: Secret ${over.join(', ')} is deleted`,
     steps: over.map((target) => ({
       do: 'call',
-      call: { is: 'secret', name: 'discard', target, cluster: identity(o.cluster) },
+      call: { is: 'secret', name: 'deleteCABundle', target, cluster: identity(o.cluster) },
       retryMs: RETRY_MS,
     })),
   };

@@ -1,4 +1,4 @@
-/** Rules about certificates: made, copied to where members mount them, and good before anything is started on them. */
+/** Rules about certificates: issued, copied into the Secrets that members mount, and valid before a member starts with them. */
 
 import type { SecretAction } from '../../../../access/evaluate/view.ts';
 import { writtenFor } from '../../../../domain/certificate-requirements.ts';
@@ -10,27 +10,27 @@ import { certificatesAwaited, certificatesMissing, unreadableSecrets } from '../
 
 const RETRY_MS = 1_000;
 
-const WORDS = {
-  found: 'an authority is made',
-  issue: 'a certificate is issued',
-  copy: 'a certificate is taken over',
-  copyLeaf: 'a renewed certificate is taken over',
-  bundle: 'whom members trust is written down',
-  publish: 'whom to trust is told to those who connect',
-  prepare: 'the successor of an authority is made',
-  succeed: 'all members trust the successor of an authority, which takes its place',
+const MESSAGES = {
+  createCA: 'a CA is created',
+  issueCertificate: 'a certificate is issued',
+  copySecret: 'a certificate is copied',
+  copyCertificate: 'a renewed certificate is copied',
+  writeCABundle: 'the CA bundle of members is written',
+  publishCABundle: 'the CA bundle for clients is updated',
+  createNextCA: 'the next CA is created',
+  promoteNextCA: 'all members trust the next CA, which replaces the current one',
 } as const satisfies Record<SecretAction, string>;
 
-/** What cannot be written must not keep members of a cluster that exists from being repaired: it is tried again last. */
+/** A write that fails must not keep the members of a formed cluster from being repaired: it is retried after all other rules. */
 export const writeSecretsFirst = (o: Observed): Decided =>
   isFormed(o) && o.refusal !== undefined ? undefined : writeSecrets(o);
 
-/** Authorities first: what they sign comes in the same pass. Never on an earlier read: a Secret that exists would count as missing. */
+/** CAs first: the certificates that they sign follow in the same reconcile. Not on a stale read: an existing Secret would count as missing. */
 export function writeSecrets(o: Observed): Decided {
   if (unreadableSecrets(o) !== undefined) return undefined;
-  const { cas: authorities, certificates, bundles } = o.certificates;
+  const { cas, certificates, bundles } = o.certificates;
   const due = [
-    ...authorities.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
+    ...cas.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
     ...certificates.flatMap(({ need, todo }) => (todo ? [{ todo, secret: writtenFor(need) ?? '' }] : [])),
     ...bundles.flatMap(({ secret, todo }) => (todo ? [{ todo, secret }] : [])),
   ];
@@ -39,11 +39,11 @@ export function writeSecrets(o: Observed): Decided {
     const call = { is: 'secret', name: todo, target: secret, cluster: identity(o.cluster) } as const;
     return { do: 'call', call, retryMs: RETRY_MS };
   });
-  return { message: due.map(({ todo, secret }) => `${WORDS[todo]}: Secret ${secret}`).join('; '), steps };
+  return { message: due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; '), steps };
 }
 
-/** A Pod that is started on a bad certificate crash-loops, or is reached by nobody. */
+/** A Pod that starts with an invalid certificate crash-loops, or no client can connect to it. */
 export function waitForCertificates(o: Observed): Decided {
-  const why = certificatesMissing(o) ?? certificatesAwaited(o);
-  return why === undefined ? undefined : { message: why };
+  const message = certificatesMissing(o) ?? certificatesAwaited(o);
+  return message === undefined ? undefined : { message };
 }
