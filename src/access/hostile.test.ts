@@ -1,7 +1,7 @@
-/** Secrets that a tenant fills to keep the operator busy: whatever is in them, the event loop turns. */
+/** Secrets that a tenant fills to block the operator: whatever is in them, the event loop keeps turning. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../test/support/builders/builders.ts';
-import { ca, leaf, makeAuthorities, secretOf } from '../../test/support/builders/credentials.ts';
+import { ca, leaf, makeCAs, secretOf } from '../../test/support/builders/credentials.ts';
 import { HOSTILE_PEM, LONGEST_MS, longestBlockMs } from '../../test/support/builders/hostile.ts';
 import { bundle, certificates, keys } from '../../test/support/builders/hostile-certificates.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
@@ -10,7 +10,7 @@ import type { KubeObject, Ref, Resource } from '../kube/object.ts';
 import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
 import { SecretCache } from './secret-cache.ts';
 
-beforeAll(makeAuthorities);
+beforeAll(makeCAs);
 
 const given: Tls = {
   client: { serverSecretRef: { name: 'server' }, operatorClientSecretRef: { name: 'operator' } },
@@ -20,8 +20,8 @@ const managed: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
 const KEYS = ['tls.crt', 'tls.key', 'ca.crt', 'next.crt', 'next.key', 'password', 'next'];
 
-/** Judges as the operator does, when every Secret that it asks for has this in it. */
-function judging(of: EtcdCluster, data: Readonly<Record<string, string>>): () => Promise<void> {
+/** Evaluates as the operator does, with this content in every Secret that it reads. */
+function evaluating(of: EtcdCluster, data: Readonly<Record<string, string>>): () => Promise<void> {
   const [ours, theirs] = [secretOf(data, true), secretOf(data, false)];
   const get = <T extends KubeObject>(_: Resource<T>, { name }: Ref): Promise<T | undefined> =>
     Promise.resolve((name.startsWith('db-') ? { ...ours } : { ...theirs }) as unknown as T);
@@ -44,7 +44,7 @@ async function expectTurns(of: EtcdCluster, text: string, places: readonly strin
   const good: Readonly<Record<string, string>> = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
   for (const hostile of places.length > 1 ? [...places.map((each) => [each]), places] : [places]) {
     const ms = await longestBlockMs(
-      judging(of, { ...good, ...Object.fromEntries(hostile.map((each) => [each, text])) }),
+      evaluating(of, { ...good, ...Object.fromEntries(hostile.map((each) => [each, text])) }),
     );
     expect(ms, `the longest block, with this in ${hostile.join(', ')}`).toBeLessThan(LONGEST_MS);
   }
@@ -54,15 +54,15 @@ const running = { ...FORMED, trust: { client: 'a', peer: 'b' } };
 const large = Object.entries(certificates).map(([what, make]) => [what, bundle(make)] as const);
 
 describe.each([
-  ['Secrets of the user, of a new cluster', given, undefined],
-  ['Secrets of the user, of a cluster that runs', given, running],
-  ['Secrets of the operator', managed, running],
+  ['Secrets of a user, for a new cluster', given, undefined],
+  ['Secrets of a user, for a running cluster', given, running],
+  ['managed Secrets', managed, running],
 ])('%s', (_whose, tls, status) => {
   const of = aCluster({ spec: { tls, auth }, ...(status && { status }) });
   test.each(Object.entries(HOSTILE_PEM))('1 MiB of %s', async (_what, text) => {
     for (const key of KEYS) await expectTurns(of, text, [key]);
   });
-  test.each(large)('all that is examined full of %s', (_what, text) =>
+  test.each(large)('every key at its size limit full of %s', (_what, text) =>
     expectTurns(of, text, ['tls.crt', 'ca.crt', 'next.crt']),
   );
   test.each(Object.entries(keys))('%s', (_what, make) => expectTurns(of, make(), ['tls.key', 'next.key']));

@@ -57,12 +57,12 @@ test.each<[string, () => Mounted, Mounted]>([
   ],
   ['a Pod that names no bundle', () => mounted([member], podWith(projected())), { ...running, bundles: nothing }],
   [
-    'a Pod that names no bundle, and what it is taken to trust',
+    'a Pod that names no bundle, and the assumed one',
     () => mounted([member], podWith(projected()), { assumed: { peer: 'abc' } }),
     { ...running, bundles: { ...nothing, peer: [trustName('db', 'peer', 'abc')] } },
   ],
   [
-    'a named bundle, whatever others are taken to trust',
+    'a named bundle, whatever is assumed for others',
     () => mounted([member], podWith(projected('b')), { assumed: { peer: 'abc' } }),
     { ...running, bundles: { ...nothing, peer: ['b'] } },
   ],

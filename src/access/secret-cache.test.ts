@@ -1,4 +1,4 @@
-/** How often Secrets are read, and how members are reached with what is in them. */
+/** How often Secrets are read, and the access to members that follows from them. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, NOW } from '../../test/support/builders/builders.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
@@ -13,7 +13,7 @@ import { digestOf } from './evaluate/ca-bundle.ts';
 import { NOTHING_MOUNTED } from './evaluate/mounts.ts';
 import { SecretCache } from './secret-cache.ts';
 
-/** Secrets by name, and a record of who was asked for. */
+/** Secrets by name, and a record of the reads. */
 function vault(held: Map<string, Secret>) {
   const asked: string[] = [];
   /** By name, how a read of this Secret fails. */
@@ -25,9 +25,9 @@ function vault(held: Map<string, Secret>) {
     if (fault) return fault();
     return Promise.resolve(held.get(name) as unknown as T | undefined);
   };
-  const looked: string[] = [];
+  const handshakes: string[] = [];
   const look = (endpoint: string, { serverName = '' }: TlsMaterial): Promise<string> => {
-    looked.push(`${endpoint} as ${serverName}`);
+    handshakes.push(`${endpoint} as ${serverName}`);
     return Promise.resolve('another');
   };
   const credentials = new SecretCache({
@@ -38,7 +38,7 @@ function vault(held: Map<string, Secret>) {
     mounted: () => NOTHING_MOUNTED,
     graceMs: 120_000,
   });
-  return { credentials, looked, asked, faults, pass: (ms: number) => (now += ms), held };
+  return { credentials, handshakes, asked, faults, advance: (ms: number) => (now += ms), held };
 }
 
 const cluster = (uid = CLUSTER_UID): EtcdCluster => {
@@ -64,29 +64,29 @@ async function good(): Promise<Map<string, Secret>> {
   ]);
 }
 
-test('good ones are read every five minutes, by name, however many ask', async () => {
-  const { credentials, asked, pass } = vault(await good());
+test('valid Secrets are read every five minutes, by name, however many callers there are', async () => {
+  const { credentials, asked, advance } = vault(await good());
   await Promise.all([
     credentials.view(cluster()),
     credentials.access(cluster(), () => 'h'),
     credentials.view(cluster()),
   ]);
   expect(asked).toEqual(['mine', 'db-server-mounted']);
-  pass(299_000);
+  advance(299_000);
   await credentials.view(cluster());
   expect(asked.length).toBe(2);
-  pass(1_000);
+  advance(1_000);
   await credentials.view(cluster());
   expect(asked.length).toBe(4);
 });
 
-test('missing and wrong ones are read every ten seconds, and at once after a write', async () => {
-  const { credentials, asked, pass } = vault(new Map());
+test('missing and invalid Secrets are read every ten seconds, and at once after a write', async () => {
+  const { credentials, asked, advance } = vault(new Map());
   await credentials.view(cluster());
-  pass(9_000);
+  advance(9_000);
   await credentials.view(cluster());
   expect(asked.length).toBe(2);
-  pass(1_000);
+  advance(1_000);
   await credentials.view(cluster());
   expect(asked.length).toBe(4);
   credentials.forget('ns/db');
@@ -94,7 +94,7 @@ test('missing and wrong ones are read every ten seconds, and at once after a wri
   expect(asked.length).toBe(6);
 });
 
-test('an edit of the spec has them read again at once', async () => {
+test('Secrets are read again at once after an edit of the spec', async () => {
   const { credentials, asked } = vault(await good());
   await credentials.view(cluster());
   const edited = cluster();
@@ -102,7 +102,7 @@ test('an edit of the spec has them read again at once', async () => {
   expect(asked.length).toBe(4);
 });
 
-test('they are read again when one of them is to be renewed', async () => {
+test('Secrets are read again when a certificate is due for renewal', async () => {
   const ca = await createCA('ca', NOW, systemKeySource);
   const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
   const leaf = await issue(ca, { name: 'x', hosts, usages: [], durationMs: 60 * 60_000 }, NOW, systemKeySource);
@@ -111,30 +111,30 @@ test('they are read again when one of them is to be renewed', async () => {
     ['db-peer-mounted', secret({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert }, true)],
     [trustName('db', 'peer', digestOf(ca.cert) ?? ''), secret({ 'ca.crt': ca.cert }, true)],
   ]);
-  const { credentials, asked, pass } = vault(held);
+  const { credentials, asked, advance } = vault(held);
   const managed = aCluster({ spec: { tls: { peer: { managed: { duration: '1h', renewBefore: '58m' } } } } });
   const todo = async () => (await credentials.view(managed)).certificates.map((c) => c.todo);
   expect(await todo()).toEqual([undefined]);
-  pass(119_000);
+  advance(119_000);
   expect([await todo(), asked.length]).toEqual([[undefined], 3]);
-  pass(1_000);
+  advance(1_000);
   expect([await todo(), asked.length]).toEqual([['issueCertificate'], 6]);
 });
 
-test('a cluster that was made anew shares nothing with its predecessor', async () => {
+test('a cluster that was deleted and created again shares nothing with its predecessor', async () => {
   const { credentials, asked } = vault(await good());
   await credentials.view(cluster());
   await credentials.view(cluster('another'));
   expect(asked.length).toBe(4);
 });
 
-test('a plain cluster is reached plainly, and nothing is read for it', async () => {
+test('a cluster without TLS is accessed without TLS, and no Secret is read for it', async () => {
   const { credentials, asked } = vault(new Map());
   expect(await credentials.access(aCluster(), () => 'h')).toEqual({ cluster: 'ns/db' });
   expect(asked).toEqual([]);
 });
 
-test('it is told when what was read last expires, and no longer when the cluster is gone', async () => {
+test('the expiry of cached certificates is reported, and no longer after the cluster was deleted', async () => {
   const { credentials } = vault(await good());
   expect([...credentials.expiries()]).toEqual([]);
   await credentials.view(cluster());
@@ -144,18 +144,18 @@ test('it is told when what was read last expires, and no longer when the cluster
   expect([...credentials.expiries()]).toEqual([]);
 });
 
-test('members are looked at by name until they show what they have mounted; a plain cluster is not', async () => {
-  const { credentials, looked } = vault(await good());
+test('the served certificates of members are read until they are the mounted ones; not without TLS', async () => {
+  const { credentials, handshakes } = vault(await good());
   const at = (port: number) => ({ [`https://10.0.0.1:${port}`]: 'a.db.ns.svc' });
-  expect(await credentials.shown(cluster(), 'client', at(2379))).toEqual({ behind: ['a.db.ns.svc'], unseen: [] });
-  expect(looked).toEqual(['https://10.0.0.1:2379 as a.db.ns.svc']);
-  const nobody = { behind: [], unseen: [] };
-  expect(await credentials.shown(cluster(), 'peer', at(2380))).toEqual(nobody);
-  expect(await credentials.shown(aCluster(), 'client', at(2379))).toEqual(nobody);
-  expect(looked.length).toBe(1);
+  expect(await credentials.served(cluster(), 'client', at(2379))).toEqual({ behind: ['a.db.ns.svc'], unseen: [] });
+  expect(handshakes).toEqual(['https://10.0.0.1:2379 as a.db.ns.svc']);
+  const none = { behind: [], unseen: [] };
+  expect(await credentials.served(cluster(), 'peer', at(2380))).toEqual(none);
+  expect(await credentials.served(aCluster(), 'client', at(2379))).toEqual(none);
+  expect(handshakes.length).toBe(1);
 });
 
-test('they are judged anew when something else was recorded or asked for, or other Pods run', async () => {
+test('Secrets are evaluated again when the status, the requested rotation or the Pods change', async () => {
   const { credentials, asked } = vault(await good());
   await credentials.view(cluster());
   const { length } = asked;
@@ -173,13 +173,13 @@ describe('a Secret that cannot be read', () => {
   test.each([
     ['500', kms, '500 Internal error occurred: unable to transform key'],
     ['403', answers(403, 'secrets "mine" is forbidden'), '403 secrets "mine" is forbidden'],
-  ])('%s: the last judgement stands, and says which Secret and why', async (_what, fault, why) => {
-    const { credentials, faults, pass } = vault(await good());
+  ])('%s: the last evaluation is kept, with the Secret and the error', async (_what, fault, why) => {
+    const { credentials, faults, advance } = vault(await good());
     const before = await credentials.view(cluster());
     const way = await credentials.access(cluster(), () => 'h');
     const sources = await credentials.sources(cluster());
     faults.set('mine', fault);
-    pass(300_000);
+    advance(300_000);
     const { unreadable: unread, ...view } = await credentials.view(cluster());
     expect(view).toEqual(before);
     expect(unread).toEqual({ secrets: ['mine'], why, password: false, judged: true, retryAt: NOW + 301_000 });
@@ -187,7 +187,7 @@ describe('a Secret that cannot be read', () => {
     expect(await credentials.sources(cluster())).toEqual(sources);
   });
 
-  test('without an earlier judgement there is no access, and never a plain one', async () => {
+  test('without an earlier evaluation there is no access, and never one without TLS', async () => {
     const { credentials, asked, faults } = vault(await good());
     faults.set('mine', kms);
     const view = await credentials.view(cluster());
@@ -200,7 +200,7 @@ describe('a Secret that cannot be read', () => {
     expect(asked.length, 'a cluster of the same name does not wait for the retry of its predecessor').toBe(length + 2);
   });
 
-  test('one that follows from what others say is no more missing than those', async () => {
+  test('a CA bundle Secret that cannot be read does not count as missing', async () => {
     const ca = await createCA('ca', NOW, systemKeySource);
     const bundle = trustName('db', 'peer', digestOf(ca.cert) ?? '');
     const { credentials, faults } = vault(
@@ -211,19 +211,19 @@ describe('a Secret that cannot be read', () => {
     expect(await credentials.view(managed)).toMatchObject({ bundles: [], unreadable: { secrets: [bundle] } });
   });
 
-  test('is unread until it was read, also when all else is as it was at the last good read', async () => {
-    const { credentials, faults, pass } = vault(await good());
+  test('stays unreadable until it is read, also when all else is as at the last successful read', async () => {
+    const { credentials, faults, advance } = vault(await good());
     await credentials.view(cluster());
     faults.set('mine', kms);
     const made = cluster();
     const annotations = { 'etcd-operator.cozystack.io/rotate-ca': '1' };
     await credentials.view({ ...made, metadata: { ...made.metadata, annotations } });
     expect((await credentials.view(made)).unreadable).toBeDefined();
-    pass(1_000);
+    advance(1_000);
     expect((await credentials.view(made)).unreadable).toMatchObject({ retryAt: NOW + 3_000 });
   });
 
-  test('the judgement of a deleted cluster does not stand for its successor', async () => {
+  test('the evaluation of a deleted cluster is not used for a new one of the same name', async () => {
     const { credentials, faults } = vault(await good());
     await credentials.view(cluster());
     faults.set('mine', kms);
@@ -234,8 +234,8 @@ describe('a Secret that cannot be read', () => {
     expect(await credentials.access(cluster('another'), () => 'h')).toEqual({ cluster: 'ns/db' });
   });
 
-  test('reads back off from 1 s to 5 min, also when the cache is told to read again, and start over after a success', async () => {
-    const { credentials, asked, faults, pass } = vault(await good());
+  test('reads back off from 1 s to 5 min, also when the cache is invalidated, and start over after a success', async () => {
+    const { credentials, asked, faults, advance } = vault(await good());
     faults.set('mine', kms);
     const retries: number[] = [];
     let now = NOW;
@@ -243,10 +243,10 @@ describe('a Secret that cannot be read', () => {
       const { unreadable: unread } = await credentials.view(cluster());
       const { length } = asked;
       credentials.forget('ns/db');
-      pass((unread?.retryAt ?? 0) - now - 1);
+      advance((unread?.retryAt ?? 0) - now - 1);
       await credentials.view(cluster());
       expect(asked.length).toBe(length);
-      pass(1);
+      advance(1);
       retries.push((unread?.retryAt ?? 0) - now);
       now = unread?.retryAt ?? 0;
     }
@@ -254,12 +254,12 @@ describe('a Secret that cannot be read', () => {
     faults.clear();
     expect((await credentials.view(cluster())).unreadable).toBeUndefined();
     faults.set('mine', kms);
-    pass(300_000);
+    advance(300_000);
     const { unreadable: unread } = await credentials.view(cluster());
     expect((unread?.retryAt ?? 0) - now).toBe(301_000);
   });
 
-  test('however many ask at once, one failed read counts once', async () => {
+  test('a failed read counts once, however many callers there are', async () => {
     const { credentials, asked, faults } = vault(await good());
     faults.set('mine', kms);
     const views = await Promise.all([credentials.view(cluster()), credentials.view(cluster())]);
@@ -267,7 +267,7 @@ describe('a Secret that cannot be read', () => {
     expect(asked.length).toBe(2);
   });
 
-  test('an edit of the spec has it read again at once', async () => {
+  test('it is read again at once after an edit of the spec', async () => {
     const { credentials, asked, faults } = vault(await good());
     faults.set('mine', kms);
     await credentials.view(cluster());
@@ -276,7 +276,7 @@ describe('a Secret that cannot be read', () => {
     expect(asked.length).toBe(4);
   });
 
-  test('a read after a write that fails does not take away what was known', async () => {
+  test('a failed read after a write does not drop the cached evaluation', async () => {
     const { credentials, faults } = vault(await good());
     const before = await credentials.view(cluster());
     credentials.forget('ns/db');
@@ -285,19 +285,19 @@ describe('a Secret that cannot be read', () => {
     expect([...credentials.expiries()].length).toBe(1);
   });
 
-  test('it is said when the root password is among those', async () => {
+  test('it is reported when the root password is among the unreadable Secrets', async () => {
     const held = await good();
     const { credentials, faults } = vault(held);
     const spec = { tls: cluster().spec.tls ?? {}, auth: { enabled: true, rootCredentialsSecretRef: { name: 'root' } } };
-    const guarded = aCluster({ spec });
+    const withAuth = aCluster({ spec });
     held.set('root', secret({ password: 'x' }));
-    expect(await credentials.password(guarded)).toMatchObject({ kept: 'nothing' });
+    expect(await credentials.password(withAuth)).toMatchObject({ kept: 'nothing' });
     credentials.forget('ns/db');
     for (const name of ['root', 'db-root-applied']) faults.set(name, kms);
-    expect((await credentials.view(guarded)).unreadable).toMatchObject({
+    expect((await credentials.view(withAuth)).unreadable).toMatchObject({
       secrets: ['root', 'db-root-applied'],
       password: true,
     });
-    expect(await credentials.password(guarded)).toMatchObject({ kept: 'nothing' });
+    expect(await credentials.password(withAuth)).toMatchObject({ kept: 'nothing' });
   });
 });

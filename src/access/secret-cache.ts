@@ -137,7 +137,7 @@ export class SecretCache {
   }
 
   /** Of these members, those that do not serve the certificate in their Secret yet; each by the host name in its certificate. */
-  async shown(cluster: EtcdCluster, part: EtcdPortName, hosts: Readonly<Record<string, string>>): Promise<Served> {
+  async served(cluster: EtcdCluster, part: EtcdPortName, hosts: Readonly<Record<string, string>>): Promise<Served> {
     const { serves, material } = await this.#evaluated(cluster);
     const expected = serves?.[part];
     if (expected === undefined) return { behind: [], unseen: [] };

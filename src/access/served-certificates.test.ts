@@ -1,47 +1,47 @@
 import { expect, test } from 'vitest';
 import { ServedCertificates } from './served-certificates.ts';
 
-function members(showing: Record<string, string | undefined>) {
-  const looks: string[] = [];
-  const shown = new ServedCertificates();
-  const look = (expected: string) =>
-    shown.look('ns/db client', expected, Object.keys(showing), (endpoint) => {
-      looks.push(endpoint);
-      return Promise.resolve(showing[endpoint]);
+function members(serving: Record<string, string | undefined>) {
+  const reads: string[] = [];
+  const served = new ServedCertificates();
+  const read = (expected: string) =>
+    served.look('ns/db client', expected, Object.keys(serving), (endpoint) => {
+      reads.push(endpoint);
+      return Promise.resolve(serving[endpoint]);
     });
-  const behind = async (expected: string): Promise<readonly string[]> => (await look(expected)).behind;
-  return { behind, look, looks, showing, shown };
+  const behind = async (expected: string): Promise<readonly string[]> => (await read(expected)).behind;
+  return { behind, read, reads, serving, served };
 }
 
-test('who shows the new certificate is looked at no more, who shows the old one again and again', async () => {
-  const { behind, looks, showing } = members({ a: 'new', b: 'old' });
-  expect([await behind('new'), looks.join()]).toEqual([['b'], 'a,b']);
-  expect([await behind('new'), looks.join()]).toEqual([['b'], 'a,b,b']);
-  showing['b'] = 'new';
-  expect([await behind('new'), await behind('new'), looks.join()]).toEqual([[], [], 'a,b,b,b']);
-  expect([await behind('newer'), looks.length]).toEqual([['a', 'b'], 6]);
+test('a member that serves the new certificate is not read again, one that serves the old one is', async () => {
+  const { behind, reads, serving } = members({ a: 'new', b: 'old' });
+  expect([await behind('new'), reads.join()]).toEqual([['b'], 'a,b']);
+  expect([await behind('new'), reads.join()]).toEqual([['b'], 'a,b,b']);
+  serving['b'] = 'new';
+  expect([await behind('new'), await behind('new'), reads.join()]).toEqual([[], [], 'a,b,b,b']);
+  expect([await behind('newer'), reads.length]).toEqual([['a', 'b'], 6]);
 });
 
-test('who cannot be looked at is not accused and proves nothing, and is looked at next time', async () => {
-  const { look, looks } = members({ a: undefined, b: 'new' });
+test('a member without a handshake is neither behind nor proven, and is read again next time', async () => {
+  const { read, reads } = members({ a: undefined, b: 'new' });
   const nothing = { behind: [], unseen: ['a'] };
-  expect([await look('new'), await look('new'), looks.join()]).toEqual([nothing, nothing, 'a,b,a']);
+  expect([await read('new'), await read('new'), reads.join()]).toEqual([nothing, nothing, 'a,b,a']);
 });
 
-test('who showed the old one and cannot be looked at has not got the new one yet', async () => {
-  const { look, showing } = members({ a: 'old' });
-  await look('old');
-  showing['a'] = undefined;
+test('a member that served the old certificate and has no handshake is still behind', async () => {
+  const { read, serving } = members({ a: 'old' });
+  await read('old');
+  serving['a'] = undefined;
   const still = { behind: ['a'], unseen: ['a'] };
-  expect([await look('new'), await look('new')]).toEqual([still, still]);
-  showing['a'] = 'new';
-  expect(await look('new')).toEqual({ behind: [], unseen: [] });
+  expect([await read('new'), await read('new')]).toEqual([still, still]);
+  serving['a'] = 'new';
+  expect(await read('new')).toEqual({ behind: [], unseen: [] });
 });
 
-test('nothing is known of a cluster that is gone', async () => {
-  const { behind, looks, shown } = members({ a: 'new' });
+test('nothing is kept about a deleted cluster', async () => {
+  const { behind, reads, served } = members({ a: 'new' });
   await behind('new');
-  shown.forget('ns/db client');
+  served.forget('ns/db client');
   await behind('new');
-  expect(looks.length).toBe(2);
+  expect(reads.length).toBe(2);
 });

@@ -20,23 +20,23 @@ const operator: Requirements = { role: 'operator', memberNames: [], clientNames:
 
 let ca: KeyPair;
 let other: KeyPair;
-/** An authority that another one signed, and a leaf of it. */
+/** An intermediate CA. */
 let middle: KeyPair;
 
 const keyed = ({ privateKey }: { readonly privateKey: KeyObject }): KeySource => ({
   ...systemKeySource,
   key: () => Promise.resolve(privateKey),
 });
-const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW, chance: KeySource = systemKeySource): Promise<KeyPair> =>
-  issue(by, { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf }, now, chance);
-const paper = ({ cert, key }: KeyPair, trust = ca.cert): TlsSecret => ({
+const made = (leaf: Partial<Leaf> = {}, by = ca, now = NOW, random: KeySource = systemKeySource): Promise<KeyPair> =>
+  issue(by, { name: 'x', hosts: [...WILDCARDS, ...CLIENTS], usages: BOTH, durationMs: 90 * DAY, ...leaf }, now, random);
+const tlsSecret = ({ cert, key }: KeyPair, trust = ca.cert): TlsSecret => ({
   secret: 'mine',
   data: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': trust },
 });
 const found = (p: TlsSecret | undefined, demands = server, now = NOW): readonly Finding[] =>
   examine(p, 'mine', demands, now).findings;
 
-async function signedAuthority(
+async function intermediateCA(
   by: KeyPair,
   issuer = new x509.X509Certificate(by.cert).subject,
   notAfter = NOW + 1000 * DAY,
@@ -61,12 +61,12 @@ async function signedAuthority(
 beforeAll(async () => {
   ca = await createCA('root', NOW, systemKeySource);
   other = await createCA('root', NOW, systemKeySource); // the same name, another key
-  middle = await signedAuthority(ca);
+  middle = await intermediateCA(ca);
 });
 
 describe('nothing is wrong with', () => {
   test.each<[string, () => Promise<TlsSecret>, Requirements]>([
-    ['a certificate for every name', async () => paper(await made()), server],
+    ['a certificate for every name', async () => tlsSecret(await made()), server],
     [
       'keys of RSA and on other curves',
       async () => {
@@ -78,38 +78,38 @@ describe('nothing is wrong with', () => {
         ];
         const [first, ...rest] = await Promise.all(kinds.map((kind) => made({}, ca, NOW, keyed(kind))));
         const others = rest.map(({ cert }) => cert).join('');
-        return paper(first as KeyPair, `${ca.cert}${others}`);
+        return tlsSecret(first as KeyPair, `${ca.cert}${others}`);
       },
       server,
     ],
-    ['one for peers', async () => paper(await made({ hosts: WILDCARDS })), peer],
-    ['a client that has no name', async () => paper(await made({ hosts: [], usages: ['client auth'] })), operator],
-    ['one without a list of usages', async () => paper(await made({ usages: [] })), peer],
-    ['several authorities to trust', async () => paper(await made(), `${other.cert}${ca.cert}`), server],
+    ['one for peers', async () => tlsSecret(await made({ hosts: WILDCARDS })), peer],
+    ['a client that has no name', async () => tlsSecret(await made({ hosts: [], usages: ['client auth'] })), operator],
+    ['one without a list of usages', async () => tlsSecret(await made({ usages: [] })), peer],
+    ['several CAs in ca.crt', async () => tlsSecret(await made(), `${other.cert}${ca.cert}`), server],
     [
-      'a chain with an authority in the middle',
+      'a chain with an intermediate CA',
       async () => {
         const leaf = await made({}, middle);
-        return paper({ ...leaf, cert: `${leaf.cert}\n${middle.cert}` });
+        return tlsSecret({ ...leaf, cert: `${leaf.cert}\n${middle.cert}` });
       },
       server,
     ],
-    ['trust in the authority in the middle only', async () => paper(await made({}, middle), middle.cert), server],
+    ['only the intermediate CA in ca.crt', async () => tlsSecret(await made({}, middle), middle.cert), server],
     [
-      'an authority that was renewed with its key, next to what it was before',
+      'a CA that was renewed with its key, next to its previous certificate',
       async () => {
         const key = await systemKeySource.key();
         const same = { ...systemKeySource, key: () => Promise.resolve(key) };
         const [before, now] = [await createCA('twice', NOW - 3700 * DAY, same), await createCA('twice', NOW, same)];
-        return paper(await made({}, now), `${before.cert}${now.cert}`);
+        return tlsSecret(await made({}, now), `${before.cert}${now.cert}`);
       },
       server,
     ],
     [
-      'an authority with a short key, and no part in it',
+      'an unused CA with a short key',
       async () => {
         const short = await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })));
-        return paper(await made(), `${short.cert}${ca.cert}`);
+        return tlsSecret(await made(), `${short.cert}${ca.cert}`);
       },
       server,
     ],
@@ -117,7 +117,7 @@ describe('nothing is wrong with', () => {
       'text around the certificate',
       async () => {
         const leaf = await made();
-        return paper({ ...leaf, cert: `subject=x\n${leaf.cert}\n` });
+        return tlsSecret({ ...leaf, cert: `subject=x\n${leaf.cert}\n` });
       },
       server,
     ],
@@ -126,15 +126,15 @@ describe('nothing is wrong with', () => {
   });
 });
 
-describe('what is found', () => {
+describe('the findings', () => {
   test.each<[string, () => Promise<TlsSecret | undefined>, Requirements, Partial<Finding>]>([
     ['no Secret', () => Promise.resolve(undefined), server, { is: 'secretMissing' }],
-    ['no key', async () => paper({ ...(await made()), key: '' }), server, { is: 'keyMissing', key: 'tls.key' }],
-    ['no authority', async () => paper(await made(), ' \n'), server, { is: 'keyMissing', key: 'ca.crt' }],
-    ['no PEM', async () => paper({ ...(await made()), cert: 'hello' }), server, { is: 'notPem', key: 'tls.crt' }],
+    ['no key', async () => tlsSecret({ ...(await made()), key: '' }), server, { is: 'keyMissing', key: 'tls.key' }],
+    ['no CA', async () => tlsSecret(await made(), ' \n'), server, { is: 'keyMissing', key: 'ca.crt' }],
+    ['no PEM', async () => tlsSecret({ ...(await made()), cert: 'hello' }), server, { is: 'notPem', key: 'tls.crt' }],
     [
       'a damaged certificate',
-      async () => paper({ ...(await made()), cert: (await made()).cert.replace(/\n.{20}/, '\nAAAA') }),
+      async () => tlsSecret({ ...(await made()), cert: (await made()).cert.replace(/\n.{20}/, '\nAAAA') }),
       server,
       { is: 'notPem', key: 'tls.crt' },
     ],
@@ -143,164 +143,164 @@ describe('what is found', () => {
       async () => {
         const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
         const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
-        return paper({ ...(await made()), key: String(key) });
+        return tlsSecret({ ...(await made()), key: String(key) });
       },
       server,
       { is: 'notPem', key: 'tls.key' },
     ],
     [
-      'as many authorities as nobody needs',
-      async () => paper(await made(), ca.cert.repeat(201)),
+      'too many CAs',
+      async () => tlsSecret(await made(), ca.cert.repeat(201)),
       server,
       { is: 'tooMany', key: 'ca.crt' },
     ],
     [
-      'as many in the middle as nobody needs',
-      async () => paper({ ...(await made()), cert: (await made()).cert.repeat(201) }),
+      'too many intermediates',
+      async () => tlsSecret({ ...(await made()), cert: (await made()).cert.repeat(201) }),
       server,
       { is: 'tooMany', key: 'tls.crt' },
     ],
     [
-      'more text than the operator examines',
-      async () => paper(await made(), `${ca.cert}${'#'.repeat(320 * 1024)}`),
+      'more text than the operator reads',
+      async () => tlsSecret(await made(), `${ca.cert}${'#'.repeat(320 * 1024)}`),
       server,
       { is: 'tooLarge', key: 'ca.crt', what: 'all', limit: 320 * 1024 },
     ],
     [
-      'a key of more text than the operator examines',
+      'a key of more text than the operator reads',
       async () => {
         const pair = await made();
-        return paper({ ...pair, key: `${pair.key}${'#'.repeat(64 * 1024)}` });
+        return tlsSecret({ ...pair, key: `${pair.key}${'#'.repeat(64 * 1024)}` });
       },
       server,
       { is: 'tooLarge', key: 'tls.key', what: 'all', limit: 64 * 1024 },
     ],
     [
-      'a certificate that is larger than the operator examines',
-      async () => paper(await made({ hosts: Array.from({ length: 2_000 }, (_, i) => `host-${i}.example.com`) })),
+      'a certificate that is larger than the operator reads',
+      async () => tlsSecret(await made({ hosts: Array.from({ length: 2_000 }, (_, i) => `host-${i}.example.com`) })),
       server,
       { is: 'tooLarge', key: 'tls.crt', what: 'certificate', limit: 32 * 1024 },
     ],
     [
-      'a curve that Go does not know, at which etcd would fail in the next handshake',
-      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })))),
+      'a curve that Go does not support, with which etcd would fail in the next handshake',
+      async () => tlsSecret(await made({}, ca, NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })))),
       server,
       { is: 'keyUnknown', key: 'tls.crt', kind: 'ec secp256k1' },
     ],
     [
       'a key that is too short for OpenSSL, and so for the operator',
-      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })))),
+      async () => tlsSecret(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa', { modulusLength: 1024 })))),
       server,
       { is: 'keyUnknown', key: 'tls.crt', kind: 'rsa of 1024 bits' },
     ],
     [
-      'a kind of key that Go does not know',
-      async () => paper(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa-pss', { modulusLength: 2048 })))),
+      'a type of key that Go does not support',
+      async () => tlsSecret(await made({}, ca, NOW, keyed(generateKeyPairSync('rsa-pss', { modulusLength: 2048 })))),
       server,
       { is: 'keyUnknown', key: 'tls.crt', kind: 'rsa-pss' },
     ],
     [
-      'an authority that etcd would fail at when it starts again',
+      'a CA with which etcd would fail at its next start',
       async () => {
         const odd = await createCA('odd', NOW, keyed(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })));
-        return paper(await made(), `${ca.cert}${odd.cert}`);
+        return tlsSecret(await made(), `${ca.cert}${odd.cert}`);
       },
       server,
       { is: 'keyUnknown', key: 'ca.crt', kind: 'ec secp256k1' },
     ],
     [
-      'a key that nobody can read',
+      'a malformed key',
       async () => {
         const der = Buffer.from(x509.PemConverter.decodeFirst(other.cert));
         const key = new X509Certificate(other.cert).publicKey.export({ type: 'spki', format: 'der' });
         der.fill(0xff, der.indexOf(key) + key.length - 8, der.indexOf(key) + key.length);
-        return paper(await made(), `${ca.cert}${x509.PemConverter.encode(der, 'CERTIFICATE')}`);
+        return tlsSecret(await made(), `${ca.cert}${x509.PemConverter.encode(der, 'CERTIFICATE')}`);
       },
       server,
       { is: 'keyUnknown', key: 'ca.crt', kind: 'unknown' },
     ],
-    ['the key of another', async () => paper({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
-    ['an authority of the same name', async () => paper(await made(), other.cert), server, { is: 'untrusted' }],
-    ['one that says so itself', () => Promise.resolve(paper(middle, other.cert)), server, { is: 'untrusted' }],
-    ['a chain that lacks its middle', async () => paper(await made({}, middle)), server, { is: 'untrusted' }],
+    ['the key of another', async () => tlsSecret({ ...(await made()), key: other.key }), server, { is: 'keyMismatch' }],
+    ['another CA of the same name', async () => tlsSecret(await made(), other.cert), server, { is: 'untrusted' }],
+    ['one that says so itself', () => Promise.resolve(tlsSecret(middle, other.cert)), server, { is: 'untrusted' }],
+    ['a chain that lacks its middle', async () => tlsSecret(await made({}, middle)), server, { is: 'untrusted' }],
     [
       'names of the present members only',
-      async () => paper(await made({ hosts: ['db-abcde.db.ns.svc', ...CLIENTS] })),
+      async () => tlsSecret(await made({ hosts: ['db-abcde.db.ns.svc', ...CLIENTS] })),
       server,
       { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
     ],
     [
-      'a wildcard above, which stands for one label only',
-      async () => paper(await made({ hosts: ['*.ns.svc', '*.svc', 'localhost', '127.0.0.1'] })),
+      'a wildcard of a parent domain, which covers one label only',
+      async () => tlsSecret(await made({ hosts: ['*.ns.svc', '*.svc', 'localhost', '127.0.0.1'] })),
       server,
       { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
     ],
     [
-      'half a wildcard, which Go does not take',
-      async () => paper(await made({ hosts: ['zz*.db.ns.svc', ...CLIENTS] })),
+      'a partial wildcard, which Go does not accept',
+      async () => tlsSecret(await made({ hosts: ['zz*.db.ns.svc', ...CLIENTS] })),
       server,
       { is: 'memberNameMissing', names: ['*.db.ns.svc'] },
     ],
     [
       'peers without the name of their reverse look-up',
-      async () => paper(await made({ hosts: ['*.db.ns.svc'] })),
+      async () => tlsSecret(await made({ hosts: ['*.db.ns.svc'] })),
       peer,
       { is: 'memberNameMissing', names: ['*.db.ns.svc.cluster.local'] },
     ],
     [
       'no name for clients',
-      async () => paper(await made({ hosts: WILDCARDS })),
+      async () => tlsSecret(await made({ hosts: WILDCARDS })),
       server,
       { is: 'clientNameMissing', names: CLIENTS },
     ],
     [
-      'a name in the subject, which nobody looks at any more',
-      async () => paper(await made({ name: 'db-client.ns.svc', hosts: [] })),
+      'a name in the subject, which clients ignore',
+      async () => tlsSecret(await made({ name: 'db-client.ns.svc', hosts: [] })),
       server,
       { is: 'clientNameMissing', names: CLIENTS },
     ],
     [
       'a server that is a client only',
-      async () => paper(await made({ usages: ['client auth'] })),
+      async () => tlsSecret(await made({ usages: ['client auth'] })),
       server,
       { is: 'usageMissing', usage: 'server auth' },
     ],
     [
       'a peer that is a server only',
-      async () => paper(await made({ usages: ['server auth'] })),
+      async () => tlsSecret(await made({ usages: ['server auth'] })),
       peer,
       { is: 'usageMissing', usage: 'client auth' },
     ],
     [
       'a client that is a server only',
-      async () => paper(await made({ usages: ['server auth'] })),
+      async () => tlsSecret(await made({ usages: ['server auth'] })),
       operator,
       { is: 'usageMissing', usage: 'client auth' },
     ],
     [
       'a server that the gateway cannot use',
-      async () => paper(await made({ usages: ['server auth'] })),
+      async () => tlsSecret(await made({ usages: ['server auth'] })),
       server,
       { is: 'gatewayUsageMissing' },
     ],
     [
-      'an expired one',
-      async () => paper(await made({}, ca, NOW - 91 * DAY)),
+      'an expired certificate',
+      async () => tlsSecret(await made({}, ca, NOW - 91 * DAY)),
       server,
       { is: 'expired', key: 'tls.crt' },
     ],
     [
-      'one of tomorrow',
-      async () => paper(await made({}, ca, NOW + DAY)),
+      'a certificate of tomorrow',
+      async () => tlsSecret(await made({}, ca, NOW + DAY)),
       server,
       { is: 'notYetValid', key: 'tls.crt', at: '2026-01-02T11:55:00Z' },
     ],
-    ['one near its end', async () => paper(await made({}, ca, NOW - 75 * DAY)), server, { is: 'expiresSoon' }],
+    ['one near its end', async () => tlsSecret(await made({}, ca, NOW - 75 * DAY)), server, { is: 'expiresSoon' }],
     [
-      'an authority that has expired',
+      'an expired CA',
       async () => {
         const old = await createCA('old', NOW - 3700 * DAY, systemKeySource);
-        return paper(await made({}, old), old.cert);
+        return tlsSecret(await made({}, old), old.cert);
       },
       server,
       { is: 'expired', key: 'ca.crt' },
@@ -316,20 +316,20 @@ describe('what is found', () => {
   });
 });
 
-test('of an authority in the middle that has expired it is said where it is', async () => {
-  const over = await signedAuthority(ca, undefined, NOW - DAY);
-  const leaf = await made({}, over); // lasts no longer
-  const findings = found(paper({ ...leaf, cert: `${leaf.cert}${over.cert}` }));
+test('the finding about an expired intermediate CA names its key', async () => {
+  const over = await intermediateCA(ca, undefined, NOW - DAY);
+  const leaf = await made({}, over); // expires with it
+  const findings = found(tlsSecret({ ...leaf, cert: `${leaf.cert}${over.cert}` }));
   const where = findings.map((f) => `${f.is} ${'key' in f ? f.key : ''}`);
   expect(where).toEqual(['expired tls.crt', 'expired tls.crt']);
 });
 
-test('without client certificates, the gateway needs none either', async () => {
-  expect(found(paper(await made({ usages: ['server auth'] })), { ...server, mutual: false })).toEqual([]);
+test('without mTLS, the gateway needs no client certificate either', async () => {
+  expect(found(tlsSecret(await made({ usages: ['server auth'] })), { ...server, mutual: false })).toEqual([]);
 });
 
-test('the authority may be in another Secret, which is then the one that is named', async () => {
-  const { data, secret } = paper(await made());
+test('the CA may be in another Secret, which the finding then names', async () => {
+  const { data, secret } = tlsSecret(await made());
   const { 'ca.crt': _, ...mine } = data;
   const demands = (trust: string): Requirements => ({
     ...operator,
@@ -341,14 +341,14 @@ test('the authority may be in another Secret, which is then the one that is name
   expect(found({ secret, data: mine }, demands(''))).toEqual([{ is: 'keyMissing', secret: 'theirs', key: 'ca.crt' }]);
 });
 
-test('what only bothers some, or later, keeps nobody from starting', () => {
-  const grave = (is: Finding['is']): boolean => isFatal({ is, secret: 's' } as Finding);
-  expect((['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'] as const).map(grave)).toEqual([
+test('warnings do not block the bootstrap', () => {
+  const fatal = (is: Finding['is']): boolean => isFatal({ is, secret: 's' } as Finding);
+  expect((['clientNameMissing', 'gatewayUsageMissing', 'expiresSoon'] as const).map(fatal)).toEqual([
     false,
     false,
     false,
   ]);
-  expect((['expired', 'untrusted', 'memberNameMissing', 'secretMissing'] as const).map(grave)).toEqual([
+  expect((['expired', 'untrusted', 'memberNameMissing', 'secretMissing'] as const).map(fatal)).toEqual([
     true,
     true,
     true,
@@ -356,32 +356,32 @@ test('what only bothers some, or later, keeps nobody from starting', () => {
   ]);
 });
 
-test('certificates that all claim to have issued each other do not keep the operator busy', async () => {
+test('certificates that all claim to have issued each other do not block the operator', async () => {
   const key = await systemKeySource.key();
   const same = { ...systemKeySource, key: () => Promise.resolve(key) };
-  const made90 = (chance: KeySource) => Promise.all(Array.from({ length: 90 }, () => createCA('circle', NOW, chance)));
+  const made90 = (random: KeySource) => Promise.all(Array.from({ length: 90 }, () => createCA('circle', NOW, random)));
   const [circle, liars] = [await made90(same), await made90(systemKeySource)];
   const leaf = await made({}, circle[0]);
   const tangled = { ...leaf, cert: [leaf, ...liars, ...circle].map(({ cert }) => cert).join('\n') };
   const verify = vi.spyOn(X509Certificate.prototype, 'verify');
-  expect(found(paper(tangled)).map(({ is }) => is)).toEqual(['untrusted']);
+  expect(found(tlsSecret(tangled)).map(({ is }) => is)).toEqual(['untrusted']);
   expect(verify.mock.calls.length).toBeLessThan(40);
   verify.mockRestore();
 });
 
-test('what browsers trust is examined: 200 certificates, with a line about each', async () => {
+test('the CA bundle of a browser is accepted: 200 certificates, with a line about each', async () => {
   const bundle = Array.from({ length: 200 }, (_, i) => `# CA ${i}, ${'='.repeat(800)}\n${ca.cert}`).join('');
   expect(bundle.length).toBeGreaterThan(250 * 1024);
-  expect(found(paper(await made(), bundle))).toEqual([]);
+  expect(found(tlsSecret(await made(), bundle))).toEqual([]);
 });
 
-test('what an issuer calls itself is cut before it is too long for a condition', async () => {
-  const findings = found(paper(await signedAuthority(ca, `CN=${'x'.repeat(20_000)}`)));
+test('the name of an issuer is cut before it is too long for a condition', async () => {
+  const findings = found(tlsSecret(await intermediateCA(ca, `CN=${'x'.repeat(20_000)}`)));
   const [untrusted] = findings.filter(({ is }) => is === 'untrusted');
   expect(untrusted && sentenceOf(untrusted).length).toBeLessThan(500);
 });
 
-test('soon is the last fifth, and at most a month', () => {
+test('a certificate expires soon in the last fifth of its lifetime, and at most a month before its end', () => {
   expect(soonFrom(0, 10 * DAY)).toBe(8 * DAY);
   expect(soonFrom(0, 3650 * DAY)).toBe(3620 * DAY);
 });

@@ -13,7 +13,7 @@ const leaf: Leaf = {
 };
 const read = ({ cert }: { readonly cert: string }): X509Certificate => new X509Certificate(cert);
 
-test('a leaf has the names, the usages and the time that it was asked for with', async () => {
+test('a certificate has the requested names, usages and duration', async () => {
   const ca = await createCA('db-client-ca', NOW, systemKeySource);
   const issued = await issue(ca, leaf, NOW, systemKeySource);
   const certificate = read(issued);
@@ -25,12 +25,12 @@ test('a leaf has the names, the usages and the time that it was asked for with',
   expect(certificate.validToDate.getTime()).toBe(NOW + 48 * HOUR);
 });
 
-test('no leaf outlives its authority', async () => {
+test('no certificate is valid longer than its CA', async () => {
   const ca = await createCA('ca', NOW - CA_LIFETIME_MS + HOUR, systemKeySource);
   expect(read(await issue(ca, leaf, NOW, systemKeySource)).validToDate.getTime()).toBe(NOW + HOUR);
 });
 
-test('time and chance are arguments: the same numbers give the same serial, and it is never short or negative', async () => {
+test('the time and the random source are arguments, and a serial number is never short or negative', async () => {
   const key = await systemKeySource.key();
   const withByte = (byte: number) => ({
     key: () => Promise.resolve(key),
@@ -43,12 +43,12 @@ test('time and chance are arguments: the same numbers give the same serial, and 
   expect((await issue(ca, leaf, NOW, withByte(0))).key).toBe(zero.key);
 });
 
-test('two authorities of one name are told apart', async () => {
+test('two CAs with the same name are distinguished by their keys', async () => {
   const [one, two] = [await createCA('ca', NOW, systemKeySource), await createCA('ca', NOW, systemKeySource)];
   expect(read(await issue(one, leaf, NOW, systemKeySource)).checkIssued(read(two))).toBe(false);
 });
 
-test('names are as short as X.520 wants them, and those of one cluster still differ', async () => {
+test('names are cut to the limit of X.520, and those of one cluster still differ', async () => {
   const name = 'n'.repeat(56);
   const ca = await createCA(`${name}-client-ca`, NOW, systemKeySource);
   const certificate = read(await issue(ca, { ...leaf, name: `${name}-operator-client` }, NOW, systemKeySource));
@@ -56,10 +56,10 @@ test('names are as short as X.520 wants them, and those of one cluster still dif
   expect(certificate.checkIssued(read(ca)) && certificate.verify(read(ca).publicKey)).toBe(true);
 });
 
-test('only an authority that was made here can be signed with', async () => {
+test('only a CA that the operator created can sign', async () => {
   const ca = await createCA('ca', NOW, systemKeySource);
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const rsa = { ...ca, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
-  await expect(issue(rsa, leaf, NOW, systemKeySource)).rejects.toThrow('not made here');
+  await expect(issue(rsa, leaf, NOW, systemKeySource)).rejects.toThrow('was not created by the operator');
   await expect(issue({ ...ca, key: 'x' }, leaf, NOW, systemKeySource)).rejects.toThrow();
 });

@@ -73,7 +73,8 @@ export async function issue(by: KeyPair, leaf: Leaf, now: number, random: KeySou
   const ca = new X509Certificate(by.cert);
   const signer = createPrivateKey(by.key);
   const issuer = signerName(ca);
-  if (issuer === undefined || signer.asymmetricKeyType !== 'ec') throw new Error('this CA was not created by the operator, which cannot sign with it');
+  if (issuer === undefined || signer.asymmetricKeyType !== 'ec')
+    throw new Error('this CA was not created by the operator, which cannot sign with it');
   const key = await random.key();
   const certificate = signed(signer, {
     serial: serialOf(random),

@@ -1,4 +1,4 @@
-/** Certificates and keys out of texts that somebody else has written. */
+/** Parsing certificates and keys from the text of a tenant. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { blockMs, HOSTILE_PEM, LONGEST_MS } from '../../test/support/builders/hostile.ts';
@@ -13,13 +13,13 @@ beforeAll(async () => {
   ({ cert } = await createCA('a', NOW, systemKeySource));
 });
 
-test('what was read a moment ago is not read again', () => {
+test('a text that was just parsed is not parsed again', () => {
   const [first] = certificatesIn(cert);
   expect(certificatesIn(cert)[0]).toBe(first);
   expect(certificatesIn(`${cert}x`)[0]).not.toBe(first);
 });
 
-test('what was read long ago is not kept', () => {
+test('a text that was parsed long ago is evicted from the cache', () => {
   const [first] = certificatesIn(cert);
   for (let i = 0; i < 3; i++) certificatesIn(`${cert}${String(i).repeat(512 * 1024)}`);
   expect(certificatesIn(cert)[0]).not.toBe(first);
@@ -60,7 +60,7 @@ describe('a private key', () => {
     ['of ECDSA, after its parameters', `${parameters}${ec.export({ type: 'sec1', format: 'pem' }).toString()}`],
     ['of Ed25519', ed.export({ type: 'pkcs8', format: 'pem' })],
     ['after a certificate', `${BEGIN}AAAA\n${END}${ec.export({ type: 'pkcs8', format: 'pem' }).toString()}`],
-  ])('%s is read', (_what, text) => {
+  ])('%s is parsed', (_what, text) => {
     const key = privateKeyIn(text.toString());
     expect(key?.equals(createPrivateKey(text))).toBe(true);
   });
@@ -74,7 +74,7 @@ describe('a private key', () => {
   });
 });
 
-describe('no step of reading takes long', () => {
+describe('no parsing step takes long', () => {
   test.each(Object.entries(HOSTILE_PEM))('%s', (_what, text) => {
     expect(blockMs(() => [...blocksIn(text)])).toBeLessThan(LONGEST_MS);
     expect(blockMs(() => privateKeyIn(text))).toBeLessThan(LONGEST_MS);
@@ -83,7 +83,7 @@ describe('no step of reading takes long', () => {
     const [one, other] = [make(), make()];
     expect(blockMs(() => certificatesIn(`${one}\n`))).toBeLessThan(LONGEST_MS);
     const [[leaf], [issuer]] = [certificatesIn(one), certificatesIn(other)];
-    if (!leaf || !issuer) throw new Error('larger than what is read');
+    if (!leaf || !issuer) throw new Error('larger than the limit');
     const each = LONGEST_MS / 10; // a chain is compared link by link
     expect(blockMs(() => leadsTo(leaf, [], [issuer]), each)).toBeLessThan(each);
   });
@@ -93,14 +93,14 @@ describe('no step of reading takes long', () => {
   });
 });
 
-test('a certificate that is larger than any is not read', async () => {
+test('a certificate that is too large is not parsed', async () => {
   const by = await createCA('a', NOW, systemKeySource);
   const hosts = Array.from({ length: 2_000 }, (_, i) => `host-${i}.example.com`);
   const large = await issue(by, { name: 'x', hosts, usages: [], durationMs: 1e9 }, NOW, systemKeySource);
   expect(certificatesIn(large.cert)).toEqual([]);
 });
 
-test('as many certificates as members never trust are not read', () => {
+test('a CA bundle that is larger than any of a member is not parsed', () => {
   expect(certificatesIn(cert.repeat(1000)).length).toBe(1000);
   expect(certificatesIn(cert.repeat(1001))).toEqual([]);
 });

@@ -15,21 +15,21 @@ function sum(numbers: readonly number[]) {
   return { steps, work };
 }
 
-test('a piece that is over ends after one step, and the next goes on from there', () => {
+test('a slice that is over ends after one step, and the next one continues from there', () => {
   const { steps, work } = sum([1, 2, 3]);
   const kept: Kept = new Map();
-  const piece = () => attempt(kept, () => true, work);
-  expect([piece(), piece(), piece()]).toEqual([undefined, undefined, { value: 6 }]);
+  const slice = () => attempt(kept, () => true, work);
+  expect([slice(), slice(), slice()]).toEqual([undefined, undefined, { value: 6 }]);
   expect(steps).toEqual([1, 2, 3]);
 });
 
-test('a piece that has time does all', () => {
+test('a slice with enough time does all steps', () => {
   const { steps, work } = sum([1, 2, 2, 3]);
   expect(attempt(new Map(), () => false, work)).toEqual({ value: 8 });
   expect(steps).toEqual([1, 2, 3]);
 });
 
-test('outside of a piece nothing is kept', () => {
+test('outside of a slice nothing is cached', () => {
   const { steps, work } = sum([1, 1]);
   expect(work()).toBe(2);
   attempt(new Map(), () => false, work);
@@ -37,14 +37,14 @@ test('outside of a piece nothing is kept', () => {
   expect(steps).toEqual([1, 1, 1, 1, 1]);
 });
 
-test('a failure is no pause', () => {
+test('an error is not a pause', () => {
   const fail = (): never => {
     throw new Error('no');
   };
   expect(() => attempt(new Map(), () => true, fail)).toThrow('no');
 });
 
-test('a step inside of another about the same thing is kept as well', () => {
+test('a nested step with the same input is cached as well', () => {
   const kept: Kept = new Map();
   attempt(
     kept,
@@ -54,7 +54,7 @@ test('a step inside of another about the same thing is kept as well', () => {
   expect([...(kept.get('x')?.keys() ?? [])]).toEqual(['inner', 'outer']);
 });
 
-test('steps about the same thing are told apart', () => {
+test('steps with the same input are cached separately', () => {
   const work = () => ['a', 'b'].map((step) => costly('x', step, () => step)).join('');
   expect(attempt(new Map(), () => false, work)).toEqual({ value: 'ab' });
 });

@@ -10,7 +10,7 @@ import type { Result } from '../../src/etcd/errors.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import { createCA, issue } from '../../src/pki/issue.ts';
 import { systemKeySource } from '../../src/pki/key-source.ts';
-import { type Fault, Killed, RootPasses } from '../support/builders/root-password-scripts.ts';
+import { type Fault, Killed, RootReconciles } from '../support/builders/root-password-scripts.ts';
 import { UserClient } from '../support/etcd-client.ts';
 import {
   ask,
@@ -29,7 +29,7 @@ interface Guarded {
   readonly metrics: string;
   /** As a client with a certificate of this common name, and a password if there is one. */
   readonly as: (certificate: string, password?: string) => Promise<Ask>;
-  readonly root: RootPasses;
+  readonly root: RootReconciles;
   /** Disables auth, as if it had never been enabled. */
   readonly open: (password: string) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -69,7 +69,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
   const status = await lab.client.status(operator);
   if (!status.ok) throw new Error(`the member does not report its cluster id: ${status.error.message}`);
   const clients: UserClient[] = [];
-  const root = new RootPasses({
+  const root = new RootReconciles({
     connect: () => {
       const client = new UserClient(() => performance.now());
       clients.push(client);
@@ -79,7 +79,7 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
     tls: operator.access?.tls ?? (() => ({ ca: '' })),
     clusterID: hexId(status.value.clusterId),
   });
-  await root.begin();
+  await root.start();
   return {
     lab,
     metrics: `http://${node.address}:2381`,
@@ -124,7 +124,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
       await root.give('first');
       root.restart();
       await root.run();
-      expect([await root.logIn('first'), await root.logIn('theirs'), await root.kept()]).toEqual([
+      expect([await root.authenticate('first'), await root.authenticate('theirs'), await root.kept()]).toEqual([
         'ok',
         'authFailed',
         { password: 'first' },
@@ -155,7 +155,11 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     for (const fault of at(6, [2, 3, 4, 5])) {
       await root.give('first');
       await killed(fault);
-      expect([fault, await root.logIn('first'), await root.kept()]).toEqual([fault, 'ok', { password: 'first' }]);
+      expect([fault, await root.authenticate('first'), await root.kept()]).toEqual([
+        fault,
+        'ok',
+        { password: 'first' },
+      ]);
       await open('first');
     }
     await root.give('first');
@@ -165,7 +169,7 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
       const next = `password ${i}`;
       await root.give(next);
       await killed(fault);
-      expect([fault, await root.logIn(next), await root.kept()]).toEqual([fault, 'ok', { password: next }]);
+      expect([fault, await root.authenticate(next), await root.kept()]).toEqual([fault, 'ok', { password: next }]);
     }
   });
 
@@ -181,12 +185,12 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     });
     expect(kindOf(await auth.grantRole(bare, 'root', 'root'))).toBe('ok');
     expect(kindOf(await auth.enable(bare))).toBe('ok');
-    expect(await guarded.root.logIn('given')).toBe('authFailed');
-    if (!mutual) return; // and root cannot authenticate any more
+    expect(await guarded.root.authenticate('given')).toBe('authFailed');
+    if (!mutual) return; // and there is no way back in
     expect(kindOf(await auth.disable(await guarded.as('root')))).toBe('ok');
     await guarded.root.give('given');
     await guarded.root.run();
-    expect(await guarded.root.logIn('given')).toBe('ok');
+    expect(await guarded.root.authenticate('given')).toBe('ok');
   });
 
   if (!mutual) return; // without mTLS no certificate can be a user
@@ -213,6 +217,6 @@ describe.concurrent.each(cases)('etcd $version, $clients', { timeout: 240_000 },
     await root.give('found again');
     root.restart();
     await root.run();
-    expect([await root.logIn('found again'), await root.kept()]).toEqual(['ok', { password: 'found again' }]);
+    expect([await root.authenticate('found again'), await root.kept()]).toEqual(['ok', { password: 'found again' }]);
   });
 });

@@ -174,7 +174,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await message(namespace, 'False', 'Issuing');
     certManager = await startCertManager(world.apiServer.kubeconfig);
     const nobody = /Certificate db-server is not ready: .*issuer\.cert-manager\.io "ca" not found/;
-    // Before that it may be said, for the same reason, that cert-manager has not looked at it yet.
+    // Before that it may be said, for the same reason, that cert-manager has not processed it yet.
     await eventually(
       'the issuer to be missed',
       async () => (nobody.test((await message(namespace, 'False', 'CertificateNotReady')) ?? '') ? true : undefined),

@@ -1,4 +1,4 @@
-/** Where an agent finds what the operator itself reaches members with. */
+/** The Secrets from which an agent gets the credentials of the operator. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -39,14 +39,14 @@ function secret(text: Readonly<Record<string, string>>, ofCluster = true): Secre
   const owner = { apiVersion: API_VERSION, kind: 'EtcdCluster', name: 'db', uid: CLUSTER_UID, controller: true };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { ...(ofCluster && { ownerReferences: [owner] }) }, data };
 }
-const paper = ({ cert, key }: KeyPair, ca: string, ofCluster = true): Secret =>
+const tlsSecret = ({ cert, key }: KeyPair, ca: string, ofCluster = true): Secret =>
   secret({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca }, ofCluster);
 
 const mutual: Tls = { client: { serverSecretRef: { name: 'mine' }, operatorClientSecretRef: { name: 'op' } } };
 const oneWay: Tls = { client: { serverSecretRef: { name: 'mine' } } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
 
-/** Members that run may have started with trust of before. */
+/** Running members may have started with a previous CA bundle. */
 function sources(
   tls: Tls | undefined,
   held: Readonly<Record<string, Secret>>,
@@ -65,64 +65,64 @@ function sources(
   return sourcesOf(cluster, secrets, evaluate(cluster, secrets, around).material, rootPassword(cluster, secrets));
 }
 
-describe('whom to trust, and what to show', () => {
-  test('nothing where nothing is encrypted', () => {
+describe('the CA bundle and the client certificate', () => {
+  test('are absent without TLS', () => {
     expect(sources(undefined, {})).toEqual({});
   });
 
-  test('are in what the operator writes, not in what a user may take away', () => {
+  test('are in managed Secrets, not in those that a user may delete', () => {
     const held = {
-      mine: paper(leaf, old.cert, false),
-      op: paper(own, old.cert, false),
-      'db-server-mounted': paper(leaf, old.cert),
-      'db-operator-mounted': paper(own, old.cert),
+      mine: tlsSecret(leaf, old.cert, false),
+      op: tlsSecret(own, old.cert, false),
+      'db-server-mounted': tlsSecret(leaf, old.cert),
+      'db-operator-mounted': tlsSecret(own, old.cert),
     };
     expect(sources(mutual, held, old.cert)).toEqual({ ca: 'db-server-mounted', pair: 'db-operator-mounted' });
     expect(sources(oneWay, held, old.cert)).toEqual({ ca: 'db-server-mounted' });
   });
 
-  test('a cluster of an earlier operator has the Secret of its user only', () => {
-    expect(sources(oneWay, { mine: paper(leaf, old.cert, false) })).toMatchObject({ ca: 'mine' });
+  test('are in the Secret of the user for a cluster of an earlier operator', () => {
+    expect(sources(oneWay, { mine: tlsSecret(leaf, old.cert, false) })).toMatchObject({ ca: 'mine' });
   });
 
-  test('while an authority is exchanged: both are trusted as soon as a Secret has both, and the pair is the one that members take', () => {
+  test('during a CA rotation are the first Secret with both CAs, and the certificate that all members accept', () => {
     const both = old.cert + next.cert;
     const held = {
-      mine: paper(later, next.cert, false),
-      op: paper(later, next.cert, false),
-      'db-server-mounted': paper(leaf, old.cert),
-      'db-operator-mounted': paper(own, old.cert),
+      mine: tlsSecret(later, next.cert, false),
+      op: tlsSecret(later, next.cert, false),
+      'db-server-mounted': tlsSecret(leaf, old.cert),
+      'db-operator-mounted': tlsSecret(own, old.cert),
       [trustName('db', 'client', digestOf(both) ?? '')]: secret({ 'ca.crt': both }),
     };
     expect(sources(mutual, held, both)).toMatchObject({ ca: trustName('db', 'client', digestOf(both) ?? '') });
-    const published = { ...held, 'db-server-mounted': paper(leaf, both) };
+    const published = { ...held, 'db-server-mounted': tlsSecret(leaf, both) };
     expect(sources(mutual, published, both)).toMatchObject({ ca: 'db-server-mounted', pair: 'db-operator-mounted' });
-    const exchanged = { ...published, 'db-operator-mounted': paper(later, both) };
+    const reissued = { ...published, 'db-operator-mounted': tlsSecret(later, both) };
     const half = trustName('db', 'client', digestOf(old.cert) ?? '');
-    const running = { ...exchanged, [half]: secret({ 'ca.crt': old.cert }) };
+    const running = { ...reissued, [half]: secret({ 'ca.crt': old.cert }) };
     expect(sources(mutual, running, both, [half]).pair).toBe('db-server-mounted');
   });
 
-  test('as long as no Secret has it, what members show is vouched for by what was there before', () => {
+  test('are the previous CA bundle while no Secret has the recorded one', () => {
     const held = {
       'db-client-ca': secret({ 'tls.crt': next.cert, 'tls.key': next.key }),
-      'db-server-mounted': paper(leaf, old.cert),
+      'db-server-mounted': tlsSecret(leaf, old.cert),
     };
     const managed: Tls = { client: { managed: { clientCertificates: 'None' } } };
     expect(sources(managed, held, next.cert).ca).toBe('db-server-mounted');
   });
 });
 
-describe('the password of root', () => {
+describe('the root password', () => {
   test.each<[string, Readonly<Record<string, Secret>>, string | undefined]>([
-    ['is nowhere', {}, undefined],
-    ['was given, and the operator has kept none', { root: secret({ password: 'a' }, false) }, 'root'],
+    ['is in no Secret', {}, undefined],
+    ['was given, and the operator has stored none', { root: secret({ password: 'a' }, false) }, 'root'],
     [
-      'is the one that etcd accepted last, not the one that was given since',
+      'is the one that etcd accepted last, not one that was given later',
       { root: secret({ password: 'b' }, false), 'db-root-applied': secret({ password: 'a' }) },
       'db-root-applied',
     ],
-    ['is not in a Secret of somebody else', { 'db-root-applied': secret({ password: 'a' }, false) }, undefined],
+    ['is not in a foreign Secret', { 'db-root-applied': secret({ password: 'a' }, false) }, undefined],
   ])('%s', (_what, held, found) => {
     expect(sources(oneWay, held).root).toBe(found);
   });

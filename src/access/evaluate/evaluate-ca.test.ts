@@ -1,4 +1,4 @@
-/** What is made of the Secrets of an authority that the operator has: what is wrong, what is signed, and what is not replaced. */
+/** Evaluation of the Secrets of a managed CA: the findings, what is issued, and what is not replaced. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import {
@@ -9,11 +9,11 @@ import {
   type Held,
   judged,
   leaf,
-  makeAuthorities,
+  makeCAs,
   next,
   recorded,
   secret,
-  shown,
+  summaryOf,
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
@@ -25,9 +25,9 @@ const managed: Tls = {
   peer: { managed: { duration: '720h', renewBefore: '5m' } },
 };
 
-beforeAll(makeAuthorities);
+beforeAll(makeCAs);
 
-describe('an authority of the operator', () => {
+describe('a managed CA', () => {
   async function all(now = NOW): Promise<Held> {
     const made = async (): Promise<Secret> => secret(await leaf({}, ca, now), ca.cert, true);
     return {
@@ -41,8 +41,8 @@ describe('an authority of the operator', () => {
   }
   const rest = ['db-client-ca: -', 'db-peer-ca: -'];
 
-  test('from nothing: everything is made', () => {
-    expect(shown(judged(cluster(managed), {}))).toEqual([
+  test('without any Secret everything is created', () => {
+    expect(summaryOf(judged(cluster(managed), {}))).toEqual([
       'db-client-ca: createCA',
       'db-peer-ca: createCA',
       'server: issueCertificate',
@@ -52,61 +52,61 @@ describe('an authority of the operator', () => {
     ]);
   });
 
-  test('without certificates of clients there is none for applications', () => {
+  test('without mTLS there is no certificate for applications', () => {
     const tls: Tls = { client: { managed: { clientCertificates: 'None' } } };
-    expect(shown(judged(cluster(tls), {}))).toEqual(['db-client-ca: createCA', 'server: issueCertificate']);
+    expect(summaryOf(judged(cluster(tls), {}))).toEqual(['db-client-ca: createCA', 'server: issueCertificate']);
   });
 
-  test('all is there', async () => {
+  test('with all Secrets nothing is written', async () => {
     const { view, material } = judged(cluster(managed, true), await all());
-    expect(shown({ view })).toEqual([...rest, 'server: -', 'operator: -', 'application: -', 'peer: -']);
+    expect(summaryOf({ view })).toEqual([...rest, 'server: -', 'operator: -', 'application: -', 'peer: -']);
     expect(material).toMatchObject({ ca: ca.cert, cert: expect.stringContaining('BEGIN CERTIFICATE') });
   });
 
-  test('certificates are renewed after two thirds of their life, and not before', async () => {
+  test('certificates are renewed after two thirds of their lifetime, and not before', async () => {
     const held = await all(NOW);
     const at = (days: number): readonly string[] =>
-      shown(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
+      summaryOf(judged(cluster(managed, true), held, NOW + days * DAY)).slice(2, 3);
     expect([at(19.9), at(20.1)]).toEqual([['server: -'], ['server: issueCertificate']]);
   });
 
-  test('that a certificate ends soon is not said of one that is renewed in time', async () => {
-    expect(shown(judged(cluster(managed, true), await all(), NOW + 29 * DAY))[5]).toBe('peer: -');
+  test('a certificate that is renewed in time is not reported as expiring soon', async () => {
+    expect(summaryOf(judged(cluster(managed, true), await all(), NOW + 29 * DAY))[5]).toBe('peer: -');
   });
 
-  test('what was damaged or deleted is made again, a name that came later included', async () => {
+  test('damaged and deleted certificates are issued again', async () => {
     const held = await all();
     const { 'db-client-tls': _, ...without } = held;
     const damaged = { ...without, 'db-server-mounted': secret({ ...ca, cert: 'x' }, ca.cert, true) };
-    expect(shown(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
+    expect(summaryOf(judged(cluster(managed, true), damaged)).slice(2, 5)).toEqual([
       'server: issueCertificate',
       'operator: -',
       'application: issueCertificate',
     ]);
   });
 
-  test('a lost authority of a running cluster is not replaced: nobody would trust the next one', async () => {
+  test('a lost CA of a running cluster is not replaced: members would not trust another one', async () => {
     const { 'db-client-ca': _, ...without } = await all();
-    expect(shown(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - caLost');
-    expect(shown(judged(cluster(managed), without))[0]).toBe('db-client-ca: createCA');
-    expect(shown(judged(cluster(managed, true), {}))).toEqual([
-      'db-client-ca: - caLost', // all Secrets are gone at once, and members run
+    expect(summaryOf(judged(cluster(managed, true), without))[0]).toBe('db-client-ca: - caLost');
+    expect(summaryOf(judged(cluster(managed), without))[0]).toBe('db-client-ca: createCA');
+    expect(summaryOf(judged(cluster(managed, true), {}))).toEqual([
+      'db-client-ca: - caLost', // all Secrets were deleted at once, and members run
       'db-peer-ca: - caLost',
       'server: -',
       'operator: -',
       'application: -',
       'peer: -',
     ]);
-    const late = shown(judged(cluster(managed, true), without, NOW + 25 * DAY));
+    const late = summaryOf(judged(cluster(managed, true), without, NOW + 25 * DAY));
     expect(late[2]).toBe('server: - expiresSoon');
   });
 
-  test('at its end it signs nothing more, which would end with it, and that is said', async () => {
+  test('a CA near its expiry issues no certificate that would expire with it, and reports that', async () => {
     const old = await createCA('old', NOW - CA_LIFETIME_MS + 10 * DAY, systemKeySource);
     const last = secret(await leaf({}, old), old.cert, true);
     const held = { ...(await all()), 'db-peer-ca': secret(old, undefined, true), 'db-peer-mounted': last };
     const at = (days: number): readonly string[] => {
-      const lines = shown(judged(cluster(managed, true), held, NOW + days * DAY));
+      const lines = summaryOf(judged(cluster(managed, true), held, NOW + days * DAY));
       return lines.filter((line) => line.includes('peer'));
     };
     expect(at(0)).toEqual(['db-peer-ca: createNextCA', 'peer: - expiresSoon']);
@@ -114,32 +114,32 @@ describe('an authority of the operator', () => {
     expect(at(11)).toEqual(['db-peer-ca: createNextCA expired', 'peer: - expired expired']);
   });
 
-  test('whose key is that of another counts as lost', async () => {
+  test('a CA whose key does not match counts as lost', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret({ cert: ca.cert, key: next.key }, undefined, true) };
-    expect(shown(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - caLost');
+    expect(summaryOf(judged(cluster(managed, true), held))[1]).toBe('db-peer-ca: - caLost');
   });
 
-  test('one that somebody has put there and nothing can be signed with counts as lost: members are not to trust it', async () => {
+  test('a CA of a user that cannot sign counts as lost: members must not trust it', async () => {
     const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
     const held = { ...(await all()), 'db-peer-ca': secret(await leaf(), undefined, true) };
     const { view } = judged(of, held);
-    expect(shown({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - caLost', 'peer: -']);
+    expect(summaryOf({ view }).filter((line) => line.includes('peer'))).toEqual(['db-peer-ca: - caLost', 'peer: -']);
     expect(view.trusts.find(({ part }) => part === 'peer')?.target).toBeUndefined();
     const expired = judged(of, held, NOW + 40 * DAY).view;
-    expect(shown({ view: expired }).at(-1)).toBe('peer: - expired');
+    expect(summaryOf({ view: expired }).at(-1)).toBe('peer: - expired');
   });
 
-  test('one that somebody exchanged signs nothing before members trust it', async () => {
+  test('a CA that a user replaced signs nothing before members trust it', async () => {
     const held = { ...(await all()), 'db-peer-ca': secret(next, undefined, true) };
-    expect(shown(judged(cluster(managed, true), held))[5]).toBe('peer: -');
-    expect(shown(judged(cluster(managed), held))[5]).toBe('peer: issueCertificate');
+    expect(summaryOf(judged(cluster(managed, true), held))[5]).toBe('peer: -');
+    expect(summaryOf(judged(cluster(managed), held))[5]).toBe('peer: issueCertificate');
   });
 
-  test('whom members trust was recorded: nobody else signs for them, even when all that was signed is gone', async () => {
+  test('with a recorded CA bundle no other CA signs for members, even when all certificates were deleted', async () => {
     const of = aCluster({ spec: { tls: managed }, status: { ...FORMED, trust: recorded() } });
     const held = { 'db-client-ca': secret(ca, undefined, true), 'db-peer-ca': secret(next, undefined, true) };
     const { view } = judged(of, held);
-    expect(shown({ view })).toEqual([
+    expect(summaryOf({ view })).toEqual([
       'db-client-ca: -',
       'db-peer-ca: -',
       'server: issueCertificate',
@@ -150,19 +150,19 @@ describe('an authority of the operator', () => {
     expect(view.certificates[3]?.usable).toBe(false);
     expect(view.bundles.flatMap(({ findings }) => findings.map(({ is }) => is))).toEqual(['caBundleLost']);
     const tampered = { ...(await all()), 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, tampered))[5]).toBe('peer: issueCertificate');
+    expect(summaryOf(judged(of, tampered))[5]).toBe('peer: issueCertificate');
     const server = { ...(await all()), 'db-server-mounted': secret(await leaf({}, next), next.cert, true) };
-    expect(shown(judged(of, server))[2]).toBe('server: issueCertificate');
+    expect(summaryOf(judged(of, server))[2]).toBe('server: issueCertificate');
   });
 
-  test('a Secret of somebody else is never used and never changed', async () => {
+  test('a foreign Secret is never used and never changed', async () => {
     const held: Held = {
       ...(await all()),
       'db-client-ca': secret(ca),
       'db-operator-client-tls': secret(await leaf(), ca.cert),
     };
     const { view, material } = judged(cluster(managed, true), held);
-    expect(shown({ view }).slice(0, 4)).toEqual([
+    expect(summaryOf({ view }).slice(0, 4)).toEqual([
       'db-client-ca: - secretForeign',
       'db-peer-ca: -',
       'server: -',

@@ -1,4 +1,4 @@
-/** What is made of Secrets that users and cert-manager give: what is wrong, what is copied, and how the operator connects. */
+/** Evaluation of the Secrets of users and of cert-manager: the findings, what is copied, and how the operator connects. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import {
@@ -10,11 +10,11 @@ import {
   type Held,
   judged,
   leaf,
-  makeAuthorities,
+  makeCAs,
   next,
   recorded,
   secret,
-  shown,
+  summaryOf,
 } from '../../../test/support/builders/credentials.ts';
 import type { Tls } from '../../api/tls.ts';
 import type { Secret } from '../../gen/kube.ts';
@@ -26,10 +26,10 @@ const own: Tls = {
   peer: { secretRef: { name: 'peer' } },
 };
 
-beforeAll(makeAuthorities);
+beforeAll(makeCAs);
 
-describe('Secrets of the user', () => {
-  /** All good: three Secrets, and what members mount. */
+describe('Secrets of a user', () => {
+  /** Three valid Secrets, and their copies. */
   async function all(change: (held: Held) => Held | Promise<Held> = (held) => held): Promise<Held> {
     const [server, peer] = [secret(await leaf(), ca.cert), secret(await leaf(), ca.cert)];
     const op = secret(await leaf({ hosts: [], usages: ['client auth'] }));
@@ -48,7 +48,7 @@ describe('Secrets of the user', () => {
     };
   };
 
-  test('only what is named is looked at, and what was made for it', () => {
+  test('only the Secrets in the spec and their copies are read', () => {
     expect(secretNames(cluster(own), NOTHING_MOUNTED)).toEqual([
       'server',
       'db-server-mounted',
@@ -60,9 +60,13 @@ describe('Secrets of the user', () => {
     expect(secretNames(aCluster(), NOTHING_MOUNTED)).toEqual([]);
   });
 
-  test('are copied to where members mount them', async () => {
-    expect(shown(judged(cluster(own), await all()))).toEqual(['server: copySecret', 'operator: copySecret', 'peer: copySecret']);
-    expect(shown(judged(cluster(own), await all(mounted)))).toEqual(['server: -', 'operator: -', 'peer: -']);
+  test('are copied into the Secrets that members mount', async () => {
+    expect(summaryOf(judged(cluster(own), await all()))).toEqual([
+      'server: copySecret',
+      'operator: copySecret',
+      'peer: copySecret',
+    ]);
+    expect(summaryOf(judged(cluster(own), await all(mounted)))).toEqual(['server: -', 'operator: -', 'peer: -']);
   });
 
   test('are what the operator connects with', async () => {
@@ -77,7 +81,7 @@ describe('Secrets of the user', () => {
 
   test.each<[string, (held: Held) => Held | Promise<Held>, readonly string[]]>([
     [
-      'none of them is there',
+      'none of them exists',
       () => ({}),
       ['server: - secretMissing', 'operator: - secretMissing', 'peer: - secretMissing'],
     ],
@@ -92,22 +96,22 @@ describe('Secrets of the user', () => {
       ['server: copySecret', 'operator: - untrusted', 'peer: copySecret'],
     ],
     [
-      'somebody else has the name of a copy: it is not touched',
+      'a foreign Secret has the name of a copy: it is not written',
       (held) => ({ ...held, 'db-peer-mounted': secret(ca) }),
       ['server: copySecret', 'operator: copySecret', 'peer: - secretForeign'],
     ],
     [
-      'a copy from before an edit, and nothing runs yet: it is replaced with all that it has',
+      'a copy of an earlier version, and no member runs yet: it is replaced as a whole',
       async (held) => ({ ...mounted(held), server: secret(await leaf({}, next), next.cert) }),
       ['server: copySecret', 'operator: - untrusted', 'peer: -'],
     ],
   ])('before there is a cluster: %s', async (_, change, expected) => {
-    expect(shown(judged(cluster(own), await all(change)))).toEqual(expected);
+    expect(summaryOf(judged(cluster(own), await all(change)))).toEqual(expected);
   });
 
   test.each<[string, (held: Held) => Held | Promise<Held>, readonly string[]]>([
     [
-      'a renewed certificate of the same authority is taken over',
+      'a renewed certificate of the same CA is copied',
       async (held) => ({ ...mounted(held), server: secret(await leaf(), ca.cert) }),
       ['server: copyCertificate', 'operator: -', 'peer: -'],
     ],
@@ -117,7 +121,7 @@ describe('Secrets of the user', () => {
       ['server: - expired', 'operator: -', 'peer: -'],
     ],
     [
-      'members are left with one that ends: that is said as well',
+      'members keep a certificate that expires soon: that is reported as well',
       async (held) => {
         const soon = secret(await leaf({}, ca, NOW - 25 * DAY), ca.cert);
         return { ...mounted({ ...held, server: soon }), server: secret(await leaf({}, next), next.cert) };
@@ -133,32 +137,32 @@ describe('Secrets of the user', () => {
       ['server: - secretMissing', 'operator: -', 'peer: -'],
     ],
     [
-      'another authority: nothing reaches members that would not trust it',
+      'another CA: its certificate is not copied while members do not trust it',
       async (held) => ({ ...mounted(held), peer: secret(await leaf({}, next), next.cert) }),
       ['server: -', 'operator: -', 'peer: -'],
     ],
     [
-      'more trust than before, and a certificate that members take already',
+      'one more CA, and a certificate that members accept already',
       async (held) => ({ ...mounted(held), peer: secret(await leaf(), `${ca.cert}\n${next.cert}`) }),
       ['server: -', 'operator: -', 'peer: copyCertificate'],
     ],
     [
-      'a cluster that an earlier operator made has no copies yet',
+      'a cluster of an earlier operator has no copies yet',
       (held) => held,
       ['server: copySecret', 'operator: copySecret', 'peer: copySecret'],
     ],
   ])('of a running cluster: %s', async (_, change, expected) => {
-    expect(shown(judged(cluster(own, true), await all(change)))).toEqual(expected);
+    expect(summaryOf(judged(cluster(own, true), await all(change)))).toEqual(expected);
   });
 
   test.each<[string, (held: Held) => Held | Promise<Held>, string]>([
     [
-      'its copy is gone: it is made again',
+      'its copy was deleted: it is created again',
       (held) => ({ ...held, 'db-peer-mounted': undefined as unknown as Secret }),
       'peer: copySecret',
     ],
     [
-      'its copy is gone, and its authority is another: members that run would not trust it',
+      'its copy was deleted, and its CA is another: running members would not trust it',
       async (held) => ({
         ...held,
         peer: secret(await leaf({}, next), next.cert),
@@ -167,25 +171,25 @@ describe('Secrets of the user', () => {
       'peer: - caChanged',
     ],
     [
-      'somebody has changed whom its copy trusts: it is made again',
+      'a user has changed the CA bundle of its copy: it is written again',
       async (held) => ({ ...held, 'db-peer-mounted': secret(await leaf({}, next), next.cert, true) }),
       'peer: copyCertificate',
     ],
     [
-      'the same authorities in other words are the same',
+      'the same CAs with other text around them are the same',
       async (held) => ({ ...held, peer: secret(await leaf(), `# ours\n${ca.cert}\n${ca.cert}`) }),
       'peer: copyCertificate',
     ],
-  ])('whom members trust was recorded: %s', async (_, change, expected) => {
+  ])('with a recorded CA bundle: %s', async (_, change, expected) => {
     const of = aCluster({ spec: { tls: own }, status: { ...FORMED, trust: recorded() } });
     const held = await change(await all(mounted));
-    expect(shown(judged(of, held))[2]).toBe(expected);
+    expect(summaryOf(judged(of, held))[2]).toBe(expected);
     const { usable } = judged(of, held).view.certificates[2] ?? {};
     expect(usable).toBe(!expected.includes('caChanged'));
     expect(judged(of, held).material?.ca).toBe(ca.cert);
   });
 
-  test('before there is a cluster, but a member has started: it is not given what it does not take', async () => {
+  test('before there is a cluster, but a member has started: it does not get a certificate that it rejects', async () => {
     const held = await all(async (good) => ({ ...mounted(good), peer: secret(await leaf({}, next), next.cert) }));
     const of = aCluster({ spec: { tls: own }, status: { trust: recorded() } });
     const about = (running: boolean) =>
@@ -195,21 +199,21 @@ describe('Secrets of the user', () => {
         mounted: { ...NOTHING_MOUNTED, running },
         graceMs: GRACE,
       });
-    expect([shown(about(false))[2], shown(about(true))[2]]).toEqual(['peer: copySecret', 'peer: -']);
+    expect([summaryOf(about(false))[2], summaryOf(about(true))[2]]).toEqual(['peer: copySecret', 'peer: -']);
   });
 
-  test('deleted Secrets do not take the connection away: the operator shows its copy, or what members show', async () => {
+  test('with deleted Secrets the operator still connects, with its copy or with the server certificate', async () => {
     const { server: _s, op: _o, ...rest } = await all(mounted);
-    const shownWith = (held: Held) => base64(judged(cluster(own, true), held).material?.cert ?? '');
+    const certWith = (held: Held) => base64(judged(cluster(own, true), held).material?.cert ?? '');
     expect(judged(cluster(own, true), rest).material?.ca).toBe(ca.cert);
-    expect(shownWith(rest)).toBe(rest['db-operator-mounted']?.data?.['tls.crt']);
+    expect(certWith(rest)).toBe(rest['db-operator-mounted']?.data?.['tls.crt']);
     const wrong: Held = { ...rest, op: secret(await leaf({ hosts: [] }, next)) };
-    expect(shownWith(wrong)).toBe(shownWith(rest));
+    expect(certWith(wrong)).toBe(certWith(rest));
     const { 'db-operator-mounted': _c, ...without } = wrong;
-    expect(shownWith(without)).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
+    expect(certWith(without)).toBe(rest['db-server-mounted']?.data?.['tls.crt']);
   });
 
-  test('the end that is told is that of what members show', async () => {
+  test('the reported expiry is that of the served certificates', async () => {
     const held = await all(mounted);
     const ends = (h: Held) => judged(cluster(own, true), h).view.certificates.map(({ notAfter }) => notAfter);
     const { server: _s, ...deleted } = held;
@@ -235,7 +239,7 @@ describe('Secrets of cert-manager', () => {
     'db-peer-tls': await issued('db-peer'),
   });
 
-  test('are found where it puts them, one for applications among them, and copied to where members mount them', async () => {
+  test('are read, also the one for applications, and copied into the Secrets that members mount', async () => {
     expect(secretNames(cluster(tls), NOTHING_MOUNTED)).toEqual([
       'db-server-tls',
       'db-server-mounted',
@@ -245,7 +249,7 @@ describe('Secrets of cert-manager', () => {
       'db-peer-tls',
       'db-peer-mounted',
     ]);
-    expect(shown(judged(cluster(tls), await all()))).toEqual([
+    expect(summaryOf(judged(cluster(tls), await all()))).toEqual([
       'server: copySecret',
       'operator: copySecret',
       'application: -',
@@ -256,18 +260,18 @@ describe('Secrets of cert-manager', () => {
   test.each<[string, string | undefined, string]>([
     ['nobody', undefined, 'nobody: it was not made by this operator'],
     ['another Certificate', 'mine', 'Certificate mine'],
-  ])('one that belongs to %s is not used, and named', async (_, certificate, owner) => {
+  ])('one that belongs to %s is not used, and reported', async (_, certificate, owner) => {
     const held = { ...(await all()), 'db-peer-tls': await issued(certificate) };
     const { certificates } = judged(cluster(tls), held).view;
-    expect(shown(judged(cluster(tls), held))[3]).toBe('peer: - secretForeign');
+    expect(summaryOf(judged(cluster(tls), held))[3]).toBe('peer: - secretForeign');
     expect(certificates[3]?.findings).toEqual([{ is: 'secretForeign', secret: 'db-peer-tls', owner }]);
     expect(certificates[3]?.usable).toBe(false);
     const server = { ...(await all()), 'db-server-tls': await issued(certificate) };
     expect(judged(cluster(tls), server).material).toBeUndefined();
   });
 
-  test('applications get nothing that members would not trust', async () => {
+  test('a client certificate that members would not trust is reported', async () => {
     const held = { ...(await all()), 'db-client-tls': await issued('db-client', next) };
-    expect(shown(judged(cluster(tls), held))[2]).toBe('application: - untrusted');
+    expect(summaryOf(judged(cluster(tls), held))[2]).toBe('application: - untrusted');
   });
 });

@@ -178,8 +178,7 @@ function trustView(
   const next = nextOf(world, side, certificates);
   const ready = bundles.every((b) => b.part !== part || (b.todo === undefined && b.findings.length === 0));
   const reached = reachedAt(world, side);
-  const rotationStarted =
-    cas.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
+  const rotationStarted = cas.some((a) => a.part === part && a.successor === true) && isRotationRequested(world, part);
   const value = requestedRotation(world.cluster.metadata.annotations);
   return {
     part,

@@ -27,7 +27,10 @@ export function ignoreForeignSecrets(needs: readonly CertificateRequirement[], s
 }
 
 /** A Secret that a deleted cluster of the same name has left names the same Certificate, and cert-manager takes it over. */
-function foreignOwner(secret: Secret | undefined, need: CertificateRequirement): readonly (readonly [string, string])[] {
+function foreignOwner(
+  secret: Secret | undefined,
+  need: CertificateRequirement,
+): readonly (readonly [string, string])[] {
   if (!secret || need.from !== 'user' || !need.requested) return [];
   const issuedFor = secret.metadata.annotations?.[CERTIFICATE_NAME_ANNOTATION];
   if (issuedFor === need.requested.certificate) return [];

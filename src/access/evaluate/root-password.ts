@@ -81,11 +81,12 @@ function givenIn(
   const missing = (message: string) => ({ problem: { reason: 'AuthCredentialsMissing', message } });
   const invalid = (message: string) => ({ problem: { reason: 'AuthCredentialsInvalid', message } });
   const bytes = bytesIn(secret, PASSWORD);
-  if (!secret)
-    return missing(`Secret ${name} does not exist: create it with the root password under the key password`);
+  if (!secret) return missing(`Secret ${name} does not exist: create it with the root password under the key password`);
   if (bytes.length === 0) return missing(`Secret ${name} has no key password: add the root password under that key`);
   if (bytes.length > MAX_BYTES)
-    return invalid(`the password in Secret ${name} has ${bytes.length} bytes, and etcd accepts at most ${MAX_BYTES}: use a shorter one`);
+    return invalid(
+      `the password in Secret ${name} has ${bytes.length} bytes, and etcd accepts at most ${MAX_BYTES}: use a shorter one`,
+    );
   if (!isText(bytes)) return invalid(`the password in Secret ${name} is not UTF-8 text: use another one`);
   return { given: bytes.toString() };
 }

@@ -1,4 +1,4 @@
-/** An authority is exchanged in the Secret of a user: which Secrets are written at which moment, by what members have started with. */
+/** Rotation of the CA in a user's Secret: which Secrets are written when, depending on the CA bundles that members have loaded. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NOW } from '../../../test/support/builders/builders.ts';
 import { DAY, GRACE } from '../../../test/support/builders/credentials.ts';
@@ -8,7 +8,7 @@ import {
   judged,
   LONG_AGO,
   leaves,
-  makeAuthorities,
+  makeCAs,
   type Name,
   next,
   outcome,
@@ -23,9 +23,9 @@ import { issue } from '../../pki/issue.ts';
 import { systemKeySource } from '../../pki/key-source.ts';
 import { digestOf } from './ca-bundle.ts';
 
-beforeAll(makeAuthorities);
+beforeAll(makeCAs);
 
-describe('by the Secret of a user', () => {
+describe('a CA in the Secret of a user', () => {
   const peer: Tls = { peer: { secretRef: { name: 'mine' } } };
   const given = (by: Name, trust: readonly Name[] = [by]): Secret =>
     secret({ 'tls.crt': leaves[by].cert, 'tls.key': leaves[by].key, 'ca.crt': texts(trust) }, false);
@@ -37,19 +37,19 @@ describe('by the Secret of a user', () => {
   });
 
   test.each<[string, () => Was, readonly string[]]>([
-    ['all is as it was', () => at(given('old'), copy('old', ['old']), {}), []],
+    ['nothing has changed', () => at(given('old'), copy('old', ['old']), {}), []],
     [
-      'another authority with its certificate: trust is widened, and the certificate waits',
+      'another CA with its certificate: the CA bundle is widened, and the certificate waits',
       () => at(given('next'), copy('old', ['old']), {}),
       ['widen to old+next'],
     ],
     [
-      'widened, and nobody has started again: the certificate waits, those who come are told',
+      'widened, and no member has restarted: the certificate waits, clients get the CA bundle',
       () => at(given('next'), copy('old', ['old']), { recorded: ['old', 'next'], running: [['old']] }),
       ['publishCABundle peer'],
     ],
     [
-      'widened, and one has not started again',
+      'widened, and one member has not restarted',
       () =>
         at(given('next'), copy('old', ['old', 'next']), {
           recorded: ['old', 'next'],
@@ -58,17 +58,17 @@ describe('by the Secret of a user', () => {
       [],
     ],
     [
-      'widened, and one has no Pod: it may start with what was recorded before',
+      'widened, and one member has no Pod: it may start with the previous CA bundle',
       () => at(given('next'), copy('old', ['old', 'next']), { recorded: ['old', 'next'], incomplete: true }),
       [],
     ],
     [
-      'all trust both: the certificate is exchanged',
+      'all members trust both CAs: the certificate is copied',
       () => at(given('next'), copy('old', ['old', 'next']), { recorded: ['old', 'next'] }),
       ['copyCertificate peer'],
     ],
     [
-      'the certificate is exchanged: the old authority may go',
+      'the certificate is copied: the old CA is removed',
       () => at(given('next'), copy('next', ['old', 'next']), { recorded: ['old', 'next'] }),
       ['narrow to next'],
     ],
@@ -78,38 +78,38 @@ describe('by the Secret of a user', () => {
       [],
     ],
     [
-      'changed again before all trust the first change: nothing is taken from anybody',
+      'changed again before all members trust the first change: no CA is removed',
       () => at(given('third'), copy('old', ['old', 'next']), { recorded: ['old', 'next'], running: [['old']] }),
       ['widen to old+next+third'],
     ],
     [
-      'changed again while the first is being narrowed to: what is shown stays trusted',
+      'changed again during the narrowing: the CA of the served certificates stays trusted',
       () => at(given('third'), copy('next', ['next']), { recorded: ['next'], running: [['old', 'next'], ['next']] }),
       ['widen to next+third'],
     ],
     [
-      'taken back before the certificate was exchanged: the new authority goes',
+      'changed back before the certificate was copied: the new CA is removed',
       () => at(given('old'), copy('old', ['old', 'next']), { recorded: ['old', 'next'], running: [['old']] }),
       ['narrow to old'],
     ],
     [
-      'only one more authority: it is trusted, and nothing else happens',
+      'one more CA only: it is trusted, and nothing else happens',
       () => at(given('old', ['old', 'next']), copy('old', ['old']), {}),
       ['widen to old+next'],
     ],
     [
-      'one authority less, that vouches for nothing',
+      'one CA less, which has signed nothing',
       () => at(given('old'), copy('old', ['old', 'next']), { recorded: ['old', 'next'] }),
       ['narrow to old'],
     ],
     [
-      'the authority goes from the Secret while its certificate is shown',
+      'the CA is removed from the Secret while its certificate is served',
       () =>
         at(given('next', ['next']), copy('old', ['old', 'next']), { recorded: ['old', 'next'], running: [['old']] }),
       [],
     ],
     [
-      'a certificate that all take is renewed also while some do not trust the new authority yet',
+      'a certificate that all members accept is renewed, also while some do not trust the new CA yet',
       () =>
         at(given('old', ['old', 'next']), secret({ 'ca.crt': texts(['old', 'next']), 'tls.crt': '', 'tls.key': '' }), {
           recorded: ['old', 'next'],
@@ -118,13 +118,13 @@ describe('by the Secret of a user', () => {
       ['copyCertificate peer'],
     ],
     [
-      'the Secret is of no use: everything stays where it is',
+      'the Secret is invalid: nothing is written',
       () =>
         at(secret({ 'ca.crt': texts(['next']) }, false), copy('old', ['old', 'next']), { recorded: ['old', 'next'] }),
       [],
     ],
     [
-      'what members mount is gone, and the authority is another: nothing is put there that they do not take',
+      'the mounted Secret was deleted, and the CA is another: no certificate is copied that members reject',
       () => at(given('next'), undefined, {}),
       ['widen to old+next'],
     ],
@@ -132,14 +132,14 @@ describe('by the Secret of a user', () => {
     expect(outcome(was())).toEqual(expected);
   });
 
-  test('nothing is recorded before its Secret is there', () => {
+  test('no digest is recorded before its Secret exists', () => {
     const was = { ...at(given('next'), copy('old', ['old']), {}), unwritten: true };
     expect(outcome(was)).toEqual([]);
     const todo = judged(was).view.bundles.filter((bundle) => bundle.todo === 'writeCABundle');
     expect(todo.map(({ secret: name }) => name)).toEqual([trustName('db', 'peer', digest('old', 'next'))]);
   });
 
-  test('a certificate that waits to be exchanged is exchanged before anybody is trusted less', async () => {
+  test('a waiting certificate is copied before the CA bundle is narrowed', async () => {
     const hosts = ['*.db.ns.svc', '*.db.ns.svc.cluster.local'];
     const renewed = await issue(next, { name: 'y', hosts, usages: [], durationMs: 30 * DAY }, NOW, systemKeySource);
     const source = secret({ 'tls.crt': renewed.cert, 'tls.key': renewed.key, 'ca.crt': texts(['next']) }, false);
@@ -148,7 +148,7 @@ describe('by the Secret of a user', () => {
     ]);
   });
 
-  test('a Secret that has the name and says something else vouches for nothing', () => {
+  test('a CA bundle Secret with other contents than its name counts as unreadable', () => {
     const was = at(given('next'), copy('old', ['old', 'next']), {
       recorded: ['old', 'next'],
       running: [['old', 'third']],
@@ -159,7 +159,7 @@ describe('by the Secret of a user', () => {
     ).toEqual([]);
   });
 
-  test('a damaged copy is made anew at once: nobody takes it', () => {
+  test('a damaged copy is written again at once: no client accepts it', () => {
     const damaged = secret({ 'tls.crt': 'x', 'tls.key': 'x', 'ca.crt': texts(['old']) }, true, NOW);
     const was: Was = {
       tls: { client: { serverSecretRef: { name: 'mine' } } },
@@ -170,7 +170,7 @@ describe('by the Secret of a user', () => {
     expect(outcome(was)).toEqual(['copyCertificate server']);
   });
 
-  test('what a member has started with and nobody can read vouches for nothing', () => {
+  test('a member with a missing CA bundle Secret accepts nothing', () => {
     const was = at(given('next'), copy('old', ['old', 'next']), {
       recorded: ['old', 'next'],
       running: [['old', 'third']],
@@ -182,7 +182,7 @@ describe('by the Secret of a user', () => {
     expect(outcome(unread)).toEqual([]);
   });
 
-  test('members and the operator trust both while it lasts', () => {
+  test('members and the operator trust both CAs during the rotation', () => {
     const client: Tls = { client: { serverSecretRef: { name: 'mine' }, operatorClientSecretRef: { name: 'op' } } };
     const was: Was = {
       tls: client,
@@ -197,14 +197,14 @@ describe('by the Secret of a user', () => {
     };
     const { material } = judged(was);
     expect(digestOf(material?.ca ?? '')).toBe(digest('old', 'next'));
-    expect(material?.cert).toBe(leaves.old.cert); // the new one is refused by a member that trusts the old one only
+    expect(material?.cert).toBe(leaves.old.cert); // a member that trusts only the old CA rejects the new certificate
     const without = { ...was.secrets, 'db-operator-mounted': undefined };
     expect(judged({ ...was, secrets: without }).material?.cert).toBe(leaves.old.cert);
     const all = { ...was, running: [['old', 'next']] as const };
     expect(outcome(all)).toEqual(['copyCertificate server', 'copyCertificate operator']);
   });
 
-  test('clients get the time to learn of an authority, and to get certificates of it', () => {
+  test('clients get the grace period for the CA bundle, and again for the certificates', () => {
     const client: Tls = { client: { serverSecretRef: { name: 'mine' } } };
     const was = (by: Name, writtenAt: number, now: number): Was => ({
       tls: client,
@@ -220,7 +220,7 @@ describe('by the Secret of a user', () => {
     expect(judged(was('old', NOW, NOW)).view.trusts[0]?.reachedAt).toBe(NOW + GRACE);
   });
 
-  test('clients get that time also when the old authority stays in the Secret next to the new one', () => {
+  test('clients get the grace period also when the old CA stays in the Secret next to the new one', () => {
     const was = (trust: readonly Name[], writtenAt: number): Was => ({
       tls: { client: { serverSecretRef: { name: 'mine' } } },
       recorded: ['old', 'next'],
@@ -230,11 +230,11 @@ describe('by the Secret of a user', () => {
     expect(outcome(was(['old'], LONG_AGO))).toEqual(['publishCABundle server']);
     expect(outcome(was(['old', 'next'], NOW - GRACE + 1_000))).toEqual([]);
     expect(outcome(was(['old', 'next'], NOW - GRACE))).toEqual(['copyCertificate server']);
-    const lookedAt = (writtenAt: number) => judged(was(['old', 'next'], writtenAt)).view.certificates[0]?.renewAt;
-    expect([lookedAt(NOW - GRACE + 1_000), lookedAt(NOW - GRACE)]).toEqual([NOW + 1_000, undefined]);
+    const renewAt = (writtenAt: number) => judged(was(['old', 'next'], writtenAt)).view.certificates[0]?.renewAt;
+    expect([renewAt(NOW - GRACE + 1_000), renewAt(NOW - GRACE)]).toEqual([NOW + 1_000, undefined]);
   });
 
-  test('the certificate of the operator must be of the new authority before the old one goes', () => {
+  test('the operator certificate must be of the new CA before the old one is removed', () => {
     const client: Tls = { client: { serverSecretRef: { name: 'mine' }, operatorClientSecretRef: { name: 'op' } } };
     const was: Was = {
       tls: client,

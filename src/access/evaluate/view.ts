@@ -119,18 +119,10 @@ export interface Sources {
 
 /** The cluster is requeued after this time while a certificate is missing or invalid, or a write is due. */
 export const UNSETTLED_MS = 10_000;
-export const isUnsettled = ({
-  cas,
-  certificates,
-  bundles,
-  trusts,
-  stale = [],
-}: CertificatesView): boolean =>
+export const isUnsettled = ({ cas, certificates, bundles, trusts, stale = [] }: CertificatesView): boolean =>
   stale.length > 0 ||
   trusts.some(({ recorded, target }) => recorded !== undefined && target !== undefined && recorded !== target) ||
-  [...cas, ...certificates, ...bundles].some(
-    ({ findings, todo }) => todo !== undefined || findings.some(isFatal),
-  );
+  [...cas, ...certificates, ...bundles].some(({ findings, todo }) => todo !== undefined || findings.some(isFatal));
 
 /** The earliest time at which a certificate is to be renewed. */
 export const renewalOf = ({ certificates }: CertificatesView): number | undefined => {

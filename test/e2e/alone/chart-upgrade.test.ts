@@ -30,7 +30,7 @@ const holder = (tenant: Tenant): Promise<string> =>
 test('the release is upgraded in place, and ours acts only when the old Lease has run out', async () => {
   const tenant = await aTenant();
   const target = ['--namespace', tenant.namespace, '--wait', '--timeout', '90s'];
-  const goChart = join(root, 'test', 'support', 'go-chart');
+  const goChart = join(root, 'test', 'support', 'journeys', 'go-chart');
   await tenant.cluster.helm(['install', RELEASE, goChart, ...target, '--set', `image=${PAUSE_IMAGE}`]);
   onTestFinished(async () => {
     await tenant.cluster.helm(['uninstall', RELEASE, '--namespace', tenant.namespace]);

@@ -1,4 +1,4 @@
-/** Secrets of a cluster, the authorities that sign what is in them, and what is made of them, in short words. */
+/** Secrets of a cluster, the CAs of their certificates, and a short form of their evaluation. */
 
 import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
@@ -13,14 +13,14 @@ import { aCluster, CLUSTER_UID, FORMED, NOW } from './builders.ts';
 
 export const DAY = 24 * 60 * 60_000;
 export const GRACE = 120_000;
-/** What clients and members call a member. */
+/** The host names of members. */
 export const NAMES = ['*.db.ns.svc', '*.db.ns.svc.cluster.local', 'db-client.ns.svc'];
 
 export let ca: KeyPair;
 export let next: KeyPair;
 
 /** Before all tests of a file. */
-export async function makeAuthorities(): Promise<void> {
+export async function makeCAs(): Promise<void> {
   ca = await createCA('ca', NOW - DAY, systemKeySource);
   next = await createCA('next', NOW - DAY, systemKeySource);
 }
@@ -61,12 +61,12 @@ export const judged = (of: EtcdCluster, held: Held, now = NOW): Evaluation =>
     graceMs: GRACE,
   });
 
-/** `role: what is to be done; what was found` */
-export function shown({ view: { cas: authorities, certificates } }: Pick<Evaluation, 'view'>): readonly string[] {
+/** `role: action finding…` */
+export function summaryOf({ view: { cas, certificates } }: Pick<Evaluation, 'view'>): readonly string[] {
   const line = (name: string, todo: string | undefined, findings: readonly { readonly is: string }[]): string =>
     [`${name}:`, todo ?? '-', ...findings.map(({ is }) => is)].join(' ');
   return [
-    ...authorities.map((a) => line(a.secret, a.todo, a.findings)),
+    ...cas.map((a) => line(a.secret, a.todo, a.findings)),
     ...certificates.map((c) => line(c.need.role, c.todo, c.findings)),
   ];
 }

@@ -1,4 +1,4 @@
-/** Certificates and keys that take long to read or to verify: each is the largest that the operator examines. */
+/** Certificates and keys that are slow to parse or to verify: each has the maximum size that the operator reads. */
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 import { bits, boolean, integer, numbered, octets, oid, sequence, set, time, utf8 } from '../../../src/pki/der.ts';
 import { NOW } from './builders.ts';
@@ -6,7 +6,7 @@ import { NOW } from './builders.ts';
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-521' });
 const ECDSA = sequence(oid('1.2.840.10045.4.3.2'));
 const RSA = sequence(oid('1.2.840.113549.1.1.11'), Buffer.from([5, 0]));
-/** PEM is a third longer, and the rest of the certificate takes some too. */
+/** PEM is a third longer, and the rest of the certificate needs some space too. */
 const FLOOD_BYTES = 23 * 1024;
 const flood = (unit: Buffer): readonly Buffer[] =>
   Array.from({ length: Math.floor(FLOOD_BYTES / unit.length) }, () => unit);
@@ -24,7 +24,7 @@ interface Parts {
 }
 
 let serial = 0;
-/** Signed with the key above, or as long as with a key of RSA, which finds that out by computing. */
+/** Signed with the key above; for an RSA key, with an invalid signature of the right length, which takes a verification to reject. */
 function certificate({
   subject = named('a'),
   issuer = named('a'),
@@ -79,7 +79,7 @@ export const certificates: Readonly<Record<string, () => string>> = {
   'an exponent of RSA that takes long': () => certificate({ key: rsa(2048, odd(8)) }),
 };
 
-/** As many of them as are examined under one key of a Secret. */
+/** As many of them as the operator reads from one key of a Secret. */
 export function bundle(make: () => string): string {
   const all = [make()];
   while (all.length < 200 && (all.length + 1) * (all[0]?.length ?? 0) < 320 * 1024) all.push(make());

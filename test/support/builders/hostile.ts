@@ -1,11 +1,11 @@
 /**
- * Text that a tenant writes to keep the operator busy, every place that it can be written to, and how long the event loop stands
- * still because of it. Other clusters are not repaired meanwhile, and after 10 s the operator loses its Lease.
+ * Text that a tenant writes to block the operator, every field that it can be written to, and how long it blocks the event loop.
+ * Other clusters are not repaired meanwhile, and after 10 s the operator loses its Lease.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Schema } from '../../../tools/gen/api-reference.ts';
 
-/** What Kubernetes lets a Secret hold, and more than etcd takes of an object. */
+/** The limit of Kubernetes for a Secret, and more than etcd accepts for an object. */
 export const MIB = 1024 * 1024;
 /** The longest time without a turn of the event loop. */
 export const LONGEST_MS = 50;
@@ -16,7 +16,7 @@ const KEY_BEGIN = '-----BEGIN PRIVATE KEY-----\n';
 const KEY_END = '-----END PRIVATE KEY-----\n';
 const filled = (unit: string, size = MIB): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 
-/** For Secrets: one for each way in which a parser of PEM can take longer than it reads. */
+/** For Secrets: one for each way in which a PEM parser can take more than linear time. */
 export const HOSTILE_PEM: Readonly<Record<string, string>> = {
   'BEGIN without END': filled(BEGIN),
   'END without BEGIN': filled(END),
@@ -35,7 +35,7 @@ export const HOSTILE_PEM: Readonly<Record<string, string>> = {
   zeros: filled('\u0000'),
 };
 
-/** For fields: what numbers, times, paths, versions and schedules are made of, as JSON no larger than what etcd takes. */
+/** For fields: the characters of numbers, times, paths, versions and schedules, as JSON no larger than etcd accepts. */
 export const HOSTILE_TEXT: Readonly<Record<string, string>> = {
   'BEGIN without END': filled(BEGIN),
   'a large exponent': '1e999999999',
@@ -54,19 +54,19 @@ export const HOSTILE_TEXT: Readonly<Record<string, string>> = {
   'wide characters': filled('ä€', MIB / 2.5),
 };
 
-/** What the patterns for the last line of a crashed etcd begin with, again and again. */
+/** The start of the patterns for the last line of a crashed etcd, many times. */
 export const HOSTILE_WORDS = filled('wal: ');
 
-/** CPU time of this thread: another process that has the core meanwhile is not the operator's fault. */
+/** CPU time of this thread: time that another process has the core does not count. */
 const cpuMs = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 };
 
-/** Of three runs the shortest counts: a collection of garbage that is due anyway comes once. */
+/** The shortest of three runs counts: a garbage collection may fall into one of them. */
 const RUNS = 3;
 
-/** How long this takes, in one go. */
+/** How long this synchronous work takes. */
 export function blockMs(work: () => unknown, limitMs = LONGEST_MS): number {
   let best = Number.POSITIVE_INFINITY;
   for (let run = 0; run < RUNS && best > limitMs; run++) {
@@ -106,7 +106,7 @@ async function observed(work: () => Promise<unknown>): Promise<number> {
 /** Where text goes: `items` of a list by `[]`, values of a map by `*`, and a key of a map by `?`. */
 export type Path = readonly string[];
 
-/** Every place of free text: neither enumerated nor a date, which the API server reads itself. */
+/** Every field of free text: neither an enum nor a date, which the API server validates itself. */
 export function textPaths(schema: Schema, path: Path = []): readonly Path[] {
   if (schema['x-kubernetes-int-or-string']) return [path];
   if (schema.properties)
@@ -116,7 +116,7 @@ export function textPaths(schema: Schema, path: Path = []): readonly Path[] {
   return schema.type === 'string' && !schema.enum && schema.format === undefined ? [path] : [];
 }
 
-/** The least that has this text there: what the schema requires beside it is filled in. */
+/** The smallest object with this text at the path: other required fields are filled in. */
 export function withText(schema: Schema, [first, ...rest]: Path, text: string): unknown {
   if (first === undefined) return text;
   if (first === '?') return { [text]: least(schema.additionalProperties ?? {}) };

@@ -1,6 +1,6 @@
 /**
- * Passes of an operator that has nothing to do but root and its password: the real rules and the real deeds, on a model of the
- * API server and on whatever etcd there is. It can be killed before and after every change that it makes.
+ * Reconciles of an operator that only manages the root password: the real rules and the real calls, against a model of the API server
+ * and against a model or a real etcd. It can be killed before and after every change that it makes.
  */
 
 import { passwordSecrets, rootPassword } from '../../../src/access/evaluate/root-password.ts';
@@ -29,7 +29,7 @@ import { hear } from './ports.ts';
 
 export class Killed extends Error {}
 
-/** Where the etcd is, and how a process that has just started speaks to it. */
+/** Where etcd is, and how a newly started process connects to it. */
 export interface RootSite {
   readonly connect: () => AuthPort;
   readonly ask: Ask;
@@ -37,7 +37,7 @@ export interface RootSite {
   readonly clusterID: string;
 }
 
-/** The n-th change is not made, is made and nobody lives to see it, is made and its answer is lost, or is only said to be made. */
+/** The operator is killed before or after the n-th change, its response is lost, or it is confirmed without being made. */
 export interface Fault {
   readonly nth: number;
   readonly when: 'before' | 'after' | 'unanswered' | 'forgotten';
@@ -45,15 +45,15 @@ export interface Fault {
 
 const CHANGES = ['deleteUser', 'addUser', 'grantRole', 'enable', 'changePassword'] as const;
 const DONE: Result<void> = { ok: true, value: undefined };
-const LOST: Result<never> = { ok: false, error: { kind: 'timeout', message: 'no answer' } };
+const LOST: Result<never> = { ok: false, error: { kind: 'timeout', message: 'no response' } };
 
-export class RootPasses {
+export class RootReconciles {
   readonly #site: RootSite;
   readonly #client = new ModelApiServer();
   readonly #clusters = new Store<EtcdCluster>(etcdClusters, []);
   #cluster: EtcdCluster | undefined;
   #fault: Fault | undefined;
-  /** What was changed, in this order, since the process started. */
+  /** The changes since the process started, in order. */
   changes: string[] = [];
   #auth: AuthPort;
 
@@ -62,7 +62,7 @@ export class RootPasses {
     this.#auth = site.connect();
   }
 
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     const resource: Resource<EtcdCluster> = etcdClusters;
     this.#cluster = await this.#client.create(resource, {
       apiVersion: API_VERSION,
@@ -73,7 +73,7 @@ export class RootPasses {
     hear(this.#clusters, this.#cluster);
   }
 
-  /** What the user does. */
+  /** The user writes or deletes the Secret. */
   async give(password: string | undefined): Promise<void> {
     const found = await this.#secret('mine');
     const ref = { namespace: 'ns', name: 'mine' };
@@ -86,28 +86,28 @@ export class RootPasses {
     else await this.#client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: ref, data });
   }
 
-  /** A process without a memory takes over. */
+  /** A new process takes over, without the memory of the previous one. */
   restart(fault?: Fault): void {
     this.#auth = this.#site.connect();
     this.#fault = fault;
     this.changes = [];
   }
 
-  /** Passes until there is nothing to do. Rejects with Killed. */
+  /** Reconciles until there is nothing to do. Rejects with Killed. */
   async run(): Promise<void> {
-    for (let pass = 0; pass < 30; pass++) if ((await this.#pass()) === 'rest') return;
-    throw new Error('it does not come to rest');
+    for (let i = 0; i < 30; i++) if ((await this.#reconcile()) === 'settled') return;
+    throw new Error('the operator does not settle');
   }
 
-  /** What is kept, by key. */
+  /** The stored passwords, by key. */
   async kept(): Promise<Readonly<Record<string, string>>> {
     const secret = await this.#secret(keptPasswordName('db'));
     return Object.fromEntries(Object.keys(secret?.data ?? {}).map((key) => [key, textOf(secret, key)]));
   }
 
-  /** What etcd says to somebody with this password. */
-  async logIn(password: string): Promise<string> {
-    const access = { cluster: 'somebody', tls: this.#site.tls };
+  /** How etcd responds to a client with this password. */
+  async authenticate(password: string): Promise<string> {
+    const access = { cluster: 'client', tls: this.#site.tls };
     const answer = await this.#site.connect().authenticate({ ...this.#site.ask, access }, { user: 'root', password });
     return answer.ok ? 'ok' : answer.error.kind;
   }
@@ -116,7 +116,7 @@ export class RootPasses {
     return this.#client.get(secrets, { namespace: 'ns', name });
   }
 
-  async #pass(): Promise<'rest' | 'went' | 'notNow'> {
+  async #reconcile(): Promise<'settled' | 'changed' | 'retry'> {
     const cluster = this.#known;
     const held = await Promise.all(
       passwordSecrets(cluster).map(async (name) => [name, await this.#secret(name)] as const),
@@ -124,18 +124,19 @@ export class RootPasses {
     const password = rootPassword(cluster, new Map(held));
     const access: Access = { cluster: 'ns/db', tls: this.#site.tls, logins: () => password?.logins ?? [] };
     const asked = await askAuth({ auth: this.#auth }, cluster, { ...this.#site.ask, access });
-    const answer = enableAuth(observed(password?.view, asked?.auth));
-    if (!answer) return asked ? 'rest' : 'notNow';
-    for (const step of answer.steps ?? []) {
-      if (step.do !== 'call' || step.call.is !== 'rootPassword') throw new Error(`${step.do} is nothing about root`);
+    const decision = enableAuth(observed(password?.view, asked?.auth));
+    if (!decision) return asked ? 'settled' : 'retry';
+    for (const step of decision.steps ?? []) {
+      if (step.do !== 'call' || step.call.is !== 'rootPassword')
+        throw new Error(`${step.do} is not a root password call`);
       try {
         await this.#do(step.call, access);
       } catch (error) {
-        if (error instanceof RetryLater) return 'notNow';
+        if (error instanceof RetryLater) return 'retry';
         throw error;
       }
     }
-    return 'went';
+    return 'changed';
   }
 
   #do(call: RootPasswordCall, access: Access): Promise<void> {
@@ -156,7 +157,7 @@ export class RootPasses {
   }
 
   get #known(): EtcdCluster {
-    if (!this.#cluster) throw new Error('it was not begun');
+    if (!this.#cluster) throw new Error('start() was not called');
     return this.#cluster;
   }
 

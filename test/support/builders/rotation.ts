@@ -1,4 +1,4 @@
-/** An authority that is being exchanged: what members have started with, what is recorded, and what is to be done then. */
+/** A CA rotation: the CA bundles that members have loaded, the recorded one, and the due actions. */
 
 import { digestOf } from '../../../src/access/evaluate/ca-bundle.ts';
 import { type Evaluation, evaluate } from '../../../src/access/evaluate/evaluate.ts';
@@ -20,7 +20,7 @@ export let third: KeyPair;
 export let leaves: Readonly<Record<Name, KeyPair>>;
 
 /** Before all tests of a file. */
-export async function makeAuthorities(): Promise<void> {
+export async function makeCAs(): Promise<void> {
   [old, next, third] = (await Promise.all(
     ['old', 'next', 'third'].map((name) => createCA(name, NOW - DAY, systemKeySource)),
   )) as [KeyPair, KeyPair, KeyPair];
@@ -29,7 +29,7 @@ export async function makeAuthorities(): Promise<void> {
 
 export type Name = 'old' | 'next' | 'third';
 const certOf = (name: Name): string => ({ old, next, third })[name].cert;
-/** Whom these together are. */
+/** The CA bundle of these CAs. */
 export const texts = (names: readonly Name[]): string => names.map(certOf).join('');
 export const digest = (...names: readonly Name[]): string => digestOf(texts(names)) ?? '';
 
@@ -39,13 +39,13 @@ export function secret(data: Readonly<Record<string, string>>, ofCluster = true,
   return { ...made, metadata: { ...made.metadata, annotations } };
 }
 
-/** What the operator has written: a certificate, and whom to trust. */
+/** A managed Secret: a certificate, and a CA bundle. */
 export const leaf = (by: Name, trust: readonly Name[], writtenAt?: number): Secret =>
   secret({ 'tls.crt': leaves[by].cert, 'tls.key': leaves[by].key, 'ca.crt': texts(trust) }, true, writtenAt);
 
 export interface Was {
   readonly tls: Tls;
-  /** What is recorded, and what members have that run. */
+  /** The recorded CA bundle, and those of running members. */
   readonly recorded: readonly Name[];
   readonly running?: readonly (readonly Name[])[];
   readonly incomplete?: boolean;
@@ -53,7 +53,7 @@ export interface Was {
   readonly annotation?: string;
   readonly commanded?: string;
   readonly now?: number;
-  /** The Secret for what is to be recorded next is not there yet. */
+  /** The Secret of the next CA bundle does not exist yet. */
   readonly unwritten?: boolean;
 }
 
@@ -87,7 +87,7 @@ export function judged(was: Was): Evaluation {
   return evaluate(cluster, held, around);
 }
 
-/** What is to be written, and what is to be recorded. */
+/** The due writes, and the digests to record. */
 export function outcome(was: Was): readonly string[] {
   const { view } = judged(was);
   const nameOf = (of: string): string => {

@@ -1,4 +1,4 @@
-/** What the wish for log-ins means for a cluster: before it exists, while it is open, and while it is guarded. */
+/** Decisions about spec.auth: before the cluster is bootstrapped, while auth is disabled, and while it is enabled. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../../test/support/builders/builders.ts';
 import { type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
@@ -9,14 +9,14 @@ import { decide } from '../decide.ts';
 import type { EtcdView, Observed } from '../observed.ts';
 
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
-const problem = { reason: 'AuthCredentialsMissing', message: 'Secret mine is not there' };
+const problem = { reason: 'AuthCredentialsMissing', message: 'Secret mine does not exist' };
 const missing: PasswordView = { kept: 'same', problem };
 const never: PasswordView = { kept: 'nothing', problem };
 const good: PasswordView = { kept: 'same' };
 
 type Auth = (EtcdView & { readonly is: 'answers' })['auth'];
 
-/** Members of a cluster that asks for log-ins. */
+/** Members of a cluster with spec.auth. */
 function running(
   is: readonly Is[],
   password: PasswordView | undefined,
@@ -33,18 +33,18 @@ const fresh = (password: PasswordView): Observed => ({
   etcd: { is: 'notAsked' },
   password,
 });
-const silent = (o: Observed, login?: 'demanded' | 'rejected'): Observed => ({
+const unreachable = (o: Observed, login?: 'demanded' | 'rejected'): Observed => ({
   ...o,
   etcd: { is: 'silent', why: 'etcdserver: some words', ...(login && { login }) },
 });
-/** The first member runs, and its id is not known yet. */
+/** The first member runs, and the cluster ID is not known yet. */
 const seed = (o: Observed): Observed => {
   const { clusterID: _id, ...status } = o.cluster.status ?? {};
   return { ...o, cluster: { ...o.cluster, status } };
 };
-const saidBy = (o: Observed, type: string) => {
-  const said = findCondition(decide(o).status.conditions, type);
-  return said && [said.status, said.reason, said.message];
+const conditionOf = (o: Observed, type: string) => {
+  const found = findCondition(decide(o).status.conditions, type);
+  return found && [found.status, found.reason, found.message];
 };
 
 const ENABLING = [
@@ -55,45 +55,65 @@ const ENABLING = [
 ];
 const CHANGING = ['intendPassword db-root-applied', 'changePassword root', 'provePassword db-root-applied'];
 
-describe('the rule that answers', () => {
+describe('the deciding rule', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['no password: nothing is begun', fresh(never), 'waitForPassword', []],
-    ['the seed is guarded before others join', running([up], { kept: 'nothing' }, 'off'), 'enableAuthOnSeed', ENABLING],
+    ['without a password the cluster is not bootstrapped', fresh(never), 'waitForPassword', []],
     [
-      'also when three are wanted: nobody joins before that',
+      'auth is enabled on the seed before other members join',
+      running([up], { kept: 'nothing' }, 'off'),
+      'enableAuthOnSeed',
+      ENABLING,
+    ],
+    [
+      'also with three replicas: no member joins before that',
       running([up], good, 'off', {}, 3),
       'enableAuthOnSeed',
       ENABLING,
     ],
-    ['three that were never guarded', running([up, up, up], good, 'off'), 'enableAuth', ENABLING],
+    ['three members without auth', running([up, up, up], good, 'off'), 'enableAuth', ENABLING],
     [
-      'what was begun is finished without the Secret',
+      'a started password change is finished without the Secret',
       running([up], { kept: 'intended', problem }, 'off'),
       'enableAuthOnSeed',
       ENABLING,
     ],
-    ['without a password nobody is locked out', running([up, up, up], never, 'off'), 'steady', []],
-    ['somebody is down: it would not hear of it', running([up, up, { down: true }], good, 'off'), 'waitForMembers', []],
-    ['nobody is to log in', running([up, up, up], undefined, 'off'), 'steady', []],
-    ['it was not asked', running([up, up, up], good, undefined), 'steady', []],
     [
-      'the password is kept that lets the operator in',
+      'without a password auth is not enabled: clients would be locked out',
+      running([up, up, up], never, 'off'),
+      'steady',
+      [],
+    ],
+    [
+      'not while a member is down: it would miss the change',
+      running([up, up, { down: true }], good, 'off'),
+      'waitForMembers',
+      [],
+    ],
+    ['spec.auth is not set', running([up, up, up], undefined, 'off'), 'steady', []],
+    ['the auth status is not known', running([up, up, up], good, undefined), 'steady', []],
+    [
+      'the password that etcd accepts is stored',
       running([up, up, up], { kept: 'nothing' }, 'on'),
       'enableAuth',
       ['provePassword db-root-applied'],
     ],
-    ['another one is given', running([up, up, up], { kept: 'another' }, 'on'), 'enableAuth', CHANGING],
-    ['a change was begun', running([up, up, up], { kept: 'intended' }, 'on'), 'enableAuth', CHANGING],
+    ['the user gives another password', running([up, up, up], { kept: 'another' }, 'on'), 'enableAuth', CHANGING],
+    ['a password change was started', running([up, up, up], { kept: 'intended' }, 'on'), 'enableAuth', CHANGING],
     [
-      'a change was begun, and the Secret is gone',
+      'a password change was started, and the Secret was deleted',
       running([up, up, up], { kept: 'intended', problem }, 'on'),
       'enableAuth',
       CHANGING,
     ],
-    ['another was kept than can be used', running([up, up, up], { kept: 'another', problem }, 'on'), 'steady', []],
-    ['all is as it should be', running([up, up, up], good, 'on'), 'steady', []],
-    ['the operator is not in', running([up, up, up], { kept: 'another' }, 'demanded'), 'steady', []],
-    ['the Secret is gone', running([up, up, up], missing, 'on'), 'steady', []],
+    [
+      'the stored password differs, and the given one is invalid',
+      running([up, up, up], { kept: 'another', problem }, 'on'),
+      'steady',
+      [],
+    ],
+    ['the stored password is the given one', running([up, up, up], good, 'on'), 'steady', []],
+    ['etcd does not authenticate the operator', running([up, up, up], { kept: 'another' }, 'demanded'), 'steady', []],
+    ['the Secret was deleted', running([up, up, up], missing, 'on'), 'steady', []],
   ])('%s', (_name, o, rule, steps) => {
     expect([decide(o).rule, stepsOf(o)]).toEqual([rule, steps]);
   });
@@ -103,164 +123,169 @@ describe('the rule that answers', () => {
     expect(decide(o).rule).not.toBe('enableAuth');
   });
 
-  test('log-ins are not turned on while somebody learns, or is on the way out', () => {
+  test('auth is not enabled while a member is a learner, or is being deleted', () => {
     for (const other of [{ as: 'learner' }, { leaving: true }] as const)
       expect(decide(running([up, up, up, other], good, 'off')).rule).not.toBe('enableAuth');
   });
 
-  test('what a plan says about root names whom to ask, and no password', () => {
+  test('a root password call names the endpoints, and no password', () => {
     const [step] = decide(running([up], { kept: 'nothing' }, 'off')).steps;
     expect(step).toMatchObject({ call: { endpoints: ['http://10.0.0.1:2379'], clusterID: expect.any(String) } });
   });
 });
 
-describe('what is said', () => {
+describe('the conditions', () => {
   test.each<[string, Observed, string, readonly [string, string]]>([
-    ['nothing is begun: why', fresh(never), 'Available', ['False', 'AuthCredentialsMissing']],
-    ['nothing is begun: not degraded', fresh(never), 'Degraded', ['False', 'AuthCredentialsMissing']],
-    ['nothing is begun: nobody is asked', fresh(never), 'AuthEnabled', ['False', 'AuthCredentialsMissing']],
-    ['it will be asked for', fresh({ kept: 'nothing' }), 'AuthEnabled', ['False', 'EnablingAuth']],
-    ['open', running([up], { kept: 'nothing' }, 'off'), 'AuthEnabled', ['False', 'EnablingAuth']],
+    ['not bootstrapped: the reason', fresh(never), 'Available', ['False', 'AuthCredentialsMissing']],
+    ['not bootstrapped: not degraded', fresh(never), 'Degraded', ['False', 'AuthCredentialsMissing']],
+    ['not bootstrapped: auth is not enabled', fresh(never), 'AuthEnabled', ['False', 'AuthCredentialsMissing']],
+    ['auth will be enabled', fresh({ kept: 'nothing' }), 'AuthEnabled', ['False', 'EnablingAuth']],
+    ['auth is off', running([up], { kept: 'nothing' }, 'off'), 'AuthEnabled', ['False', 'EnablingAuth']],
+    ['auth is off: progressing', running([up], { kept: 'nothing' }, 'off'), 'Progressing', ['True', 'EnablingAuth']],
     [
-      'open: the spec is not reached',
-      running([up], { kept: 'nothing' }, 'off'),
-      'Progressing',
-      ['True', 'EnablingAuth'],
-    ],
-    [
-      'open, and late',
+      'auth is off, and the deadline is exceeded',
       running([up], { kept: 'nothing' }, 'off', { progressDeadline: '2026-01-01T00:00:00Z' }),
       'Progressing',
       ['False', 'DeadlineExceeded'],
     ],
-    ['open, and it serves', running([up], { kept: 'nothing' }, 'off'), 'Available', ['True', 'QuorumHealthy']],
     [
-      'open, and a password is missing',
+      'auth is off, and members serve',
+      running([up], { kept: 'nothing' }, 'off'),
+      'Available',
+      ['True', 'QuorumHealthy'],
+    ],
+    [
+      'auth is off, and the password is missing',
       running([up], never, 'off'),
       'Progressing',
       ['False', 'AuthCredentialsMissing'],
     ],
-    ['open, and not known in this pass', running([up], good, undefined), 'Progressing', ['True', 'EnablingAuth']],
-    ['guarded', running([up], good, 'on'), 'AuthEnabled', ['True', 'Enabled']],
-    ['guarded: the spec is reached', running([up], good, 'on'), 'Progressing', ['False', 'Reconciled']],
     [
-      'guarded, and not known now',
+      'auth is off, and its status is not known in this reconcile',
+      running([up], good, undefined),
+      'Progressing',
+      ['True', 'EnablingAuth'],
+    ],
+    ['auth is on', running([up], good, 'on'), 'AuthEnabled', ['True', 'Enabled']],
+    ['auth is on: reconciled', running([up], good, 'on'), 'Progressing', ['False', 'Reconciled']],
+    [
+      'auth is on, and its status is not known now',
       running([up], good, undefined, { authEnabled: true }),
       'Progressing',
       ['False', 'Reconciled'],
     ],
     ['another password', running([up], { kept: 'another' }, 'on'), 'Progressing', ['True', 'ChangingPassword']],
     [
-      'another password: still guarded',
+      'another password: auth stays on',
       running([up], { kept: 'another' }, 'on'),
       'AuthEnabled',
       ['True', 'ChangingPassword'],
     ],
-    ['the Secret is gone', running([up], missing, 'on'), 'AuthEnabled', ['True', 'AuthCredentialsMissing']],
-    ['the Secret is gone: nothing else is wrong', running([up], missing, 'on'), 'Degraded', ['False', 'QuorumHealthy']],
-    ['the Secret is gone: nothing is awaited', running([up], missing, 'on'), 'Progressing', ['False', 'Reconciled']],
-    ['rejected', silent(running([up], good, 'on'), 'rejected'), 'Degraded', ['True', 'AuthCredentialsRejected']],
+    ['the Secret was deleted', running([up], missing, 'on'), 'AuthEnabled', ['True', 'AuthCredentialsMissing']],
+    ['the Secret was deleted: not degraded', running([up], missing, 'on'), 'Degraded', ['False', 'QuorumHealthy']],
+    ['the Secret was deleted: not progressing', running([up], missing, 'on'), 'Progressing', ['False', 'Reconciled']],
+    ['rejected', unreachable(running([up], good, 'on'), 'rejected'), 'Degraded', ['True', 'AuthCredentialsRejected']],
     [
       'rejected: clients are served',
-      silent(running([up], good, 'on'), 'rejected'),
+      unreachable(running([up], good, 'on'), 'rejected'),
       'Available',
       ['True', 'QuorumHealthy'],
     ],
     [
-      'rejected: it is on',
-      silent(running([up], good, 'on'), 'rejected'),
+      'rejected: auth is on',
+      unreachable(running([up], good, 'on'), 'rejected'),
       'AuthEnabled',
       ['True', 'AuthCredentialsRejected'],
     ],
     [
-      'rejected before it is known',
-      seed(silent(running([up], good, 'on'), 'rejected')),
+      'rejected before the cluster ID is known',
+      seed(unreachable(running([up], good, 'on'), 'rejected')),
       'Available',
       ['False', 'AuthCredentialsRejected'],
     ],
     [
-      'rejected before it is known: degraded',
-      seed(silent(running([up], good, 'on'), 'rejected')),
+      'rejected before the cluster ID is known: degraded',
+      seed(unreachable(running([up], good, 'on'), 'rejected')),
       'Degraded',
       ['True', 'AuthCredentialsRejected'],
     ],
     [
-      'wanted, and nobody said so',
-      silent(running([up], undefined, 'on'), 'demanded'),
+      'auth is on, and spec.auth is not set',
+      unreachable(running([up], undefined, 'on'), 'demanded'),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
-      'wanted, and members can be seen',
+      'auth is on, spec.auth is not set, and members can be listed',
       running([up], undefined, 'demanded'),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
-      'wanted before it is known',
-      seed(silent(running([up], undefined, 'on'), 'demanded')),
+      'auth is on before the cluster ID is known',
+      seed(unreachable(running([up], undefined, 'on'), 'demanded')),
       'Available',
       ['False', 'AuthRequiredNotConfigured'],
     ],
     [
-      'wanted before it is known: degraded',
-      seed(silent(running([up], undefined, 'on'), 'demanded')),
+      'auth is on before the cluster ID is known: degraded',
+      seed(unreachable(running([up], undefined, 'on'), 'demanded')),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
-      'wanted, and the password is gone',
-      silent(running([up], never, 'on'), 'demanded'),
+      'auth is on, and the password was deleted',
+      unreachable(running([up], never, 'on'), 'demanded'),
       'Degraded',
       ['True', 'AuthCredentialsMissing'],
     ],
     [
-      'silent for another reason',
-      silent(running([up], good, 'on', { authEnabled: true })),
+      'unreachable for another reason',
+      unreachable(running([up], good, 'on', { authEnabled: true })),
       'Degraded',
       ['True', 'MembersUnhealthy'],
     ],
-  ])('%s', (_name, o, type, said) => {
-    expect(saidBy(o, type)?.slice(0, 2)).toEqual(said);
+  ])('%s', (_name, o, type, expected) => {
+    expect(conditionOf(o, type)?.slice(0, 2)).toEqual(expected);
   });
 
-  test('what was said stands while etcd does not say anything', () => {
-    const said = decide(running([up], good, 'on')).status;
-    const o = silent(running([up], good, 'on', said));
-    expect(saidBy(o, 'AuthEnabled')?.slice(0, 2)).toEqual(['True', 'Enabled']);
+  test('the condition is left as it is while etcd does not respond', () => {
+    const { status } = decide(running([up], good, 'on'));
+    const o = unreachable(running([up], good, 'on', status));
+    expect(conditionOf(o, 'AuthEnabled')?.slice(0, 2)).toEqual(['True', 'Enabled']);
     expect(
-      findCondition(decide(running([up], undefined, undefined, said)).status.conditions, 'AuthEnabled'),
+      findCondition(decide(running([up], undefined, undefined, status)).status.conditions, 'AuthEnabled'),
     ).toBeUndefined();
   });
 
-  test('a cluster that is parked waits for no log-in', () => {
+  test('a paused cluster does not wait for auth', () => {
     const o = { ...fresh(good), cluster: aCluster({ spec: { auth, replicas: 0 } }) };
-    expect(saidBy(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Paused']);
+    expect(conditionOf(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Paused']);
   });
 
-  test('each says what to do', () => {
-    expect(saidBy(silent(running([up], good, 'on'), 'rejected'), 'Degraded')?.[2]).toContain(
-      'put the one that it knows into Secret mine',
+  test('the messages say what to do', () => {
+    expect(conditionOf(unreachable(running([up], good, 'on'), 'rejected'), 'Degraded')?.[2]).toContain(
+      'put the password that etcd has into Secret mine',
     );
-    expect(saidBy(running([up], undefined, 'demanded'), 'Degraded')?.[2]).toContain('etcdctl auth disable');
-    expect(saidBy(running([up], never, 'off'), 'AuthEnabled')?.[2]).toBe(
-      'clients are not asked to log in yet: Secret mine is not there',
+    expect(conditionOf(running([up], undefined, 'demanded'), 'Degraded')?.[2]).toContain('etcdctl auth disable');
+    expect(conditionOf(running([up], never, 'off'), 'AuthEnabled')?.[2]).toBe(
+      'auth is not enabled yet: Secret mine does not exist',
     );
   });
 });
 
-test('that log-ins are on is recorded when etcd has let the operator in, and not before', () => {
+test('authEnabled is recorded once etcd has authenticated the operator, and not before', () => {
   const recorded = (o: Observed) => decide(o).status.authEnabled;
   expect(recorded(running([up], good, 'on'))).toBe(true);
   for (const on of ['off', 'demanded', undefined] as const) expect(recorded(running([up], good, on))).toBeUndefined();
   expect(recorded(running([up], undefined, 'on'))).toBeUndefined();
-  expect(recorded(silent(running([up], good, 'on', { authEnabled: true })))).toBe(true);
+  expect(recorded(unreachable(running([up], good, 'on', { authEnabled: true })))).toBe(true);
 });
 
-test('what is missing, wrong or locked is looked at again soon', () => {
-  const wake = (o: Observed) => decide(o).requeueAfterMs;
-  expect(wake(running([up], good, 'on'))).toBe(300_000);
-  expect(wake(running([up], missing, 'on'))).toBe(10_000);
-  expect(wake(running([up], undefined, 'demanded'))).toBe(10_000);
-  expect(wake(fresh(never))).toBe(10_000);
+test('a cluster without a valid root password is requeued soon', () => {
+  const requeueOf = (o: Observed) => decide(o).requeueAfterMs;
+  expect(requeueOf(running([up], good, 'on'))).toBe(300_000);
+  expect(requeueOf(running([up], missing, 'on'))).toBe(10_000);
+  expect(requeueOf(running([up], undefined, 'demanded'))).toBe(10_000);
+  expect(requeueOf(fresh(never))).toBe(10_000);
 });

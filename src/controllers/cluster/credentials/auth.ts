@@ -71,7 +71,11 @@ export function unsecured(o: Observed): (AuthProblem & { readonly waits: boolean
   }
   if (!password || unread || password.kept === 'same' || (password.kept !== 'intended' && password.problem))
     return undefined;
-  return { reason: 'ChangingPassword', message: `the root password is being changed to the one in Secret ${secretOf(o)}`, waits: false };
+  return {
+    reason: 'ChangingPassword',
+    message: `the root password is being changed to the one in Secret ${secretOf(o)}`,
+    waits: false,
+  };
 }
 
 /** Latched once etcd reports auth as enabled and has authenticated the operator: nothing else proves the password. */

@@ -1,4 +1,4 @@
-/** An authority is exchanged under members that run: what is recorded when, and who is started again, one after the other. */
+/** A CA rotation of a running cluster: when which CA bundle is recorded, and which member restarts, one after the other. */
 import { describe, expect, test } from 'vitest';
 import { down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import { type CertificatesView, NO_CERTIFICATES, type PortTrustView } from '../../../access/evaluate/view.ts';
@@ -14,7 +14,7 @@ const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const [OLD, BOTH, NEW] = ['old', 'both', 'new'].map((text) => text.padEnd(64, '0')) as [string, string, string];
 const bundle = (part: EtcdPortName, digest: string): string => trustName('db', part, digest);
 
-/** Started with this on its peer port. */
+/** Started with this CA bundle on its peer port. */
 const started = (digest: string, is: Is = up): Is => ({ ...is, digest }) as Is;
 const digestOf = (is: Is): string => (is as Is & { readonly digest?: string }).digest ?? OLD;
 
@@ -27,9 +27,9 @@ const trust = (change: Partial<PortTrustView> = {}): PortTrustView => ({
   notReissued: [],
   ...change,
 });
-/** All of them come to trust both. */
+/** Step 1: members restart to trust both CAs. */
 const widening: Partial<PortTrustView> = { recorded: BOTH, target: NEW, notReissued: ['db-peer-mounted'] };
-/** All of them come to trust the new one only. */
+/** Step 3: members restart to trust the new CA only. */
 const narrowing: Partial<PortTrustView> = { recorded: NEW, target: NEW };
 
 interface More {
@@ -61,18 +61,18 @@ function rotating(members: readonly Is[], change: Partial<PortTrustView>, more: 
   };
 }
 
-const said = (o: Observed, type: string) => {
+const conditionOf = (o: Observed, type: string) => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && `${found.status} ${found.reason}: ${found.message}`;
 };
 
-describe('who is started again', () => {
-  test('nobody, as long as nothing else is recorded', () => {
+describe('which member is restarted', () => {
+  test('none, while the recorded bundle does not change', () => {
     expect([decide(rotating([up, up, up], {})).rule, stepsOf(rotating([up, up, up], {}))]).toEqual(['steady', []]);
   });
 
-  test('one, exactly the Pod that was seen, and that is told', () => {
-    const plan = decide(aside(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1));
+  test('one, exactly the observed Pod, with an Event', () => {
+    const plan = decide(draining(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1));
     expect([plan.rule, plan.steps]).toEqual([
       'restartForCABundle',
       [{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }],
@@ -83,33 +83,33 @@ describe('who is started again', () => {
   test.each<[string, Observed, readonly string[]]>([
     [
       'the leader last',
-      aside(rotating([started(OLD), started(OLD), started(OLD)], widening), 1),
+      draining(rotating([started(OLD), started(OLD), started(OLD)], widening), 1),
       [`delete ${name(2)}`],
     ],
     [
-      'and it hands over first, to one that was started again',
+      'the leader first transfers leadership to a restarted member',
       rotating([started(OLD), started(BOTH), started(BOTH)], widening),
       [`moveLeader ${name(2)}`],
     ],
     [
-      'and goes when somebody else leads',
-      aside(rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }), 0),
+      'the previous leader, once another member leads',
+      draining(rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }), 0),
       [`delete ${name(1)}`],
     ],
     ['not while another is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening), []],
     [
-      'not one that is far behind: it may not come back',
+      'not a member that lags far behind: it may not come back',
       rotating([started(BOTH), { ...started(OLD), lag: 6_000 }, started(BOTH)], widening),
       [],
     ],
     [
-      'not while another is not ready by its own probe',
+      'not while the Pod of another is not ready',
       unready(rotating([started(OLD), started(OLD), started(BOTH)], widening), 2),
       [],
     ],
     [
-      'not while the Pod of another is going, although its etcd answers',
-      going(rotating([started(OLD), started(OLD), started(BOTH)], widening), 2),
+      'not while the Pod of another is being deleted, although its etcd responds',
+      terminating(rotating([started(OLD), started(OLD), started(BOTH)], widening), 2),
       [],
     ],
     ['not while another has no Pod', podless(rotating([started(OLD), started(OLD), started(BOTH)], widening), 2), []],
@@ -119,7 +119,7 @@ describe('who is started again', () => {
       [`promote ${name(3)}`],
     ],
     [
-      'not when it would find nothing to mount',
+      'not when the Secret that it mounts is lost',
       rotating([started(OLD), started(OLD), started(OLD)], widening, {
         view: {
           bundles: [{ secret: bundle('peer', BOTH), part: 'peer', findings: [{ is: 'caBundleLost', secret: 'x' }] }],
@@ -128,12 +128,12 @@ describe('who is started again', () => {
       [],
     ],
     [
-      'nobody while all show what the new authority has signed, and the old one is still trusted',
+      'none while all serve certificates of the new CA, and the old CA is still trusted',
       rotating([started(OLD), started(BOTH), started(BOTH)], { ...widening, notReissued: [] }),
       [],
     ],
     [
-      'nobody as long as nobody can tell where all of this is to lead',
+      'none while the target bundle is not known',
       rotating([started(OLD), started(BOTH), started(BOTH)], {
         ...widening,
         trusted: false,
@@ -142,25 +142,29 @@ describe('who is started again', () => {
       [],
     ],
     [
-      'and once more when only the new one is to be trusted',
-      aside(rotating([started(BOTH), started(BOTH), started(NEW)], narrowing), 1),
+      'again when only the new CA is to be trusted',
+      draining(rotating([started(BOTH), started(BOTH), started(NEW)], narrowing), 1),
       [`delete ${name(2)}`],
     ],
     [
-      'not one whose PVC is being deleted: it goes with the Pod',
+      'not one whose PVC is being deleted: the PVC would be deleted with the Pod',
       changed(rotating([started(BOTH), started(OLD), started(BOTH)], widening), 1, (m) => ({
         ...m,
         pvc: 'terminating',
       })),
       [],
     ],
-    ['a single one, because nobody can do it better', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
+    ['the only member, because its downtime is unavoidable', rotating([started(OLD)], widening), [`delete ${name(1)}`]],
     [
-      'one with data in memory only is replaced, when others have the data',
+      'a member with data in memory is replaced, when others have the data',
       rotating([started(OLD), started(OLD, memory()), started(BOTH, memory())], widening),
       [`delete ${name(2)}`],
     ],
-    ['and not when too few have it', rotating([started(OLD, memory())], widening), []],
+    [
+      'not a member with data in memory when too few others have the data',
+      rotating([started(OLD, memory())], widening),
+      [],
+    ],
   ])('%s', (_, o, expected) => {
     expect(stepsOf(o)).toEqual(expected);
   });
@@ -170,18 +174,18 @@ describe('who is started again', () => {
     expect(step).toMatchObject({ do: 'delete', what: { kind: 'EtcdMember', name: name(2) } });
   });
 
-  test('members that do not say whom they trust are left alone until something changes', () => {
+  test('members whose Pods name no CA bundle are not restarted until the bundle changes', () => {
     const calm = rotating([up, up, up], {}, { bare: true, status: { peer: OLD, assumed: { peer: OLD } } });
     expect(stepsOf(calm)).toEqual([]);
     const changed = rotating([up, up, up], widening, { bare: true, status: { peer: BOTH, assumed: { peer: OLD } } });
-    expect(stepsOf(aside(changed, 1))).toEqual([`delete ${name(2)}`]);
+    expect(stepsOf(draining(changed, 1))).toEqual([`delete ${name(2)}`]);
   });
 });
 
-describe('what is recorded', () => {
+describe('the recorded CA bundle', () => {
   const latched = (o: Observed) => [decide(o).rule, decide(o).latch?.trust];
 
-  test('more trust, before anybody starts with it, and that of before is kept for as long as it is used', () => {
+  test('is widened before a member starts with it, and the previous one is kept while it is used', () => {
     const next = { step: 'widen', digest: BOTH } as const;
     const o = rotating([up, up, up], { target: NEW, trusted: false, notReissued: ['db-peer-mounted'], next });
     expect(latched(o)).toEqual(['recordCABundle', { peer: BOTH, kept: [bundle('peer', OLD)] }]);
@@ -191,7 +195,7 @@ describe('what is recorded', () => {
     });
   });
 
-  test('less trust, only when every member has shown what it vouches for', () => {
+  test('is narrowed only when every member serves a certificate that it verifies', () => {
     const next = { step: 'narrow', digest: NEW } as const;
     const o = (proven: readonly EtcdPortName[]) =>
       rotating(
@@ -204,12 +208,12 @@ describe('what is recorded', () => {
     expect(latched(o(['peer']))).toEqual(['recordCABundle', { peer: NEW, kept: [bundle('peer', BOTH)] }]);
   });
 
-  test('less trust for both ports at once, or every member would start once more', () => {
+  test('is narrowed for both ports at once, or every member would restart once more', () => {
     const next = { step: 'narrow', digest: NEW } as const;
     const peer = trust({ recorded: BOTH, target: NEW, next });
     const o = (other: Partial<PortTrustView>, proven: readonly EtcdPortName[] = ['client', 'peer']) =>
       rotating([started(BOTH)], peer, { view: { proven, trusts: [peer, trust({ part: 'client', ...other })] } });
-    expect(decide(o({})).rule).toBe('recordCABundle'); // nothing is exchanged there
+    expect(decide(o({})).rule).toBe('recordCABundle'); // no rotation on that port
     expect(decide(o({ target: undefined as never })).rule).toBe('recordCABundle');
     const midway = { recorded: BOTH, target: NEW };
     expect(decide(o(midway)).latch).toBeUndefined();
@@ -217,13 +221,13 @@ describe('what is recorded', () => {
     expect(latched(o({ ...midway, next }))[1]).toMatchObject({ client: NEW, peer: NEW });
   });
 
-  test('nothing while somebody joins', () => {
+  test('does not change while a member joins', () => {
     const next = { step: 'widen', digest: BOTH } as const;
     const o = rotating([up, up, { as: 'learner' }], { target: NEW, trusted: false, next });
     expect(decide(o).rule).not.toBe('recordCABundle');
   });
 
-  test('whom members of an earlier operator are taken to trust', () => {
+  test('is assumed for members of an earlier operator', () => {
     const o = rotating([up, up, up], { recorded: OLD, next: { step: 'adopt', digest: OLD } }, { bare: true });
     const { trust: _, ...unrecorded } = o.cluster.status ?? {};
     const fresh = { ...o, cluster: { ...o.cluster, status: unrecorded } };
@@ -234,12 +238,12 @@ describe('what is recorded', () => {
     ]);
   });
 
-  test('that a rotation was asked for, and nothing else changes', () => {
+  test('is unchanged when only the requested rotation is recorded', () => {
     const o = rotating([up, up, up], { requestedRotation: '1' }, { status: { peer: OLD, commanded: { client: '0' } } });
     expect(latched(o)).toEqual(['recordCABundle', { peer: OLD, commanded: { client: '0', peer: '1' } }]);
   });
 
-  test('trust of before is deleted when no Pod has it, and then forgotten', () => {
+  test('the previous one is deleted when no Pod mounts it, and then removed from the status', () => {
     const kept = [bundle('peer', OLD)];
     const o = (of: string, there: readonly string[]) =>
       rotating(
@@ -264,7 +268,7 @@ describe('what is recorded', () => {
     ).toEqual([]);
   });
 
-  test('trust that comes back is not deleted', () => {
+  test('a previous one that is recorded again is not deleted', () => {
     const o = rotating(
       [up, up, up],
       { recorded: BOTH, target: OLD, next: { step: 'narrow', digest: OLD } },
@@ -277,107 +281,113 @@ describe('what is recorded', () => {
   });
 });
 
-describe('what is said', () => {
+describe('the conditions', () => {
   const both = (o: Observed) => {
-    expect(said(o, 'Progressing')).toBe(said(o, 'CertificatesValid'));
-    return said(o, 'Progressing');
+    expect(conditionOf(o, 'Progressing')).toBe(conditionOf(o, 'CertificatesValid'));
+    return conditionOf(o, 'Progressing');
   };
   const need = { role: 'peer', from: 'user', secret: 'mine', mount: 'db-peer-mounted' } as const;
   const certificates = [{ need, findings: [], usable: true, notAfter: 1 }];
 
   test.each<[string, Observed, string]>([
     [
-      'how many trust both',
+      'report how many members trust both CAs',
       rotating([started(OLD), started(OLD), started(BOTH)], widening, { view: { certificates } }),
-      'step 1 of 3 on the peer port: members come to trust the old and the new authority, 1 of 3 do',
+      'step 1 of 3 on the peer port: members must trust the old and the new CA, 1 of 3 do',
     ],
     [
-      'whose data would be lost',
+      'report the member whose data would be lost',
       rotating([started(OLD, memory())], widening, { view: { certificates } }),
-      `0 of 1 do; the next is started again later: ${name(1)} has its data in memory only, which is lost when it starts again: set replicas to 3, so that others have it`,
+      `0 of 1 do; the next member is not restarted yet: ${name(1)} has its data in memory only, which is lost when it restarts: set replicas to 3, so that other members have it`,
     ],
     [
-      'until when clients learn of the new one',
+      'report until when clients get the new CA',
       rotating(
         [started(BOTH)],
         { ...widening, reachedAt: Date.parse('2027-01-01T00:00:00Z') },
         { view: { certificates } },
       ),
-      'step 2 of 3 on the peer port: certificates are exchanged; not before 2027-01-01T00:00:00Z, so that it has reached all who mount it',
+      'step 2 of 3 on the peer port: certificates are reissued; not before 2027-01-01T00:00:00Z, so that the Secrets have been updated in all Pods that mount them',
     ],
     [
-      'which certificate is missing',
+      'report the missing certificate',
       rotating([started(BOTH)], { ...widening, notReissued: ['mine'] }, { view: { certificates } }),
-      'step 2 of 3 on the peer port: certificates are exchanged; missing is one of the new authority in Secret mine',
+      'step 2 of 3 on the peer port: certificates are reissued; a certificate of the new CA is missing in Secret mine',
     ],
     [
-      'that not all show theirs',
+      'report that not all members serve theirs',
       rotating([started(BOTH)], { ...widening, notReissued: [] }, { view: { certificates } }),
-      'not all members show theirs yet',
+      'not all members serve theirs yet',
     ],
     [
-      'how many trust the new one only',
+      'report how many members trust the new CA only',
       rotating([started(BOTH), started(NEW)], narrowing, { view: { certificates } }),
-      'step 3 of 3 on the peer port: members come to trust the new authority only, 1 of 2 do',
+      'step 3 of 3 on the peer port: members must trust the new CA only, 1 of 2 do',
     ],
     [
-      'that the Pod of the last one is not there again',
+      'report that the Pod of the last member is not created again',
       rotating([started(NEW), started(NEW, { ...down, pod: { is: 'absent' } })], narrowing, {
         view: { certificates, kept: [bundle('peer', BOTH)] },
       }),
-      'step 3 of 3 on the peer port: members come to trust the new authority only, 1 of 2 do',
+      'step 3 of 3 on the peer port: members must trust the new CA only, 1 of 2 do',
     ],
   ])('%s', (_, o, sentence) => {
-    expect(both(o)).toMatch(/^True RotatingCA: the authority is exchanged: /);
+    expect(both(o)).toMatch(/^True RotatingCA: CA rotation in progress: /);
     expect(both(o)).toContain(sentence);
   });
 
-  test('why the next one waits', () => {
-    const o = going(rotating([started(OLD), started(OLD), started(BOTH)], widening, { view: { certificates } }), 2);
-    expect(said(o, 'CertificatesValid')).toContain(`${name(3)} must be ready and healthy first`);
+  test('report why the next member waits', () => {
+    const o = terminating(
+      rotating([started(OLD), started(OLD), started(BOTH)], widening, { view: { certificates } }),
+      2,
+    );
+    expect(conditionOf(o, 'CertificatesValid')).toContain(`${name(3)} must be ready and healthy first`);
   });
 
-  test('nothing when nothing is exchanged', () => {
+  test('report nothing without a rotation', () => {
     const o = rotating([up, up, up], {}, { view: { certificates } });
-    expect(said(o, 'Progressing')).toBe('False Reconciled: All members match the spec');
-    expect(said(o, 'CertificatesValid')).toContain('True Valid');
+    expect(conditionOf(o, 'Progressing')).toBe('False Reconciled: All members match the spec');
+    expect(conditionOf(o, 'CertificatesValid')).toContain('True Valid');
   });
 
-  test('nothing when a Pod is lost later', () => {
+  test('report nothing when a Pod is lost later', () => {
     const o = rotating([up, { ...down, pod: { is: 'absent' } }], {}, { view: { certificates } });
-    expect(said(o, 'CertificatesValid')).toContain('True Valid');
+    expect(conditionOf(o, 'CertificatesValid')).toContain('True Valid');
   });
 });
 
-describe('clients of one that is started again', () => {
+describe('the client Service of a restarted member', () => {
   const three = rotating([started(OLD), started(OLD), started(BOTH)], widening);
   const patched = (role: string | null, since: string | null): string =>
     `patch ${name(2)} ${JSON.stringify({ metadata: { labels: { 'etcd-operator.cozystack.io/role': role }, annotations: { 'etcd-operator.cozystack.io/draining-since': since, ...(since === null && { 'etcd-operator.cozystack.io/aside-since': null }) } } })}`;
 
-  test('are led to others first', () => {
+  test('loses the member before the restart', () => {
     expect(stepsOf(three)).toEqual([patched(null, iso(three.now))]);
   });
 
-  test('have the time that this takes', () => {
-    const { steps, requeueAfterMs: wakeAfter } = decide(aside(three, 1, 1_000));
-    expect([steps, wakeAfter]).toEqual([[], 2_000]);
-    expect(stepsOf(aside(three, 1, 3_000))).toEqual([`delete ${name(2)}`]);
+  test('has some time to update its endpoints', () => {
+    const { steps, requeueAfterMs } = decide(draining(three, 1, 1_000));
+    expect([steps, requeueAfterMs]).toEqual([[], 2_000]);
+    expect(stepsOf(draining(three, 1, 3_000))).toEqual([`delete ${name(2)}`]);
   });
 
   test.each<[string, Observed]>([
     ['because another one is down', rotating([started(OLD), started(OLD), started(BOTH, down)], widening)],
-    ['because nothing is exchanged any more', rotating([up, up, up], {})],
-    ['because it has its turn later', rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 })],
-  ])('come back to one that is not started again after all: %s', (_, o) => {
-    expect(stepsOf(aside(o, 1))).toEqual([patched('voter', null)]);
+    ['because the rotation is over', rotating([up, up, up], {})],
+    [
+      'because another member is restarted first',
+      rotating([started(OLD), started(BOTH), started(BOTH)], widening, { leader: 2 }),
+    ],
+  ])('gets back a member that is not restarted after all: %s', (_, o) => {
+    expect(stepsOf(draining(o, 1))).toEqual([patched('voter', null)]);
   });
 
-  test('of one that ends already are not led to it once more', () => {
-    expect(stepsOf(going(aside(three, 1), 1))).toEqual([]);
+  test('does not get back a member whose Pod is being deleted', () => {
+    expect(stepsOf(terminating(draining(three, 1), 1))).toEqual([]);
   });
 });
 
-function aside(o: Observed, at: number, ms = 5_000): Observed {
+function draining(o: Observed, at: number, ms = 5_000): Observed {
   return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: o.now - ms } } : m));
 }
 function memory(): Is {
@@ -386,7 +396,7 @@ function memory(): Is {
 function changed(o: Observed, at: number, change: (m: MemberView) => MemberView): Observed {
   return { ...o, members: o.members.map((m, i) => (i === at ? change(m) : m)) };
 }
-function going(o: Observed, at: number): Observed {
+function terminating(o: Observed, at: number): Observed {
   return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, terminating: true } } : m));
 }
 function unready(o: Observed, at: number): Observed {

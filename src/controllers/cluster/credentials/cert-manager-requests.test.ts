@@ -1,4 +1,4 @@
-/** What cert-manager is asked for, and what is said while it does not deliver. */
+/** The Certificates that are requested from cert-manager, and the conditions while they are not issued. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID, FORMED, NOW } from '../../../../test/support/builders/builders.ts';
 import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
@@ -23,13 +23,13 @@ const built = (of: Tls = tls, cluster = aCluster({ spec: { tls: of } })): readon
 const [peer] = built(onlyPeer) as [Certificate];
 
 const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
-const said = (type: string, status: 'True' | 'False', reason: string, message = ''): TheirCondition => ({
+const condition = (type: string, status: 'True' | 'False', reason: string, message = ''): TheirCondition => ({
   type,
   status,
   reason,
   message,
 });
-/** The Certificate of the peers, as cert-manager has left it. */
+/** The Certificate of the peers, with these conditions of cert-manager. */
 const issuing = (conditions: readonly TheirCondition[], ageS = 5): Certificate => ({
   ...peer,
   metadata: { ...peer.metadata, uid: 'u', generation: 1, creationTimestamp: at(ageS) },
@@ -64,14 +64,14 @@ const running = (issuance: Issuance, certificates = view(true), members = [up, u
   certificates,
   issuance,
 });
-const verdict = (o: Observed, type = 'CertificatesValid') => {
+const conditionOf = (o: Observed, type = 'CertificatesValid') => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && [found.status, found.reason, found.message];
 };
-const READY = said('Ready', 'True', 'Ready', 'Certificate is up to date and has not expired');
-const NOT_YET = said('Ready', 'False', 'DoesNotExist', 'Issuing certificate as Secret does not exist');
+const READY = condition('Ready', 'True', 'Ready', 'Certificate is up to date and has not expired');
+const NOT_YET = condition('Ready', 'False', 'DoesNotExist', 'Issuing certificate as Secret does not exist');
 
-describe('what is asked for', () => {
+describe('the requested Certificates', () => {
   test('the Certificates that manifests of the earlier operator lead to, and one for applications', () => {
     expect(built().map(({ metadata, spec }) => [metadata.name, spec.secretName, spec.usages, spec.issuerRef])).toEqual([
       [
@@ -122,13 +122,13 @@ describe('what is asked for', () => {
     });
   });
 
-  test('none for clients where they need not show one, and none at all elsewhere', () => {
+  test('none for clients without mTLS, and none without cert-manager', () => {
     const names = (of: Tls) => built(of).map(({ metadata }) => metadata.name);
     expect(names({ client: { certManager: { serverIssuerRef: issuer } } })).toEqual(['db-server']);
     expect(names({ client: { managed: {} }, peer: { secretRef: { name: 'x' } } })).toEqual([]);
   });
 
-  test('a name that X.509 has no room for is cut', () => {
+  test('a common name that is too long for X.509 is cut', () => {
     const long = aCluster({ spec: { tls } });
     const cluster = { ...long, metadata: { ...long.metadata, name: 'x'.repeat(56) } };
     expect(built(tls, cluster).map(({ spec }) => spec.commonName?.length)).toEqual([63, 64, 63, 61]);
@@ -148,38 +148,42 @@ describe('what is asked for', () => {
       undefined,
     ],
     ['another issuer', { issuerRef: { ...peer.spec.issuerRef, name: 'z' } }, { issuerRef: peer.spec.issuerRef }],
-    ['a name that was taken away', { dnsNames: ['me'] }, { dnsNames: ['me', ...(peer.spec.dnsNames ?? [])] }],
+    ['a removed name', { dnsNames: ['me'] }, { dnsNames: ['me', ...(peer.spec.dnsNames ?? [])] }],
     ['another Secret', { secretName: 'z' }, { secretName: 'db-peer-tls' }],
-  ])('what is put right: %s', (_, change, spec) => {
+  ])('the correction of a changed Certificate: %s', (_, change, spec) => {
     const is = { ...peer, spec: { ...peer.spec, ...change } };
     expect(correctionOf(is, peer)).toEqual(spec && { metadata: { labels: {} }, spec });
   });
 
-  test('one of an earlier operator gets our labels, so that it is watched', () => {
+  test('a Certificate of an earlier operator gets the labels of the watch', () => {
     const { labels, ...metadata } = peer.metadata;
     expect(correctionOf({ ...peer, metadata }, peer)).toEqual({ metadata: { labels }, spec: {} });
   });
 });
 
 describe('before there is a cluster', () => {
-  test('cert-manager is asked first', () => {
+  test('Certificates are requested first', () => {
     const o = fresh(there(undefined));
     expect([decide(o).rule, stepsOf(o)]).toEqual(['requestCertificates', ['create db-peer']]);
-    expect(verdict(o)).toEqual(['False', 'Issuing', expect.stringContaining('Secret db-peer-tls is awaited')]);
+    expect(conditionOf(o)).toEqual([
+      'False',
+      'Issuing',
+      expect.stringContaining('Secret db-peer-tls does not exist yet'),
+    ]);
   });
 
   test.each<[string, Issuance, string, string]>([
     ['it is not installed', { is: 'missing' }, 'CertManagerNotInstalled', 'Install cert-manager'],
-    ['nobody knows yet', { is: 'unknown' }, 'Issuing', 'has not been told yet which Certificates there are'],
-    ['it has not looked yet', there(issuing([])), 'Issuing', 'Certificate db-peer: cert-manager has not looked'],
+    ['the cache has not synced yet', { is: 'unknown' }, 'Issuing', 'has not listed the Certificates yet'],
+    ['it has no condition yet', there(issuing([])), 'Issuing', 'Certificate db-peer: cert-manager has not processed'],
     [
-      'nobody looks',
+      'it has no condition for too long',
       there(issuing([], 31)),
       'CertificateNotReady',
-      'Certificate db-peer is not ready: cert-manager has not looked at it yet: see whether its controller runs',
+      'Certificate db-peer is not ready: cert-manager has not processed it yet: check that its controller is running',
     ],
     [
-      'it is at it',
+      'it is being issued',
       there(issuing([NOT_YET]), { request: request([]) }),
       'Issuing',
       'Certificate db-peer: Issuing certificate as Secret does not exist',
@@ -187,124 +191,134 @@ describe('before there is a cluster', () => {
     [
       'its issuer is missing',
       there(issuing([NOT_YET]), {
-        request: request([said('Ready', 'False', 'Pending', 'Referenced "Issuer" not found')]),
+        request: request([condition('Ready', 'False', 'Pending', 'Referenced "Issuer" not found')]),
       }),
       'CertificateNotReady',
       'Certificate db-peer is not ready: CertificateRequest db-peer-1: Referenced "Issuer" not found',
     ],
     [
-      'nobody approves it',
+      'it is not approved',
       there(issuing([NOT_YET]), { request: request([], 16) }),
       'CertificateNotReady',
-      'CertificateRequest db-peer-1 waits for approval',
+      'CertificateRequest db-peer-1 is waiting for approval',
     ],
     [
       'it is approved, and takes time',
-      there(issuing([NOT_YET]), { request: request([said('Approved', 'True', 'x')], 16) }),
+      there(issuing([NOT_YET]), { request: request([condition('Approved', 'True', 'x')], 16) }),
       'Issuing',
       'Certificate db-peer: Issuing certificate as Secret does not exist',
     ],
     [
       'a policy refuses it',
-      there(issuing([NOT_YET]), { request: request([said('Denied', 'True', 'policy', 'no wildcards here')]) }),
+      there(issuing([NOT_YET]), { request: request([condition('Denied', 'True', 'policy', 'no wildcards here')]) }),
       'CertificateNotReady',
       'CertificateRequest db-peer-1 was refused: no wildcards here',
     ],
     [
       'the issuer has failed',
-      there(issuing([NOT_YET, said('Issuing', 'False', 'Failed', 'the vault is sealed')])),
+      there(issuing([NOT_YET, condition('Issuing', 'False', 'Failed', 'the vault is sealed')])),
       'CertificateNotReady',
       'Certificate db-peer is not ready: the vault is sealed',
     ],
     [
-      'somebody else has the name',
+      'a foreign Certificate has the name',
       there({ ...peer, metadata: { name: 'db-peer' } }),
       'NameConflict',
       'Certificate db-peer exists and belongs to nobody: it was not made by this operator: delete or rename it',
     ],
-  ])('%s: it is said, nothing is begun, and it is looked at again', (_, issuance, reason, message) => {
-    const o = fresh(issuance);
-    expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
-    expect(verdict(o)).toEqual(['False', reason, expect.stringContaining(message)]);
-    expect(verdict(o)?.[2]).not.toContain('create it, or correct the reference');
-  });
+  ])(
+    '%s: the condition reports it, the cluster is not bootstrapped, and it is requeued',
+    (_, issuance, reason, message) => {
+      const o = fresh(issuance);
+      expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
+      expect(conditionOf(o)).toEqual(['False', reason, expect.stringContaining(message)]);
+      expect(conditionOf(o)?.[2]).not.toContain('create it, or correct the reference');
+    },
+  );
 
-  test('that it is awaited is no fault; that somebody has to do something is', () => {
+  test('a pending Certificate is not a failure; one that needs a user is', () => {
     const awaited = fresh(there(issuing([NOT_YET])));
-    expect(verdict(awaited, 'Available')?.slice(0, 2)).toEqual(['False', 'WaitingForSeed']);
+    expect(conditionOf(awaited, 'Available')?.slice(0, 2)).toEqual(['False', 'WaitingForSeed']);
     expect(decide(awaited).events.map(({ type }) => type)).not.toContain('Warning');
-    expect(verdict(fresh({ is: 'missing' }), 'Available')?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
+    expect(conditionOf(fresh({ is: 'missing' }), 'Available')?.slice(0, 2)).toEqual([
+      'False',
+      'CertManagerNotInstalled',
+    ]);
     const foreign = fresh(there({ ...peer, metadata: { name: 'db-peer' } }));
-    expect(verdict(foreign, 'Available')?.slice(0, 2)).toEqual(['False', 'CertificatesInvalid']);
+    expect(conditionOf(foreign, 'Available')?.slice(0, 2)).toEqual(['False', 'CertificatesInvalid']);
   });
 
-  test("a Secret of somebody else's is not written over by a Certificate of ours", () => {
+  test('no Certificate is created that would overwrite a foreign Secret', () => {
     const taken: Finding = { is: 'secretForeign', secret: 'db-peer-tls', owner: 'nobody' };
     const o = fresh(there(undefined), view(false, taken));
     expect([decide(o).rule, decide(o).steps]).toEqual(['waitForCertificates', []]);
-    expect(verdict(o)?.slice(0, 2)).toEqual(['False', 'NameConflict']);
+    expect(conditionOf(o)?.slice(0, 2)).toEqual(['False', 'NameConflict']);
   });
 
-  test('what an issuer says is cut: a condition that is too long is not taken', () => {
-    const endless = said('Issuing', 'False', 'Failed', 'x'.repeat(100_000));
-    expect(verdict(fresh(there(issuing([NOT_YET, endless]))))?.[2]?.length).toBeLessThan(1_000);
+  test('the message of an issuer is cut: the API server rejects a condition that is too long', () => {
+    const endless = condition('Issuing', 'False', 'Failed', 'x'.repeat(100_000));
+    expect(conditionOf(fresh(there(issuing([NOT_YET, endless]))))?.[2]?.length).toBeLessThan(1_000);
   });
 
-  test('with all of it there, the cluster begins; not with what was issued for something else', () => {
+  test('with all Secrets issued, the cluster is bootstrapped; not with one that was issued for an earlier spec', () => {
     expect(decide(fresh(there(issuing([READY])), view(true))).rule).toBe('bootstrap');
     const edited = issuing([{ ...READY, observedGeneration: 1 }], 60);
     const o = fresh(there({ ...edited, metadata: { ...edited.metadata, generation: 2 } }), view(true));
     expect(decide(o).rule).toBe('waitForCertificates');
-    expect(verdict(o)).toEqual(['False', 'Issuing', expect.stringContaining('has not looked at it yet')]);
+    expect(conditionOf(o)).toEqual(['False', 'Issuing', expect.stringContaining('has not processed it yet')]);
   });
 
-  test('a member that was begun goes on to form the cluster', () => {
+  test('a seed that was created still forms the cluster', () => {
     const { clusterID: _, ...latched } = FORMED;
     const seed = world([up], { spec: { tls: onlyPeer } }).members;
     const o = fresh(there(issuing([NOT_YET])));
-    const begun = { ...o, cluster: aCluster({ spec: { tls: onlyPeer }, status: latched }), members: seed };
-    expect(decide(begun).rule).not.toBe('waitForCertificates');
+    const bootstrapped = { ...o, cluster: aCluster({ spec: { tls: onlyPeer }, status: latched }), members: seed };
+    expect(decide(bootstrapped).rule).not.toBe('waitForCertificates');
   });
 });
 
 describe('a cluster that runs', () => {
-  test('is repaired before anything is asked of cert-manager, which may be away', () => {
+  test('is repaired before Certificates are requested: cert-manager may be down', () => {
     const o = running(there(undefined), view(true), [up, up]);
     expect(decide(o).rule).toBe('addLearner');
     const well = running(there(undefined));
     expect([decide(well).rule, stepsOf(well)]).toEqual(['correctRequests', ['create db-peer']]);
   });
 
-  test('goes on without cert-manager, and says so', () => {
+  test('keeps running without cert-manager, and reports it', () => {
     const o = running({ is: 'missing' });
     expect([decide(o).rule, decide(o).steps]).toEqual(['steady', []]);
-    expect(verdict(o)?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
-    expect(verdict(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
+    expect(conditionOf(o)?.slice(0, 2)).toEqual(['False', 'CertManagerNotInstalled']);
+    expect(conditionOf(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
   });
 
-  test('claims nothing that nobody knows', () => {
-    expect(verdict(running({ is: 'unknown' }))?.slice(0, 2)).toEqual(['True', 'Valid']);
+  test('reports nothing before the cache has synced', () => {
+    expect(conditionOf(running({ is: 'unknown' }))?.slice(0, 2)).toEqual(['True', 'Valid']);
   });
 
-  test('is told when a renewal does not come, while what it has is valid', () => {
-    const failing = [READY, said('Issuing', 'False', 'Failed', 'the vault is sealed')];
+  test('reports a failing renewal while the current certificate is valid', () => {
+    const failing = [READY, condition('Issuing', 'False', 'Failed', 'the vault is sealed')];
     const o = running(there(issuing(failing)));
-    expect(verdict(o)).toEqual(['True', 'RenewalFailing', 'Certificate db-peer is not renewed: the vault is sealed']);
+    expect(conditionOf(o)).toEqual([
+      'True',
+      'RenewalFailing',
+      'Certificate db-peer is not renewed: the vault is sealed',
+    ]);
     expect(decide(o).requeueAfterMs).toBe(10_000);
-    expect(verdict(running(there(issuing([READY]))))?.[1]).toBe('Valid');
-    const asked = issuing([READY, said('Issuing', 'True', 'Renewing')]);
-    const waiting = [said('Ready', 'False', 'Pending', 'the queue is long')];
-    const after = (seconds: number) => verdict(running(there(asked, { request: request(waiting, seconds) })))?.[1];
+    expect(conditionOf(running(there(issuing([READY]))))?.[1]).toBe('Valid');
+    const asked = issuing([READY, condition('Issuing', 'True', 'Renewing')]);
+    const waiting = [condition('Ready', 'False', 'Pending', 'the queue is long')];
+    const after = (seconds: number) => conditionOf(running(there(asked, { request: request(waiting, seconds) })))?.[1];
     expect([after(59), after(61)]).toEqual(['Valid', 'RenewalFailing']);
   });
 
-  test('has a Secret that was deleted issued again, and meanwhile what its members have', () => {
+  test('keeps running with its copies while a deleted Secret is issued again', () => {
     const o = running(there(issuing([NOT_YET])), view(true, missing));
-    expect(verdict(o)?.slice(0, 2)).toEqual(['True', 'Issuing']);
+    expect(conditionOf(o)?.slice(0, 2)).toEqual(['True', 'Issuing']);
     expect(decide(o).rule).toBe('steady');
   });
 
-  test('has what somebody changed put right', () => {
+  test('gets a Certificate that a user changed corrected', () => {
     const changed = { ...issuing([READY]), spec: { ...peer.spec, secretName: 'z' } };
     const o = running(there(changed));
     expect([decide(o).rule, stepsOf(o)]).toEqual([

@@ -96,7 +96,12 @@ export function withIssuance(o: Observed, findings: readonly Finding[]): readonl
     if (certificate === undefined) return [finding];
     if (issued.some(({ secret }) => secret === finding.secret)) return [];
     return [
-      { is: 'certificatePending', secret: finding.secret, certificate, why: `Secret ${finding.secret} does not exist yet` },
+      {
+        is: 'certificatePending',
+        secret: finding.secret,
+        certificate,
+        why: `Secret ${finding.secret} does not exist yet`,
+      },
     ];
   });
   return [...issued, ...rest];
@@ -133,7 +138,8 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
   if (holding.is !== 'ours') return [];
   const { metadata } = holding.object;
   const condition = theirCondition(holding.object, 'Ready');
-  const ready = (condition?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? condition : undefined; // otherwise it is about an earlier spec
+  const ready =
+    (condition?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? condition : undefined; // otherwise it is about an earlier spec
   const trouble = troubleOf(held, now)?.slice(0, MAX_TEXT);
   if (ready?.status === 'True') {
     const underWay = held.request !== undefined && !isOlder(held.request.metadata, RENEWAL_MS, now);

@@ -1,4 +1,4 @@
-/** What certificates that are missing or wrong mean for a cluster: before it exists, and while it runs. */
+/** Decisions about missing and invalid certificates: before the cluster is bootstrapped, and while it runs. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../../test/support/builders/builders.ts';
 import { stepsOf, up, world } from '../../../../test/support/builders/members.ts';
@@ -27,7 +27,7 @@ const view = (change: Partial<CertificateView> = {}): CertificatesView => ({
 const wrong = (finding: Partial<Finding> = {}, usable = false): CertificatesView =>
   view({ findings: [{ is: 'keyMissing', secret: 'mine', key: 'tls.key', ...finding } as Finding], usable });
 
-/** Nothing was made yet. */
+/** Not bootstrapped yet. */
 const fresh = (certificates: CertificatesView): Observed => ({
   ...world([]),
   cluster: aCluster({ spec: { tls: own } }),
@@ -38,12 +38,12 @@ const running = (certificates: CertificatesView): Observed => {
   const o = world([up, up, up], { spec: { tls: own } });
   return { ...o, certificates };
 };
-const saidBy = (o: Observed, type: string) => {
-  const said = findCondition(decide(o).status.conditions, type);
-  return said && [said.status, said.reason, said.message];
+const conditionOf = (o: Observed, type: string) => {
+  const found = findCondition(decide(o).status.conditions, type);
+  return found && [found.status, found.reason, found.message];
 };
 
-describe('whom the first member trusts', () => {
+describe('the CA bundle of the first member', () => {
   const trust = (digest: string): PortTrustView => ({
     part: 'peer',
     loadedAtStart: true,
@@ -53,7 +53,7 @@ describe('whom the first member trusts', () => {
     notReissued: [],
   });
 
-  test('is recorded before it is made, and so is what was asked for before', () => {
+  test('is recorded before the member is created, together with an earlier rotation request', () => {
     const o = fresh({ ...view(), trusts: [trust('abc')] });
     const annotations = { [ROTATE_CA_ANNOTATION]: 'now' };
     const asked = { ...o, cluster: { ...o.cluster, metadata: { ...o.cluster.metadata, annotations } } };
@@ -62,40 +62,43 @@ describe('whom the first member trusts', () => {
     expect(decide(fresh(view())).latch).not.toHaveProperty('trust');
   });
 
-  test('is recorded anew when its Secret was changed before there is a Pod', () => {
+  test('is recorded again when its Secret was changed before there is a Pod', () => {
     const seed = world([up], { spec: { tls: own } });
     const { clusterID: _, ...latched } = FORMED;
-    const begun = (recorded: string): Observed => ({
+    const seeded = (recorded: string): Observed => ({
       ...fresh({ ...view(), trusts: [trust('abc')] }),
       cluster: aCluster({ spec: { tls: own }, status: { ...latched, trust: { peer: recorded } } }),
       members: seed.members.map((m) => ({ object: m.object, pod: { is: 'absent' } })),
     });
-    expect([decide(begun('old')).rule, decide(begun('old')).latch?.trust]).toEqual(['renewCABundle', { peer: 'abc' }]);
-    expect(decide(begun('abc')).rule).not.toBe('renewCABundle');
+    expect([decide(seeded('old')).rule, decide(seeded('old')).latch?.trust]).toEqual([
+      'renewCABundle',
+      { peer: 'abc' },
+    ]);
+    expect(decide(seeded('abc')).rule).not.toBe('renewCABundle');
   });
 });
 
 describe('before there is a cluster', () => {
-  test('nothing is begun on a Secret that is wrong, and it is looked at again soon', () => {
+  test('the cluster is not bootstrapped with an invalid Secret, and is requeued soon', () => {
     const o = fresh(wrong());
     const sentence = 'Secret mine has no tls.key: add it';
     expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['waitForCertificates', [], 10_000]);
-    expect(saidBy(o, 'CertificatesValid')).toEqual(['False', 'KeyMissing', sentence]);
-    expect(saidBy(o, 'Available')).toEqual(['False', 'CertificatesInvalid', sentence]);
-    expect(saidBy(o, 'Progressing')).toEqual(['False', 'CertificatesInvalid', sentence]);
-    const [notice] = decide(o).events.filter(({ reason }) => reason === 'KeyMissing');
-    expect(notice).toEqual({ type: 'Warning', reason: 'KeyMissing', note: sentence });
+    expect(conditionOf(o, 'CertificatesValid')).toEqual(['False', 'KeyMissing', sentence]);
+    expect(conditionOf(o, 'Available')).toEqual(['False', 'CertificatesInvalid', sentence]);
+    expect(conditionOf(o, 'Progressing')).toEqual(['False', 'CertificatesInvalid', sentence]);
+    const [event] = decide(o).events.filter(({ reason }) => reason === 'KeyMissing');
+    expect(event).toEqual({ type: 'Warning', reason: 'KeyMissing', note: sentence });
   });
 
-  test('what only bothers some, or later, is said and holds up nothing', () => {
+  test('a warning is reported, and does not block the bootstrap', () => {
     const o = fresh(
       view({ findings: [{ is: 'expiresSoon', secret: 'mine', key: 'tls.crt', at: '2026-01-09T00:00:00Z' }] }),
     );
     expect(decide(o).rule).toBe('bootstrap');
-    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'ExpiresSoon']);
+    expect(conditionOf(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'ExpiresSoon']);
   });
 
-  test('a good one is copied first, and then the cluster begins, encrypted from the start', () => {
+  test('a valid Secret is copied first, and then the cluster is bootstrapped, with TLS from the start', () => {
     const before = fresh(view({ todo: 'copySecret' }));
     expect([decide(before).rule, stepsOf(before)]).toEqual(['writeSecretsFirst', ['copySecret db-peer-mounted']]);
     const after = fresh(view());
@@ -110,50 +113,55 @@ describe('before there is a cluster', () => {
         initialCluster: expect.stringContaining('=https://'),
       },
     });
-    expect(saidBy(after, 'CertificatesValid')).toEqual([
+    expect(conditionOf(after, 'CertificatesValid')).toEqual([
       'True',
       'Valid',
-      'the first to expire is that in Secret mine, on 2026-03-01T00:00:00Z',
+      'the first certificate to expire is in Secret mine, on 2026-03-01T00:00:00Z',
     ]);
   });
 
-  test('an authority is made before what it signs, in one pass; no key is part of the plan', () => {
+  test('a CA is created before the certificates that it signs, in one reconcile; no key is part of the plan', () => {
     const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
     const o = fresh({
       ...NO_CERTIFICATES,
       cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' }],
       certificates: [
-        { need: { role: 'peer', secret: 'db-peer-mounted', ...signed }, findings: [], todo: 'issueCertificate', usable: false },
+        {
+          need: { role: 'peer', secret: 'db-peer-mounted', ...signed },
+          findings: [],
+          todo: 'issueCertificate',
+          usable: false,
+        },
       ],
     });
     expect(stepsOf(o)).toEqual(['createCA db-peer-ca', 'issueCertificate db-peer-mounted']);
     expect(JSON.stringify(decide(o).steps)).not.toMatch(/tls\.key|PRIVATE/);
-    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Issuing']);
+    expect(conditionOf(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Issuing']);
   });
 
-  test('a member that was begun goes on to form the cluster', () => {
+  test('a seed that was created still forms the cluster', () => {
     const seed = world([up], { spec: { tls: own } }).members;
     const { clusterID: _, ...latched } = FORMED;
     const o = { ...fresh(wrong()), cluster: aCluster({ spec: { tls: own }, status: latched }), members: seed };
     expect(decide(o).rule).not.toBe('waitForCertificates');
   });
 
-  test('nothing is made for a cluster that is to have no members', () => {
+  test('nothing is created for a cluster with zero replicas', () => {
     const o = fresh(view({ todo: 'copySecret' }));
     expect(decide({ ...o, cluster: aCluster({ spec: { tls: own, replicas: 0 } }) }).rule).toBe('pausedBeforeBootstrap');
   });
 });
 
 describe('a cluster that runs', () => {
-  test('is never taken down by a bad Secret: it goes on, and says so', () => {
+  test('keeps running with an invalid Secret, and reports it', () => {
     const o = running(wrong({ is: 'expired', key: 'tls.crt', at: '2026-01-01T00:00:00Z' }));
     expect([decide(o).rule, decide(o).steps, decide(o).requeueAfterMs]).toEqual(['steady', [], 10_000]);
-    expect(saidBy(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Expired']);
-    expect(saidBy(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
-    expect(saidBy(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Reconciled']);
+    expect(conditionOf(o, 'CertificatesValid')?.slice(0, 2)).toEqual(['False', 'Expired']);
+    expect(conditionOf(o, 'Available')?.slice(0, 2)).toEqual(['True', 'QuorumHealthy']);
+    expect(conditionOf(o, 'Progressing')?.slice(0, 2)).toEqual(['False', 'Reconciled']);
   });
 
-  test('goes on to be repaired meanwhile with what was copied; nobody is added who could not start', () => {
+  test('is repaired with the copied Secrets; no member is added that could not start', () => {
     const o = world([up, up], { replicas: 3, spec: { tls: own } });
     const copied = wrong({}, true);
     expect(stepsOf({ ...o, certificates: wrong() })).toEqual([]);
@@ -162,10 +170,10 @@ describe('a cluster that runs', () => {
     expect(call).toMatchObject({ peerURL: expect.stringMatching(/^https:/) });
   });
 
-  test('gets a renewed certificate, and is repaired first when that was refused', () => {
+  test('gets a renewed certificate, and is repaired first when that write was refused', () => {
     const due = view({ todo: 'copyCertificate' });
     expect(stepsOf(running(due))).toEqual(['copyCertificate db-peer-mounted']);
-    expect(saidBy(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
+    expect(conditionOf(running(due), 'CertificatesValid')?.slice(0, 2)).toEqual(['True', 'Renewing']);
     const o = { ...world([up, up], { replicas: 3, spec: { tls: own } }), certificates: due };
     expect(decide(o).rule).toBe('writeSecretsFirst');
     const refused = { ...o, refusal: 'the API server refuses: quota' };
@@ -173,23 +181,23 @@ describe('a cluster that runs', () => {
     expect(decide({ ...running(due), refusal: 'the API server refuses: quota' }).rule).toBe('writeSecrets');
   });
 
-  test('is looked at when a certificate is to be renewed', () => {
+  test('is requeued for the time when a certificate is due for renewal', () => {
     const o = running(view());
     expect(decide({ ...o, certificates: view({ renewAt: o.now + 60_000 }) }).requeueAfterMs).toBe(60_000);
   });
 
-  test('says which members do not show a renewed certificate yet, and looks again soon', () => {
+  test('reports which members do not serve a renewed certificate yet, and is requeued soon', () => {
     const o = running({ ...view(), stale: ['db-abcde.db.ns.svc'] });
     expect([decide(o).rule, decide(o).requeueAfterMs]).toEqual(['steady', 10_000]);
-    expect(saidBy(o, 'CertificatesValid')).toMatchObject([
+    expect(conditionOf(o, 'CertificatesValid')).toMatchObject([
       'True',
       'Renewing',
       expect.stringContaining('db-abcde.db.ns.svc'),
     ]);
-    expect(saidBy(running({ ...view(), stale: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
+    expect(conditionOf(running({ ...view(), stale: [] }), 'CertificatesValid')?.[1]).toBe('Valid');
   });
 
-  test('says each thing once, the worst first, and nothing any more when all is well', () => {
+  test('reports each finding once, the worst first, and no condition without TLS', () => {
     const lost: Finding = { is: 'caLost', secret: 'db-peer-ca' };
     const o = running({
       ...NO_CERTIFICATES,
@@ -202,11 +210,11 @@ describe('a cluster that runs', () => {
         },
       ],
     });
-    const [status, reason, message = ''] = saidBy(o, 'CertificatesValid') ?? [];
+    const [status, reason, message = ''] = conditionOf(o, 'CertificatesValid') ?? [];
     expect([status, reason]).toEqual(['False', 'CALost']);
     expect(message.split('; ').length).toBe(2);
     const conditions = decide(o).status.conditions ?? [];
     const well = { ...world([up], { status: { ...FORMED, conditions } }) };
-    expect(saidBy(well, 'CertificatesValid')).toBeUndefined();
+    expect(conditionOf(well, 'CertificatesValid')).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** Secrets are written as a plan says, from what is there at that moment, through a model of the API server. */
+/** Secret calls of a plan, evaluated again with the Secrets at that moment, against a model of the API server. */
 import { X509Certificate } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FORMED, NOW } from '../../../../test/support/builders/builders.ts';
@@ -45,7 +45,7 @@ const write = (name: SecretAction, target: string, now = NOW): Promise<void> => 
   const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
   return executeSecretCall({ ...world, now: () => now }, { is: 'secret', name, target, cluster: of }, signal);
 };
-const said = (promise: Promise<void>): Promise<string> => promise.then(() => 'done', String);
+const resultOf = (promise: Promise<void>): Promise<string> => promise.then(() => 'done', String);
 const read = async (name: string): Promise<Secret> => {
   const found = await world.client.get(secrets, { namespace: 'ns', name });
   if (!found) throw new Error(`no Secret ${name}`);
@@ -64,16 +64,17 @@ const give = (name: string, data: Readonly<Record<string, string>>): Promise<Sec
     data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
   });
 
-describe('an authority of the operator', () => {
+describe('a managed CA', () => {
   beforeEach(() => aWorld({ client: { managed: { duration: '48h' } }, peer: { managed: {} } }));
 
-  test('signs what members, the operator and applications show', async () => {
+  test('signs the certificates of members, of the operator and of applications', async () => {
     await write('createCA', 'db-client-ca');
-    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) await write('issueCertificate', name);
-    const authority = await certificateIn('db-client-ca');
+    for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls'])
+      await write('issueCertificate', name);
+    const issuer = await certificateIn('db-client-ca');
     for (const name of ['db-server-mounted', 'db-operator-client-tls', 'db-client-tls']) {
-      expect((await certificateIn(name)).verify(authority.publicKey)).toBe(true);
-      expect((await certificateIn(name, 'ca.crt')).fingerprint256).toBe(authority.fingerprint256);
+      expect((await certificateIn(name)).verify(issuer.publicKey)).toBe(true);
+      expect((await certificateIn(name, 'ca.crt')).fingerprint256).toBe(issuer.fingerprint256);
     }
     const server = await certificateIn('db-server-mounted');
     expect(server.subjectAltName?.split(', ')).toEqual([
@@ -98,43 +99,45 @@ describe('an authority of the operator', () => {
     await write('createCA', 'db-peer-ca');
     await write('issueCertificate', 'db-peer-mounted');
     const [before, object] = [await certificateIn('db-peer-mounted'), await read('db-peer-mounted')];
-    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('is not what it was');
+    expect(await resultOf(write('issueCertificate', 'db-peer-mounted'))).toContain('has changed since it was read');
     await write('issueCertificate', 'db-peer-mounted', NOW + 61 * DAY);
     expect((await certificateIn('db-peer-mounted')).serialNumber).not.toBe(before.serialNumber);
     expect((await read('db-peer-mounted')).metadata.uid).toBe(object.metadata.uid);
   });
 
-  test('that is not there, not ours or not readable signs nothing, and says nothing of a key', async () => {
-    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toBe(
-      'RetryLater: the authority in Secret db-peer-ca cannot be used',
+  test('that is missing, foreign or malformed signs nothing, and no error contains its key', async () => {
+    expect(await resultOf(write('issueCertificate', 'db-peer-mounted'))).toBe(
+      'RetryLater: the CA in Secret db-peer-ca cannot sign certificates',
     );
     await give('db-client-ca', { 'tls.crt': 'x', 'tls.key': 'planted-secret' });
-    expect(await said(write('issueCertificate', 'db-server-mounted'))).not.toContain('planted');
+    expect(await resultOf(write('issueCertificate', 'db-server-mounted'))).not.toContain('planted');
     await write('createCA', 'db-peer-ca');
     await change('db-peer-ca', { 'tls.key': 'planted-secret' });
-    expect(await said(write('issueCertificate', 'db-peer-mounted'))).not.toContain('planted');
+    expect(await resultOf(write('issueCertificate', 'db-peer-mounted'))).not.toContain('planted');
     for (const name of ['db-server-mounted', 'db-peer-mounted']) await expect(read(name)).rejects.toThrow('no Secret');
   });
 
-  test('whose certificate is not its own signs nothing that would have to be signed again and again', async () => {
+  test('whose certificate and key do not match signs nothing: the certificate would be reissued for ever', async () => {
     await write('createCA', 'db-peer-ca');
     await write('createCA', 'db-client-ca');
     await change('db-peer-ca', { 'tls.crt': textOf(await read('db-client-ca'), 'tls.crt') });
-    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('RetryLater: ');
+    expect(await resultOf(write('issueCertificate', 'db-peer-mounted'))).toContain('RetryLater: ');
     const { cert, key } = await createCA('written, in another way', NOW, systemKeySource);
     await change('db-peer-ca', { 'tls.crt': cert, 'tls.key': key });
-    expect(await said(write('issueCertificate', 'db-peer-mounted'))).toContain('would be no better than before');
+    expect(await resultOf(write('issueCertificate', 'db-peer-mounted'))).toContain(
+      'would not be valid after this write',
+    );
     await expect(read('db-peer-mounted')).rejects.toThrow('no Secret');
   });
 
-  test('a second authority is never put over the first', async () => {
+  test('is never overwritten by a second CA', async () => {
     await give('db-client-ca', { 'tls.crt': 'theirs' });
-    expect(await said(write('createCA', 'db-client-ca'))).toContain('is not what it was');
+    expect(await resultOf(write('createCA', 'db-client-ca'))).toContain('has changed since it was read');
     expect(textOf(await read('db-client-ca'), 'tls.crt')).toBe('theirs');
   });
 });
 
-describe('a Secret of the user', () => {
+describe("a user's Secret", () => {
   let ca: KeyPair;
   beforeEach(async () => {
     await aWorld({ client: { serverSecretRef: { name: 'mine' } } });
@@ -149,10 +152,10 @@ describe('a Secret of the user', () => {
     const secret = await read(name);
     return Object.fromEntries(Object.keys(secret.data ?? {}).map((key) => [key, textOf(secret, key)]));
   };
-  /** Members run from now on. */
+  /** Members run now. */
   const form = (): void => hear(world.clusters, { ...cluster, status: FORMED });
 
-  test('is copied, with what members need and no more; a renewal leaves what they trust', async () => {
+  test('is copied with the keys that members need only; a renewal does not change the CA bundle', async () => {
     const [first, renewed] = [await good(), await good()];
     await give('mine', { ...first, other: 'x' });
     await write('copySecret', 'db-server-mounted');
@@ -165,27 +168,27 @@ describe('a Secret of the user', () => {
 
   test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
     ['half of it was written', async () => ({ 'tls.crt': (await good())['tls.crt'] ?? '' })],
-    ['another authority has signed it', async () => good(await createCA('ca', NOW, systemKeySource))],
+    ['another CA has signed it', async () => good(await createCA('ca', NOW, systemKeySource))],
     ['it was emptied', async () => ({ 'tls.key': '' })],
-  ])('that was good when it was decided and is not any more does not reach members: %s', async (_, bad) => {
+  ])('that became invalid after the decision is not copied: %s', async (_, bad) => {
     const first = await good();
     await give('mine', first);
     await write('copySecret', 'db-server-mounted');
     form();
     await change('mine', await bad());
-    expect(await said(write('copyCertificate', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await resultOf(write('copyCertificate', 'db-server-mounted'))).toContain('has changed since it was read');
     expect(await dataOf('db-server-mounted')).toEqual(first);
   });
 
-  test('that is not there, or whose copy belongs to somebody else, is left alone', async () => {
-    expect(await said(write('copySecret', 'db-server-mounted'))).toContain('is not what it was');
+  test('that is missing, or whose copy is a foreign Secret, is not written', async () => {
+    expect(await resultOf(write('copySecret', 'db-server-mounted'))).toContain('has changed since it was read');
     await give('mine', await good());
     await give('db-server-mounted', { 'tls.crt': 'theirs' });
-    expect(await said(write('copySecret', 'db-server-mounted'))).toContain('is not what it was');
+    expect(await resultOf(write('copySecret', 'db-server-mounted'))).toContain('has changed since it was read');
     expect(await dataOf('db-server-mounted')).toEqual({ 'tls.crt': 'theirs' });
   });
 
-  test('of a cluster that was made anew meanwhile is not touched', async () => {
+  test('of a cluster that was deleted and created again is not written', async () => {
     await give('mine', await good());
     const call = {
       is: 'secret',
@@ -193,13 +196,13 @@ describe('a Secret of the user', () => {
       target: 'db-server-mounted',
       cluster: { namespace: 'ns', name: 'db', uid: 'old' },
     } as const;
-    expect(await said(executeSecretCall(world, call, signal))).toBe('RetryLater: the cluster is gone');
+    expect(await resultOf(executeSecretCall(world, call, signal))).toBe('RetryLater: the cluster was deleted');
   });
 });
 
-describe('whom members trust', () => {
+describe('a CA bundle', () => {
   beforeEach(() => aWorld({ peer: { managed: { duration: '48h' } } }));
-  const discard = (target: string): Promise<void> =>
+  const deleteBundle = (target: string): Promise<void> =>
     executeSecretCall(
       world,
       {
@@ -220,7 +223,7 @@ describe('whom members trust', () => {
     });
   };
 
-  test('is in a Secret of its own that cannot be changed, and says nothing else', async () => {
+  test('is in an immutable Secret with no other key', async () => {
     await write('createCA', 'db-peer-ca');
     await write('issueCertificate', 'db-peer-mounted');
     const name = trustName('db', 'peer', digestOf(await certOf('db-peer-ca')) ?? '');
@@ -229,8 +232,8 @@ describe('whom members trust', () => {
     expect(Object.keys((await read(name)).data ?? {})).toEqual(['ca.crt']);
     expect((await read('db-peer-mounted')).metadata.annotations).toEqual({ [WRITTEN_AT_ANNOTATION]: iso(NOW) });
     await give('theirs', { 'ca.crt': 'x' });
-    for (const kept of ['db-peer-mounted', 'theirs', 'nothing']) await discard(kept);
-    await discard(name);
+    for (const kept of ['db-peer-mounted', 'theirs', 'nothing']) await deleteBundle(kept);
+    await deleteBundle(name);
     await expect(read(name)).rejects.toThrow('no Secret');
     expect([await certOf('theirs', 'ca.crt'), await certOf('db-peer-mounted')]).toEqual(['x', expect.any(String)]);
   });
@@ -250,11 +253,11 @@ describe('whom members trust', () => {
     });
     const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
     const call = { is: 'secret', name: 'deleteCABundle', target: name, cluster: of } as const;
-    expect(await said(executeSecretCall({ ...world, client }, call, signal))).not.toBe('done');
+    expect(await resultOf(executeSecretCall({ ...world, client }, call, signal))).not.toBe('done');
     expect((await read(name)).metadata.uid).not.toBe(uid);
   });
 
-  test('an authority gets a successor next to it, which takes its place when all trust it', async () => {
+  test('a next CA is created next to the current one, and replaces it when all members trust it', async () => {
     await write('createCA', 'db-peer-ca');
     await write('issueCertificate', 'db-peer-mounted');
     const old = await certOf('db-peer-ca');
@@ -264,7 +267,7 @@ describe('whom members trust', () => {
     const next = await certOf('db-peer-ca', 'next.crt');
     expect([await certOf('db-peer-ca'), digestOf(next) === before]).toEqual([old, false]);
     const both = digestOf(old + next) ?? '';
-    expect(await said(write('promoteNextCA', 'db-peer-ca'))).toContain('is not what it was');
+    expect(await resultOf(write('promoteNextCA', 'db-peer-ca'))).toContain('has changed since it was read');
     await write('writeCABundle', trustName('db', 'peer', both));
     become({ peer: both, commanded: { peer: '1' } });
     await write('promoteNextCA', 'db-peer-ca');

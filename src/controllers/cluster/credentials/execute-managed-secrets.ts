@@ -95,10 +95,7 @@ const partFor = (cluster: EtcdCluster, target: string): EtcdPortName | undefined
   return need && portOf(need.role);
 };
 
-const todoOf = (
-  { view: { cas, bundles, certificates } }: Evaluation,
-  target: string,
-): SecretAction | undefined =>
+const todoOf = ({ view: { cas, bundles, certificates } }: Evaluation, target: string): SecretAction | undefined =>
   [...cas, ...bundles].find(({ secret }) => secret === target)?.todo ??
   certificates.find(({ need }) => writtenFor(need) === target)?.todo;
 

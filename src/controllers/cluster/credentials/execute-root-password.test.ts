@@ -1,4 +1,4 @@
-/** Root and its password, through models of the API server and of etcd, with an operator that is killed at every point. */
+/** The root password, against models of the API server and of etcd, with an operator that is killed at every point. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../../../test/sim/model/etcd-ports.ts';
@@ -6,7 +6,7 @@ import { hear, modelWorld } from '../../../../test/support/builders/ports.ts';
 import {
   type Fault,
   Killed,
-  RootPasses,
+  RootReconciles,
   type RootSite,
 } from '../../../../test/support/builders/root-password-scripts.ts';
 import type { UserAuth } from '../../../../test/support/etcd-client.ts';
@@ -20,7 +20,7 @@ import { executeRootPasswordCall, type RootPorts } from './execute-root-password
 let model: ModelEtcd;
 let node: ModelNode;
 let auth: UserAuth;
-let root: RootPasses;
+let root: RootReconciles;
 
 beforeEach(async () => {
   model = new ModelEtcd();
@@ -38,27 +38,27 @@ beforeEach(async () => {
     tls: () => ({ ca: 'trusted' }),
     clusterID: hexId(status.value.clusterId),
   };
-  root = new RootPasses(site);
-  await root.begin();
+  root = new RootReconciles(site);
+  await root.start();
 });
 const at = () => ({ endpoint: node.endpoint, timeoutMs: 1_000 });
 const isKnown = async (password: string): Promise<void> => {
-  expect([await root.logIn(password), await root.kept()]).toEqual(['ok', { password }]);
+  expect([await root.authenticate(password), await root.kept()]).toEqual(['ok', { password }]);
 };
 
-describe('log-ins are turned on', () => {
-  test('with the password that was given, and nobody else is let in', async () => {
+describe('auth is enabled', () => {
+  test('with the given password, and no other is accepted', async () => {
     await root.give('first');
     await root.run();
     await isKnown('first');
-    expect(await root.logIn('other')).toBe('authFailed');
+    expect(await root.authenticate('other')).toBe('authFailed');
     expect(root.changes).toEqual(['keep', 'deleteUser', 'addUser', 'grantRole', 'enable', 'keep']);
   });
 
   test.each([
     ['with another password', 'theirs'],
     ['without one', undefined],
-  ])('although somebody has made a root %s', async (_name, password) => {
+  ])('although a user has created root %s', async (_name, password) => {
     await auth.addUser(at(), 'root', password);
     await auth.grantRole(at(), 'root', 'root');
     await root.give('first');
@@ -68,10 +68,10 @@ describe('log-ins are turned on', () => {
 
   test('not without a password', async () => {
     await root.run();
-    expect([root.changes, await root.logIn('')]).toEqual([[], 'authNotEnabled']);
+    expect([root.changes, await root.authenticate('')]).toEqual([[], 'authNotEnabled']);
   });
 
-  test('again, when somebody has turned them off', async () => {
+  test('again, when a user has disabled it', async () => {
     await root.give('first');
     await root.run();
     const access = { cluster: 'me', logins: () => [{ user: 'root', password: 'first' }] };
@@ -82,23 +82,23 @@ describe('log-ins are turned on', () => {
   });
 });
 
-describe('a cluster whose etcd asks for a log-in already', () => {
+describe('a cluster with auth enabled already', () => {
   beforeEach(async () => {
     await auth.addUser(at(), 'root', 'theirs');
     await auth.grantRole(at(), 'root', 'root');
     await auth.enable(at());
   });
 
-  test('is taken over as it is, when the password is the right one', async () => {
+  test('is adopted unchanged, when the password is right', async () => {
     await root.give('theirs');
     await root.run();
     await isKnown('theirs');
     expect(root.changes).toEqual(['keep']);
   });
 
-  test('is left alone otherwise, until the right one comes', async () => {
+  test('is not changed with a wrong password, until the right one is given', async () => {
     await root.give('wrong');
-    await expect(root.run()).rejects.toThrow('it does not come to rest');
+    await expect(root.run()).rejects.toThrow('the operator does not settle');
     expect([root.changes, await root.kept()]).toEqual([[], {}]);
     await root.give('theirs');
     await root.run();
@@ -106,11 +106,11 @@ describe('a cluster whose etcd asks for a log-in already', () => {
   });
 });
 
-/** What the user does while nobody looks; and what is right in the end. */
+/** What the user does while no operator runs; and the right password in the end. */
 const MEANWHILE: readonly (readonly [string, (now: string) => Promise<void>, (now: string) => string])[] = [
-  ['nothing happens', () => Promise.resolve(), (now) => now],
-  ['it is changed once more', () => root.give('third'), () => 'third'],
-  ['it is put back', () => root.give('first'), () => 'first'],
+  ['the Secret is unchanged', () => Promise.resolve(), (now) => now],
+  ['the Secret is changed again', () => root.give('third'), () => 'third'],
+  ['the Secret is changed back', () => root.give('first'), () => 'first'],
 ];
 
 const faults = (changes: number): readonly Fault[] =>
@@ -118,7 +118,7 @@ const faults = (changes: number): readonly Fault[] =>
     (['before', 'after', 'unanswered'] as const).map((when) => ({ nth, when })),
   );
 
-describe('whoever is killed', () => {
+describe('an operator that is killed', () => {
   const killed = async (fault: Fault): Promise<void> => {
     root.restart(fault);
     await root.run().catch((error: unknown) => {
@@ -128,7 +128,7 @@ describe('whoever is killed', () => {
   };
 
   describe.each(MEANWHILE)('while %s', (_name, meanwhile, result) => {
-    test.each(faults(6))('turning log-ins on, $when change $nth', async (fault) => {
+    test.each(faults(6))('enabling auth, $when change $nth', async (fault) => {
       await root.give('second');
       await killed(fault);
       await meanwhile('second');
@@ -148,7 +148,7 @@ describe('whoever is killed', () => {
   });
 
   test.each(faults(3))(
-    'changing it, $when change $nth, while the Secret is deleted: what is kept lets in',
+    'changing the password, $when change $nth, while the Secret is deleted: etcd accepts the stored one',
     async (fault) => {
       await root.give('first');
       await root.run();
@@ -157,14 +157,14 @@ describe('whoever is killed', () => {
       await root.give(undefined);
       await root.run();
       const { password = '', ...others } = await root.kept();
-      expect([await root.logIn(password), others]).toEqual(['ok', {}]);
+      expect([await root.authenticate(password), others]).toEqual(['ok', {}]);
       await root.give('third');
       await root.run();
       await isKnown('third');
     },
   );
 
-  test('with another change in its place: both passwords are kept until one is proven', async () => {
+  test('before a further change: both passwords are stored until etcd accepts one', async () => {
     await root.give('first');
     await root.run();
     await root.give('second');
@@ -177,7 +177,7 @@ describe('whoever is killed', () => {
   });
 });
 
-test('a password that etcd says to have taken, and has not, does not count', async () => {
+test('a password change that etcd confirmed and lost is repeated', async () => {
   await root.give('first');
   await root.run();
   await root.give('second');
@@ -187,8 +187,8 @@ test('a password that etcd says to have taken, and has not, does not count', asy
   await isKnown('second');
 });
 
-describe('nothing is told', () => {
-  const told: string[] = [];
+describe('no password is sent', () => {
+  const sent: string[] = [];
   async function ask(change: { readonly uid?: string; readonly plain?: boolean }): Promise<string> {
     const world = modelWorld();
     const spec = { version: '3.6.16', auth: { enabled: true, rootCredentialsSecretRef: { name: 'mine' } } };
@@ -207,9 +207,9 @@ describe('nothing is told', () => {
       metadata: { ...metadata, name: 'mine' },
       data,
     });
-    told.length = 0;
+    sent.length = 0;
     const authenticate: AuthPort['authenticate'] = (_ask, { password }) => {
-      told.push(password);
+      sent.push(password);
       return Promise.resolve({ ok: true, value: 'token' });
     };
     const access = { cluster: 'ns/db', ...(!change.plain && { tls: () => ({ ca: 'trusted' }) }) };
@@ -232,29 +232,25 @@ describe('nothing is told', () => {
   }
 
   test.each([
-    ['in the clear', { plain: true }, 'RetryLater: there is nobody to trust'],
-    [
-      'to a cluster of the same name that was made anew',
-      { uid: 'of the one before' },
-      'RetryLater: the cluster is gone',
-    ],
-  ])('%s', async (_name, change, said) => {
-    expect(await ask(change)).toContain(said);
-    expect(told).toEqual([]);
+    ['in plaintext', { plain: true }, 'RetryLater: there is no CA bundle'],
+    ['to another cluster of the same name', { uid: 'of the deleted one' }, 'RetryLater: the cluster was deleted'],
+  ])('%s', async (_name, change, expected) => {
+    expect(await ask(change)).toContain(expected);
+    expect(sent).toEqual([]);
   });
 
-  test('otherwise it is', async () => {
-    expect([await ask({}), told]).toEqual(['done', ['first']]);
+  test('otherwise the password is sent', async () => {
+    expect([await ask({}), sent]).toEqual(['done', ['first']]);
   });
 });
 
-test('a password is changed by one who was let in with the one before', async () => {
+test('a password is changed with the previous one', async () => {
   await root.give('first');
   await root.run();
   await root.give('second');
   root.restart();
   await root.run();
   expect(root.changes).toEqual(['keep', 'changePassword', 'keep']);
-  expect(await root.logIn('first')).toBe('authFailed');
+  expect(await root.authenticate('first')).toBe('authFailed');
   await isKnown('second');
 });

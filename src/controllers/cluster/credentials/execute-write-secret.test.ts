@@ -32,7 +32,7 @@ test.each<[string, (server: ModelApiServer, read: Secret) => Promise<Secret>]>([
     async (server, read) => {
       await server.delete(secrets, ref, { uid: read.metadata.uid ?? '' });
       await server.create(secrets, secret({ theirs: 'eA==' }));
-      const { resourceVersion: _, ...metadata } = read.metadata; // the uid alone tells the two apart
+      const { resourceVersion: _, ...metadata } = read.metadata; // only the uid differs
       return { ...read, metadata };
     },
   ],

@@ -1,4 +1,4 @@
-/** What a look at a cluster sees of log-ins, through models of the API server and of etcd. */
+/** What the cluster controller observes of auth, against models of the API server and of etcd. */
 import { beforeEach, expect, test } from 'vitest';
 import type { ModelNode } from '../../../../test/sim/model/etcd.ts';
 import { hear, type ModelWorld, modelWorld, runningCluster } from '../../../../test/support/builders/ports.ts';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   asked.length = 0;
   nodes = await runningCluster(world, 3);
 });
-const turnOn = async (password: string): Promise<void> => {
+const enableAuth = async (password: string): Promise<void> => {
   const { auth } = world.etcd;
   await auth.addUser(at, 'root', password);
   await auth.grantRole(at, 'root', 'root');
@@ -29,8 +29,8 @@ const turnOn = async (password: string): Promise<void> => {
 };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** The same cluster with a spec that asks for log-ins, and certificates with which members are reached. */
-async function guarded(password: string): Promise<EtcdCluster> {
+/** The same cluster with spec.auth, and with certificates to connect to members. */
+async function withAuth(password: string): Promise<EtcdCluster> {
   const cached = world.clusters.get('ns/db');
   if (!cached) throw new Error('there is no cluster');
   const ca = await createCA('ca', world.now(), systemKeySource);
@@ -54,7 +54,7 @@ async function guarded(password: string): Promise<EtcdCluster> {
   hear(world.clusters, cluster);
   return cluster;
 }
-const look = async () => {
+const observed = async () => {
   asked.length = 0;
   const memberList: typeof world.etcd.memberList = (ask) => {
     asked.push(ask.endpoint);
@@ -65,45 +65,45 @@ const look = async () => {
   return seen;
 };
 
-test('a log-in that is wanted, and of which the spec says nothing', async () => {
-  await turnOn('theirs');
-  expect((await look()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
+test('auth is enabled in etcd, and spec.auth is not set', async () => {
+  await enableAuth('theirs');
+  expect((await observed()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
 });
 
-test('it is heard although others are silent', async () => {
-  await turnOn('theirs');
+test('auth is observed although another member is unreachable', async () => {
+  await enableAuth('theirs');
   if (nodes[2]) world.model.stop(nodes[2]);
   world.model.advance(5_000);
-  expect((await look()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
+  expect((await observed()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
 });
 
-test('silence of another kind is not taken for it', async () => {
+test('an unreachable cluster does not count as one with auth', async () => {
   for (const node of nodes) world.model.stop(node);
-  expect((await look()).etcd).not.toHaveProperty('login');
+  expect((await observed()).etcd).not.toHaveProperty('login');
 });
 
-test('off, on with the right password, and rejected with another: that is looked at again in the next pass', async () => {
-  await guarded('mine');
-  expect(await look()).toMatchObject({ etcd: { is: 'answers', auth: 'off' }, password: { kept: 'nothing' } });
-  await turnOn('mine');
-  expect(await look()).toMatchObject({ etcd: { is: 'answers', auth: 'on' }, password: { kept: 'nothing' } });
+test('auth is off, on with the right password, and rejected with another: a corrected Secret is read by the next reconcile', async () => {
+  await withAuth('mine');
+  expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'off' }, password: { kept: 'nothing' } });
+  await enableAuth('mine');
+  expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'on' }, password: { kept: 'nothing' } });
   const asRoot = { ...at, access: { cluster: 'me', logins: () => [{ user: 'root', password: 'mine' }] } };
   await world.etcd.auth.changePassword(asRoot, 'root', 'theirs');
-  const locked = await look();
+  const locked = await observed();
   expect(locked.etcd).toMatchObject({ is: 'silent', login: 'rejected' });
-  expect(asked).toHaveLength(1); // all would say so, and a log-in takes etcd its time
+  expect(asked).toHaveLength(1); // all members would reject it, and authenticating is slow in etcd
   await world.client.patch(secrets, { namespace: 'ns', name: 'root' }, { data: { password: base64('theirs') } });
-  await look();
-  expect((await look()).etcd).toMatchObject({ is: 'answers', auth: 'on' });
+  await observed();
+  expect((await observed()).etcd).toMatchObject({ is: 'answers', auth: 'on' });
 });
 
-/** An etcd of 3.7: whether log-ins are on is told to anybody. */
+/** An etcd 3.7: it reports the auth status to every client. */
 const portOf = (
-  rootIs: 'let in' | 'userUnknown' | 'permissionDenied' | 'authRequired' | 'timeout',
+  rootIs: 'accepted' | 'userUnknown' | 'permissionDenied' | 'authRequired' | 'timeout',
 ): Pick<AuthPort, 'roles' | 'status'> => ({
   roles: () => {
     asked.push('roles');
-    if (rootIs === 'let in') return Promise.resolve({ ok: true, value: [] });
+    if (rootIs === 'accepted') return Promise.resolve({ ok: true, value: [] });
     return Promise.resolve({ ok: false, error: { kind: rootIs, message: '' } });
   },
   status: () => {
@@ -115,21 +115,21 @@ const access = (cert?: string) => ({ cluster: 'ns/db', tls: () => ({ ca: 'x', ..
 const wanting = (enabled: boolean): EtcdCluster => ({ spec: { version: '3.7.3', auth: { enabled } } }) as EtcdCluster;
 
 test.each([
-  ['let in as root', 'let in', true, 'on'],
-  ['not let in, whatever is told to anybody', 'userUnknown', true, 'demanded'],
-  ['not let in, as another user', 'permissionDenied', true, 'demanded'],
-  ['not let in', 'authRequired', true, 'demanded'],
-  ['no answer', 'timeout', true, undefined],
-  ['with a certificate, where the spec says nothing', 'userUnknown', false, 'demanded'],
-  ['with a certificate, where nobody has to', 'let in', false, undefined],
+  ['authenticated as root', 'accepted', true, 'on'],
+  ['not authenticated, although etcd reports the auth status', 'userUnknown', true, 'demanded'],
+  ['authenticated as another user', 'permissionDenied', true, 'demanded'],
+  ['not authenticated', 'authRequired', true, 'demanded'],
+  ['no response', 'timeout', true, undefined],
+  ['with a certificate, and spec.auth is not set', 'userUnknown', false, 'demanded'],
+  ['with a certificate, and auth is off', 'accepted', false, undefined],
 ] as const)('%s', async (_name, rootIs, wanted, auth) => {
   const seen = await askAuth({ auth: portOf(rootIs) }, wanting(wanted), { ...at, access: access('c') });
   expect(seen).toEqual(auth && { auth });
 });
 
-test('no more is asked than is needed', async () => {
-  await askAuth({ auth: portOf('let in') }, wanting(false), { ...at, access: access() });
+test('no unneeded request is sent', async () => {
+  await askAuth({ auth: portOf('accepted') }, wanting(false), { ...at, access: access() });
   expect(asked).toEqual([]);
-  await askAuth({ auth: portOf('let in') }, wanting(false), { ...at, access: access('c') });
+  await askAuth({ auth: portOf('accepted') }, wanting(false), { ...at, access: access('c') });
   expect(asked).toEqual(['roles']);
 });

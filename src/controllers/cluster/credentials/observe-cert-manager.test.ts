@@ -1,4 +1,4 @@
-/** What is looked at before cert-manager is asked for anything. */
+/** What the cluster controller reads before it requests Certificates. */
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID } from '../../../../test/support/builders/builders.ts';
 import { failingReads, hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
@@ -12,28 +12,28 @@ const cluster = aCluster({ spec: { tls } });
 const [peer] = requestedNeeds(cluster).map((need) => certificateFor(cluster, need, 'cluster.local')) as [Certificate];
 const { signal } = new AbortController();
 
-const look = async (world: ModelWorld, of = cluster) =>
+const observed = async (world: ModelWorld, of = cluster) =>
   (await observeIssuance(world, of, 'cluster.local', signal)).issuance;
 const synced = (world = modelWorld()): ModelWorld => {
   world.certificates.apply('', { type: 'synced', resourceVersion: '1' });
   return world;
 };
 const held = async (world: ModelWorld) => {
-  const issuance = await look(world);
+  const issuance = await observed(world);
   return issuance?.is === 'there' ? issuance.certificates[0] : undefined;
 };
 
-test('whether cert-manager is there is known only when the cache has been told', async () => {
+test('whether cert-manager is installed is known only when the cache has synced', async () => {
   const world = modelWorld();
-  expect(await look(world, aCluster())).toBeUndefined();
-  expect(await look(world)).toEqual({ is: 'unknown' });
+  expect(await observed(world, aCluster())).toBeUndefined();
+  expect(await observed(world)).toEqual({ is: 'unknown' });
   world.certificates.apply('', { type: 'missing' });
-  expect(await look(world)).toEqual({ is: 'missing' });
+  expect(await observed(world)).toEqual({ is: 'missing' });
   world.certificates.apply('', { type: 'synced', resourceVersion: '1' });
   expect(await held(world)).toMatchObject({ holding: { is: 'absent' } });
 });
 
-test('before a name counts as free, the server is asked: others carry no label of ours, and an earlier operator neither', async () => {
+test('a Certificate that is not in the cache is read from the API server: foreign ones and those of an earlier operator lack the label', async () => {
   const world = synced();
   const { labels: _, ...metadata } = peer.metadata;
   await world.client.create(certificates, { ...peer, metadata });
@@ -43,12 +43,12 @@ test('before a name counts as free, the server is asked: others carry no label o
   expect(await held(other)).toMatchObject({ holding: { is: 'foreign' } });
 });
 
-test('what is before the issuer is looked for only while something is to be issued', async () => {
+test('the CertificateRequest is read only while a Certificate is being issued', async () => {
   const world = synced();
   const request = { apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest' } as const;
   const requests = { group: 'cert-manager.io', version: 'v1', plural: 'certificaterequests', kind: request.kind };
   await world.client.create(requests, { ...request, metadata: { namespace: 'ns', name: 'db-peer-3' } });
-  const said = (ready: 'True' | 'False', issuing: 'True' | 'False'): Certificate => ({
+  const certificate = (ready: 'True' | 'False', issuing: 'True' | 'False'): Certificate => ({
     ...peer,
     metadata: { ...peer.metadata, uid: 'u' },
     status: {
@@ -60,17 +60,17 @@ test('what is before the issuer is looked for only while something is to be issu
     },
   });
   expect(peer.metadata.ownerReferences?.[0]?.uid).toBe(CLUSTER_UID);
-  for (const [ready, issuing, looked] of [
+  for (const [ready, issuing, isRead] of [
     ['True', 'False', false],
     ['True', 'True', true],
     ['False', 'False', true],
   ] as const) {
-    hear(world.certificates, said(ready, issuing));
-    expect((await held(world))?.request?.metadata.name).toBe(looked ? 'db-peer-3' : undefined);
+    hear(world.certificates, certificate(ready, issuing));
+    expect((await held(world))?.request?.metadata.name).toBe(isRead ? 'db-peer-3' : undefined);
   }
 });
 
-test('a request that may not be read keeps nobody from looking after the cluster', async () => {
+test('a CertificateRequest that cannot be read does not block the reconcile', async () => {
   const world = synced();
   hear(world.certificates, { ...peer, metadata: { ...peer.metadata, uid: 'u' } });
   const refuse = { get: () => Promise.reject(new Error('forbidden')) };

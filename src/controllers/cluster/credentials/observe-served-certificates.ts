@@ -30,7 +30,7 @@ export async function observeServedCertificates(
   const of = async (part: EtcdPortName, port: number, mount: string) => {
     const running = members.filter(({ pod }) => pod.is === 'present');
     const observed = running.filter(({ pod, self }) => self && pod.is === 'present' && pod.tls?.[part]?.leaf === mount);
-    const { behind, unseen } = await credentials.shown(cluster, part, hostsOf(observed, port));
+    const { behind, unseen } = await credentials.served(cluster, part, hostsOf(observed, port));
     const whole = observed.length === running.length && observed.every((m) => endpointsOf(m).length > 0);
     return { part, behind, proven: whole && behind.length + unseen.length === 0 };
   };

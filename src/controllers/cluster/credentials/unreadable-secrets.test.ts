@@ -39,14 +39,14 @@ const fresh = (view: Partial<CertificatesView>, more: Partial<Observed> = {}): O
   certificates: { ...NO_CERTIFICATES, ...view },
   ...more,
 });
-const told = (o: Observed, type: string) => {
+const conditionOf = (o: Observed, type: string) => {
   const found = findCondition(decide(o).status.conditions, type);
   return found && `${found.status} ${found.reason}`;
 };
 const messageOf = (o: Observed, type: string) => findCondition(decide(o).status.conditions, type)?.message ?? '';
 const answering = (o: Observed, on: 'off' | 'on'): Observed =>
   o.etcd.is === 'answers' ? { ...o, etcd: { ...o.etcd, auth: on } } : o;
-const silent = (o: Observed, login?: 'rejected'): Observed => ({
+const unreachable = (o: Observed, login?: 'rejected'): Observed => ({
   ...o,
   etcd: { is: 'silent', why: 'no', ...(login && { login }) },
   members: o.members.map(({ object, pod }) => ({ object, pod })),
@@ -62,7 +62,7 @@ describe('while a Secret cannot be read', () => {
       ),
     };
   };
-  const aside = (o: Observed): Observed => ({
+  const draining = (o: Observed): Observed => ({
     ...o,
     members: o.members.map((m, i) =>
       i === 1 && m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: NOW - 10_000 } } : m,
@@ -95,17 +95,17 @@ describe('while a Secret cannot be read', () => {
     ],
     [
       'no member is restarted for the CA bundle',
-      aside(running({ trusts: [{ ...trust, recorded: OLD, target: OLD }] }, [up, up, up], pods(NEW))),
+      draining(running({ trusts: [{ ...trust, recorded: OLD, target: OLD }] }, [up, up, up], pods(NEW))),
       'restartForCABundle',
     ],
     ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardCABundles'],
     ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'enableAuth'],
     ['no password is changed', answering(running({}, [up, up, up], { password }), 'on'), 'enableAuth'],
     ['no cluster is bootstrapped', fresh({}), 'bootstrap'],
-    ['no seed is made again', silent(unformed(running({}, [down], { now: NOW + 3_600_000 }))), 'rebuildSeed'],
+    ['no seed is created again', unreachable(unformed(running({}, [down], { now: NOW + 3_600_000 }))), 'rebuildSeed'],
     [
       'no CA of a seed is recorded again',
-      silent(unformed(running({ trusts: [{ ...trust, next: { step: 'begin', digest: NEW } }] }, [up]))),
+      unreachable(unformed(running({ trusts: [{ ...trust, next: { step: 'begin', digest: NEW } }] }, [up]))),
       'renewCABundle',
     ],
   ])('%s', (_what, o, rule) => {
@@ -116,7 +116,7 @@ describe('while a Secret cannot be read', () => {
   });
 
   test('no seed is created next to what is left of an earlier attempt', () => {
-    const o = silent(unformed(running({}, [up], others)));
+    const o = unreachable(unformed(running({}, [up], others)));
     expect([decide(o).rule, stepsOf(o).length]).toEqual(['bootstrap', 1]);
     expect(stepsOf({ ...o, certificates: { ...o.certificates, unreadable: unreadable } })).toEqual([]);
   });
@@ -127,32 +127,32 @@ describe('while a Secret cannot be read', () => {
     expect(decide(running({ unreadable: unreadable }, members)).rule).toBe('replaceLost');
   });
 
-  test('the status says so, and claims nothing about certificates or the end of a rotation', () => {
+  test('the status reports it, and nothing about certificates or the end of a rotation', () => {
     const o = running({ unreadable: unreadable });
-    expect(told(o, 'CertificatesValid')).toBe('Unknown SecretUnreadable');
-    expect(told(o, 'Progressing')).toBe('False SecretUnreadable');
-    expect(told(o, 'Available')).toBe('True QuorumHealthy');
-    expect(told(o, 'Degraded')).toBe('False QuorumHealthy');
+    expect(conditionOf(o, 'CertificatesValid')).toBe('Unknown SecretUnreadable');
+    expect(conditionOf(o, 'Progressing')).toBe('False SecretUnreadable');
+    expect(conditionOf(o, 'Available')).toBe('True QuorumHealthy');
+    expect(conditionOf(o, 'Degraded')).toBe('False QuorumHealthy');
     const message = messageOf(o, 'CertificatesValid');
     expect(message).toContain('Secret db-peer-ca, db-client-ca cannot be read: 500 no KMS provider');
     expect(message).toContain('Members are reached with what was read before');
     expect(decide(o).events).toContainEqual({ type: 'Warning', reason: 'SecretUnreadable', note: message });
   });
 
-  test('without an earlier read the members cannot be reached: that is why etcd does not answer', () => {
-    const o = silent(running({ unreadable: never }));
-    expect(told(o, 'Degraded')).toBe('True SecretUnreadable');
+  test('without an earlier read the operator cannot reach the members: the status gives that as the reason', () => {
+    const o = unreachable(running({ unreadable: never }));
+    expect(conditionOf(o, 'Degraded')).toBe('True SecretUnreadable');
     expect(messageOf(o, 'CertificatesValid')).toContain('The operator cannot reach the members');
-    expect(told(silent(running({ unreadable: unreadable })), 'Degraded')).toBe('True MembersUnhealthy');
+    expect(conditionOf(unreachable(running({ unreadable: unreadable })), 'Degraded')).toBe('True MembersUnhealthy');
   });
 
-  test('a new cluster waits for it, and says so', () => {
+  test('a new cluster waits for it, and reports that', () => {
     const o = fresh({ unreadable: never });
     expect([decide(o).rule, stepsOf(o)]).toEqual(['waitForCertificates', []]);
-    for (const type of ['Available', 'Progressing']) expect(told(o, type)).toBe('False SecretUnreadable');
+    for (const type of ['Available', 'Progressing']) expect(conditionOf(o, type)).toBe('False SecretUnreadable');
   });
 
-  test('the cluster is looked at again when the Secret is read again, not earlier', () => {
+  test('the cluster is requeued for the next read of the Secret, not earlier', () => {
     const todo = { cas: [ca], unreadable };
     const password: PasswordView = { kept: 'intended' };
     const o = answering(running(todo, [up, up, up], { password }), 'on');
@@ -166,11 +166,15 @@ describe('while the root password cannot be read', () => {
   test.each<[string, Observed, string]>([
     ['etcd has auth enabled', answering(running({ unreadable: root }), 'on'), 'True SecretUnreadable'],
     ['etcd has auth disabled', answering(running({ unreadable: root }), 'off'), 'False SecretUnreadable'],
-    ['etcd does not answer', silent(running({ unreadable: root })), 'Unknown SecretUnreadable'],
-    ['etcd rejects the one of before', silent(running({ unreadable: root }), 'rejected'), 'True SecretUnreadable'],
+    ['etcd does not respond', unreachable(running({ unreadable: root })), 'Unknown SecretUnreadable'],
     [
-      'etcd rejects it, and it was read',
-      silent(running({ unreadable: unreadable }), 'rejected'),
+      'etcd rejects the previous password',
+      unreachable(running({ unreadable: root }), 'rejected'),
+      'True SecretUnreadable',
+    ],
+    [
+      'etcd rejects the password, and it was read',
+      unreachable(running({ unreadable: unreadable }), 'rejected'),
       'True AuthCredentialsRejected',
     ],
     [
@@ -178,16 +182,16 @@ describe('while the root password cannot be read', () => {
       answering(running({ unreadable: unreadable }, [up, up, up], { password: { kept: 'same' } }), 'on'),
       'True Enabled',
     ],
-  ])('%s', (_what, o, said) => {
-    expect(told(o, 'AuthEnabled')).toBe(said);
+  ])('%s', (_what, o, expected) => {
+    expect(conditionOf(o, 'AuthEnabled')).toBe(expected);
   });
 
   test('a cluster without auth does not count as secured, nor one with auth as changing its password', () => {
     const open = answering(running({ unreadable: root }), 'off');
-    expect(told(open, 'Progressing')).toBe('False SecretUnreadable');
-    expect(messageOf(open, 'Progressing')).toContain('clients are not asked to log in yet');
+    expect(conditionOf(open, 'Progressing')).toBe('False SecretUnreadable');
+    expect(messageOf(open, 'Progressing')).toContain('auth is not enabled yet');
     const changing = answering(running({ unreadable: root }, [up, up, up], { password: { kept: 'another' } }), 'on');
-    expect(told(changing, 'Progressing')).toBe('False SecretUnreadable');
+    expect(conditionOf(changing, 'Progressing')).toBe('False SecretUnreadable');
   });
 });
 
@@ -195,7 +199,7 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
   const unknown = { is: 'unknown', why: '500 no' } as const;
   const lost = { services: { headless: unknown, client: unknown }, pdb: unknown };
 
-  test('it is neither made nor corrected, and members are looked after', () => {
+  test('it is neither created nor corrected, and members are reconciled', () => {
     const o = running({}, [up, up], lost);
     expect([decide(o).rule, stepsOf(o).length]).toEqual(['addLearner', 1]);
     expect(stepsOf(running({}, [up, up, up], lost))).toEqual([]);
@@ -204,7 +208,7 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
 
   test('the status names it, and it is read again soon', () => {
     const o = running({}, [up, up, up], lost);
-    expect(told(o, 'Progressing')).toBe('False ReadFailed');
+    expect(conditionOf(o, 'Progressing')).toBe('False ReadFailed');
     for (const each of ['Service db ', 'Service db-client', 'PodDisruptionBudget db'])
       expect(messageOf(o, 'Progressing')).toContain(`${each.trim()} cannot be read: 500 no`);
     expect(decide(o).requeueAfterMs).toBe(10_000);
@@ -229,8 +233,8 @@ describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read
     expect(decide(o).message).toContain('it cannot be read: 500 no');
     const valid = requestedNeeds(cluster).map((need) => ({ need, findings: [], usable: true, notAfter: NOW + 1 }));
     const formed = running({ certificates: valid }, [up, up, up], { issuance });
-    expect(told(formed, 'CertificatesValid')).toBe('True Valid');
-    expect(told(formed, 'Progressing')).toBe('False ReadFailed');
+    expect(conditionOf(formed, 'CertificatesValid')).toBe('True Valid');
+    expect(conditionOf(formed, 'Progressing')).toBe('False ReadFailed');
     expect(messageOf(formed, 'Progressing')).toContain('Certificate db-peer cannot be read');
   });
 });

@@ -52,8 +52,7 @@ function keepPassword(o: Observed): Decided {
   const { kept, problem } = o.password;
   if (kept === 'same' || (problem && kept !== 'intended')) return undefined;
   const proof = rootPasswordStep(o, 'provePassword', keptSecret(o));
-  if (kept === 'nothing')
-    return { message: 'the root password that etcd accepts is stored', steps: [proof] };
+  if (kept === 'nothing') return { message: 'the root password that etcd accepts is stored', steps: [proof] };
   return {
     message: 'the root password is being changed to the given one',
     steps: [rootPasswordStep(o, 'intendPassword', keptSecret(o)), rootPasswordStep(o, 'changePassword', 'root'), proof],

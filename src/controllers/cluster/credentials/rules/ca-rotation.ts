@@ -35,7 +35,8 @@ function assumedFor(
   { part, loadedAtStart: atStart, recorded, next }: PortTrustView,
 ): readonly (readonly [EtcdPortName, string])[] {
   const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
-  const unsaid = o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => namesNoBundle(m, part));
+  const unsaid =
+    o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => namesNoBundle(m, part));
   return atStart && unsaid && known !== undefined ? [[part, known]] : [];
 }
 
