@@ -109,7 +109,7 @@ describe('the password of root', { timeout }, () => {
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls: mutual, auth });
     const late = await condition(namespace, 'Available', 'False', 'AuthCredentialsMissing');
-    expect(messageOf(late, 'Available')).toContain('Secret root is not there');
+    expect(messageOf(late, 'Available')).toContain('Secret root does not exist');
     expect(await world.list(members, namespace)).toEqual([]);
     await give(namespace, 'planted-first');
     const on = await enabled(namespace);
@@ -197,7 +197,7 @@ describe('the password of root', { timeout }, () => {
     await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
     await change(namespace, 'x'.repeat(73));
     const long = await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsInvalid');
-    expect(messageOf(long, 'AuthEnabled')).toContain('has 73 bytes, and etcd takes at most 72');
+    expect(messageOf(long, 'AuthEnabled')).toContain('has 73 bytes, and etcd accepts at most 72');
     await change(namespace, 'first');
     await enabled(namespace);
     await settled(namespace);

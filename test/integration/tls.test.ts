@@ -236,7 +236,7 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
     operator = world.startOperator(); // looks at all Secrets at once, instead of within five minutes
     const bad = await condition(namespace, 'CertificatesValid', 'False');
     expect(bad.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message).toMatch(
-      /tls.key of Secret server is not PEM.*Secret peer is not there/,
+      /tls.key of Secret server is not valid PEM.*Secret peer does not exist/,
     );
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
     expect(await serialAt(namespace, pod, own)).toBe(before);
