@@ -1,6 +1,6 @@
 /**
- * The CA bundles of one port, current and target. A CA rotation has three steps; the observed Secrets and Pods alone decide which
- * one is next, so the operator may be restarted at any time.
+ * The CA bundles of one port, current and target. A CA rotation has three steps; the observed Secrets, Pods and recorded
+ * digests (`status.trust`) decide which one is next, so the operator may be restarted at any time.
  *
  *   step               1: widen                2: reissue               3: narrow
  *   members trust      old --> old+new         old+new                  old+new --> new
