@@ -1,8 +1,8 @@
 /**
  * A database of 500 MiB to an S3 server on this machine: the agent's one stream against `etcdctl snapshot save` followed by
- * an upload with the AWS SDK, taking turns, each from the start of its program to its end. Everything is kept in memory, so
+ * an upload with the AWS SDK, taking turns, each from the start of its program to its end. All files are in memory, so
  * that no disk is measured. Goals: 0.8 of their speed, and less than 200 MiB of memory, compressed and encrypted too.
- * On a machine that does something else as well, processor time says more than speed.
+ * On a machine with other load, processor time is a better figure than speed.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ interface Stage {
   readonly lab: EtcdLab;
   readonly node: Node;
   readonly endpoint: string;
-  /** Where the server keeps the bucket. */
+  /** Where the server stores the bucket. */
   readonly bucket: string;
   readonly agent: string;
   readonly processes: Processes;
@@ -57,13 +57,13 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
   }
 }
 
-/** As text of numbers in hexadecimal: half of it is left when it is compressed, as of the JSON that etcd mostly holds. */
+/** Hexadecimal numbers as text: they compress to half, like the JSON that etcd mostly holds. */
 async function fill(lab: EtcdLab, node: Node): Promise<void> {
   for (let i = 0; i < DATABASE_MIB; i++) {
     const answer = await lab.client.kv.put(ask(node, 30_000), `key-${i}`, randomBytes(MIB / 2).toString('hex'));
     if (!answer.ok) throw new Error(answer.error.message);
   }
-  // Free pages are copied, too: without them both would stream more than what was put in.
+  // etcd streams free pages, too: without defragmentation both would stream more than what was written.
   await lab.client.maintenance.defragment(ask(node, 120_000));
 }
 
@@ -108,7 +108,7 @@ async function compare(stage: Stage, progress: Progress): Promise<readonly Figur
       progress(`${way}, ${round === 0 ? 'warming up' : `run ${round} of ${RUNS}`}`);
       const reading = await (way === 'theirs' ? saveAndUpload(stage) : snapshot(stage, WAYS[way]));
       if (round > 0) taken[way].push(reading);
-      // Only the objects: what the server knows about the bucket stays.
+      // Only the objects: the server's own metadata of the bucket stays.
       for (const name of readdirSync(stage.bucket))
         if (!name.startsWith('.')) rmSync(join(stage.bucket, name), { recursive: true });
     }
@@ -200,7 +200,7 @@ async function saveAndUpload(stage: Stage): Promise<Reading> {
 }
 
 const LOOK_MS = 10;
-/** Linux counts the time of processes in hundredths of a second. */
+/** Linux counts the CPU time of processes in hundredths of a second. */
 const TICK_MS = 10;
 
 async function timed(
@@ -220,7 +220,7 @@ async function timed(
   return { ms, ...seen };
 }
 
-/** `undefined` when the process has just ended: what was seen last is all but a hundredth of a second. */
+/** `undefined` when the process has just ended: the previous sample lacks at most a hundredth of a second. */
 function usageOf(pid: number): { readonly cpuMs: number; readonly peakMiB: number } | undefined {
   try {
     const [, peak = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Whether anything is kept that should have been let go: an operator's client, cache and queue under churn, with a connection
- * that breaks every second. Goal: the heap grows by less than 5 %. Ten minutes when asked for by name, else one.
+ * Whether memory leaks: an operator's client, cache and queue under churn, with a connection
+ * that breaks every second. Goal: the heap grows by less than 5 %. Ten minutes when run by name, else one.
  */
 import { startFaultProxy } from '../test/support/faults/proxy.ts';
 import { type Figure, summarise } from '../tools/figures.ts';
@@ -28,7 +28,7 @@ export async function measure(progress: (detail: string) => void): Promise<reado
   ];
 }
 
-/** Of the last third against the second: the first is warming up. */
+/** Of the last third against the second: the first is warm-up. */
 export function growth(samples: readonly number[]): number {
   const third = Math.floor(samples.length / 3);
   const median = (part: readonly number[]): number => part.toSorted((a, b) => a - b)[Math.floor(part.length / 2)] ?? 0;

@@ -90,20 +90,20 @@ async function fillCaches(lab: KubeLab, progress: (detail: string) => void): Pro
   const own = await sync('owner=us');
   await make(MANY + OWN - FEW, MANY + OWN, () => 'others');
   const all = await sync('');
-  const told = (what: string, samples: readonly Sync[], pick: (s: Sync) => number, unit: Figure['unit']): Figure =>
+  const figure = (what: string, samples: readonly Sync[], pick: (s: Sync) => number, unit: Figure['unit']): Figure =>
     summarise(what, samples.map(pick), unit);
   return [
-    told(`objects cached, ${FEW} of ${MANY} ours`, few, (s) => s.size, 'count'),
-    told(`first list, ${FEW} of ${MANY} ours`, few, (s) => s.ms, 'ms'),
-    told(`heap per cached Pod, ${OWN} ours`, own, (s) => s.bytes / 1000, 'kB'),
-    told(`first list, ${OWN} ours`, own, (s) => s.ms, 'ms'),
-    told(`first list, ${MANY + OWN} objects`, all, (s) => s.ms, 'ms'),
-    told(`event loop blocked, 99 %, ${MANY + OWN} objects`, all, (s) => s.p99, 'ms'),
-    told(`event loop blocked, at worst, ${MANY + OWN} objects`, all, (s) => s.worst, 'ms'),
+    figure(`objects cached, ${FEW} of ${MANY} ours`, few, (s) => s.size, 'count'),
+    figure(`first list, ${FEW} of ${MANY} ours`, few, (s) => s.ms, 'ms'),
+    figure(`heap per cached Pod, ${OWN} ours`, own, (s) => s.bytes / 1000, 'kB'),
+    figure(`first list, ${OWN} ours`, own, (s) => s.ms, 'ms'),
+    figure(`first list, ${MANY + OWN} objects`, all, (s) => s.ms, 'ms'),
+    figure(`event loop blocked, 99 %, ${MANY + OWN} objects`, all, (s) => s.p99, 'ms'),
+    figure(`event loop blocked, at worst, ${MANY + OWN} objects`, all, (s) => s.worst, 'ms'),
   ];
 }
 
-/** About as large as the Pod of a member. */
+/** About as large as a member's Pod. */
 function aPod(name: string, owner: string): Pod {
   const probe = (path: string) => ({ httpGet: { path, port: 2381 }, periodSeconds: 5, failureThreshold: 3 });
   const labels = {

@@ -1,7 +1,7 @@
 /**
- * Many clusters at once: memory and processor time while nothing happens, how fast they are made, a restart, and whether
- * clusters that hang are felt by others. Pods and etcds are scripted, the API server is real.
- * `CLUSTERS=5000` goes on to so many (and needs `ulimit -n 20000`), `MINUTES=6` looks that long at a processor that should idle.
+ * Many clusters at once: memory and processor time while idle, how fast clusters are created, a restart, and whether
+ * hanging clusters slow others down. Pods and etcd members are scripted, the API server is real.
+ * `CLUSTERS=5000` grows to that number (and needs `ulimit -n 20000`), `MINUTES=6` measures an idle operator's processor time for that long.
  */
 import { pods } from '../src/kube/resources.ts';
 import { eventually, pause } from '../test/support/servers/processes.ts';
@@ -17,7 +17,7 @@ const FEW = Math.min(100, MOST);
 const SOME = Math.min(200, MOST);
 const THOUSAND = Math.min(1_000, MOST);
 const IDLE_MS = 20_000;
-/** Every member is asked so often. */
+/** Every member is probed at this interval. */
 const ROUND_SECONDS = 300;
 
 const MEMORY: Readonly<Record<number, Goal>> = {
@@ -50,8 +50,8 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
     const round = await restart(rig, progress, figures);
     await lagged();
     const share = MINUTES > 0 ? idle : idle + (100 * round) / ROUND_SECONDS;
-    const told = `processor, ${rig.clusters} idle${MINUTES > 0 ? '' : ', a round every five minutes included'}`;
-    figures.push(summarise(told, [share], '%', { atMost: 5, go: '43 %' }));
+    const what = `processor, ${rig.clusters} idle${MINUTES > 0 ? '' : ', a round every five minutes included'}`;
+    figures.push(summarise(what, [share], '%', { atMost: 5, go: '43 %' }));
     figures.push(late(rig, lags));
     if (MOST > THOUSAND) {
       for (let more = 2 * THOUSAND; more < MOST; more += THOUSAND) await rig.grow(more, progress);
@@ -65,18 +65,18 @@ export async function measure(progress: Progress): Promise<readonly Figure[]> {
   }
 }
 
-/** The worst of all looks so far. */
+/** The worst of all samples so far. */
 const late = ({ clusters }: ScaleRig, lags: readonly number[]): Figure =>
   summarise(`event loop late, 99 %, up to ${clusters}`, [Math.max(...lags)], 'ms', { atMost: 50 });
 
 const MADE = { atLeast: 8, go: '~4' };
 
-/** What is counted does not depend on how busy the machine is otherwise. */
+/** Counts do not depend on how busy the machine is otherwise. */
 async function burst(rig: ScaleRig, more: number, progress: Progress): Promise<readonly Figure[]> {
   const [cpu, calls] = [rig.cpuSeconds, rig.etcd.calls];
   const seconds = await rig.grow(rig.clusters + more, progress);
   return [
-    summarise(`clusters made in a second, ${more} at once`, [more / seconds], 'times', MADE),
+    summarise(`clusters created per second, ${more} at once`, [more / seconds], 'times', MADE),
     summarise('  processor time of the operator for each', [(1000 * (rig.cpuSeconds - cpu)) / more], 'ms'),
     summarise('  etcd calls for each', [(rig.etcd.calls - calls) / more], 'count'),
   ];
@@ -101,7 +101,7 @@ async function idleShare(rig: ScaleRig, progress: Progress): Promise<number> {
   return (100 * (rig.cpuSeconds - before)) / ((performance.now() - started) / 1000);
 }
 
-/** Resolves to the processor time of one look at all clusters, the start of the process included. */
+/** Resolves to the processor time of one reconcile of all clusters, the start of the process included. */
 async function restart(rig: ScaleRig, progress: Progress, figures: Figure[]): Promise<number> {
   progress(`a restart with ${rig.clusters} clusters`);
   await rig.kill();
@@ -109,7 +109,7 @@ async function restart(rig: ScaleRig, progress: Progress, figures: Figure[]): Pr
   await rig.admin.delete(pods, { namespace: NAMESPACE, name: lost.name }, { uid: lost.uid });
   const healed = new Promise<number>((resolve) => {
     const off = rig.kubelet.on((key, is) => {
-      if (key !== `${NAMESPACE}/${lost.name}` || is !== 'made') return;
+      if (key !== `${NAMESPACE}/${lost.name}` || is !== 'created') return;
       off();
       resolve(performance.now());
     });
@@ -117,7 +117,7 @@ async function restart(rig: ScaleRig, progress: Progress, figures: Figure[]): Pr
   rig.etcd.turn();
   const launched = performance.now();
   const held = await rig.restart();
-  await eventually('every cluster to be looked at', () => rig.etcd.listed.size === rig.clusters || undefined, {
+  await eventually('every cluster to be reconciled', () => rig.etcd.listed.size === rig.clusters || undefined, {
     timeoutMs: 120_000,
     everyMs: 20,
     seen: () => rig.etcd.listed.size,

@@ -45,7 +45,7 @@ export async function measure(progress: (detail: string) => void): Promise<reado
     const node = lab.node('m0', { version: '3.6.16', flags });
     const far = { name: '2 ms round trip', endpoint: `http://${wire.address}:2379`, prefix: wire.farEnd };
     const near = { name: 'loopback', endpoint: node.endpoint, prefix: [] };
-    flags.push(`--listen-client-urls=${near.endpoint},${far.endpoint}`); // the last word on it counts
+    flags.push(`--listen-client-urls=${near.endpoint},${far.endpoint}`); // the last flag wins
     node.start({ initialCluster: initialCluster([node]), state: 'new' });
     await node.ready();
     await fill(lab, node);
@@ -63,7 +63,7 @@ async function fill(lab: EtcdLab, node: Node): Promise<void> {
     const answer = await lab.client.kv.put(ask(node, 30_000), `key-${i}`, value);
     if (!answer.ok) throw new Error(answer.error.message);
   }
-  // Free pages are copied, too: without them both would stream more than what was put in.
+  // etcd streams free pages, too: without defragmentation both would stream more than what was written.
   await lab.client.maintenance.defragment(ask(node, 120_000));
 }
 
@@ -113,7 +113,7 @@ async function asked<T>(place: Place, program: string): Promise<T> {
 
 const read = (place: Place): Promise<Reading> => asked<Reading>(place, 'read-snapshot.ts');
 
-/** By its own clock, which begins with the request: starting the program does not count on either side. */
+/** By its own clock, which starts with the request: the start of the program does not count on either side. */
 async function save(place: Place, file: string): Promise<number> {
   const { 'etcd-3.6': folder } = await build(['etcd-3.6']);
   const etcdctl = [join(folder, 'etcdctl'), `--endpoints=${place.endpoint}`];
@@ -121,11 +121,11 @@ async function save(place: Place, file: string): Promise<number> {
   rmSync(file);
   const [, took = ''] = /"fetched snapshot".*?"took":"([^"]+)"/.exec(stderr) ?? [];
   const [, minutes = '0', seconds] = /^(?:(\d+)m)?([\d.]+)s$/.exec(took) ?? [];
-  if (seconds === undefined) throw new Error(`etcdctl did not say how long it took: ${stderr}`);
+  if (seconds === undefined) throw new Error(`etcdctl did not report how long it took: ${stderr}`);
   return (Number(minutes) * 60 + Number(seconds)) * 1000;
 }
 
-/** What the wire really adds: a small question over it, less one without it. */
+/** The latency that the wire really adds: a small request over it, minus one without it. */
 async function roundTrip(near: Place, far: Place): Promise<Figure> {
   const samples: number[] = [];
   for (let i = 0; i < 3; i++)

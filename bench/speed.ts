@@ -1,5 +1,5 @@
 /**
- * How fast clusters come, grow and recover on three real nodes, through the chart: as multiples of what one etcd takes there,
+ * How fast clusters are created, scaled up and repaired on three real nodes, through the chart: as multiples of what one etcd takes there,
  * from a Pod with a member's own spec to Ready, measured in the same run. Data is in memory, so that no disk is measured.
  */
 import { loadavg } from 'node:os';
@@ -19,7 +19,7 @@ export const about = 'clusters on three real nodes';
 const RUNS = 3;
 const NAMESPACE = 'bench';
 const CLUSTER = 'scratch';
-/** etcd takes nobody for five seconds after a member was added: a cluster at rest is older than that. */
+/** etcd rejects another MemberAdd for five seconds after a member was added: an idle cluster is older than that. */
 const REST_MS = 10_000;
 const clusterKind: Resource<EtcdCluster> = etcdClusters;
 const podKind: Resource<Pod> = pods;
@@ -142,7 +142,7 @@ class Stage {
     return { created, single, grown, healed };
   }
 
-  /** Until as many members as wanted vote and are ready, and the cluster says that it is done. */
+  /** Until the wanted number of members are ready voters, and the cluster reports that it is done. */
   async #timed(name: string, replicas: number, act: () => Promise<unknown>): Promise<number> {
     const started = performance.now();
     await act();
@@ -156,23 +156,23 @@ class Stage {
 
   async #isDone(name: string, replicas: number): Promise<boolean> {
     const found = await this.#client.get(clusterKind, { namespace: NAMESPACE, name });
-    const said = found?.status?.conditions?.find(({ type }) => type === 'Progressing');
+    const progressing = found?.status?.conditions?.find(({ type }) => type === 'Progressing');
     return (
       found?.status?.readyMembers === replicas &&
       found.status.members?.length === replicas &&
-      said?.status === 'False' &&
-      said.observedGeneration === found.metadata.generation
+      progressing?.status === 'False' &&
+      progressing.observedGeneration === found.metadata.generation
     );
   }
 
-  /** A member's Pod with its data: another member takes its place. */
+  /** Deletes a member's Pod with its data: another member replaces it. */
   async #healed(name: string): Promise<number> {
-    const [victim] = await this.#pods(name);
-    const ref = { namespace: NAMESPACE, name: victim?.metadata.name ?? '' };
+    const [pod] = await this.#pods(name);
+    const ref = { namespace: NAMESPACE, name: pod?.metadata.name ?? '' };
     const started = performance.now();
-    await this.#client.delete(podKind, ref, { uid: victim?.metadata.uid ?? '' });
+    await this.#client.delete(podKind, ref, { uid: pod?.metadata.uid ?? '' });
     await eventually(
-      `another member in the place of ${ref.name}`,
+      `a replacement for ${ref.name}`,
       async () => {
         const members = (await this.#client.get(clusterKind, { namespace: NAMESPACE, name }))?.status?.members ?? [];
         const replaced = !members.some((m) => m.name === ref.name);
@@ -183,18 +183,18 @@ class Stage {
     return performance.now() - started;
   }
 
-  /** A member's own Pod once more, as a cluster of its own. */
+  /** A copy of a member's Pod, as a cluster of its own. */
   async #single(name: string): Promise<number> {
     const [model] = await this.#pods(name);
     const [etcd] = model?.spec?.containers ?? [];
-    if (!model?.spec || !etcd) throw new Error(`${name} has no Pod to measure by`);
+    if (!model?.spec || !etcd) throw new Error(`${name} has no Pod to copy`);
     const own = `${name}-single`;
     const ref = { namespace: NAMESPACE, name: own };
     const { nodeName: _node, hostname: _h, subdomain: _s, affinity: _a, ...spec } = model.spec;
     const pod: Pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { ...ref, ...(model.metadata.annotations && { annotations: model.metadata.annotations }) }, // its flags are there
+      metadata: { ...ref, ...(model.metadata.annotations && { annotations: model.metadata.annotations }) }, // etcd's flags come from annotations
       spec: { ...spec, containers: [{ ...etcd, command: alone(etcd.command ?? [], own) }] },
     };
     const started = performance.now();
@@ -220,7 +220,7 @@ class Stage {
   }
 }
 
-/** The same command line for a cluster that has nobody else. */
+/** The same command line for a single-member cluster. */
 const alone = (command: readonly string[], name: string): string[] =>
   command.map((word) => {
     const [flag] = word.split('=');

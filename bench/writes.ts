@@ -1,7 +1,7 @@
 /**
- * What the operator asks of the API server and of etcd, with both of them real: to make a cluster of three members, while
- * nothing happens, and while clients write; and how soon it answers a change. `MINUTES=11` also waits that long beside an
- * operator that runs as a process: without it, the hours at rest are those of a clock that is put forward.
+ * What the operator requests from the API server and from etcd, with both of them real: to create a cluster of three members, while
+ * idle, and while clients write; and how soon it reacts to a change. `MINUTES=11` also measures for that long an
+ * operator that runs as a process: without it, the hours of idling are those of a clock that is advanced.
  */
 import type { Passed } from '../test/support/faults/proxy.ts';
 import { eventually, pause } from '../test/support/servers/processes.ts';
@@ -64,8 +64,8 @@ async function make(rig: Rig): Promise<Made> {
 }
 
 function isDone({ cluster }: Rig): boolean {
-  const said = (type: string) => cluster?.status?.conditions?.find((c) => c.type === type)?.status;
-  return said('Available') === 'True' && said('Progressing') === 'False' && cluster?.status?.readyMembers === 3;
+  const statusOf = (type: string) => cluster?.status?.conditions?.find((c) => c.type === type)?.status;
+  return statusOf('Available') === 'True' && statusOf('Progressing') === 'False' && cluster?.status?.readyMembers === 3;
 }
 
 function creation(made: readonly Made[]): readonly Figure[] {
@@ -104,7 +104,7 @@ function creation(made: readonly Made[]): readonly Figure[] {
   ];
 }
 
-/** Takes the rig's operator away: another one looks after its cluster here. */
+/** Stops the rig's operator: another one reconciles its cluster here. */
 async function atRest(world: World, rig: Rig, progress: Progress): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
   if (MINUTES > 0) figures.push(...(await minutes(rig, progress)));
@@ -142,7 +142,7 @@ async function minutes(rig: Rig, progress: Progress): Promise<readonly Figure[]>
   return figures;
 }
 
-/** What comes by from now on. */
+/** The requests from now on. */
 function counter(rig: Rig): (when: string, times: number) => readonly Figure[] {
   const [writes, calls, opened] = [rig.writes().length, rig.rpcs.calls.length, rig.rpcs.opened];
   return (when, times) => {

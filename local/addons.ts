@@ -1,4 +1,4 @@
-/** What the local cluster runs in Pods of its own: DNS, node-local volumes, an S3 server. Pure: objects in, objects out. */
+/** What the local cluster runs in its own Pods: DNS, node-local volumes, an S3 server. Pure: objects in, objects out. */
 import { BUSYBOX_IMAGE, COREDNS_IMAGE, PROVISIONER_IMAGE, S3_IMAGE } from './images.ts';
 import { VOLUMES } from './node.ts';
 
@@ -27,7 +27,7 @@ function access(name: string, namespace: string, rules: readonly Manifest[]): re
   ];
 }
 
-/** Answers only for the cluster; no forwarding, so nothing here asks another machine. A time to live of 1 s keeps tests quick. */
+/** Resolves only names of the cluster: without forwarding, tests never query another machine. A TTL of 1 s keeps tests quick. */
 const COREFILE = `.:53 {
   errors
   ready
@@ -38,7 +38,7 @@ const COREFILE = `.:53 {
 }
 `;
 
-/** One server per node, asked only by that node's Pods: a node that is cut off or dies takes no other node's DNS with it. */
+/** One server per node, queried only by that node's Pods: a node that is cut off or dies takes no other node's DNS with it. */
 export const dns = (clusterIP: string): readonly Manifest[] => [
   ...access('coredns', 'kube-system', [
     rule('', ['endpoints', 'services', 'pods', 'namespaces'], READ),
@@ -85,10 +85,10 @@ export const dns = (clusterIP: string): readonly Manifest[] => [
   },
 ];
 
-/** Every volume is a file system of its own with the size that was asked for: a volume can be full without filling the machine. */
+/** Every volume is a file system of the requested size: a full volume does not fill the machine. */
 const SETUP = `#!/bin/sh
 set -eu
-# the kernel makes further loop devices when they are asked for, and a container sees only those that it began with
+# the kernel creates further loop devices on demand, and a container sees only those that existed when it started
 i=8; while [ $i -lt 64 ]; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; i=$((i+1)); done
 truncate -s "$VOL_SIZE_BYTES" "$VOL_DIR.img"
 mke2fs -F -m 0 "$VOL_DIR.img" >/dev/null
@@ -217,7 +217,7 @@ export const s3 = (): readonly Manifest[] => [
   }),
 ];
 
-/** A Deployment of one Pod that leaves a dead node soon: tests kill nodes and wait for what runs there. */
+/** A Deployment of one Pod with short tolerations: tests kill nodes and wait until the Pod runs elsewhere. */
 const deployment = (name: string, namespace: string, podSpec: Manifest): Manifest => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',

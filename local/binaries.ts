@@ -1,7 +1,7 @@
 /**
  * The programs of the local cluster and of tests, built from the modules in `local/build` and kept by the hash of their sources.
  * They are in Go, but for those that come as npm packages with a lock file of their own.
- * A build goes to a temporary folder and is renamed at its end: a killed build leaves nothing that a later one would take for whole.
+ * A build goes to a temporary folder and is renamed at its end: a later build never takes half of a killed one for a whole one.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -26,7 +26,7 @@ import { isAlive } from './daemon.ts';
 interface Program {
   readonly package: string;
   readonly name: string;
-  /** Further names by which the same program is called. */
+  /** Further names of the same program. */
   readonly links?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ const PARTS = {
     },
   ],
   'etcd-3.5': etcd,
-  /** The last one without /readyz; only for the test of what is asked instead. */
+  /** The last version without /readyz; only for the test of the readiness probe that replaces it. */
   'etcd-3.5.10': [{ package: 'go.etcd.io/etcd/server/v3', name: 'etcd' }],
   'etcd-3.6': etcd,
   'etcd-3.7': etcd,
@@ -71,7 +71,7 @@ const BUILDING = '.building-';
 
 const LDFLAGS = `-s -w -X k8s.io/component-base/version.gitVersion=${KUBERNETES}`; // without it nodes report v0.0.0-master
 const MIN_GO = [1, 26] as const;
-/** What a first build of each part puts on the disk, Go's caches included, in MiB as measured. */
+/** What a first build of each part writes to the disk, Go's caches included, in MiB as measured. */
 const NEEDS_MIB: Readonly<Record<Part, number>> = {
   azurite: 500,
   kubernetes: 4500,
@@ -89,7 +89,7 @@ const NEEDS_MIB: Readonly<Record<Part, number>> = {
   pause: 100,
 };
 
-/** Builds what is missing, one part after the other (a Go build fills every core by itself); returns each part's folder. */
+/** Builds the missing parts, one after the other (a Go build fills every core by itself); returns each part's folder. */
 export async function build<P extends Part>(parts: readonly P[]): Promise<Record<P, string>> {
   const missing = parts.filter((part) => !existsSync(folder(part)));
   if (missing.length > 0) {
@@ -101,7 +101,7 @@ export async function build<P extends Part>(parts: readonly P[]): Promise<Record
   return Object.fromEntries(parts.map((part) => [part, folder(part)])) as Record<P, string>;
 }
 
-/** The folder of a built part: named by its content, so that a changed go.sum is another folder. */
+/** The folder of a built part, named by its content: a changed go.sum gets another folder. */
 function folder(part: Part): string {
   const source = join(root, 'local', 'build', part);
   const hash = createHash('sha256').update(LDFLAGS).update(JSON.stringify(PARTS[part]));
@@ -144,7 +144,7 @@ async function compile(
   }
 }
 
-/** What the lock file pins, and no script of it runs. */
+/** Installs what the lock file pins; no script of it runs. */
 async function installPackages(part: Part, out: string): Promise<void> {
   for (const file of ['package.json', 'package-lock.json'])
     copyFileSync(join(root, 'local', 'build', part, file), join(out, file));
@@ -152,7 +152,7 @@ async function installPackages(part: Part, out: string): Promise<void> {
   await fetching(() => run('npm', args, { cwd: out }));
 }
 
-/** Removes what a killed build left. */
+/** Removes what a killed build left behind. */
 function sweep(): void {
   mkdirSync(BIN, { recursive: true });
   for (const name of readdirSync(BIN).filter((entry) => entry.startsWith(BUILDING)))
@@ -160,7 +160,7 @@ function sweep(): void {
       rmSync(join(BIN, name), { recursive: true, force: true });
 }
 
-/** Another build of the same may have been first; what it made is as good. */
+/** Another build of the same part may have finished first; its result is the same. */
 function publish(temporary: string, target: string): void {
   try {
     renameSync(temporary, target);
@@ -183,7 +183,7 @@ async function requireGo(): Promise<void> {
     );
 }
 
-/** The space goes to Go's caches more than to the checkout. */
+/** Go's caches take more of the space than the checkout. */
 async function requireSpace(parts: readonly Part[]): Promise<void> {
   const needed = parts.reduce((sum, part) => sum + NEEDS_MIB[part], 0);
   const folders = (await run('go', ['env', 'GOCACHE', 'GOMODCACHE'])).stdout.trim().split('\n');

@@ -1,6 +1,6 @@
 /**
- * Every process of a local cluster lives in one cgroup of ours, so the kernel itself keeps the list of what to end:
- * no process is ever looked for by name, and none escapes, not even a container shim that outlived its containerd.
+ * Every process of a local cluster runs in one cgroup of ours, so the kernel itself keeps the list of what to end:
+ * no process is searched by name, and none escapes, not even a container shim that outlived its containerd.
  */
 import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
@@ -23,7 +23,7 @@ const ledger = (): string => (isV2() ? MOUNT : join(MOUNT, 'pids'));
 
 export const cgroupPath = (...parts: readonly string[]): string => join(ledger(), ...parts);
 
-/** Makes the group in every hierarchy, ready to hold kubelets' groups. */
+/** Creates the group in every hierarchy, ready to hold kubelets' groups. */
 export function createCgroup(...parts: readonly string[]): void {
   for (const hierarchy of hierarchies()) {
     let path = hierarchy;
@@ -42,7 +42,7 @@ function delegate(parent: string): void {
     try {
       writeFileSync(join(parent, 'cgroup.subtree_control'), `+${controller}`);
     } catch {
-      // a controller that this host does not let us pass on; kubelet says so if it needs it
+      // this host does not delegate the controller; kubelet reports it if it needs it
     }
 }
 
@@ -59,12 +59,12 @@ export function processesIn(...parts: readonly string[]): readonly number[] {
     try {
       return readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
     } catch {
-      return []; // a group that went away while we looked has no processes
+      return []; // a group that was removed meanwhile has no processes
     }
   });
 }
 
-/** The process ids of one Pod, whose group kubelet names after its uid, somewhere below the node's. */
+/** The process ids of one Pod, whose group kubelet names after its UID, somewhere below the node's. */
 export const processesOfPod = (root: string, node: string, uid: string): readonly number[] =>
   descendants(cgroupPath(root, node))
     .filter((path) => basename(path) === `pod${uid}`)
@@ -77,7 +77,7 @@ function descendants(path: string): readonly string[] {
     .flatMap((entry) => [...descendants(join(path, entry.name)), join(path, entry.name)]);
 }
 
-/** None of a group that is not there, also when it goes away while we look: those of Pods do. */
+/** Empty for a group that does not exist, also when it is removed meanwhile: kubelet removes those of Pods. */
 function entriesOf(path: string): readonly Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });
@@ -95,7 +95,7 @@ export async function killAll(...parts: readonly string[]): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // it ended by itself
+        // it has ended by itself
       }
     await sleep(50);
   }
@@ -104,7 +104,7 @@ export async function killAll(...parts: readonly string[]): Promise<void> {
   );
 }
 
-/** Removes the group and all groups below it from every hierarchy, with whatever still runs in them. */
+/** Removes the group and all groups below it from every hierarchy, and kills what still runs in them. */
 export async function removeCgroup(...parts: readonly string[]): Promise<void> {
   for (const hierarchy of hierarchies()) {
     const path = join(hierarchy, ...parts);
@@ -112,7 +112,7 @@ export async function removeCgroup(...parts: readonly string[]): Promise<void> {
   }
 }
 
-/** A group whose last process just ended can be busy for a moment; and one that a killed `up` had begun may join it only now. */
+/** The kernel reports a group as busy for a moment after its last process ended; a process that a killed `up` started may join it only now. */
 async function removeGroup(path: string, parts: readonly string[]): Promise<void> {
   for (let attempt = 0; existsSync(path); attempt++)
     try {

@@ -90,7 +90,7 @@ export class LocalCluster {
     await this.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], list);
   }
 
-  /** Loads images into every node, so that Pods can use them without a registry; what is loaded already is passed over. */
+  /** Loads images into every node, so that Pods can use them without a registry; images that are loaded already are skipped. */
   async load(images: readonly Archive[]): Promise<void> {
     const missing = images.filter((image) => !this.state.images.some((loaded) => loaded.digest === image.digest));
     await Promise.all(this.state.nodes.map((node) => loadInto(node, missing)));
@@ -111,7 +111,7 @@ export async function running(name: ClusterName): Promise<LocalCluster | undefin
   return needed.every((pid) => alive.includes(pid)) ? new LocalCluster(name) : undefined;
 }
 
-/** Whether nothing of it is broken: a process of a node that was killed, an API server that hangs. */
+/** Whether nothing of it is broken: a killed process of a node, an API server that hangs. */
 async function isWhole(cluster: LocalCluster): Promise<boolean> {
   const alive = processesIn(clusterCgroup(cluster.name));
   const nodes = cluster.state.nodes.flatMap((node) => [
@@ -125,7 +125,7 @@ async function isWhole(cluster: LocalCluster): Promise<boolean> {
   return answer === 'ok';
 }
 
-/** Brings the cluster up, or returns the one that runs. What a killed `up` left behind, or a broken cluster, is removed first. */
+/** Starts the cluster, or returns the running one. A broken cluster, or what a killed `up` left behind, is removed first. */
 export async function up(name: ClusterName, options: UpOptions = {}): Promise<LocalCluster> {
   await requireNodesHost();
   return withLock(`${name} cluster`, async () => {
@@ -144,7 +144,7 @@ export async function up(name: ClusterName, options: UpOptions = {}): Promise<Lo
   });
 }
 
-/** A cluster that did not come up, or whose start was interrupted, is taken away again. */
+/** A cluster that did not start, or whose start was interrupted, is removed again. */
 async function createOrUndo(name: ClusterName, images: readonly Archive[], withS3: boolean): Promise<LocalCluster> {
   let complete = false;
   const undo = async (): Promise<void> => {
@@ -173,7 +173,7 @@ function requireSpace(): void {
     );
 }
 
-/** Everything at once, the longest first: the progress then says how much is still to come. */
+/** Everything at once, the longest first, so that the progress shows how much is still to come. */
 const buildParts = ({ s3: withS3, etcd = [] }: UpOptions): Promise<unknown> => {
   const minors = new Set<EtcdMinor>(['3.6', ...etcd]); // 3.6 keeps Kubernetes' own state
   return build([
@@ -193,13 +193,13 @@ async function create(name: ClusterName, images: readonly Archive[], withS3: boo
   await step('start the control plane', async (progress) => {
     progress('network');
     const state = await createNetwork(name);
-    const authority = await createAuthority();
+    const ca = await createAuthority();
     progress('etcd, API server, controller manager, scheduler');
     const controlPlane = await startControlPlane({
       name,
       range: state.range,
       pid: state.controlPlanePid,
-      authority,
+      ca,
       bin: { kubernetes, etcd },
     });
     writeState(name, { ...state, controlPlane });
@@ -249,18 +249,18 @@ export const namespacesMade = (name: ClusterName, pid: number): Promise<void> =>
 
 const netns = (pid: number): string => readlinkSync(`/proc/${pid}/ns/net`);
 
-/** Starts a node and makes its Pods reachable from everywhere else. */
+/** Starts a node and adds the routes to its Pods everywhere else. */
 export async function addNode(cluster: LocalCluster, index: number): Promise<NodeState> {
   const { name } = cluster;
   const { range, switchPid, controlPlanePid, nodes } = cluster.state;
   const { kubernetes } = await build(['kubernetes']);
-  const authority = await savedAuthority(name);
+  const ca = await savedAuthority(name);
   const node = await startNode({
     cluster: name,
     range,
     index,
     switchPid,
-    authority,
+    ca,
     kubernetes,
     pauseImage: PAUSE_IMAGE,
   });
@@ -301,7 +301,7 @@ async function startS3(cluster: LocalCluster): Promise<void> {
 
 const exists = (name: ClusterName): boolean => cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name));
 
-/** Takes clusters down: the named one, or every one of this checkout. Works from whatever state a crash or a reboot left. */
+/** Removes clusters: the named one, or every one of this checkout. Works from whatever state a crash or a reboot left. */
 export async function down(name?: ClusterName): Promise<void> {
   for (const each of name ? [name] : CLUSTER_NAMES)
     if (exists(each))
@@ -312,7 +312,7 @@ async function remove(name: ClusterName): Promise<void> {
   for (const id of new Set([clusterId(name), readState(name)?.id ?? clusterId(name)])) {
     await killAll(cgroupOf(id)); // namespaces, links, routes, mounts and rules end with the processes that held them
     await removeCgroup(cgroupOf(id));
-    if (existsSync(`/sys/class/net/${hostLink(id)}`)) await unplugHost(hostLink(id)).catch(() => {}); // the kernel may be first
+    if (existsSync(`/sys/class/net/${hostLink(id)}`)) await unplugHost(hostLink(id)).catch(() => {}); // the kernel may have removed it already
   }
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
   if (mounts.includes(` ${clusterDir(name)}/`))

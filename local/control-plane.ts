@@ -12,7 +12,7 @@ export interface ControlPlane {
   readonly range: Range;
   /** Holds the control plane's namespaces. */
   readonly pid: number;
-  readonly authority: Authority;
+  readonly ca: Authority;
   /** Folders of the built programs. */
   readonly bin: { readonly kubernetes: string; readonly etcd: string };
 }
@@ -27,11 +27,11 @@ export async function startControlPlane(plane: ControlPlane): Promise<readonly n
     '--listen-client-urls=http://127.0.0.1:2379',
     '--advertise-client-urls=http://127.0.0.1:2379',
     '--listen-peer-urls=http://127.0.0.1:2380',
-    '--unsafe-no-fsync', // the local cluster's own store; nobody needs it after a power cut
+    '--unsafe-no-fsync', // the local cluster's own store; it need not survive a power cut
     '--log-level=warn',
   ]);
   const api = daemon(plane, 'kube-apiserver', join(plane.bin.kubernetes, 'kube-apiserver'), apiServerFlags(plane));
-  await waitFor('the API server answers', () => apiServerReady(plane), { timeoutMs: 90_000, daemon: api });
+  await waitFor('the API server responds', () => apiServerReady(plane), { timeoutMs: 90_000, daemon: api });
   const manager = daemon(plane, 'kube-controller-manager', join(plane.bin.kubernetes, 'kube-controller-manager'), [
     `--kubeconfig=${pki(plane, 'controller-manager.kubeconfig')}`,
     `--service-account-private-key-file=${pki(plane, 'service-account.key')}`,
@@ -39,7 +39,7 @@ export async function startControlPlane(plane: ControlPlane): Promise<readonly n
     '--use-service-account-credentials',
     '--leader-elect=false',
     '--node-monitor-period=2s',
-    '--node-monitor-grace-period=20s', // tests cut nodes off; 50 s would only make them wait
+    '--node-monitor-grace-period=20s', // tests cut nodes off and wait for NotReady; the default is 50 s
   ]);
   const scheduler = daemon(plane, 'kube-scheduler', join(plane.bin.kubernetes, 'kube-scheduler'), [
     `--kubeconfig=${pki(plane, 'scheduler.kubeconfig')}`,
@@ -93,10 +93,10 @@ async function apiServerReady(plane: ControlPlane): Promise<boolean> {
 }
 
 async function writePki(plane: ControlPlane): Promise<void> {
-  const { authority, name, range } = plane;
+  const { ca, name, range } = plane;
   mkdirSync(join(clusterDir(name), 'pki'), { recursive: true, mode: 0o700 });
   const write = (path: string, content: string): void => writeFileSync(path, content, { mode: 0o600 });
-  const server = await authority.issue({ user: 'kube-apiserver', group: 'system:masters' }, [
+  const server = await ca.issue({ user: 'kube-apiserver', group: 'system:masters' }, [
     controlPlaneIp(range),
     kubernetesIp(range),
     'kubernetes',
@@ -104,15 +104,15 @@ async function writePki(plane: ControlPlane): Promise<void> {
     'kubernetes.default.svc',
     'kubernetes.default.svc.cluster.local',
   ]);
-  write(pki(plane, 'ca.crt'), authority.cert);
-  write(pki(plane, 'ca.key'), authority.key);
+  write(pki(plane, 'ca.crt'), ca.cert);
+  write(pki(plane, 'ca.key'), ca.key);
   write(pki(plane, 'apiserver.crt'), server.cert);
   write(pki(plane, 'apiserver.key'), server.key);
   write(pki(plane, 'service-account.key'), serviceAccountKey());
   const config = async (path: string, user: string, group?: string): Promise<void> =>
     write(
       path,
-      kubeconfig(apiServerUrl(range), authority.cert, await authority.issue({ user, ...(group && { group }) })),
+      kubeconfig(apiServerUrl(range), ca.cert, await ca.issue({ user, ...(group && { group }) })),
     );
   await config(kubeconfigPath(name), 'admin', 'system:masters');
   await config(pki(plane, 'controller-manager.kubeconfig'), 'system:kube-controller-manager');
@@ -120,7 +120,7 @@ async function writePki(plane: ControlPlane): Promise<void> {
   await config(pki(plane, 'kube-proxy.kubeconfig'), 'system:kube-proxy');
 }
 
-/** The cluster's authority, for a node that is added later. */
+/** The cluster's CA, for a node that is added later. */
 export const savedAuthority = (name: ClusterName): Promise<Authority> => {
   const read = (file: string): string => readFileSync(join(clusterDir(name), 'pki', file), 'utf8');
   return loadAuthority({ cert: read('ca.crt'), key: read('ca.key') });

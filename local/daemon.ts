@@ -1,4 +1,4 @@
-/** Long-running processes of a local cluster: started detached, in the cluster's cgroup, with a log file of their own. */
+/** Long-running processes of a local cluster: started detached, in the cluster's cgroup, each with its own log file. */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export interface DaemonSpec {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Joins the cgroup before it becomes the command, so that no child of it can be outside. The pid stays the same through both exec calls. */
+/** Joins the cgroup before it becomes the command, so that no child process can be outside. The pid stays the same through both exec calls. */
 const JOIN_AND_EXEC = 'echo 0 > "$0" && exec "$@"';
 
 export function startDaemon(spec: DaemonSpec): number {
@@ -51,7 +51,7 @@ export const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Asks until the answer is yes; a daemon that ends meanwhile, or silence past the limit, fails with the end of its log. */
+/** Polls until the check succeeds. When the daemon ends meanwhile or the time runs out, it fails with the end of the daemon's log. */
 export async function waitFor(
   what: string,
   ready: () => Promise<boolean>,

@@ -1,4 +1,4 @@
-/** How tests break a running local cluster on purpose, and mend it again. Everything is aimed by recorded process ids. */
+/** How tests break a running local cluster on purpose, and repair it again. Every process is addressed by its recorded id. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../tools/terminal.ts';
@@ -10,7 +10,7 @@ import { setPort } from './network.ts';
 import { inNode, nodeName, startKubelet, VOLUMES } from './node.ts';
 import { clusterCgroup, daemonGroup, nodeDir, writeState } from './state.ts';
 
-/** Pulls the node's cable: it keeps running, and nobody reaches it. */
+/** Disconnects the node from the network: it keeps running and is unreachable. */
 export const cutNetwork = async (cluster: LocalCluster, node: string): Promise<void> => {
   await setPort(cluster.state.switchPid, cluster.node(node).name, 'down');
 };
@@ -18,7 +18,7 @@ export const healNetwork = async (cluster: LocalCluster, node: string): Promise<
   await setPort(cluster.state.switchPid, cluster.node(node).name, 'up');
 };
 
-/** Stops the kubelet alone: Pods go on, and the node becomes NotReady. */
+/** Stops the kubelet alone: Pods keep running, and the node becomes NotReady. */
 export async function stopKubelet(cluster: LocalCluster, node: string): Promise<void> {
   const { kubeletPid } = cluster.node(node);
   if (!processesIn(clusterCgroup(cluster.name)).includes(kubeletPid)) return; // stopped already
@@ -39,28 +39,28 @@ export function killContainers(cluster: LocalCluster, node: string): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // it ended with its parent
+      // it has ended with its parent
     }
 }
 
-/** What runs in the containers of one Pod, which is not its sandbox. */
+/** The processes in the containers of one Pod, without its sandbox. */
 export async function podProcesses(cluster: LocalCluster, namespace: string, pod: string): Promise<readonly number[]> {
   const uid = await cluster.kubectl(['-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.metadata.uid}']);
   const inPod = cluster.state.nodes.flatMap((node) => processesOfPod(clusterCgroup(cluster.name), node.name, uid));
   return inPod.filter((pid) => programOf(pid) !== 'pause');
 }
 
-/** SIGSTOP freezes, and SIGCONT lets go on. */
+/** SIGSTOP freezes, SIGCONT resumes. */
 export function signalAll(pids: readonly number[], signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
   for (const pid of pids)
     try {
       process.kill(pid, signal);
     } catch {
-      // it ended by itself
+      // it has ended by itself
     }
 }
 
-/** Kills what runs in the containers of one Pod, as a crash would, and keeps its sandbox: kubelet starts them again. */
+/** Kills the processes in the containers of one Pod, as a crash would, and keeps its sandbox: kubelet restarts them. */
 export async function crash(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
   signalAll(await podProcesses(cluster, namespace, pod), 'SIGKILL');
 }
@@ -68,7 +68,7 @@ export async function crash(cluster: LocalCluster, namespace: string, pod: strin
 const programOf = (pid: number): string =>
   existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, 'utf8').trim() : '';
 
-/** Empties the node through the eviction API, as an administrator does before maintenance. */
+/** Drains the node through the eviction API, as an administrator does before maintenance. */
 export const drain = (cluster: LocalCluster, node: string, timeoutSeconds = 60): Promise<string> =>
   cluster.kubectl([
     'drain',
@@ -80,7 +80,7 @@ export const drain = (cluster: LocalCluster, node: string, timeoutSeconds = 60):
   ]);
 export const uncordon = (cluster: LocalCluster, node: string): Promise<string> => cluster.kubectl(['uncordon', node]);
 
-/** Destroys the node with its disk. Kubernetes is not told: to it, the node only falls silent. */
+/** Destroys the node with its disk. The Node object stays: to Kubernetes, the node only becomes unreachable. */
 export async function destroyNode(cluster: LocalCluster, name: string): Promise<void> {
   const node = cluster.node(name);
   await stopKubelet(cluster, name);
@@ -90,13 +90,13 @@ export async function destroyNode(cluster: LocalCluster, name: string): Promise<
   writeState(cluster.name, { ...cluster.state, nodes: cluster.state.nodes.filter((each) => each.name !== name) });
 }
 
-/** Destroys the node and removes its Node object: a machine that is gone for good, and known to be. */
+/** Destroys the node and deletes its Node object: a machine that is known to be lost for good. */
 export async function deleteNode(cluster: LocalCluster, name: string): Promise<void> {
   await destroyNode(cluster, name);
   await cluster.kubectl(['delete', 'node', name, '--ignore-not-found']);
 }
 
-/** Adds a fresh node (the fourth, or one in place of a deleted one) and waits until it is Ready. */
+/** Adds a new node (the fourth, or one in place of a deleted one) and waits until it is Ready. */
 export async function addFreshNode(cluster: LocalCluster, index: number): Promise<string> {
   if (cluster.state.nodes.some((node) => node.index === index)) throw new Failure(`${nodeName(index)} exists already.`);
   const node = await addNode(cluster, index);
@@ -110,17 +110,17 @@ interface VolumePlace {
   readonly path: string;
 }
 
-/** The node that has a claim's volume, and the volume's path there. */
+/** The node that has a PVC's volume, and the volume's path there. */
 async function volumeOf(cluster: LocalCluster, namespace: string, claim: string): Promise<VolumePlace> {
   const pv = await cluster.kubectl(['-n', namespace, 'get', 'pvc', claim, '-o', 'jsonpath={.spec.volumeName}']);
   for (const node of cluster.state.nodes) {
     const path = `${VOLUMES}/${pv}_${namespace}_${claim}`;
     if (pv && (await inNode(node.holderPid, ['test', '-d', path])) === 0) return { holderPid: node.holderPid, path };
   }
-  throw new Failure(`Claim ${namespace}/${claim} has no volume on any node.`);
+  throw new Failure(`PVC ${namespace}/${claim} has no volume on any node.`);
 }
 
-/** A claim's volume as a folder of this machine. */
+/** A PVC's volume as a folder of this machine. */
 export async function volumeFolder(cluster: LocalCluster, namespace: string, claim: string): Promise<string> {
   const { holderPid, path } = await volumeOf(cluster, namespace, claim);
   return `/proc/${holderPid}/root${path}`;
@@ -136,7 +136,7 @@ async function memoryOf(cluster: LocalCluster, namespace: string, pod: string): 
 
 const BALLAST = '.ballast';
 
-/** Fills a volume to its last byte with a file of ours; `freeVolume` takes the file away. */
+/** Fills a volume to its last byte with a file of ours; `freeVolume` removes the file. */
 export const fillVolume = async (cluster: LocalCluster, namespace: string, claim: string): Promise<void> =>
   fill(await volumeOf(cluster, namespace, claim));
 
@@ -146,7 +146,7 @@ export const fillMemory = async (cluster: LocalCluster, namespace: string, pod: 
 
 async function fill({ holderPid, path }: VolumePlace): Promise<void> {
   const append = (block: string): string => `dd if=/dev/zero bs=${block} of="$0" oflag=append conv=notrunc`;
-  // each ends with "no space left", which is the point; the second fills what is left of the last large block
+  // each ends with "no space left", as intended; the second fills what is left of the last large block
   await inNode(holderPid, ['sh', '-c', `${append('64k')}; ${append('1k')}`, `${path}/${BALLAST}`]);
 }
 
@@ -155,15 +155,15 @@ export async function freeVolume(cluster: LocalCluster, namespace: string, claim
   await inNode(holderPid, ['rm', '-f', `${path}/${BALLAST}`]);
 }
 
-/** Removes everything from a volume, under the feet of whoever uses it. */
+/** Removes everything from a volume while it is in use. */
 export async function emptyVolume(cluster: LocalCluster, namespace: string, claim: string): Promise<void> {
   const { holderPid, path } = await volumeOf(cluster, namespace, claim);
   await inNode(holderPid, ['find', path, '-mindepth', '1', '-delete']);
 }
 
 /**
- * Overwrites the beginning of a member's database, where its two root pages are, and ends etcd. It is frozen meanwhile: one that
- * goes on writes new root pages over the damage, and may never come to what is left of it.
+ * Overwrites the beginning of a member's database, where its two root pages are, and ends etcd. etcd is frozen meanwhile: a running
+ * one writes new root pages over the damage, and may never read what is left of it.
  */
 export async function corruptDatabase(cluster: LocalCluster, namespace: string, pod: string): Promise<void> {
   const { holderPid, path } = await volumeOf(cluster, namespace, `data-${pod}`);
@@ -173,7 +173,7 @@ export async function corruptDatabase(cluster: LocalCluster, namespace: string, 
   signalAll(etcd, 'SIGKILL');
 }
 
-/** Makes every DNS answer late by up to `delayMs`, by freezing the servers and thawing them for a moment in turn. Call the result to end it. */
+/** Delays every DNS response by up to `delayMs`, by freezing the servers and thawing them for a moment in turn. Call the result to end it. */
 export function slowDns(cluster: LocalCluster, delayMs: number): () => Promise<void> {
   let slow = true;
   const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {

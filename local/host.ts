@@ -1,10 +1,10 @@
-/** What a machine needs to run nodes, and the Debian packages that bring what is missing. */
+/** What a machine needs to run nodes, and the Debian packages that provide what is missing. */
 import { existsSync } from 'node:fs';
 import { root } from '../tools/paths.ts';
 import { run } from '../tools/process.ts';
 import { Failure, step } from '../tools/terminal.ts';
 
-/** A package is installed only when its file is missing: a containerd that came with Docker is as good and stays. */
+/** A package is installed only when its file is missing: a containerd that came with Docker is kept. */
 const NEEDED: readonly (readonly [string, string, ...string[]])[] = [
   ['containerd', '/usr/bin/containerd', '/usr/local/bin/containerd'],
   ['runc', '/usr/sbin/runc', '/usr/bin/runc', '/usr/local/sbin/runc'],
@@ -36,8 +36,8 @@ export function whyNoNodes(): string | undefined {
 
 /** Fails with one sentence when nodes cannot run here. */
 export async function requireNodesHost(): Promise<void> {
-  const why = whyNoNodes();
-  if (why) throw new Failure(why);
+  const message = whyNoNodes();
+  if (message) throw new Failure(message);
 }
 
 /** Installs the Debian packages that are missing. */
@@ -51,7 +51,7 @@ export async function installPackages(): Promise<void> {
   await step(`install ${packages.join(', ')}`, async (progress) => {
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
     progress('refreshing the package lists');
-    const patiently = ['-q', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=3']; // a new machine may be updating itself
+    const patiently = ['-q', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=3']; // on a new machine unattended upgrades may hold the lock
     await run('apt-get', ['update', ...patiently], { env });
     progress('installing');
     await run('apt-get', ['install', '-y', '--no-install-recommends', ...patiently, ...packages], { env });

@@ -1,4 +1,4 @@
-/** The images that the local cluster itself runs, made from the built programs: there is no registry to pull from. */
+/** The images that the local cluster itself runs, built from the compiled programs: there is no registry to pull from. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -19,7 +19,7 @@ export const BUSYBOX_IMAGE = 'localhost/busybox:1';
 export const COREDNS_IMAGE = 'localhost/coredns:1.15.0';
 export const PROVISIONER_IMAGE = 'localhost/local-path-provisioner:0.0.30';
 export const S3_IMAGE = 'localhost/versitygw:1.8.0';
-/** Tagged like the official one, which is what the operator asks for by default. */
+/** Tagged like the official image, which is the operator's default. */
 export const etcdImage = (minor: EtcdMinor): string => `quay.io/coreos/etcd:v${ETCD_VERSIONS[minor]}`;
 
 export const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
@@ -53,7 +53,7 @@ async function cached(
 
 const APPLETS = 'cat chmod mkdir mke2fs mount nslookup ping rm rmdir sh sleep truncate umount wget'.split(' ');
 
-/** A shell for the storage provisioner's helper Pods, and for tests that look around. */
+/** A shell for the storage provisioner's helper Pods, and for tests that inspect the cluster. */
 function busyboxImage(): Promise<Archive> {
   if (!existsSync('/bin/busybox')) throw new Failure('busybox-static is not installed: run ./dev up again as root.');
   const links = APPLETS.map((name): ImageFile => ({ path: `/bin/${name}`, mode: 0o777, content: { link: 'busybox' } }));
@@ -73,7 +73,7 @@ export const s3Image = (): Promise<Archive> =>
 export const etcdImageArchive = (minor: EtcdMinor): Promise<Archive> =>
   partImage(`etcd-${minor}`, etcdImage(minor), ['etcd', 'etcdctl', 'etcdutl']);
 
-/** Loads an archive into a node's containerd; an image that is there already costs nothing worth asking for. */
+/** Loads an archive into a node's containerd; loading an image that is there already costs next to nothing. */
 export async function loadImage(node: Pick<NodeState, 'holderPid'>, archive: string): Promise<void> {
   const [command = '', ...args] = enter(node.holderPid);
   await run(command, [

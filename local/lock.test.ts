@@ -38,7 +38,7 @@ test('a lock whose owner was killed is free', async () => {
   await expect(withLock(what, () => Promise.resolve('mine'))).resolves.toBe('mine');
 });
 
-test('who waits gets it when the first has ended', async () => {
+test('a waiting ./dev gets the lock when the first has ended', async () => {
   const other = await anotherHolder();
   const waiting = withLock(what, () => Promise.resolve(events.push('got it')), { wait: true });
   events.push('asked');
@@ -47,7 +47,7 @@ test('who waits gets it when the first has ended', async () => {
   expect(events).toEqual(['asked', 'got it']);
 });
 
-test('two in one process take turns, also when the first fails', async () => {
+test('two callers in one process take turns, also when the first fails', async () => {
   const first = withLock(what, async () => {
     events.push('first');
     throw new Error('failed');

@@ -1,4 +1,4 @@
-/** What a cluster leaves for people to read: taking it down removes its logs, so they are copied to where they outlive it. */
+/** What a cluster leaves for people to read: `down` removes its logs, so they are copied to where they outlive it. */
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logsDir } from '../tools/paths.ts';
@@ -8,7 +8,7 @@ import { type ClusterName, clusterDir } from './state.ts';
 
 const KINDS = ['nodes', 'pods', 'persistentvolumeclaims', 'etcdclusters', 'etcdmembers'];
 
-/** Logs of the cluster's processes and Pods, and of one that runs also objects and events. What cannot be had is left out. */
+/** Logs of the cluster's processes and Pods, and of a running cluster also objects and Events. What cannot be read is left out. */
 export async function saveLogs(name: ClusterName, running?: { readonly kubeconfig: string }): Promise<string> {
   const from = clusterDir(name);
   const to = join(logsDir, `${name}-cluster`);
@@ -23,10 +23,10 @@ export async function saveLogs(name: ClusterName, running?: { readonly kubeconfi
   const { kubernetes } = await build(['kubernetes']);
   const describe = async (file: string, args: readonly string[]): Promise<void> => {
     const options = { env: { KUBECONFIG: running.kubeconfig }, timeoutMs: 20_000, allowFailure: true };
-    const said = await run(join(kubernetes, 'kubectl'), args, options).catch((error: unknown) => ({
-      stdout: `could not be had: ${String(error)}\n`,
+    const result = await run(join(kubernetes, 'kubectl'), args, options).catch((error: unknown) => ({
+      stdout: `could not be read: ${String(error)}\n`,
     }));
-    await writeFile(join(to, file), said.stdout);
+    await writeFile(join(to, file), result.stdout);
   };
   for (const kind of KINDS) await describe(`${kind}.yaml`, ['get', kind, '--all-namespaces', '--output=yaml']);
   await describe('events.txt', ['get', 'events', '--all-namespaces', '--sort-by=.lastTimestamp']);

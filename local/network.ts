@@ -1,12 +1,12 @@
 /**
  * The network of a local cluster: a switch, the control plane and each node in a network namespace of its own, joined by veth pairs.
- * The namespaces have no names; each is held by a process. When those end, links, routes and rules end with them.
+ * The namespaces have no names; each is held by a process. When that process ends, the kernel removes its links, routes and rules.
  */
 import { run } from '../tools/process.ts';
 import { Failure } from '../tools/terminal.ts';
 import { enter } from './daemon.ts';
 
-/** A cluster has a /16 of its own: hosts in the first /24, Pods of node N in the Nth, Services from .128 on. */
+/** A cluster has its own /16: hosts in the first /24, Pods of node N in the Nth, Services from .128 on. */
 export interface Range {
   readonly octet: number;
 }
@@ -21,7 +21,7 @@ export const serviceCidr = (r: Range): string => `10.${r.octet}.128.0/20`;
 export const kubernetesIp = (r: Range): string => `10.${r.octet}.128.1`;
 export const dnsIp = (r: Range): string => `10.${r.octet}.128.10`;
 
-/** A /16 that nothing on this machine uses; the search starts at a place of the cluster's own, so that two seldom meet. */
+/** A /16 that nothing on this machine uses; the search starts at an offset derived from the cluster, so that two clusters seldom collide. */
 export async function freeRange(seed: number): Promise<Range> {
   const routes = await run('ip', ['-json', 'route', 'show', 'table', 'all']);
   const taken = (JSON.parse(routes.stdout) as readonly { readonly dst?: string }[])
@@ -40,7 +40,7 @@ export async function freeRange(seed: number): Promise<Range> {
 const inside = (pid: number, script: string): Promise<unknown> =>
   run(enter(pid)[0]!, [...enter(pid).slice(1), 'sh', '-ec', script]);
 
-/** The bridge that all machines hang on, and this machine's own end of it. */
+/** The bridge to which all machines are connected, and this machine's own end of it. */
 export async function makeSwitch(switchPid: number, link: string, r: Range): Promise<void> {
   await inside(switchPid, 'ip link set lo up; ip link add br0 type bridge; ip link set br0 up');
   await run('ip', ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'host', 'netns', String(switchPid)]);
@@ -51,10 +51,10 @@ export async function makeSwitch(switchPid: number, link: string, r: Range): Pro
   ]);
 }
 
-/** Plugs a namespace into the switch. `port` names its end in the switch: what a test pulls to cut the machine off. */
+/** Plugs a namespace into the switch. `port` names its end in the switch: what a test takes down to cut the machine off. */
 export async function plugIn(switchPid: number, pid: number, port: string, address: string): Promise<void> {
   await inside(pid, 'ip link set lo up; sysctl -qw net.ipv4.ip_forward=1');
-  // made where it belongs in one step: a kill cannot leave it halfway, in this machine's own namespace
+  // created in its final namespace in one step: a kill cannot leave it in this machine's own namespace
   await inside(
     switchPid,
     `ip link add name ${port} type veth peer name eth0 netns ${pid}; ip link set ${port} master br0 up`,
@@ -65,7 +65,7 @@ export async function plugIn(switchPid: number, pid: number, port: string, addre
 /** Removes this machine's end of the cable, and the routes over it. */
 export const unplugHost = (link: string): Promise<unknown> => run('ip', ['link', 'delete', link]);
 
-/** Tells a namespace (or, without one, this machine) where another node's Pods are. */
+/** Adds the route to another node's Pods to a namespace (or, without one, to this machine). */
 export async function routePods(from: number | undefined, r: Range, index: number): Promise<void> {
   const command = `ip route replace ${podCidr(r, index)} via ${nodeIp(r, index)}`;
   await (from === undefined ? run('sh', ['-ec', command]) : inside(from, command));

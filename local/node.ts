@@ -1,7 +1,7 @@
 /**
- * One node of a local cluster: containerd, kubelet and kube-proxy in a network and a mount namespace of their own.
- * Inside, /run, /var/log and the node's disk, which is at /run/node, are its own: a hostPath, a socket or a log of one node is not
- * another's. When the node's processes end, its mounts end with the namespace.
+ * One node of a local cluster: containerd, kubelet and kube-proxy in their own network and mount namespace.
+ * Inside, /run, /var/log and the node's disk, which is at /run/node, are private: nodes share no hostPath, socket or log.
+ * When the node's processes end, its mounts end with the namespace.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export interface NodeSpec {
   readonly range: Range;
   readonly index: number;
   readonly switchPid: number;
-  readonly authority: Authority;
+  readonly ca: Authority;
   /** Folder of the built Kubernetes programs. */
   readonly kubernetes: string;
   readonly pauseImage: string;
@@ -30,10 +30,10 @@ export const CONTAINERD_SOCKET = '/run/containerd.sock';
 export const VOLUMES = '/run/node/volumes';
 /** The node's disk, as seen inside the node. */
 const DISK = '/run/node';
-/** Appears when the disk and all the rest is mounted. */
+/** Exists as soon as the disk and everything else is mounted. */
 const MADE = '/run/made';
 
-/** What kubelet sets for the whole machine when it differs. The node gets files of its own with these values instead. */
+/** What kubelet sets for the whole machine when it differs. The node gets its own files with these values instead. */
 const KERNEL_SETTINGS = {
   'vm/overcommit_memory': 1,
   'vm/panic_on_oom': 0,
@@ -44,7 +44,7 @@ const KERNEL_SETTINGS = {
 };
 
 const MAKE_DISK = [
-  'mount --make-rshared /', // so that a volume mounted by a helper Pod is seen by the node
+  'mount --make-rshared /', // so that the node sees a volume that a helper Pod mounts
   'mount -t tmpfs tmpfs /run',
   `mkdir -p /run/netns /run/containerd ${DISK}`,
   `mount --bind "$1" ${DISK}`,
@@ -159,17 +159,17 @@ function startProxy(spec: NodeSpec, node: Pick<NodeState, 'name' | 'holderPid'>)
 }
 
 async function writeConfig(spec: NodeSpec, disk: string): Promise<void> {
-  const { authority, cluster, index, range } = spec;
+  const { ca, cluster, index, range } = spec;
   const name = nodeName(index);
   const write = (path: string, content: string): void => writeFileSync(join(disk, path), content, { mode: 0o600 });
-  const identity = await authority.issue({ user: `system:node:${name}`, group: 'system:nodes' }, [
+  const identity = await ca.issue({ user: `system:node:${name}`, group: 'system:nodes' }, [
     name,
     nodeIp(range, index),
   ]);
-  write('etc/ca.crt', authority.cert);
+  write('etc/ca.crt', ca.cert);
   write('etc/kubelet.crt', identity.cert);
   write('etc/kubelet.key', identity.key);
-  write('etc/kubelet.kubeconfig', kubeconfig(apiServerUrl(range), authority.cert, identity));
+  write('etc/kubelet.kubeconfig', kubeconfig(apiServerUrl(range), ca.cert, identity));
   write('etc/resolv.conf', ''); // Pods with dnsPolicy Default have no resolver: nothing here leaves the machine
   write('etc/containerd.toml', containerdConfig(spec.pauseImage));
   write('etc/kubelet.json', JSON.stringify(kubeletConfig(cluster, range, index)));
@@ -233,7 +233,7 @@ const proxyConfig = (cluster: ClusterName): object => ({
   kind: 'KubeProxyConfiguration',
   mode: 'nftables',
   clientConnection: { kubeconfig: proxyKubeconfig(cluster) },
-  // What does not come from a Pod of this node gets the node's address: otherwise the answer would not come back this way.
+  // Traffic that does not come from a Pod of this node gets the node's address: otherwise responses would take another route.
   detectLocalMode: 'BridgeInterface',
   detectLocal: { bridgeInterface: BRIDGE },
   conntrack: { maxPerCore: 0 },

@@ -1,4 +1,4 @@
-/** Keys and certificates of a local cluster: one authority, one certificate per component, kubeconfigs that carry them. */
+/** Keys and certificates of a local cluster: one CA, one certificate per component, kubeconfigs that contain them. */
 import 'reflect-metadata'; // x509 wants it loaded first
 import { generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -20,7 +20,7 @@ const pem = async (key: webcrypto.CryptoKey): Promise<string> =>
   x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 
 const validity = (): { readonly notBefore: Date; readonly notAfter: Date; readonly serialNumber: string } => ({
-  notBefore: new Date(Date.now() - 3600_000), // clocks may differ by a little
+  notBefore: new Date(Date.now() - 3600_000), // clocks may differ slightly
   notAfter: new Date(Date.now() + TEN_YEARS_MS),
   serialNumber: `01${randomBytes(15).toString('hex')}`,
 });
@@ -43,7 +43,7 @@ export async function createAuthority(): Promise<Authority> {
   return loadAuthority({ cert: certificate.toString('pem'), key: await pem(keys.privateKey) });
 }
 
-/** An authority made earlier, for a node that joins later. */
+/** A CA that was created earlier, for a node that joins later. */
 export async function loadAuthority(pair: KeyPair): Promise<Authority> {
   const ca = new x509.X509Certificate(pair.cert);
   const signingKey = await webcrypto.subtle.importKey(

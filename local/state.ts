@@ -1,4 +1,4 @@
-/** What `./dev` remembers of a local cluster between commands. Losing it is harmless: `down` needs only the cluster's name. */
+/** What `./dev` records about a local cluster between commands. Losing it is harmless: `down` needs only the cluster's name. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,16 +20,16 @@ export interface NodeState {
   readonly proxyPid: number;
 }
 
-/** An image archive that every node has, also one that joins later. */
+/** An image archive that every node has, also a node that joins later. */
 export interface Archive {
   readonly reference: string;
   readonly path: string;
-  /** Tells two images of one name apart: a rebuilt operator has the same tag and another digest. */
+  /** Distinguishes two images of one name: a rebuilt operator has the same tag and another digest. */
   readonly digest: string;
 }
 
 export interface ClusterState {
-  /** The id that names its cgroup and link: that of the checkout where it was started, which may have been moved since. */
+  /** The id in the names of its cgroup and link: that of the checkout where it was started, which may have been moved since. */
   readonly id: string;
   readonly range: Range;
   readonly images: readonly Archive[];
@@ -38,7 +38,7 @@ export interface ClusterState {
   /** etcd, API server, controller manager, scheduler. */
   readonly controlPlane: readonly number[];
   readonly nodes: readonly NodeState[];
-  /** Set last: a cluster without it was interrupted while it came up, and is torn down before another start. */
+  /** Set last: a cluster without it was interrupted during `up`, and is removed before another start. */
   readonly complete: boolean;
   readonly s3: boolean;
 }
@@ -50,7 +50,7 @@ export const clusterId = (name: ClusterName): string =>
 export const clusterDir = (name: ClusterName): string => join(stateDir, name);
 export const cgroupOf = (id: string): string => `etcd-operator-${id}`;
 export const clusterCgroup = (name: ClusterName): string => cgroupOf(clusterId(name));
-/** The group of one machine's daemons (the switch, the control plane or a node); container shims are born into it too. */
+/** The group of one machine's daemons (the switch, the control plane or a node); container shims inherit it. */
 export const daemonGroup = (name: ClusterName, machine: string): readonly string[] => [
   clusterCgroup(name),
   'daemons',

@@ -1,4 +1,4 @@
-/** The commands of `./dev`. Each is loaded when it is called, so that none pays for the others. */
+/** The commands of `./dev`. Each is loaded when it is called, so that no command pays for the others. */
 import { levels } from './test/arguments.ts';
 
 export interface Command {
@@ -6,7 +6,7 @@ export interface Command {
   readonly takes: string;
   /** One sentence for the list. */
   readonly does: string;
-  /** Needs nothing but this checkout and its packages when not said otherwise. */
+  /** Needs nothing but this checkout and its packages unless stated otherwise. */
   readonly load: () => Promise<(args: readonly string[]) => Promise<number>>;
 }
 
@@ -26,7 +26,7 @@ export const commands: readonly Command[] = [
   {
     name: 'mutants',
     takes: '[--sim|--record] [text]',
-    does: 'Make deliberate faults, one at a time, and fail when the tests notice fewer than they must.',
+    does: 'Inject deliberate faults, one at a time, and fail when the tests detect fewer than they must.',
     load: async () => (await import('./commands/mutants.ts')).mutants,
   },
   {
@@ -80,7 +80,7 @@ export const commands: readonly Command[] = [
   {
     name: 'gen',
     takes: '[--check]',
-    does: 'Write the generated files anew; with --check, only say which are out of date.',
+    does: 'Regenerate the generated files; with --check, only report which are out of date.',
     load: async () => (await import('./commands/gen.ts')).gen,
   },
 ];

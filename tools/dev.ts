@@ -1,4 +1,4 @@
-/** `./dev <command>`: finds the command, runs it, and turns what goes wrong into one sentence and an exit code. */
+/** `./dev <command>`: finds the command, runs it, and turns errors into one sentence and an exit code. */
 import { commands, listing } from './commands.ts';
 import { errnoSentence } from './errno.ts';
 import { handleLostOutput, handleSignals, wasInterrupted } from './interrupt.ts';
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   handleLostOutput();
   const [name, ...args] = process.argv.slice(2);
   const code = await dispatch(name, args).catch((error: unknown) => (wasInterrupted() ? 130 : report(error)));
-  if (!wasInterrupted()) process.exit(code); // otherwise the interruption ends the process once all is undone
+  if (!wasInterrupted()) process.exit(code); // otherwise the interruption ends the process once everything is undone
 }
 
 await main();

@@ -1,4 +1,4 @@
-/** A stranger types what the documents say, and looks up there what the operator says: all of it has to be there. */
+/** New users type the commands that the documents show, and look up there what the operator reports: all of it has to exist. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -40,7 +40,7 @@ test('operations.md has every reason that a condition or an Event can have', () 
     .flatMap(([, ...groups]) => groups.filter((reason) => reason !== undefined));
   const reasons = new Set([...written, ...FAILED_REASONS, ...Object.values(EVIDENCE)]);
   for (const one of ['QuorumLost', 'PodNotReady', 'JobRunning', 'ClusterParked', 'Untrusted', 'AllMembersDeleted'])
-    expect(reasons).toContain(one); // or the pattern does not see them any more
+    expect(reasons).toContain(one); // otherwise the pattern does not match them any more
   const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   expect([...reasons].filter((reason) => !operations.includes(`\`${reason}\``))).toEqual([]);
 });

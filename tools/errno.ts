@@ -1,4 +1,4 @@
-/** What the system refused, as a sentence: a full disk or a missing right is no bug of ours. */
+/** Errors of the operating system as a sentence: a full disk or a missing permission is no bug of the tools. */
 
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOSPC: (path) => `no space is left on the disk${path && ` for ${path}`}: free some, then run this again.`,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { fetching } from './fetching.ts';
 import { Failure } from './terminal.ts';
 
-/** Fails with these in turn, and then is done. */
+/** Fails with these errors in turn, and then succeeds. */
 const failing = (...errors: readonly Error[]) => {
   const left = [...errors];
   const work = async (): Promise<string> => {
@@ -17,11 +17,11 @@ test.each([
   'go: k8s.io/api@v0.36.3: Get "https://proxy/k8s.io/api": dial tcp 192.0.2.1:443: i/o timeout',
   'reading https://proxy/k8s.io/api/@v/v0.36.3.zip: 502 Bad Gateway: 502 Bad Gateway',
   'npm error code ECONNRESET',
-])('a network that failed for a moment is asked again: %s', async (said) => {
-  expect(await fetching(failing(new Failure(said), new Failure(said)).work, 1)).toBe('done');
+])('a transient network error is retried: %s', async (message) => {
+  expect(await fetching(failing(new Failure(message), new Failure(message)).work, 1)).toBe('done');
 });
 
-test('one that goes on to fail is told', async () => {
+test('an error that persists is reported', async () => {
   const error = new Failure('dial tcp 192.0.2.1:443: connection refused');
   const { work, left } = failing(...Array<Error>(6).fill(error));
   await expect(fetching(work, 1)).rejects.toBe(error);
@@ -32,7 +32,7 @@ test.each([
   new Failure('main.go:500: undefined: x'),
   new Failure('k8s.io/api@v0.36.3: reading https://proxy: 404 Not Found'),
   new Error('i/o timeout'),
-])('what is wrong otherwise is told at once: %s', async (error) => {
+])('any other error is reported at once: %s', async (error) => {
   const { work, left } = failing(error, error);
   await expect(fetching(work, 1)).rejects.toBe(error);
   expect(left).toHaveLength(1);

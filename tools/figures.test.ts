@@ -26,7 +26,7 @@ test('figures stand in columns', () => {
   );
 });
 
-test('a figure with a limit says whether it keeps to it, and what the Go operator needs', () => {
+test('a figure with a limit shows whether it is met, and what the Go operator needs', () => {
   const few = summarise('writes', [16, 17, 40], 'count', { atMost: 30, go: '84-97' });
   const slow = summarise('clusters per second', [7.5], 's', { atLeast: 8 });
   expect([few, slow, summarise('x', [1])].map(isMet)).toEqual([true, false, true]);

@@ -1,4 +1,4 @@
-/** Measured quantities: taken several times, told by their median and range. */
+/** Measured quantities: sampled several times, reported as median and range. */
 
 export type Unit = 's' | 'ms' | 'µs' | 'kB' | 'MiB' | 'MiB/s' | '%' | 'times' | 'count';
 
@@ -12,14 +12,14 @@ export interface Figure {
   readonly goal?: Goal;
 }
 
-/** What the median is to keep to, and what the operator that this one replaces needs, where that is known. */
+/** The limit of the median, and the figure of the operator that this one replaces, where it is known. */
 export interface Goal {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly go?: string;
 }
 
-/** Ratios keep two decimals, small quantities one, all else is told in whole units. */
+/** Ratios keep two decimals, small quantities one, everything else is rounded to whole units. */
 const precision = (unit: Unit): number => {
   if (unit === 'times' || unit === 's') return 100;
   return unit === 'kB' || unit === '%' ? 10 : 1;
@@ -41,7 +41,7 @@ export function summarise(what: string, samples: readonly number[], unit: Unit =
   };
 }
 
-/** Runs the work once to warm up and then as often as asked. */
+/** Runs the work once to warm up and then the given number of times. */
 export async function measureTimes(what: string, runs: number, work: () => Promise<unknown>): Promise<Figure> {
   const samples: number[] = [];
   for (let round = 0; round <= runs; round++) {
@@ -57,7 +57,7 @@ export const isMet = ({ median, goal }: Figure): boolean =>
 
 const amount = (value: number, unit: Unit): string => (unit === 'count' ? String(value) : `${value} ${unit}`);
 
-/** The limit, whether it is kept to, and the other operator's figure. */
+/** The limit, whether it is met, and the other operator's figure. */
 function verdict(figure: Figure): readonly string[] {
   const { goal, unit } = figure;
   const bounds = [

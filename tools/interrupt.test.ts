@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { root } from './paths.ts';
 
-/** A command like those of `./dev`: it waits for a child, and has something to undo that needs a child of its own. */
+/** A command like those of `./dev`: it waits for a child process, and its undo starts another one. */
 const command = `
   import { handleSignals, withUndo } from './tools/interrupt.ts';
   import { run } from './tools/process.ts';
@@ -18,7 +18,7 @@ const command = `
   setInterval(() => {}, 1000); // never ends by itself
 `;
 
-/** As outside of tests, where each command leads a group of its own. */
+/** As outside of tests, where each command leads its own process group. */
 const env = { ...process.env, VITEST: undefined };
 
 async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
@@ -33,9 +33,9 @@ async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
   await once(process_.stdout, 'data');
   const started = performance.now();
   for (const [nth, signal] of signals.entries()) {
-    // The kernel makes one of two that come before either was heard: whoever has heard the first says so.
+    // The kernel merges two signals that are pending at the same time, so the second is sent after the process has reported the first.
     if (nth === 0) await new Promise((resolve) => setTimeout(resolve, 100));
-    else for (let said = ''; !said.includes('stopping'); ) said += String((await once(process_.stderr, 'data'))[0]);
+    else for (let reported = ''; !reported.includes('stopping'); ) reported += String((await once(process_.stderr, 'data'))[0]);
     process_.kill(signal);
   }
   const [code] = (await once(process_, 'close')) as [number | null];
@@ -43,7 +43,7 @@ async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
 }
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s stops the child, lets nothing more begin, undoes once and exits with 130',
+  '%s stops the child, starts nothing else, undoes once and exits with 130',
   async (signal) => {
     const { code, lines } = await interrupt('sleep 300', signal);
     expect({ code, lines }).toEqual({ code: 130, lines: ['working', 'more: interrupted', 'undone'] });
@@ -56,13 +56,13 @@ test('what the child started has ended before anything is undone', async () => {
   expect(ms).toBeGreaterThan(1_000);
 });
 
-test('a second signal ends at once, also when the child does not listen', async () => {
+test('a second signal ends at once, also when the child ignores it', async () => {
   const { code, lines, ms } = await interrupt('trap "" TERM; sleep 300 & wait; wait', 'SIGINT', 'SIGINT');
   expect({ code, lines }).toEqual({ code: 130, lines: ['working'] });
   expect(ms).toBeLessThan(2_000);
 });
 
-test.each(['stdout', 'stderr'] as const)('when nobody reads %s any more the work is undone too', async (closed) => {
+test.each(['stdout', 'stderr'] as const)('the work is also undone when %s is closed', async (closed) => {
   const talking = `
     import { handleLostOutput, withUndo } from './tools/interrupt.ts';
     import { run } from './tools/process.ts';

@@ -1,4 +1,4 @@
-/** Ctrl-C and kill: what runs is stopped, what must not stay behind is undone, and then `./dev` exits with 130. */
+/** Ctrl-C and kill: running commands are stopped, what must not stay behind is undone, and then `./dev` exits with 130. */
 import { killChildren, stopChildren, terminalIsLent } from './process.ts';
 import { say } from './terminal.ts';
 import { beInterrupted, undoAll, wasInterrupted } from './undo.ts';
@@ -8,10 +8,10 @@ export { refuseWhenInterrupted, wasInterrupted, withUndo } from './undo.ts';
 const INTERRUPTED = 130;
 const GRACE_MS = 3_000;
 
-async function interrupt(why: string): Promise<void> {
+async function interrupt(message: string): Promise<void> {
   process.exitCode = INTERRUPTED;
   beInterrupted(() => stopChildren(GRACE_MS));
-  say(`${why}: stopping. Once more stops at once.`);
+  say(`${message}: stopping. Once more stops at once.`);
   for (const failure of await undoAll()) say(failure instanceof Error ? failure.message : String(failure));
   process.exit(INTERRUPTED);
 }
@@ -29,7 +29,7 @@ export function handleSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
 }
 
-/** A terminal that is gone, or `./dev … | head`: nobody reads on, so the work ends, and in the same orderly way. */
+/** A closed terminal, or `./dev … | head`: no process reads the output any more, so the work is stopped and undone as after a signal. */
 export function handleLostOutput(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', () => {

@@ -1,6 +1,6 @@
 /**
  * The layers of ARCHITECTURE.md, as one table: what each folder of `src` may import. Imports are read from the syntax tree of
- * every file. Each rule is also broken on purpose: a table that allows everything would look like a clean house.
+ * every file. Each rule is also broken on purpose: a table that allows everything would pass otherwise.
  */
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,13 +28,13 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   bin: ['controllers', 'agent', 'domain', 'api', 'access', 'runtime', 'kube', 'etcd', 'pki', 'gen', 'lib'],
 };
 
-/** What pure files may import beside files of their own folder that are pure as well. */
+/** What pure files may import besides pure files of their own folder. */
 const PURE_MAY_IMPORT = /^src\/(api|domain|gen|lib|access\/evaluate)\/|^src\/(runtime\/plan|pki\/findings)\.ts$/;
 /** `access/evaluate` reads certificates; the other pure folders do not. */
 const EVALUATE_MAY_IMPORT = /^src\/pki\//;
 const PURE_PACKAGES = ['typebox'];
 const PURE_CRYPTO = ['createHash', 'X509Certificate'];
-/** Only kube opens connections to the API server, only etcd speaks gRPC, and only agents reach stores. */
+/** Only kube opens connections to the API server, only etcd uses gRPC, and only agents connect to stores. */
 const WIRES: Readonly<Record<string, readonly string[]>> = {
   undici: ['kube', 'agent'],
   '@connectrpc/connect': ['etcd'],
@@ -69,7 +69,7 @@ const folderOf = (file: string): string => file.split('/')[1] ?? '';
 const controllerOf = (file: string): string => file.split('/').slice(1, 3).join('/');
 const isRule = (file: string): boolean => file.includes('/rules/');
 
-/** Why this import is refused; `undefined` when it is fine. */
+/** The reason why this import is refused; `undefined` when it is allowed. */
 function refusal(file: string, { from, names }: Import): string | undefined {
   if (!from.startsWith('.')) return packageRefusal(file, from, names);
   const target = posix.normalize(posix.join(posix.dirname(file), from));

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { handOver, run, stopChildren } from './process.ts';
 import { Failure } from './terminal.ts';
 
-/** A process that ended but was not reaped yet still has its id: only Linux tells by looking. */
+/** A process that has ended but was not reaped yet still has its id: only Linux shows its state. */
 const alive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
@@ -65,10 +65,10 @@ test('whole lines of standard error are reported as they come', async () => {
   expect(lines).toEqual(['one line', 'two']);
 });
 
-// the shell starts a grandchild, says its id and waits: stopping only the shell would leave the grandchild running
+// the shell starts a grandchild, prints its id and waits: stopping only the shell would leave the grandchild running
 const withGrandchild = ['-c', 'sleep 300 & echo $!; wait'];
 
-/** Cuts a command short by its time limit, after it has said the id of what it started: on a busy machine that takes a while. */
+/** Cuts a command short by its time limit, after it has printed the id of its child: on a busy machine that takes a while. */
 async function cutShort(): Promise<number> {
   for (const timeoutMs of [300, 3_000, 20_000]) {
     let grandchild = 0;
@@ -76,15 +76,15 @@ async function cutShort(): Promise<number> {
     await expect(running).rejects.toThrow(`it did not end within ${timeoutMs} ms`);
     if (grandchild > 0) return grandchild;
   }
-  throw new Error('the command has said nothing'); // 0 would be everybody in our group
+  throw new Error('the command has printed nothing'); // kill(0) would signal our whole group
 }
 
-/** As outside of tests, where each command leads a group of its own. */
+/** As outside of tests, where each command leads its own process group. */
 const asOutside = (): unknown => vi.stubEnv('VITEST', undefined);
 afterEach(() => vi.unstubAllEnvs());
 
 test.runIf(process.platform === 'linux')(
-  'in a test a command belongs to the group of the test run, and a timeout does not wait for what it started',
+  'in a test a command belongs to the group of the test run, and a timeout does not wait for its children',
   async () => {
     const group = async (): Promise<string | undefined> =>
       (await run('cat', ['/proc/self/stat'])).stdout.split(') ')[1]?.split(' ')[2];
@@ -97,13 +97,13 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('a timeout stops a command with everything it started', async () => {
+test('a timeout stops a command with all its children', async () => {
   asOutside();
   const grandchild = await cutShort();
   await waitUntil(() => !alive(grandchild));
 });
 
-test('stopChildren ends the commands that run, with everything they started', async () => {
+test('stopChildren ends the running commands with all their children', async () => {
   asOutside();
   let grandchild = 0;
   const running = run('sh', withGrandchild, { onOutput: (pid) => (grandchild = Number(pid)) });
@@ -114,10 +114,10 @@ test('stopChildren ends the commands that run, with everything they started', as
   await waitUntil(() => !alive(grandchild));
 });
 
-test('stopChildren waits for what a command started, also when the command itself has ended', async () => {
+test('stopChildren waits for the children of a command, also when the command itself has ended', async () => {
   asOutside();
   let grandchild = 0;
-  // it listens to nothing and does not hold the output
+  // it ignores signals and does not hold the output
   const stubborn = '(trap "" TERM; exec sleep 300) >/dev/null 2>&1 & sleep 0.2; echo $!; wait';
   const running = run('sh', ['-c', stubborn], { onOutput: (pid) => (grandchild = Number(pid)) });
   const ended = expect(running).rejects.toThrow('was ended by SIGTERM');
@@ -127,7 +127,7 @@ test('stopChildren waits for what a command started, also when the command itsel
   expect(alive(grandchild)).toBe(false);
 });
 
-test('stopChildren uses force on a command that does not listen', async () => {
+test('stopChildren kills a command that ignores SIGTERM', async () => {
   asOutside();
   let ready = false;
   const running = run('sh', ['-c', 'trap "" TERM; echo ready; sleep 300 & wait; wait'], {

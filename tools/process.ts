@@ -14,9 +14,9 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Called with every whole line of standard error, for progress. */
   readonly onLine?: (line: string) => void;
-  /** Called with all output as it comes, to show or keep it. */
+  /** Called with all output as it arrives, to show or keep it. */
   readonly onOutput?: (chunk: string) => void;
-  /** Resolve whatever the exit code is; otherwise a non-zero one rejects. */
+  /** Resolve with any exit code; otherwise a non-zero one rejects. */
   readonly allowFailure?: boolean;
 }
 
@@ -28,14 +28,14 @@ export interface Finished {
 
 const TAIL_LINES = 20;
 const POLL_MS = 20;
-/** How long the kernel may take to end what was killed. */
+/** How long the kernel may take to end a killed process. */
 const KILLED_MS = 500;
 const tail = (text: string): string => text.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
 
 const live = new Set<ChildProcess>();
 
 /**
- * Each child leads a process group of its own, so that stopping it stops what it started too. Not so in a test: there everything
+ * Each child leads its own process group, so that stopping it stops its children too. Not so in a test: there everything
  * belongs to the group of the test run, so that stopping the run stops it all.
  */
 const ownGroup = (): boolean => process.env['VITEST'] === undefined;
@@ -54,7 +54,7 @@ function start(command: string, args: readonly string[], options: RunOptions, st
   return child;
 }
 
-/** Whether anything of it was there to be signalled; 0 only asks. */
+/** Whether any process received the signal; 0 only checks. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   try {
     return child.pid !== undefined && process.kill(ownGroup() ? -child.pid : child.pid, signal);
@@ -63,7 +63,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** What it started may outlive it when it has no group of its own, and must not keep us waiting for the end of its output. */
+/** Its children may outlive it when it has no group of its own, and must not delay us by holding its output open. */
 function cutShort(child: ChildProcess): void {
   signalGroup(child, 'SIGTERM');
   if (ownGroup()) return;
@@ -74,8 +74,8 @@ function cutShort(child: ChildProcess): void {
 }
 
 /**
- * Ends the commands that `run` waits for now, with everything they started: politely first, by force after the grace. Whatever a
- * command started may end after it and is waited for too: it may hold what the undoing needs.
+ * Ends the commands that `run` waits for now, with all their children: SIGTERM first, SIGKILL after the grace period. Children
+ * that end after their command are awaited, too: they may hold what the undo needs.
  */
 export async function stopChildren(graceMs: number): Promise<void> {
   const children = [...live];
@@ -95,7 +95,7 @@ export function killChildren(): void {
   for (const child of live) signalGroup(child, 'SIGKILL');
 }
 
-/** A folder on the PATH that may not be read makes a missing command look like a forbidden one. */
+/** A folder on the PATH that is not readable makes a missing command look like a forbidden one. */
 function notStarted(command: string, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EACCES' && isAbsolute(command))
     return new Failure(`this user has no permission to run ${command}: run this as its owner, or as root.`);
@@ -104,7 +104,7 @@ function notStarted(command: string, error: NodeJS.ErrnoException): Error {
     : error;
 }
 
-/** Runs a command to its end. Rejects with a Failure that carries the end of its output. */
+/** Runs a command to its end. Rejects with a Failure that contains the end of its output. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const timeout = options.timeoutMs ? AbortSignal.timeout(options.timeoutMs) : undefined;
   const abort = AbortSignal.any([options.signal, timeout].filter((signal) => signal !== undefined));
@@ -122,20 +122,20 @@ export function run(command: string, args: readonly string[], options: RunOption
       abort.removeEventListener('abort', onAbort);
       const { stdout, stderr } = output;
       if (abort.aborted) {
-        const why = timeout?.aborted ? `it did not end within ${options.timeoutMs} ms` : 'interrupted';
-        reject(new Failure(`${name} was stopped: ${why}.`));
+        const message = timeout?.aborted ? `it did not end within ${options.timeoutMs} ms` : 'interrupted';
+        reject(new Failure(`${name} was stopped: ${message}.`));
       } else if (code !== null && (code === 0 || options.allowFailure)) resolve({ code, stdout, stderr });
       else {
         const how = signal ? `was ended by ${signal}` : `failed with exit code ${code}`;
         reject(new Failure(`${name} ${how}:\n${tail(stderr || stdout)}`));
       }
     });
-    child.stdin?.on('error', () => {}); // the child may exit without reading; its exit code tells
+    child.stdin?.on('error', () => {}); // the child may exit without reading; its exit code is reported
     child.stdin?.end(options.input);
   });
 }
 
-/** Gathers what a child writes; the answer fills while it runs. */
+/** Collects the output of a child; the result fills while it runs. */
 function collect(child: ChildProcess, options: RunOptions): { stdout: string; stderr: string } {
   const output = { stdout: '', stderr: '' };
   let partial = '';
@@ -155,7 +155,7 @@ function collect(child: ChildProcess, options: RunOptions): { stdout: string; st
 
 let terminalLent = false;
 
-/** Whether a command that was given the terminal runs now: Ctrl-C is then its business. */
+/** Whether a command that was given the terminal runs now: it handles Ctrl-C itself then. */
 export const terminalIsLent = (): boolean => terminalLent;
 
 /** Gives the command this terminal and resolves to its exit code. */
@@ -186,7 +186,7 @@ export function handOver(
     });
     child.on('close', (code, signal) => {
       release();
-      resolve(code ?? (signal ? 128 + constants.signals[signal] : 1)); // as a shell tells it
+      resolve(code ?? (signal ? 128 + constants.signals[signal] : 1)); // as in a shell
     });
   });
 }

@@ -1,11 +1,11 @@
-/** What `./dev` says to the person who typed it: steps with progress and times, and failures as one sentence. */
+/** What `./dev` prints for the user: steps with progress and times, and failures as one sentence. */
 
-/** Something the user can act on. `./dev` prints the message without a stack; anything else is a bug and keeps its stack. */
+/** An error that the user can fix. `./dev` prints the message without a stack; anything else is a bug and keeps its stack. */
 export class Failure extends Error {
   override readonly name: string = 'Failure';
 }
 
-/** A mistake in what was typed; `./dev` exits with 2, so that scripts can tell it from work that failed. */
+/** A mistake in the command line; `./dev` exits with 2, so that scripts can distinguish it from failed work. */
 export class UsageFailure extends Failure {
   override readonly name: string = 'UsageFailure';
 }
@@ -36,10 +36,10 @@ export function seconds(ms: number): string {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-/** Tells how far a running step is; on a terminal it redraws one line, in a log it speaks at most every ten seconds. */
+/** Reports the progress of a running step; on a terminal it redraws one line, in a log it prints at most every ten seconds. */
 export type Progress = (detail: string) => void;
 
-/** Runs one named piece of work and says how far it is, how long it took and whether it worked. */
+/** Runs one named piece of work and reports its progress, how long it took and whether it succeeded. */
 export async function step<T>(name: string, work: (progress: Progress) => Promise<T>): Promise<T> {
   const started = performance.now();
   const elapsed = (): string => seconds(performance.now() - started);

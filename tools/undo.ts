@@ -1,14 +1,14 @@
-/** What is undone when work ends, fails or is interrupted; and after an interruption, that nothing new begins but undoing. */
+/** What is undone when work ends, fails or is interrupted; after an interruption, only undoing may start anything. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Failure } from './terminal.ts';
 
 const undoings = new Set<() => Promise<void>>();
 const inUndo = new AsyncLocalStorage<true>();
 let interrupted = false;
-/** Undoing waits until what was interrupted has stopped: it may still hold what is to be undone. */
+/** Undoing waits until the interrupted work has stopped: it may still hold what is to be undone. */
 let stopped: Promise<void> = Promise.resolve();
 
-/** Throws when the user has interrupted `./dev`, except in what an undo does: whoever starts or awaits something asks first. */
+/** Throws when the user has interrupted `./dev`, except inside an undo: code that starts or awaits something calls this first. */
 export function refuseWhenInterrupted(): void {
   if (interrupted && !inUndo.getStore()) throw new Failure('interrupted');
 }
@@ -27,16 +27,16 @@ export async function withUndo<T>(undo: () => Promise<void>, work: () => Promise
   }
 }
 
-/** After an interruption the work that was cut short fails in passing; that is no news. */
+/** After an interruption the work that was cut short fails, too; that is not reported. */
 export const wasInterrupted = (): boolean => interrupted;
 
-/** From here on only undoing may start anything, once `stop` has ended what runs. */
+/** From here on only undoing may start anything, once `stop` has ended the running work. */
 export const beInterrupted = (stop: () => Promise<void>): void => {
   interrupted = true;
   stopped = stop();
 };
 
-/** Undoes everything that is under way, the latest first; tells what could not be undone. */
+/** Undoes everything in progress, the latest first; reports what could not be undone. */
 export async function undoAll(): Promise<readonly unknown[]> {
   await stopped;
   const failures: unknown[] = [];

@@ -1,4 +1,4 @@
-/** The operator's own parts in this process, on a clock that can be put forward: an hour of waiting takes seconds. */
+/** The operator's own parts in this process, on a clock that can be advanced: an hour of waiting takes seconds. */
 import { startControllers } from '../../src/bin/controllers.ts';
 import { parseFlags } from '../../src/bin/flags.ts';
 import { type Process, startStores } from '../../src/bin/stores.ts';
@@ -15,16 +15,16 @@ import { SkippingClock } from './skipping-clock.ts';
 
 const HOUR_MS = 60 * 60_000;
 const STEP_MS = 30_000;
-/** An answer of etcd takes milliseconds; and what it leads to is in the queue at once. */
+/** A response of etcd takes milliseconds, and the requeue that follows from it is immediate. */
 const SETTLE_MS = 50;
 
 export interface Hours {
-  /** Resolves when an hour is over and nothing is being done. */
+  /** Resolves when an hour is over and the queue is idle. */
   hour(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts and waits until everything that there is to do at the start is done. */
+/** Starts and waits until all work of the start is done. */
 export async function startHours(through: Identity, namespace: string): Promise<Hours> {
   const clock = new SkippingClock();
   const over = new AbortController();

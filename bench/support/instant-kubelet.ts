@@ -1,4 +1,4 @@
-/** A kubelet that takes no time: a Pod that was made runs and is ready, and its etcd is a scripted one. */
+/** A kubelet without latency: a created Pod is running and ready at once, and its etcd is scripted. */
 import { CLUSTER_LABEL, peerURL } from '../../src/api/names.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
@@ -9,7 +9,7 @@ import { podStatus } from '../../test/support/kubelet/pod-process.ts';
 import { pause } from '../../test/support/servers/processes.ts';
 import type { ScriptedEtcd } from './scripted-etcd.ts';
 
-export type PodEvent = (key: string, is: 'made' | 'gone') => void;
+export type PodEvent = (key: string, is: 'created' | 'deleted') => void;
 
 export class InstantKubelet {
   readonly #client: HttpClient;
@@ -28,7 +28,7 @@ export class InstantKubelet {
       signal: this.#stop.signal,
       emit: (event) => {
         if (event.type === 'put') this.#onPod(event.object);
-        else if (event.type === 'delete') this.#gone(event.object);
+        else if (event.type === 'delete') this.#deleted(event.object);
       },
       onError: () => undefined,
       sleep: pause,
@@ -50,7 +50,7 @@ export class InstantKubelet {
     const uid = pod.metadata.uid ?? '';
     if (this.#known.get(key) === uid || pod.metadata.deletionTimestamp !== undefined) return;
     this.#known.set(key, uid);
-    for (const listener of this.#listeners) listener(key, 'made');
+    for (const listener of this.#listeners) listener(key, 'created');
     void this.#run(pod).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) process.stderr.write(`${key}: ${String(error)}\n`);
     });
@@ -69,11 +69,11 @@ export class InstantKubelet {
     await this.#client.patch(pods, { namespace, name }, { status }, { subresource: 'status' });
   }
 
-  #gone(pod: Pod): void {
+  #deleted(pod: Pod): void {
     const key = keyOf(pod);
     if (this.#known.get(key) !== pod.metadata.uid) return;
     this.#known.delete(key);
-    for (const listener of this.#listeners) listener(key, 'gone');
+    for (const listener of this.#listeners) listener(key, 'deleted');
     const address = this.#addresses.get(key);
     if (address !== undefined && !this.#known.has(key)) this.#etcd.stop(address);
   }

@@ -1,4 +1,4 @@
-/** Whether clusters that hang are felt by others: how soon a lost Pod of a healthy one is made again. */
+/** Whether hanging clusters slow others down: how soon the operator creates a deleted Pod of a healthy cluster again. */
 import { CLUSTER_LABEL, etcdClusters } from '../../src/api/names.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
@@ -15,7 +15,7 @@ export async function isolation(rig: ScaleRig, progress: (detail: string) => voi
   for (const hung of [0, Math.round(rig.clusters / 20)]) {
     progress(`lost Pods while ${hung} of ${rig.clusters} clusters hang`);
     const times = await loseBeside(rig, hung, Math.min(LOSSES, rig.clusters - hung));
-    const what = `lost Pod made again, 99 %, ${hung} of ${rig.clusters} hung`;
+    const what = `lost Pod created again, 99 %, ${hung} of ${rig.clusters} hung`;
     figures.push(summarise(what, [percentile(times, 0.99)], 's', { atMost: 0.25, go: GO[hung] ?? '' }));
   }
   return figures;
@@ -26,7 +26,7 @@ const GO: Readonly<Record<number, string>> = { 0: '0.02-0.05 s', 10: '60-109 s' 
 const percentile = (samples: readonly number[], part: number): number =>
   samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * part) - 1] ?? 0;
 
-/** The first clusters hang, and somebody keeps editing them: a cluster that is never looked at would disturb nobody. */
+/** The first clusters hang, and a user keeps editing them: a cluster that is never reconciled would not slow others down. */
 export async function loseBeside(rig: ScaleRig, hung: number, losses: number): Promise<readonly number[]> {
   const numbers = Array.from({ length: hung }, (_, n) => n);
   rig.etcd.hang(numbers.map(keyOfCluster));
@@ -53,14 +53,14 @@ const edit = (rig: ScaleRig, n: number, value: string): Promise<unknown> =>
     { metadata: { annotations: { edited: value } } },
   );
 
-/** From the moment that the Pod is gone to the moment that there is another one, in seconds, as a kubelet sees it. */
+/** From the deletion of the Pod to the creation of the next one, in seconds, as a kubelet sees it. */
 async function loss(rig: ScaleRig, n: number): Promise<number> {
   const { name, uid } = await oneMember(rig, n);
-  let gone = 0;
+  let deletedAt = 0;
   const again = new Promise<number>((resolve) => {
     const off = rig.kubelet.on((key, is) => {
       if (key !== `${NAMESPACE}/${name}`) return;
-      if (is === 'gone') gone = performance.now();
+      if (is === 'deleted') deletedAt = performance.now();
       else {
         off();
         resolve(performance.now());
@@ -68,7 +68,7 @@ async function loss(rig: ScaleRig, n: number): Promise<number> {
     });
   });
   await rig.admin.delete(podKind, { namespace: NAMESPACE, name }, { uid });
-  return Math.max(0, (await again) - gone) / 1000;
+  return Math.max(0, (await again) - deletedAt) / 1000;
 }
 
 /** The Pod of one member of a cluster. */

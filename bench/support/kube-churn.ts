@@ -1,4 +1,4 @@
-/** Lives like an operator in a hurry: caches that follow, objects that come, change and go, calls that are given up. Prints its heap. */
+/** Behaves like a busy operator: caches that follow, objects that are created, changed and deleted, calls that are aborted. Prints its heap. */
 import { FIELD_MANAGER } from '../../src/kube/client.ts';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';
@@ -56,8 +56,8 @@ async function churn(n: number): Promise<void> {
   const labels = { soak: String(n % 5) };
   for (let round = 0; !stop.signal.aborted; round++)
     try {
-      const gone = AbortSignal.timeout(3);
-      if (round % 10 === 0) await client.get(configMaps, ref, gone).catch(() => undefined); // given up on the way
+      const aborted = AbortSignal.timeout(3);
+      if (round % 10 === 0) await client.get(configMaps, ref, aborted).catch(() => undefined); // aborted on the way
       const object = {
         apiVersion: 'v1',
         kind: 'ConfigMap',

@@ -52,7 +52,7 @@ export async function measured<T>(program: string, ...args: readonly string[]): 
   return JSON.parse(stdout) as T;
 }
 
-/** Many at once, so that the API server is busy and not the wire. */
+/** Many at once, so that the API server is the bottleneck and not latency. */
 export async function inParallel<T>(
   items: Iterable<T>,
   atOnce: number,

@@ -1,4 +1,4 @@
-/** Fills a cache with the Pods that match a selector; prints how long it took, what it holds, and how long the loop stood still. */
+/** Fills a cache with the Pods that match a selector; prints how long it took, what it holds, and how long the event loop was blocked. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { HttpClient } from '../../src/kube/http-client.ts';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';

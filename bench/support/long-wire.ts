@@ -1,5 +1,5 @@
 /**
- * A network namespace that reaches this machine over a long wire: every packet takes a while, each way. Namespace, devices and
+ * A network namespace that reaches this machine over a long wire: every packet is delayed, each way. Namespace, devices and
  * addresses belong to one process and end with it, however it ends.
  */
 import { spawn } from 'node:child_process';
@@ -12,14 +12,14 @@ import { run } from '../../tools/process.ts';
 import { Failure } from '../../tools/terminal.ts';
 
 export interface LongWire {
-  /** Of this machine, as it is reached from the far end. */
+  /** The address of this machine, as seen from the far end. */
   readonly address: string;
-  /** What a command begins with to be run at the far end. */
+  /** The prefix of a command that is to be run at the far end. */
   readonly farEnd: readonly [string, ...string[]];
   close(): Promise<void>;
 }
 
-/** As large as a packet of loopback. */
+/** As large as a packet on loopback. */
 const MTU = 65_535;
 
 /** Why there can be no long wire here, or undefined when there can. */
@@ -32,8 +32,8 @@ export function whyNoWire(): string | undefined {
 }
 
 export async function startLongWire(oneWayMs: number): Promise<LongWire> {
-  const why = whyNoWire();
-  if (why) throw new Failure(why);
+  const message = whyNoWire();
+  if (message) throw new Failure(message);
   const { 'long-wire': folder } = await build(['long-wire']);
   const { octet } = await freeRange(process.pid);
   const [here, there] = [`10.${octet}.0.1`, `10.${octet}.0.2`];
@@ -48,7 +48,7 @@ export async function startLongWire(oneWayMs: number): Promise<LongWire> {
   try {
     await Promise.race([
       once(child.stdout, 'data'),
-      ended.then(() => Promise.reject(new Failure('The long wire ended before it began.'))),
+      ended.then(() => Promise.reject(new Failure('The long wire ended before it was up.'))),
     ]);
     const farEnd = ['nsenter', '--net', '--target', String(child.pid)] as const;
     const inside = `ip link set lo up; ip link set wire mtu ${MTU} up; ip addr add ${there}/30 dev wire; ip link set ${name} netns ${process.pid}`;

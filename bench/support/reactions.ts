@@ -1,4 +1,4 @@
-/** How soon the operator answers a change: from the moment the API server tells of it to the first write that follows. */
+/** How soon the operator reacts to a change: from the watch event of the API server to the first write that follows. */
 import type { Service } from '../../src/gen/kube.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { services } from '../../src/kube/resources.ts';
@@ -19,30 +19,30 @@ export async function reactions(
 ): Promise<readonly Figure[]> {
   const rig = await Rig.build(world, ledger);
   await rig.start();
-  world.kubelet.hold(true); // these clusters begin, and wait
+  world.kubelet.hold(true); // these clusters are bootstrapped, and wait
   try {
-    const begun: number[] = [];
+    const bootstrapped: number[] = [];
     const repaired: number[] = [];
     for (let n = 1; n <= TIMES; n++) {
-      progress(`a change and its answer, ${n} of ${TIMES}`);
+      progress(`a change and the reaction, ${n} of ${TIMES}`);
       const name = `db-${n}`;
       const first = { verb: 'patch', resource: 'etcdclusters/status' } as const;
-      begun.push(
+      bootstrapped.push(
         await answered(rig, first, { kind: 'EtcdCluster', name, is: 'put' }, () =>
           world.createCluster(rig.namespace, name, { replicas: 1 }),
         ),
       );
       await eventually('both Services', () => servicesOf(rig, name) === 2 || undefined);
-      await pause(200); // its first passes are not to be mistaken for the answer
+      await pause(200); // writes of its first reconciles are not to be mistaken for the reaction
       const lost = `${name}-client`;
       repaired.push(
-        await answered(rig, { verb: 'create', resource: 'services' }, { kind: 'Service', name: lost, is: 'gone' }, () =>
+        await answered(rig, { verb: 'create', resource: 'services' }, { kind: 'Service', name: lost, is: 'deleted' }, () =>
           remove(world, rig, lost),
         ),
       );
     }
     return [
-      summarise('from a new cluster to the first write', begun, 'ms', LIMIT),
+      summarise('from a new cluster to the first write', bootstrapped, 'ms', LIMIT),
       summarise('from a lost Service to the first write', repaired, 'ms', LIMIT),
     ];
   } finally {
@@ -64,24 +64,24 @@ async function remove(world: World, rig: Rig, name: string): Promise<void> {
   await world.admin.delete(services, ref, { uid });
 }
 
-/** How long after the change is told the write comes by. Both are seen by this process. */
+/** The time from the watch event to the write. This process observes both. */
 async function answered(
   rig: Rig,
   write: Pick<Passed, 'verb' | 'resource'>,
-  change: { readonly kind: string; readonly name: string; readonly is: 'put' | 'gone' },
+  change: { readonly kind: string; readonly name: string; readonly is: 'put' | 'deleted' },
   act: () => Promise<unknown>,
 ): Promise<number> {
-  const told = Promise.withResolvers<number>();
+  const observed = Promise.withResolvers<number>();
   const stop = rig.ledger.onChange(rig.namespace, (kind, before, after) => {
     const { name } = (after ?? before)?.metadata ?? {};
-    if (kind === change.kind && name === change.name && (after === undefined) === (change.is === 'gone'))
-      told.resolve(performance.now());
+    if (kind === change.kind && name === change.name && (after === undefined) === (change.is === 'deleted'))
+      observed.resolve(performance.now());
   });
   const seen = rig.writes().length;
   await act();
-  const at = await told.promise;
+  const at = await observed.promise;
   stop();
-  const answer = await eventually('the answer to a change', () =>
+  const answer = await eventually('the reaction to a change', () =>
     rig
       .writes()
       .slice(seen)

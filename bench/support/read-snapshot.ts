@@ -1,4 +1,4 @@
-/** Reads one snapshot to nowhere, in a process of its own so that its memory can be told; says what it took as JSON. */
+/** Reads one snapshot to nowhere, in its own process so that its memory can be measured; prints the cost as JSON. */
 import { EtcdClient } from '../../src/etcd/client.ts';
 
 const endpoint = process.argv[2];

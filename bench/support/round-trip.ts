@@ -1,4 +1,4 @@
-/** How long a small question takes, in microseconds, in a process of its own so that it can be asked from elsewhere. */
+/** How long a small request takes, in microseconds, in its own process so that it can be sent from elsewhere. */
 import { EtcdClient } from '../../src/etcd/client.ts';
 
 const endpoint = process.argv[2];

@@ -1,4 +1,4 @@
-/** A real API server, the operator as a process, and thousands of clusters whose Pods and etcds are scripted. */
+/** A real API server, the operator as a process, and thousands of clusters whose Pods and etcd members are scripted. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,8 +28,8 @@ export const nameOf = (n: number): string => `c${n}`;
 export const keyOfCluster = (n: number): string => `${NAMESPACE}/${nameOf(n)}`;
 
 function isReady({ status }: EtcdCluster): boolean {
-  const said = (type: string) => findCondition(status?.conditions, type)?.status;
-  return status?.readyMembers === MEMBERS && said('Available') === 'True' && said('Progressing') === 'False';
+  const statusOf = (type: string) => findCondition(status?.conditions, type)?.status;
+  return status?.readyMembers === MEMBERS && statusOf('Available') === 'True' && statusOf('Progressing') === 'False';
 }
 
 export class ScaleRig {
@@ -75,13 +75,13 @@ export class ScaleRig {
   static async start(): Promise<ScaleRig> {
     const folder = mkdtempSync(join(tmpdir(), 'etcd-operator-bench-'));
     const processes = new Processes(folder);
-    // What stands for the rest of the world gives way to the operator, as if it ran on other machines, and has memory to spare.
+    // The simulated environment runs at lower priority than the operator, as if on other machines, and has memory to spare.
     setPriority(BACKGROUND);
     process.env['GOGC'] = '1000';
-    process.env['GOMEMLIMIT'] = '12GiB'; // not all that there is: the operator's own is what is measured
+    process.env['GOMEMLIMIT'] = '12GiB'; // not all memory: the operator's own is what is measured
     let rig: ScaleRig | undefined;
     try {
-      // Nothing here waits for a controller of Kubernetes, and those of budgets would look at all Pods for each of them.
+      // No controller of Kubernetes is needed here, and the disruption controller would read all Pods for each PodDisruptionBudget.
       const { admin, operatorKubeconfig } = await startControlPlane(processes, folder, { controllers: [] });
       const program = join(folder, 'manager.mjs');
       writeFileSync(program, (await bundle('src/bin/operator.ts')).code);
@@ -93,10 +93,10 @@ export class ScaleRig {
         '--leader-elect',
         `--namespace=${NAMESPACE}`,
       ];
-      // As in the image. Its certificates are not there.
+      // As in the image, except that its certificates are not there.
       const options = RUNTIME.NODE_OPTIONS.replace('--use-openssl-ca', '');
       const env = { ...process.env, ...RUNTIME, NODE_OPTIONS: options };
-      const command = ['-n', String(-BACKGROUND), process.execPath, program, ...flags]; // nobody but root may; then it is not
+      const command = ['-n', String(-BACKGROUND), process.execPath, program, ...flags]; // only root may raise the priority; otherwise it stays as it is
       const launch = (): Child => processes.start('operator', 'nice', command, env);
       rig = new ScaleRig(admin, processes, folder, launch, `http://${address}/metrics`);
       await rig.etcd.listen();
@@ -111,17 +111,17 @@ export class ScaleRig {
     return this.#made;
   }
 
-  /** Resolves to how many seconds it took until all of them were ready. */
+  /** Resolves to the seconds until all of them were ready. */
   async grow(to: number, progress: (detail: string) => void): Promise<number> {
     const numbers = Array.from({ length: to - this.#made }, (_, i) => this.#made + i);
     this.#made = to;
     const started = performance.now();
-    const telling = setInterval(() => progress(`${this.#ready.size} of ${to} clusters are ready`), 1_000);
+    const reporting = setInterval(() => progress(`${this.#ready.size} of ${to} clusters are ready`), 1_000);
     try {
       await inParallel(numbers, CREATORS, (n) => this.#create(n));
       await this.allReady(600_000);
     } finally {
-      clearInterval(telling);
+      clearInterval(reporting);
     }
     return (performance.now() - started) / 1000;
   }
@@ -142,13 +142,13 @@ export class ScaleRig {
     });
   }
 
-  /** Without a word; its Lease is given up for it, so that nobody has to wait for that. */
+  /** Kills the operator; its Lease is released for it, so that no successor has to wait until it expires. */
   async kill(): Promise<void> {
     await this.operator.stop('SIGKILL');
     await this.admin.patch(leases, lease, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
   }
 
-  /** Resolves to the moment when the new one holds the Lease. */
+  /** Resolves to the moment when the new process holds the Lease. */
   async restart(): Promise<number> {
     this.operator = this.#launch();
     const held = async () => (await this.admin.get(leases, lease))?.spec?.holderIdentity || undefined;
@@ -161,14 +161,14 @@ export class ScaleRig {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
   }
 
-  /** Of processor time, since it began. */
+  /** CPU time of the operator since it started. */
   get cpuSeconds(): number {
     const stat = readFileSync(`/proc/${this.operator.pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) / 100;
   }
 
-  /** How late its event loop was since this was last asked: 99 of 100 times less than this, in ms. */
+  /** The 99th percentile of its event loop lag since the last call, in ms. */
   async lag(): Promise<number> {
     const page = await (await fetch(this.#metrics)).text();
     const seconds = Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(page)?.[1]);

@@ -1,6 +1,6 @@
 /**
- * An etcd that answers for the members of thousands of clusters in one process: who belongs to which cluster is real, and
- * nothing else is. Members are told apart by the address that was dialled; chosen clusters accept calls and never answer.
+ * An etcd that responds for the members of thousands of clusters in one process: the member lists are real, and
+ * nothing else is. Members are distinguished by the dialled address; chosen clusters accept calls and never respond.
  */
 import * as http2 from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -41,7 +41,7 @@ export class ScriptedEtcd {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #hung = new Set<string>();
-  /** When each cluster was last asked for its members for the first time since `turn`. */
+  /** When each cluster was first asked for its members since `turn`. */
   readonly #listed = new Map<string, number>();
   #ids = 1n;
   #address = 0;
@@ -60,7 +60,7 @@ export class ScriptedEtcd {
   get listed(): ReadonlyMap<string, number> {
     return this.#listed;
   }
-  /** Whoever is asked from now on counts as asked anew. */
+  /** From now on, the next request for members counts as a cluster's first. */
   turn(): void {
     this.#listed.clear();
   }
@@ -70,7 +70,7 @@ export class ScriptedEtcd {
     for (const cluster of clusters) this.#hung.add(cluster);
   }
 
-  /** One socket listens for all addresses of this machine: fifteen thousand would be more files than it may open. */
+  /** One socket listens for all addresses of this machine: fifteen thousand would exceed the limit of open files. */
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', () => reject(new Error(`port ${CLIENT_PORT} is in use: stop what listens there`)));
@@ -86,10 +86,10 @@ export class ScriptedEtcd {
     return address;
   }
 
-  /** Its process has started: the first of a cluster begins it, any other must have been added. */
+  /** Its process has started: the first member of a cluster bootstraps it, any other must have been added. */
   start(address: string, name: string): void {
     const seat = this.#seats.get(address);
-    if (!seat) throw new Error(`nobody has the address ${address}`);
+    if (!seat) throw new Error(`no member has the address ${address}`);
     seat.up = true;
     const known = this.#clusters.get(seat.cluster);
     const state = known ?? { id: this.#nextId(), members: [] };
@@ -145,7 +145,7 @@ export class ScriptedEtcd {
     });
   }
 
-  /** The message of the answer; nothing for a call that nobody scripted. */
+  /** The message of the response; undefined for a call that is not scripted. */
   #carryOut(seat: Seat, path: string, body: Buffer): Uint8Array | undefined {
     const state = this.#clusters.get(seat.cluster);
     const own = state?.members.find(({ peerURLs }) => peerURLs.includes(seat.peerURL));
@@ -206,7 +206,7 @@ export class ScriptedEtcd {
 
   #reply(stream: http2.ServerHttp2Stream, message: Uint8Array | undefined): void {
     if (stream.destroyed) return;
-    if (!message) return this.#refuse(stream, UNIMPLEMENTED, 'nobody has scripted this');
+    if (!message) return this.#refuse(stream, UNIMPLEMENTED, 'this call is not scripted');
     const frame = Buffer.alloc(5 + message.length);
     frame.writeUInt32BE(message.length, 1);
     frame.set(message, 5);

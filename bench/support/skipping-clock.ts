@@ -1,4 +1,4 @@
-/** A clock that goes as all clocks do, and can be put forward: what was to happen meanwhile happens at once. */
+/** A clock that can be advanced: timers that were due meanwhile fire at once. */
 import type { Clock } from '../../src/runtime/clock.ts';
 
 interface Waiting {
@@ -30,7 +30,7 @@ export class SkippingClock implements Clock {
   skip(ms: number): void {
     this.#skipped += ms;
     for (const waiting of [...this.#waiting].sort((a, b) => a.at - b.at)) {
-      if (!this.#waiting.has(waiting)) continue; // an earlier one has canceled it
+      if (!this.#waiting.has(waiting)) continue; // an earlier timer has canceled it
       const left = waiting.at - this.monotonic();
       clearTimeout(waiting.timer);
       if (left <= 0) this.#fire(waiting);

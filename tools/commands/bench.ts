@@ -1,4 +1,4 @@
-/** `./dev bench [name]`: runs the benchmarks in `bench/`, prints their figures and keeps them in `.cache/bench`. */
+/** `./dev bench [name]`: runs the benchmarks in `bench/`, prints their figures and stores them in `.cache/bench`. */
 import { globSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
@@ -24,7 +24,7 @@ export async function bench(args: readonly string[]): Promise<number> {
     const figures = await step(`${name}: ${about}`, measure);
     process.stdout.write(`${table(figures)}\n`);
     if (load > availableParallelism())
-      say(`  The machine was busy before this began (load ${load.toFixed(1)}): take it again when it is not.`);
+      say(`  The machine was busy before the benchmark started (load ${load.toFixed(1)}): run it again when the machine is idle.`);
     say(`  kept in ${await keep(name, figures, load)}`);
   }
   return 0;

@@ -14,7 +14,7 @@ function parseName(text: string, from: string): ClusterName {
   return name;
 }
 
-/** Without anything to take down, `down` has nothing to need root for. */
+/** Without a cluster to remove, `down` does not need root. */
 function requireRootToTakeDown(names: readonly ClusterName[]): void {
   const present = names.filter((name) => cgroupExists(clusterCgroup(name)) || existsSync(clusterDir(name)));
   if (present.length > 0 && process.getuid?.() !== 0)

@@ -1,4 +1,4 @@
-/** `./dev demo`: from nothing to a key written to and read from an etcd that our operator runs, on a real Kubernetes on this machine. */
+/** `./dev demo`: from nothing to a key that is written to and read from an etcd cluster of the operator, on a real Kubernetes on this machine. */
 import { type LocalCluster, up } from '../../local/cluster.ts';
 import { whyNoNodes } from '../../local/host.ts';
 import { ETCD_VERSIONS } from '../../local/images.ts';
@@ -52,9 +52,9 @@ async function writeAndRead(cluster: LocalCluster, value: string): Promise<strin
 
 export async function demo(args: readonly string[]): Promise<number> {
   if (args.length > 0) throw new UsageFailure('./dev demo takes no arguments.');
-  const why = whyNoNodes();
-  if (why) {
-    say(`./dev: ${why}`);
+  const message = whyNoNodes();
+  if (message) {
+    say(`./dev: ${message}`);
     say(ON_YOUR_CLUSTER);
     return 1;
   }
@@ -72,7 +72,7 @@ export async function demo(args: readonly string[]): Promise<number> {
   const read = await step('write a key and read it back', () => writeAndRead(cluster, written));
   say(`\n  wrote ${KEY} = ${written}\n  read  ${KEY} = ${read}\n`);
   if (read !== written) {
-    say('./dev: what was read is not what was written; please report this.');
+    say('./dev: the value that was read is not the one that was written; please report this bug.');
     return 1;
   }
   say(

@@ -1,4 +1,4 @@
-/** `./dev gen`: writes the generated files, or says which of them no longer match their sources. */
+/** `./dev gen`: writes the generated files, or reports which of them no longer match their sources. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { packageProgram, root } from '../paths.ts';
@@ -6,7 +6,7 @@ import { packageProgram, root } from '../paths.ts';
 import { run } from '../process.ts';
 import { Failure, say, UsageFailure } from '../terminal.ts';
 
-/** The generated files whose content differs from what is in the checkout, with what they should hold. */
+/** The generated files whose content differs from the checkout, with the content that they should have. */
 export async function drifted(): Promise<ReadonlyMap<string, string>> {
   const { generate } = await import('../gen/all.ts');
   const changed = new Map<string, string>();
@@ -18,7 +18,7 @@ export async function drifted(): Promise<ReadonlyMap<string, string>> {
   return changed;
 }
 
-/** Generated sources pass the same format check as written ones. Files that Biome is told to leave alone come back as they are. */
+/** Generated sources have to satisfy the same format check as written ones. Files that Biome is configured to ignore come back unchanged. */
 async function format(path: string, content: string): Promise<string> {
   if (!['.ts', '.js', '.json'].includes(extname(path))) return content;
   const args = [packageProgram('biome'), 'check', '--write', `--stdin-file-path=${path}`];

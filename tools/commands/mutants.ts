@@ -1,6 +1,6 @@
 /**
- * `./dev mutants [--sim|--record] [text]`: makes deliberate faults, one at a time. Fails when the tests miss a structural one, or
- * a larger share of the others than recorded; with --sim the dangerous ones, and the simulation has to notice them alone.
+ * `./dev mutants [--sim|--record] [text]`: injects deliberate faults, one at a time. Fails when the tests miss a structural one, or
+ * a larger share of the others than recorded; with --sim it injects the dangerous ones, and the simulation alone has to detect them.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -17,7 +17,7 @@ import { root } from '../paths.ts';
 import { type Progress, say, step, UsageFailure } from '../terminal.ts';
 
 const SHARES = join(root, 'tools/mutants/share.json');
-/** They measure time, and switches cost time. */
+/** These tests measure time, and switches cost time. */
 const TIMED = ['**/hostile.test.ts'];
 const WORKERS = availableParallelism();
 
@@ -34,7 +34,7 @@ export async function mutants(args: readonly string[]): Promise<number> {
   for (const fault of chosen) if (isStrict(fault) || !noticed.has(fault)) print(fault, noticed.get(fault));
   process.stdout.write(`${chosen.length} faults: ${noticed.size} noticed, ${survivors.length} survived\n`);
   const missed = survivors.filter(isStrict);
-  if (missed.length > 0) say(`the tests must notice all structural faults, and miss ${missed.length}.`);
+  if (missed.length > 0) say(`the tests must detect all structural faults, and missed ${missed.length}.`);
   const isBelow = !isAlone && text === '' && isShareBelow(chosen, noticed, args.includes('--record'));
   return missed.length > 0 || isBelow ? 1 : 0;
 }
@@ -44,7 +44,7 @@ const print = (fault: Fault, by: string | undefined): void => {
   process.stdout.write(`${by === undefined ? '✗' : '✓'} ${where}: ${fault.what}\n      ${by ?? 'SURVIVED'}\n`);
 };
 
-/** Whether a smaller share is noticed than recorded. With `isRecording`, the shares of today are recorded. */
+/** Whether a smaller share is detected than recorded. With `isRecording`, records the current shares. */
 function isShareBelow(chosen: readonly Fault[], noticed: ReadonlyMap<Fault, string>, isRecording: boolean): boolean {
   const shares = noticedShares(chosen, (fault) => noticed.has(fault));
   for (const [folder, share] of Object.entries(shares)) process.stdout.write(`${folder}: ${share} % noticed\n`);
@@ -113,7 +113,7 @@ async function switchAll(chosen: readonly Fault[], reached: readonly Reached[], 
   return new Map(parts.flatMap((part) => [...part].map(([id, by]) => [chosen[id] as Fault, by] as const)));
 }
 
-/** As many at once as there are cores, each in a copy of its own. */
+/** As many at once as there are cores, each in its own copy. */
 async function inTurns(
   chosen: readonly Fault[],
   how: (trial: Trial, fault: Fault) => Promise<string | undefined>,

@@ -14,7 +14,7 @@ export function fmt(args: readonly string[]): Promise<number> {
   return handOver(process.execPath, [packageProgram('biome'), 'check', '--write', '.'], { cwd: root });
 }
 
-/** Runs every check even when one fails: here the person wants the whole list. */
+/** Runs every check even when one fails: the user wants the whole list. */
 export async function lint(args: readonly string[]): Promise<number> {
   refuseArguments('lint', args);
   const failed: string[] = [];

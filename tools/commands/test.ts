@@ -54,7 +54,7 @@ function everything(request: TestRequest): readonly Stage[] {
   return [...checks, ...present.map((level) => levelStage(level, request))];
 }
 
-/** Whatever a test would build itself: cold, that takes longer than a test may, and files side by side would do it twice. */
+/** Builds what tests need before they start: a cold build takes longer than a test's timeout, and parallel test files would build twice. */
 const preparations: Partial<Record<Level, () => Promise<void>>> = {
   contract: async () => {
     const { build } = await import('../../local/binaries.ts');
@@ -70,7 +70,7 @@ const preparations: Partial<Record<Level, () => Promise<void>>> = {
   },
   e2e: async () => {
     const { build } = await import('../../local/binaries.ts');
-    await build(['cert-manager']); // the rest comes with the cluster
+    await build(['cert-manager']); // `up` builds the rest
   },
 };
 
@@ -85,7 +85,7 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
         filter,
         env: { ...env, DEV_TEST_ALL: all ? '1' : undefined },
         progress,
-        onLine: named ? say : undefined, // who asks for one level wants to see its tests
+        onLine: named ? say : undefined, // a user who names one level wants to see its tests
       }),
     );
   const run = async (alreadyRerun: number): Promise<Outcome> => {
@@ -99,7 +99,7 @@ function levelStage(level: Level, { level: named, filter, all }: TestRequest): S
   return { name: level, run };
 }
 
-/** A stage that cannot even start has failed, and so has one that meets a bug of ours: the last line must say so too. */
+/** A stage that cannot start, or that hits a bug of the tools, has failed: the last line must report it too. */
 async function runStage({ name, run }: Stage, { level: named }: TestRequest, alreadyRerun: number): Promise<Outcome> {
   try {
     const outcome = await run(alreadyRerun);
@@ -123,13 +123,13 @@ function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** The log of the run that failed stays beside that of the run that passed: the first says what to mend. */
+/** Keeps the log of the failed run beside that of the passed one: only the first shows what to fix. */
 function keepBothLogs({ test, logs: [failed, passed] }: FlakyTest, number: number): string {
   const kept = [keepLog(`flaky-${number}-failed`, failed), keepLog(`flaky-${number}-passed`, passed)];
   return `${test} failed, then passed alone${kept[0] ? `; the logs are ${kept.join(' and ')}` : ''}`;
 }
 
-/** A checkout that cannot be written to still runs its unit tests. */
+/** Unit tests also run in a checkout that is read-only. */
 function keepLog(name: string, log: string): string | undefined {
   const file = join(logsDir, `${name.replaceAll(' ', '-')}.log`);
   try {

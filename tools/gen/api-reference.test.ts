@@ -9,10 +9,10 @@ test('the API reference is that of the code ("./dev gen" makes it so)', async ()
   expect(await readFile(join(root, 'docs', 'api.md'), 'utf8')).toBe(generateApiReference());
 });
 
-test('every field of a spec has a row, or is within one that says whose it is', () => {
+test('every field of a spec has a row, or is within one that names its type', () => {
   const text = generateApiReference();
   for (const { names, spec } of kinds) {
-    if (names.kind === 'EtcdMember') continue; // its template is that of the cluster
+    if (names.kind === 'EtcdMember') continue; // its template equals the spec of the cluster
     const { properties } = JSON.parse(JSON.stringify(spec)) as { properties: Record<string, unknown> };
     for (const field of Object.keys(properties)) expect(text, `${names.kind} ${field}`).toContain(`| \`${field}\` |`);
   }

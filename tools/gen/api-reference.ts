@@ -1,4 +1,4 @@
-/** The API reference for users, from the same schemas as the definitions. */
+/** The API reference for users, from the same schemas as the CRDs. */
 import type { CelRule } from '../../src/api/cel.ts';
 import type { Kind, PrinterColumn } from '../../src/api/crd.ts';
 import { kinds } from '../../src/api/crds.ts';
@@ -28,12 +28,12 @@ export interface Schema {
   readonly 'x-kubernetes-validations'?: readonly CelRule[];
 }
 
-/** Shaped as in a Pod: described in the documentation of Kubernetes, and too long to repeat. */
+/** Fields of a Pod: the documentation of Kubernetes describes them, and they are too long to repeat. */
 const AS_IN_A_POD = ['affinity', 'topologySpreadConstraints', 'tolerations'];
 const code = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 const cell = (text: string): string => text.replaceAll('|', String.raw`\|`).replaceAll('\n', ' ');
 
-/** Nothing but a name: one row says it. */
+/** Nothing but a name: one row is enough. */
 const isReference = (schema: Schema): boolean =>
   Object.keys(schema.properties ?? {}).join() === 'name' && schema.properties?.['name']?.default === '';
 
@@ -65,7 +65,7 @@ interface Found {
   readonly rules: { readonly path: string; readonly message: string }[];
 }
 
-/** The rules of a field without what is in it. */
+/** The constraints of a field itself, without those of its content. */
 const rulesOf = (schema: Schema): Schema => ({
   ...schema,
   properties: {},
@@ -86,13 +86,13 @@ function walk(schema: Schema, path: string, found: Found, depth = 0): void {
     const start = field.default === undefined ? '' : code(field.default === '' ? '""' : field.default);
     const required = inner.required?.includes(name) ? '**Required.**' : '';
     const bounds = boundsOf(field).join(', ');
-    const said = [
+    const remarks = [
       field.description ?? leaf.description,
       required,
       bounds && `${bounds[0]?.toUpperCase()}${bounds.slice(1)}.`,
     ];
     found.rows.push(
-      `| \`${at}\` | ${cell(typeOf(field))} | ${cell(start)} | ${cell(said.filter(Boolean).join(' '))} |`,
+      `| \`${at}\` | ${cell(typeOf(field))} | ${cell(start)} | ${cell(remarks.filter(Boolean).join(' '))} |`,
     );
     const leave = (depth === 0 && AS_IN_A_POD.includes(name)) || isReference(leaf);
     walk(leave ? rulesOf(field) : field, at, found, depth + 1);
@@ -133,7 +133,7 @@ ${status.text}`;
 
 const COPIES = ['storage', 'tls', 'restore'];
 
-/** A member's template repeats the spec of its cluster: one row says so. */
+/** A member's template repeats the spec of its cluster: one row refers to it. */
 function withoutCopies(spec: Schema): Schema {
   const own = Object.entries(spec.properties ?? {}).filter(
     ([name]) => !(name in templateFields) && !COPIES.includes(name),
@@ -145,7 +145,7 @@ function withoutCopies(spec: Schema): Schema {
   return { ...spec, properties: { ...Object.fromEntries(own), '…': copies } };
 }
 
-/** The latched target repeats the spec: one row says so. */
+/** The latched target repeats the spec: one row refers to it. */
 function withoutTarget(status: Schema): Schema {
   const { observed, ...properties } = status.properties ?? {};
   const target: Schema = { type: 'object', description: 'The accepted target: the spec with every default filled in.' };

@@ -1,4 +1,4 @@
-/** The parts of the Helm chart that follow from the code: the kinds and the operator's rights. */
+/** The generated parts of the Helm chart: the CRDs and the operator's RBAC permissions. */
 import { stringify } from 'yaml';
 import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { crds } from '../../src/api/crds.ts';
@@ -8,10 +8,10 @@ import type { PolicyRule } from '../../src/gen/kube.ts';
 const CHART = 'charts/etcd-operator';
 const yaml = (value: unknown): string => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
-/** Helm reads two braces as its own, also in a description or a CEL rule. */
+/** Helm reads two braces as a template, also in a description or a CEL rule. */
 const escaped = (text: string): string => text.replaceAll('{{', '{{ "{{" }}');
 
-/** A template and not a file in Helm's crds folder: Helm installs what is there, and never updates it. */
+/** A template and not a file in Helm's crds folder: Helm installs the CRDs in that folder, and never upgrades them. */
 function crdTemplate({ apiVersion, kind, metadata, spec }: CustomResourceDefinition): string {
   return `{{- /* Made by "./dev gen" from src/api. */ -}}
 {{- if (.Values.crds).enabled }}

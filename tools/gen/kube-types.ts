@@ -1,5 +1,5 @@
 /**
- * TypeScript types of the Kubernetes kinds that we touch, from the OpenAPI v3 documents of a Kubernetes release.
+ * TypeScript types of the Kubernetes kinds that the operator uses, from the OpenAPI v3 documents of a Kubernetes release.
  * Read-only and structural; timestamps are strings, as on the wire; `apiVersion` and `kind` are literals.
  */
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { run } from '../process.ts';
 
 const MODULE = 'k8s.io/kubernetes@v1.36.3';
 
-/** The kinds that we speak about; what they refer to comes with them. */
+/** The kinds that the operator uses; the types that they refer to are added. */
 const ROOTS: readonly (readonly [document: string, kinds: readonly string[]])[] = [
   [
     'api__v1',
@@ -44,7 +44,7 @@ interface Schema {
 }
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** Finds the module's folder in Go's cache, fetching it when it is not there. */
+/** Finds the module's folder in Go's cache, and downloads it when it is missing. */
 async function documentsFolder(): Promise<string> {
   const cwd = join(root, 'local', 'build', 'kubernetes');
   const { stdout } = await fetching(() => run('go', ['mod', 'download', '-json', MODULE], { cwd }));

@@ -35,7 +35,7 @@ describe('an image archive', () => {
   const long = `${'folder/'.repeat(20)}file`;
   const longer = `${'a-rather-long-name-of-a-folder/'.repeat(20)}${'n'.repeat(200)}`;
 
-  test('has the same bytes when it is written again, in whatever order the files come', async () => {
+  test('has the same bytes when it is written again, in any order of the files', async () => {
     const files = [text('b'), text('a/x'), text(longer), { path: 'l', mode: 0o777, content: { link: 'b' } }];
     const env = { B: '2', A: '1' };
     const one = await writeImage({ ...image(files), env }, join(dir, 'one.tar'));
@@ -76,7 +76,7 @@ describe('an image archive', () => {
     expect((await stat(join(rootfs, 'bin/etcd'))).mode & 0o7777).toBe(0o755);
   });
 
-  test('tells owners by number and no time of the host', async () => {
+  test('has numeric owners and no time of the host', async () => {
     const out = join(dir, 'owner.tar');
     const folder: ImageFile = { path: 'data/', mode: 0o1777, content: Buffer.alloc(0) };
     await writeImage(image([{ ...text('home/x'), uid: 65532, gid: 65533 }, folder]), out);
@@ -115,7 +115,7 @@ describe('an image archive', () => {
     });
   });
 
-  test('is not there when writing it fails, nor is a part of it', async () => {
+  test('does not exist when writing it fails, nor does a part of it', async () => {
     const empty = join(dir, 'failed');
     await mkdir(empty);
     const missing = { path: 'x', mode: 0o644, content: { file: join(dir, 'missing') } };

@@ -1,7 +1,7 @@
 /**
  * Writes image archives without Docker and without a registry. The same input gives the same bytes on every machine.
- * The result is an OCI image layout in a tar that also has Docker's manifest.json: containerd, Docker, Podman and skopeo take it.
- * The layer is not compressed: what a compressor makes depends on its version and on the processor, and so would the digest.
+ * The result is an OCI image layout in a tar with Docker's manifest.json: containerd, Docker, Podman and skopeo accept it.
+ * The layer is not compressed: a compressor's output depends on its version and on the processor, and so would the digest.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { BLOCK, END_OF_ARCHIVE, padding, type TarHeader, tarHeader } from './tar.ts';
 
 export interface ImageFile {
-  /** Where it is in the image, with or without a leading slash. A path that ends with a slash is a folder, its content empty. */
+  /** Its path in the image, with or without a leading slash. A path that ends with a slash is a folder without content. */
   readonly path: string;
   readonly mode: number;
   readonly content: Buffer | { readonly file: string } | { readonly link: string };
@@ -18,10 +18,10 @@ export interface ImageFile {
 }
 
 export interface ImageSpec {
-  /** Such as quay.io/coreos/etcd:v3.6.16. A short name is completed as Docker does, or containerd would not find it again. */
+  /** Such as quay.io/coreos/etcd:v3.6.16. A short name is completed as Docker does: containerd would not find it otherwise. */
   readonly reference: string;
   readonly architecture: 'amd64' | 'arm64';
-  /** Parent folders that are not listed are made, mode 0755, owned by root. */
+  /** Parent folders that are not listed are added, mode 0755, owned by root. */
   readonly files: readonly ImageFile[];
   readonly entrypoint?: readonly string[];
   readonly cmd?: readonly string[];

@@ -38,7 +38,7 @@ test('a bundle with CommonJS dependencies runs alone, and its stack traces name 
   expect((await licensesOf([made])).toString()).toMatch(/==== pino \d.*Permission is hereby granted/s);
 });
 
-test('what speaks to stores is in the agent and not in the operator', { timeout: 60_000 }, async () => {
+test('the clients of stores are in the agent and not in the operator', { timeout: 60_000 }, async () => {
   const [operator, agent] = await bundles('src/bin');
   const stores = /\/(@aws-sdk|@smithy|@azure|google-auth-library|gaxios)(\/|$)/;
   expect(operator?.packages.filter((each) => stores.test(each))).toEqual([]);

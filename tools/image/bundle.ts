@@ -1,4 +1,4 @@
-/** One file from the sources of a program and its dependencies, and the licences of what went into it. */
+/** One file from the sources of a program and its dependencies, and the licences of what is in it. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
@@ -6,18 +6,18 @@ import { root } from '../paths.ts';
 import { Failure, say } from '../terminal.ts';
 
 export interface Bundle {
-  /** Of the file, such as `manager.mjs`; its map is called so, too. */
+  /** The name of the file, such as `manager.mjs`; its source map has the same name plus `.map`. */
   readonly name: string;
   readonly code: Buffer;
   readonly map: Buffer;
-  /** The packages that it has code of, such as `node_modules/@scope/name`. */
+  /** The packages whose code it contains, such as `node_modules/@scope/name`. */
   readonly packages: readonly string[];
-  /** What stood in comments about licences. */
+  /** The licence comments that were in the sources. */
   readonly comments: string;
 }
 
 /**
- * The kernel starts the file by its first line, so that `/manager` works like the program of that name it replaces.
+ * The kernel starts the file by its first line, so that `/manager` works like the program of that name that it replaces.
  * The dependencies that are still CommonJS call `require`, which a module does not have.
  */
 const BANNER = `#!/usr/local/bin/node
@@ -26,7 +26,7 @@ const require = createRequireForBundle(import.meta.url);`;
 
 const FIRST_LINE_ONLY = Buffer.from('{"version":3,"sources":[""],"mappings":"AAAA"}').toString('base64');
 
-/** Maps of a dependency its first line only: with all of them, the first stack trace costs the process 40 MiB. */
+/** Maps only the first line of a dependency: with all of them, the first stack trace costs the process 40 MiB. */
 const mapOwnSourcesOnly: Plugin = {
   name: 'map-own-sources-only',
   setup(context) {
@@ -41,7 +41,7 @@ function packagesOf(inputs: readonly string[]): string[] {
   return [...new Set(found.filter((path) => path !== undefined))].toSorted();
 }
 
-/** The licences of what went into the bundles, each once. */
+/** The licences of what is in the bundles, each once. */
 export async function licensesOf(bundles: readonly Bundle[]): Promise<Buffer> {
   const packages = new Set(bundles.flatMap((each) => each.packages));
   const comments = new Set(bundles.map((each) => each.comments));

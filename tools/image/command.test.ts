@@ -9,7 +9,7 @@ const image = (architecture: 'amd64' | 'arm64') => ({
   size: 1,
 });
 
-test('one image is pushed under the tag that the chart asks for', () => {
+test('one image is pushed under the tag that the chart uses', () => {
   expect(explain([image('amd64')])).toContain(
     '  to a registry:  skopeo copy --preserve-digests oci-archive:/x/etcd-operator-amd64.tar docker://REGISTRY/etcd-operator:1.2.3\n' +
       '                  crane push /x/etcd-operator-amd64.tar REGISTRY/etcd-operator:1.2.3\n' +
@@ -17,7 +17,7 @@ test('one image is pushed under the tag that the chart asks for', () => {
   );
 });
 
-test('two images have a tag each, and come together under the one that the chart asks for', () => {
+test('two images have a tag each, and are combined under the tag that the chart uses', () => {
   expect(explain([image('amd64'), image('arm64')])).toContain(
     '  to a registry:  crane push /x/etcd-operator-amd64.tar REGISTRY/etcd-operator:1.2.3-amd64\n' +
       '                  crane push /x/etcd-operator-arm64.tar REGISTRY/etcd-operator:1.2.3-arm64\n' +

@@ -1,4 +1,4 @@
-/** `./dev image`: the operator's image as a file, and what to type to bring it to a registry or a node. */
+/** `./dev image`: the operator's image as a file, and the commands that bring it to a registry or a node. */
 import { copyFile, rename } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -27,7 +27,7 @@ function architectures(wanted: string | undefined): readonly Architecture[] {
   if (wanted === 'amd64' || wanted === 'arm64') return [wanted];
   const own = HOST[process.arch];
   if (wanted === undefined && own) return [own];
-  throw new UsageFailure(`No image can be built for "${wanted ?? process.arch}": say --arch amd64, arm64 or all.`);
+  throw new UsageFailure(`No image can be built for "${wanted ?? process.arch}": use --arch amd64, arm64 or all.`);
 }
 
 function parse(args: readonly string[]) {
@@ -47,7 +47,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Copies under another name first: whoever watches for the file sees it whole. */
+/** Copies under another name first and renames: a program that watches for the file never reads half of it. */
 async function place(image: OperatorImage, out: string | undefined): Promise<OperatorImage> {
   if (out === undefined) return image;
   const path = resolve(out);
@@ -61,7 +61,7 @@ const afterwards = `
                     --set image.repository=REGISTRY/etcd-operator
 `;
 
-/** What to type to bring the images to a registry, or one to a node; several come together under one tag. */
+/** The commands that bring the images to a registry, or one to a node; several are combined under one tag. */
 export function explain(images: readonly OperatorImage[]): string {
   const { reference = '' } = images[0] ?? {};
   const tag = `REGISTRY/${reference.slice(reference.lastIndexOf('/') + 1)}`;
@@ -87,7 +87,7 @@ export async function imageCommand(args: readonly string[]): Promise<number> {
   }
   const wanted = architectures(options.arch);
   if (options.out !== undefined && wanted.length > 1)
-    throw new UsageFailure('--out takes one archive: say --arch amd64 or --arch arm64 with it.');
+    throw new UsageFailure('--out takes one archive: use --arch amd64 or --arch arm64 with it.');
   if (options['update-lock']) await oneAtATime(() => updateLock(cacheDir));
   const images: OperatorImage[] = [];
   for (const architecture of wanted) {

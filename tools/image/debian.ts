@@ -1,6 +1,6 @@
 /**
- * The shared libraries of the operator's image, from Debian packages of the image's architecture. apt runs on a state of its own
- * under the cache: it reads the host's sources and keys, and changes nothing of the host.
+ * The shared libraries of the operator's image, from Debian packages of the image's architecture. apt has its own state
+ * under the cache: it reads the host's sources and keys, and changes nothing on the host.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
@@ -30,10 +30,10 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const packageFile = (name: string, { version }: LockedPackage): string =>
   `${name}_${version.replaceAll(':', '%3a')}.deb`;
 
-/** Where the packages of one architecture are kept. */
+/** Where the packages of one architecture are stored. */
 const home = (cache: string, architecture: Architecture): string => join(cache, 'debian', architecture);
 
-/** On another system nothing but the packages is missing, and they come only through apt. */
+/** On another system only the packages are missing, and they are available only through apt. */
 async function requireDebian(): Promise<void> {
   for (const program of ['apt-get', 'dpkg-deb'])
     await run(program, ['--version']).catch(() => {
@@ -107,7 +107,7 @@ async function isCached(
   return bytes !== undefined && sha256(bytes) === want.sha256;
 }
 
-/** Remembers which packages stand in for locked ones that are gone, so that a second build asks no one. */
+/** Records which packages replace locked ones that the archive no longer has, so that a second build needs no network. */
 const standInsPath = (cache: string, architecture: Architecture): string =>
   join(home(cache, architecture), 'stand-ins.json');
 
@@ -124,7 +124,7 @@ export interface FetchOptions {
   readonly locked: boolean;
 }
 
-/** The same version with other bytes is never taken: it may be another distribution's, or somebody's. */
+/** The same version with other bytes is never used: it may come from another distribution or an attacker. */
 async function downloadLocked(options: FetchOptions, name: string, want: LockedPackage): Promise<boolean> {
   const got = await download(options.cache, options.architecture, name, want.version);
   if (got && got.sha256 !== want.sha256)
@@ -138,7 +138,7 @@ async function downloadLocked(options: FetchOptions, name: string, want: LockedP
   return got !== undefined;
 }
 
-/** Makes sure that the locked packages are in the cache, or what the archive has instead; tells which they are. */
+/** Ensures that the locked packages, or what the archive has instead, are in the cache; returns which they are. */
 export async function fetchPackages(options: FetchOptions): Promise<Packages> {
   const { cache, architecture } = options;
   const lock = (await readLock())[architecture];
@@ -167,7 +167,7 @@ export async function fetchPackages(options: FetchOptions): Promise<Packages> {
   return result;
 }
 
-/** Locks what the archive has now, for both architectures. */
+/** Locks the versions that the archive has now, for both architectures. */
 export async function updateLock(cache: string): Promise<DebianLock> {
   const lock = await readLock();
   const current = async (architecture: Architecture): Promise<Packages> => {
@@ -187,13 +187,13 @@ export async function updateLock(cache: string): Promise<DebianLock> {
 }
 
 export interface Unpacked {
-  /** The bytes of a library by the name other files need it under. */
+  /** The bytes of a library by the name under which other files need it. */
   library(name: string): Promise<Buffer | undefined>;
   /** The licence texts of the packages, by package. */
   readonly licenses: ReadonlyMap<string, Buffer>;
 }
 
-/** Unpacks the packages into a folder that lives as long as `work` runs. */
+/** Unpacks the packages into a folder that exists as long as `work` runs. */
 export async function withUnpacked<T>(
   { cache, architecture }: FetchOptions,
   packages: Packages,
@@ -221,7 +221,7 @@ export async function withUnpacked<T>(
   }
 }
 
-/** An absolute link in a package would lead to a file of the host: such a file is as good as missing. */
+/** An absolute link in a package would point to a file of the host: such a file counts as missing. */
 async function readInside(folder: string, path: string): Promise<Buffer | undefined> {
   const real = await realpath(join(folder, path)).catch(() => undefined);
   return real?.startsWith(folder + sep) ? readFile(real) : undefined;

@@ -6,14 +6,14 @@ import { libraries } from './operator.ts';
 
 const onLinux = test.skipIf(process.platform !== 'linux');
 
-onLinux('the machine, the loader and the libraries of Node are found in its file', async () => {
+onLinux('the architecture, the loader and the libraries of Node are read from its file', async () => {
   const elf = readElf(await readFile(process.execPath));
   expect(elf?.machine).toBe(process.arch === 'x64' ? 'amd64' : process.arch);
   expect(elf?.interpreter).toMatch(/^\/lib.*\/ld-linux-.*\.so\.\d$/);
   expect(elf?.needed).toEqual(expect.arrayContaining(['libc.so.6', 'libstdc++.so.6']));
 });
 
-onLinux('readelf, where there is one, agrees', async (context) => {
+onLinux('readelf, where it is installed, agrees', async (context) => {
   const readelf = await run('readelf', ['--dynamic', process.execPath]).catch(() => undefined);
   if (!readelf) return context.skip('no readelf on this machine');
   const names = [...readelf.stdout.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map((match) => match[1]);
@@ -28,7 +28,7 @@ test.each([
   expect(readElf(bytes)).toBeUndefined();
 });
 
-onLinux('a library that no package has stops the build with its name', async () => {
+onLinux('a library that no package has fails the build with its name', async () => {
   const architecture = process.arch === 'x64' ? 'amd64' : 'arm64';
   const unpacked = { library: () => Promise.resolve(undefined), licenses: new Map<string, Buffer>() };
   await expect(libraries(await readFile(process.execPath), architecture, unpacked)).rejects.toThrow(

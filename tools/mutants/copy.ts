@@ -1,4 +1,4 @@
-/** Copies of the checkout in which faults are made. The checkout itself is not touched. */
+/** Copies of the checkout into which faults are injected. The checkout itself is not changed. */
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export interface Copy {
   readonly folder: string;
-  /** What runs in it now: it would write into a folder that is being deleted. */
+  /** The test run in progress: it would write into a folder that is being deleted. */
   vitest?: Vitest | undefined;
 }
 
@@ -32,7 +32,7 @@ export async function withCopy<T>(work: (copy: Copy) => Promise<T>): Promise<T> 
   });
 }
 
-/** The unit tests of the copy, in one thread: they are small, and share what they import. */
+/** The unit tests of the copy, in one thread: they are small, and share their imports. */
 export async function startVitest(copy: Copy, more: InlineConfig): Promise<Vitest> {
   const before = SIGNALS.map((signal) => process.listeners(signal));
   copy.vitest = await createVitest('test', {
@@ -47,13 +47,13 @@ export async function startVitest(copy: Copy, more: InlineConfig): Promise<Vites
     reporters: [{}],
     ...more,
   });
-  // vitest exits a millisecond after a signal, and the copies would stay.
+  // vitest exits a millisecond after a signal, and the copies would not be removed.
   for (const [i, signal] of SIGNALS.entries())
     for (const listener of process.listeners(signal)) if (!before[i]?.includes(listener)) process.off(signal, listener);
   return copy.vitest;
 }
 
-/** Asked once, it waits for a thread that may be in a loop; asked again, it ends it. */
+/** The first cancel waits for a thread that may be in an endless loop; the second ends it. */
 export async function stopVitest(copy: Copy): Promise<void> {
   const { vitest } = copy;
   copy.vitest = undefined;
@@ -67,7 +67,7 @@ export function firstFailure(
   specifications: readonly TestSpecification[],
 ): string | undefined {
   const asked = new Set(specifications.map(({ moduleId }) => moduleId));
-  // It also has what failed under earlier faults: that would notice everything.
+  // It also contains the failures of earlier faults: each fault would count as detected.
   for (const file of testModules.filter(({ moduleId }) => asked.has(moduleId))) {
     const [error] = file.errors();
     if (error) return `${file.relativeModuleId} cannot be loaded: ${error.message}`;

@@ -1,14 +1,14 @@
-/** A deliberate fault: one expression of one file is replaced, and the tests must notice. */
+/** A deliberate fault: one expression of one file is replaced, and the tests must detect it. */
 export interface Fault {
   readonly file: string;
   /** Which failure it causes, or what was done to the source. */
   readonly what: string;
-  /** `structural` faults and those with a sentence must all be noticed; of the others, a share. */
+  /** `structural` faults and those with a sentence must all be detected; of the others, a share. */
   readonly kind: 'structural' | 'sentence' | 'order' | 'expression';
   readonly start: number;
   readonly end: number;
   readonly to: string;
-  /** It is in a list that is built when its file is loaded, and has to change with the switches all the same. */
+  /** It is in a list that is built when its file is loaded, and still has to change with the switches. */
   readonly inList?: true;
 }
 
@@ -20,12 +20,12 @@ export const isStrict = ({ kind }: Fault): boolean => kind === 'structural' || k
 
 export const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
 
-/** What stands before every file with switches. Programs that a test starts have no runner, and none of the faults. */
+/** The prefix of every file with switches. Programs that a test starts have no runner, and none of the faults. */
 const SWITCH = 'const { $fault = () => false, $list = (make) => make() } = globalThis; ';
 
 /**
- * The source with all its faults, each behind a switch: a test process loads it once and tries every fault. `ids` says
- * which number turns a fault on.
+ * The source with all its faults, each behind a switch: a test process loads it once and tries every fault. `ids` is
+ * the number that enables a fault.
  */
 export function withSwitches(source: string, faults: readonly Fault[], ids: ReadonlyMap<Fault, number>): string {
   const sites = Map.groupBy(faults, ({ start, end }) => `${start}-${end}`);

@@ -1,4 +1,4 @@
-/** Faults that follow from the syntax tree of a file: nothing here names a line of the code. */
+/** Faults that are generated from the syntax tree of a file, independent of line numbers. */
 import type { Fault } from './fault.ts';
 import { child, children, type Node, nameOf, nodesOf } from './tree.ts';
 
@@ -14,7 +14,7 @@ const COMPARISONS: Readonly<Record<string, string>> = {
   '!==': '===',
 };
 
-/** Where plans are made and carried out. Elsewhere, a uid is a fact, and not a precondition. */
+/** Where plans are made and executed. Elsewhere, a uid is data and not a precondition. */
 const PLANNED = /\/(rules|runtime)\/|\/(changes|execute|paperwork|write)[^/]*$/;
 
 /** All faults of one file. */
@@ -52,7 +52,7 @@ const without = (owner: Node, part: Node, text: Text): string =>
     text,
   );
 
-/** Of an ordered list of rules: one is missing, or two neighbours have changed places. */
+/** Of an ordered list of rules: one is missing, or two neighbours are swapped. */
 function ruleFaults(node: Node, text: Text): readonly Change[] {
   const rows = children(node, 'elements');
   if (node.type !== 'ArrayExpression' || rows.length === 0) return [];
@@ -73,7 +73,7 @@ function ruleFaults(node: Node, text: Text): readonly Change[] {
 
 const areSteps = (node: Node): boolean => partsOf(node).some((part) => fieldOf(part, 'do'));
 
-/** Of what a rule decides: one step, one latch field or one precondition is missing. */
+/** Of a rule's decision: one step, one latch field or one precondition is missing. */
 function planFaults(node: Node, text: Text, short: Text): readonly Change[] {
   const missing = (owner: Node, part: Node, role: string): Change => ({
     ...at(owner),
@@ -126,7 +126,7 @@ function expressionFaults(node: Node, text: Text, short: Text): readonly Change[
   }
 }
 
-/** What a condition says to the compiler: `x`, `!x`, `x === undefined`, and of `x.is === 'present'` or `x.ok` which `x` it is. */
+/** What a condition narrows for the compiler: `x`, `!x`, `x === undefined`, and of `x.is === 'present'` or `x.ok` which `x` it is. */
 function narrowedBy(test: Node, text: Text): readonly string[] {
   if (test.type === 'LogicalExpression')
     return ['left', 'right'].flatMap((side) => narrowedBy(child(test, side), text));
@@ -144,7 +144,7 @@ function narrowedBy(test: Node, text: Text): readonly string[] {
 
 const plain = (code: string): string => code.replaceAll('?.', '.');
 
-/** Whether the compiler refuses what follows without this condition: it notices, so no test has to. */
+/** Whether the code that follows does not compile without this condition: the compiler detects the fault, so no test has to. */
 function narrows(test: Node, then: Node, text: Text): boolean {
   const uses = (subject: string): boolean =>
     new RegExp(`(?<![\\w.])${RegExp.escape(subject)}(?!\\w)`).test(plain(text(then)));

@@ -1,4 +1,4 @@
-/** Every fault: what follows from the sources, and what has a sentence. */
+/** Every fault: those generated from the sources, and those with a sentence. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../paths.ts';
@@ -8,14 +8,14 @@ import { faultsOf } from './generate.ts';
 import { resolve, SENTENCES, type Sentence } from './sentences.ts';
 import { nodesOf } from './tree.ts';
 
-/** What decides. Whoever talks to the API server, etcd or a store has integration tests. */
+/** Code that makes decisions. Code that calls the API server, etcd or a store has integration tests. */
 const SOURCES = 'src/{access,api,controllers,domain,lib,pki}/**/*.ts';
-/** Plans of all controllers are made and carried out here. */
+/** Plans of all controllers are made and executed here. */
 const PLANS = ['src/runtime/plan.ts', 'src/runtime/execute.ts'];
 
 export const sourceOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** Expressions are changed only in files that wait for nothing: a fault there ends a test at once, or makes no difference. */
+/** Expressions are changed only in synchronous files: a fault there ends a test at once, or makes no difference. */
 const isSynchronous = (source: string): boolean => !nodesOf(source).some(({ node }) => node['async'] === true);
 
 const generated = (): readonly Fault[] =>
@@ -30,13 +30,13 @@ export function faultOf(sentence: Sentence): Fault {
   if (fault) return fault;
   const { file, operator, ordinal, lets } = sentence;
   throw new Failure(
-    `${file}: ${sentence.in} has no ${operator} number ${ordinal} any more, so "${lets}" cannot be tried.`,
+    `${file}: ${sentence.in} has no ${operator} number ${ordinal} any more, so the fault "${lets}" cannot be injected.`,
   );
 }
 
 export function allFaults(): readonly Fault[] {
   const key = ({ file, start, end, to }: Fault): string => `${file} ${start} ${end} ${to}`;
-  const told = SENTENCES.map(faultOf);
-  const known = new Set(told.map(key));
-  return [...told, ...generated().filter((fault) => !known.has(key(fault)))];
+  const written = SENTENCES.map(faultOf);
+  const known = new Set(written.map(key));
+  return [...written, ...generated().filter((fault) => !known.has(key(fault)))];
 }

@@ -41,7 +41,7 @@ test.each([
   expect(changes(source)).toEqual(expected);
 });
 
-test('every switch turns on its own fault, and no other', () => {
+test('every switch enables its own fault, and no other', () => {
   const source = 'export const f = (a, b, c) => (a && !b) || (c ? a < 1 : b);';
   const faults = faultsOf('f.js', source);
   const switched = withSwitches(source, faults, new Map(faults.map((fault, id) => [fault, id])));
@@ -61,11 +61,11 @@ test('every switch turns on its own fault, and no other', () => {
 test.each(SENTENCES)('$file, $in: $lets', (sentence) => {
   const source = sourceOf(sentence.file);
   const fault = resolve(sentence, source);
-  expect(fault, 'nothing is at this address any more: give it another one in tools/mutants/sentences.ts').toBeDefined();
+  expect(fault, 'no expression is at this address any more: change it in tools/mutants/sentences.ts').toBeDefined();
   expect(fault && source.slice(fault.start, fault.end)).not.toBe(fault?.to);
 });
 
-test('an address survives another name of a local, another format and another line', () => {
+test('an address survives a renamed local, another format and another line', () => {
   const sentence = { file: 'a.ts', in: 'may', operator: '&&', ordinal: 2, becomes: 'left', lets: '' };
   const text = (source: string): string | undefined => {
     const fault = resolve(sentence, source);
@@ -78,7 +78,7 @@ test('an address survives another name of a local, another format and another li
   expect(text('export const may = (o) => o.a && o.b;')).toBeUndefined();
 });
 
-test('with every fault, a source still is code', () => {
+test('the source is valid code with every fault', () => {
   const all = allFaults();
   for (const [file, faults] of Map.groupBy(all, (fault) => fault.file)) {
     const source = sourceOf(file);

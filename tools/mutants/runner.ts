@@ -1,6 +1,6 @@
 /**
  * Runs in the test process, over sources with switches (`withSwitches`). First it records which faults each test reaches; then
- * it repeats each test for the faults that it reaches and that no earlier test has noticed. vitest itself repeats, so hooks run
+ * it repeats each test for the faults that it reaches and that no earlier test has detected. vitest itself repeats, so hooks run
  * before each attempt as before any test.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import type { Line, Order } from './switched.ts';
 type Attempt = Parameters<TestRunner['onBeforeTryTask']>[1];
 
 const NONE = -1;
-/** More switches than any test passes beyond ten times what it passes without a fault. */
+/** More switches than any test reaches beyond ten times what it reaches without a fault. */
 const ENDLESS = 200_000;
 const state = {
   fault: NONE,
@@ -21,16 +21,16 @@ const state = {
   onEndless: () => {},
 };
 
-/** Whether this fault is on. No timer ends an endless loop that a fault makes, but most loops come by here. */
+/** Whether this fault is enabled. No timer ends an endless loop that a fault causes, but most loops call this. */
 const isOn = (id: number): boolean => {
   state.reached.add(id);
   state.calls += 1;
-  if (state.calls === state.limit + ENDLESS) state.onEndless(); // what failed is tried again at once, for ever
+  if (state.calls === state.limit + ENDLESS) state.onEndless(); // a failed call is retried at once, for ever
   if (state.calls > state.limit) throw new Error('endless loop');
   return state.fault === id;
 };
 
-/** A list that is as the switches say whenever it is read, although its file is loaded once. */
+/** A list that follows the switches on every read, although its file is loaded once. */
 function list(make: () => object): object {
   let [made, madeFor] = [make(), NONE];
   const get = (_: unknown, key: string | symbol): unknown => {
@@ -47,14 +47,14 @@ export default class FaultRunner extends TestRunner {
   readonly #isRecording: boolean;
   #queue: number[] = [];
   #started = 0;
-  /** What the last attempt noticed. The test must pass again without it: a fault that stays in a cache would look like many. */
+  /** What the last attempt detected. The test must pass again without it: a fault that stays in a cache would count as many. */
   #unproven = NONE;
 
   constructor(config: ConstructorParameters<typeof TestRunner>[0]) {
     super(config);
     this.#order = JSON.parse(readFileSync(join(config.root, 'order.json'), 'utf8')) as Order;
     this.#isRecording = this.#order.faults.length === 0;
-    const shared: typeof globalThis & { $left?: Set<number> } = globalThis; // vitest makes a runner for each file
+    const shared: typeof globalThis & { $left?: Set<number> } = globalThis; // vitest creates a runner for each file
     this.#left = shared.$left ??= new Set(this.#order.faults);
     state.onEndless = () => this.#log({ endless: state.fault });
   }
@@ -75,7 +75,7 @@ export default class FaultRunner extends TestRunner {
     if (this.#isRecording || (test.mode !== 'run' && test.mode !== 'queued')) return;
     this.#queue = (this.#order.tests[test.id]?.reached ?? []).filter((id) => this.#left.has(id));
     if (this.#queue.length === 0) test.mode = 'skip';
-    test.repeats = Math.max(0, 2 * this.#queue.length - 1); // after each that is noticed, once without it
+    test.repeats = Math.max(0, 2 * this.#queue.length - 1); // after each detected fault, once without it
   }
 
   override onBeforeTryTask(test: RunnerTestCase, attempt: Attempt): void {
@@ -110,7 +110,7 @@ export default class FaultRunner extends TestRunner {
     this.#unproven = fault !== NONE && isFailed ? fault : NONE;
     if (unproven === NONE) return;
     if (isFailed)
-      this.#queue = []; // it does not pass any more, whatever is on
+      this.#queue = []; // the test fails without a fault, too
     else {
       this.#left.delete(unproven);
       this.#log({ noticed: unproven, by: name });

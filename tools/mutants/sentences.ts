@@ -1,7 +1,7 @@
 /**
- * Faults with a sentence: those that lose data or a quorum or bootstrap a second cluster, and that no generator makes. Each is
+ * Faults with a sentence: those that lose data or a quorum or bootstrap a second cluster, and that no generator creates. Each is
  * addressed by the declaration that it is in, an operator and the ordinal of that operator there, in the order of the source:
- * a local that is renamed, or a line that is formatted, changes none of them.
+ * a renamed local or another format changes none of them.
  */
 import type { Fault } from './fault.ts';
 import { child, type Located, type Node, nameOf, nodesOf } from './tree.ts';
@@ -32,7 +32,7 @@ const of = (file: string, rows: readonly Row[]): readonly Sentence[] =>
     lets,
   }));
 
-/** The simulation alone must notice each of these, without any table. */
+/** The simulation alone must detect each of these, without any table. */
 export const DANGEROUS: readonly Sentence[] = [
   ...of('src/domain/ownership.ts', [
     ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],
@@ -67,7 +67,7 @@ export const DANGEROUS: readonly Sentence[] = [
   ...of('src/runtime/execute.ts', [['execute', 'if', 3, 'false', 'a step is taken whose latch was never written']]),
 ];
 
-/** The tests, or else some worlds of the simulation, must notice each of these. */
+/** The tests, or else some worlds of the simulation, must detect each of these. */
 export const SENTENCES: readonly Sentence[] = [
   ...DANGEROUS,
   ...of('src/controllers/cluster/disruption.ts', [
@@ -89,9 +89,9 @@ export const SENTENCES: readonly Sentence[] = [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
   ]),
   ...of('src/controllers/member/observe.ts', [
-    ['askPeers', 'linearizable:', 1, 'false', 'a finalizer is released on the word of a member without a quorum'],
-    ['askPeers', 'if', 4, 'false', 'a finalizer is released on the word of another cluster'],
-    ['askPeers', 'if', 5, 'true', 'a finalizer is released on the word of a member that was made the whole cluster'],
+    ['askPeers', 'linearizable:', 1, 'false', 'a finalizer is released because of a response from a member without a quorum'],
+    ['askPeers', 'if', 4, 'false', 'a finalizer is released because of a response from another cluster'],
+    ['askPeers', 'if', 5, 'true', 'a finalizer is released because of a response from a member that was forced into a new cluster'],
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
     ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],
@@ -106,7 +106,7 @@ export const SENTENCES: readonly Sentence[] = [
   ]),
   ...of('src/etcd/guarded.ts', [['guarded', '?:', 1, 'true', 'a process that has lost the Lease changes members']]),
   ...of('src/etcd/failover.ts', [
-    ['atAny', '&&', 1, 'false', 'a change whose answer was lost is made at a second member'],
+    ['atAny', '&&', 1, 'false', 'a change whose response was lost is sent to a second member'],
   ]),
   ...of('src/api/names.ts', [['memberName', 'shortName()', 1, "'x'", 'all members have one name']]),
 ];
@@ -134,7 +134,7 @@ function siteOf(node: Node): { readonly operator: string; readonly at: number; r
   }
 }
 
-/** The fault that a sentence is about; `undefined` when nothing is at its address any more. */
+/** The fault that a sentence describes; `undefined` when no expression is at its address any more. */
 export function resolve(sentence: Sentence, source: string): Fault | undefined {
   const sites = nodesOf(source)
     .filter(({ within }: Located) => within === sentence.in)

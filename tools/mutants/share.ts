@@ -1,4 +1,4 @@
-/** Which share of swapped rules, and of expression faults by folder and in total, is noticed, in percent. It must not fall. */
+/** Which share of swapped rules, and of expression faults by folder and in total, is detected, in percent. It must not fall. */
 import type { Fault } from './fault.ts';
 
 export type Shares = Readonly<Record<string, number>>;
@@ -10,7 +10,7 @@ const folderOf = (file: string): string =>
     .slice(0, file.startsWith('src/controllers/') ? 3 : 2)
     .join('/');
 
-/** A property test finds a fault in one run and misses it in the next. */
+/** A property test detects a fault in one run and misses it in the next. */
 const ROUNDING = 0.5;
 
 export function noticedShares(faults: readonly Fault[], isNoticed: (fault: Fault) => boolean): Shares {
@@ -25,7 +25,7 @@ export function noticedShares(faults: readonly Fault[], isNoticed: (fault: Fault
   return Object.fromEntries(groups.map(([name, some]) => [name, share(some)]));
 }
 
-/** Where less is noticed than was recorded, as sentences. */
+/** Where less is detected than was recorded, as sentences. */
 export const tooLow = (now: Shares, recorded: Shares): readonly string[] =>
   Object.entries(recorded).flatMap(([name, least]) =>
     (now[name] ?? 100) < least - ROUNDING ? [`${name}: ${now[name]} % are noticed, and ${least} % were.`] : [],

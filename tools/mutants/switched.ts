@@ -19,7 +19,7 @@ export interface Reached {
   readonly reached: readonly number[];
 }
 
-/** What the runner has to do; without faults, it records what tests reach. */
+/** The task of the runner; without faults, it records what tests reach. */
 export interface Order {
   readonly faults: readonly number[];
   readonly tests: Readonly<Record<string, Reached>>;
@@ -28,12 +28,12 @@ export interface Order {
 export type Line =
   | Reached
   | { readonly trying: number }
-  /** This fault is on, and its test neither ends nor fails. */
+  /** This fault is enabled, and its test neither ends nor fails. */
   | { readonly endless: number }
   | { readonly noticed: number; readonly by: string };
 
 /**
- * Tables first: they are fast, and notice most. A fault that makes an asynchronous test wait costs seconds, and one that makes
+ * Tables first: they are fast, and detect most. A fault that makes an asynchronous test wait costs seconds, and one that makes
  * it retry for ever costs the test process. Tests that take longer than a second are not repeated.
  */
 const ROUNDS: readonly ((test: Reached) => boolean)[] = [
@@ -43,11 +43,11 @@ const ROUNDS: readonly ((test: Reached) => boolean)[] = [
 ];
 /** A fault can make a test wait for ever. Long enough for a busy machine, and short enough for a hundred of them. */
 const PATIENCE = { recording: 30_000, trying: 4_000 };
-/** No attempt takes this long: a test process that writes nothing for so long is in an endless loop. */
+/** No attempt takes this long: a test process that writes nothing for this long is in an endless loop. */
 const SILENT_MS = 60_000;
 const POLL_MS = 1_000;
 
-/** Writes all faults of all files into the copy, each behind its switch. A fault's number is its place in the list. */
+/** Writes all faults of all files into the copy, each behind its switch. A fault's number is its index in the list. */
 export async function installSwitches(copy: Copy, faults: readonly Fault[]): Promise<void> {
   const ids = new Map(faults.map((fault, id) => [fault, id]));
   for (const [file, here] of Map.groupBy(faults, (fault) => fault.file)) {
@@ -56,13 +56,13 @@ export async function installSwitches(copy: Copy, faults: readonly Fault[]): Pro
   }
 }
 
-/** What every test of these files reaches. Fails when a test fails: it would notice every fault. */
+/** What every test of these files reaches. Fails when a test fails: it would detect every fault. */
 export async function record(copy: Copy, files: readonly string[]): Promise<readonly Reached[]> {
   const lines = await follow(copy, { faults: [], tests: {} }, files, PATIENCE.recording);
   return lines.filter((line) => 'reached' in line);
 }
 
-/** Which of these faults are noticed, and by which test. */
+/** Which of these faults are detected, and by which test. */
 export async function trySwitched(
   copy: Copy,
   faults: readonly number[],
@@ -89,7 +89,7 @@ export async function trySwitched(
   return noticed;
 }
 
-/** Lets the runner do this, over these test files, and returns what it wrote: an endless test is its last line. */
+/** Runs the runner over these test files, and returns its output: an endless test is the last line. */
 async function follow(copy: Copy, order: Order, files: readonly string[], timeoutMs: number): Promise<readonly Line[]> {
   const log = join(copy.folder, 'log.jsonl');
   await writeFile(join(copy.folder, 'order.json'), JSON.stringify(order));
@@ -114,7 +114,7 @@ async function follow(copy: Copy, order: Order, files: readonly string[], timeou
 const linesOf = (text: string): readonly Line[] =>
   text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Line]));
 
-/** Which fault makes a test endless: the runner says so, or nothing for long. */
+/** Which fault makes a test endless: the runner reports it, or writes nothing for long. */
 async function endlessIn(log: string, signal: AbortSignal): Promise<number | undefined> {
   let size = 0;
   for (let since = performance.now(); !signal.aborted; ) {

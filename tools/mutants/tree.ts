@@ -1,4 +1,4 @@
-/** The syntax tree of a source file, from the parser that vitest brings. */
+/** The syntax tree of a source file, from the parser that is part of vitest. */
 import { parseAst } from 'vitest/node';
 
 export interface Node {
@@ -8,7 +8,7 @@ export interface Node {
   readonly [field: string]: unknown;
 }
 
-/** A node, and the top-level declaration that it is in: `mayNotGo`, or `Controller.#barrier` for a method. */
+/** A node, and its top-level declaration: `removalBlockedBy`, or `Controller.#barrier` for a method. */
 export interface Located {
   readonly node: Node;
   readonly within: string;

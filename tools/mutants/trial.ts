@@ -1,4 +1,4 @@
-/** Tries one fault in the source itself, for faults that a switch cannot show: modules are loaded with it. */
+/** Tries one fault in the source itself, for faults that a switch cannot cover: modules are loaded with it. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,10 +9,10 @@ import { type Fault, isStrict, withFault } from './fault.ts';
 
 /** A fault can make a test or a world wait for ever; on a busy machine, either takes half a minute. */
 const TIMEOUT_MS = 180_000;
-/** As much as the simulation looks at in CI: what it does not notice there, it does not notice. */
+/** As many worlds as the simulation runs in CI: a fault that it misses there counts as missed. */
 const ALONE = { steps: 1_000_000, timeoutMs: 1_200_000 };
 
-/** One vitest for all faults of a copy: starting one takes longer than the tests. Another one after tests that did not end. */
+/** One vitest for all faults of a copy: starting vitest takes longer than the tests. A new one after tests that did not end. */
 export class Trial {
   readonly #copy: Copy;
 
@@ -20,7 +20,7 @@ export class Trial {
     this.#copy = copy;
   }
 
-  /** Which test next to the code notices this fault, or else which invariant of the simulation. `undefined`: it survives. */
+  /** Which test next to the code detects this fault, or else which invariant of the simulation. `undefined`: it survives. */
   tryOut(fault: Fault): Promise<string | undefined> {
     return this.#with(fault, async () => {
       const test = await this.#tests([testsOf(fault.file)]);
@@ -33,7 +33,7 @@ export class Trial {
     return this.#with(fault, () => simulation(this.#copy, ALONE));
   }
 
-  /** Without a fault nothing may fail: everything would look noticed otherwise. */
+  /** Without a fault nothing may fail: every fault would count as detected otherwise. */
   async tryNothing(isAlone: boolean): Promise<void> {
     const failed = await simulation(this.#copy, isAlone ? ALONE : undefined);
     if (failed !== undefined) throw new Failure(`without any fault, this fails: ${failed}`);

@@ -1,4 +1,4 @@
-/** What was asked for with `./dev test …`. */
+/** The arguments of `./dev test …`. */
 import { nearest } from '../nearest.ts';
 import { UsageFailure } from '../terminal.ts';
 

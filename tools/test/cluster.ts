@@ -1,4 +1,4 @@
-/** The end-to-end level: brings up the tests' own cluster, runs against it, keeps its logs when something fails, takes it down. */
+/** The end-to-end level: starts the tests' own cluster, runs against it, keeps its logs when something fails, removes it. */
 import { wasInterrupted, withUndo } from '../interrupt.ts';
 import { say } from '../terminal.ts';
 import type { Outcome } from './vitest.ts';
@@ -13,12 +13,12 @@ export async function withTestCluster(
   const { saveLogs } = await import('../../local/logs.ts');
   const undo = async (): Promise<void> => {
     if (!keep()) {
-      // the tests of up and down make another, and may be cut short
+      // the tests of up and down start another cluster, and may be cut short
       const results = await Promise.allSettled([local.down('scratch'), local.down('test')]);
       for (const result of results) if (result.status === 'rejected') throw result.reason;
       return;
     }
-    say('The test cluster is kept: DEV_CLUSTER=test ./dev kubectl … looks into it, ./dev down test removes it.');
+    say('The test cluster is kept: DEV_CLUSTER=test ./dev kubectl … inspects it, ./dev down test removes it.');
   };
   const keepLogs = async (): Promise<void> => {
     const cluster = wasInterrupted() ? undefined : await local.running('test');
@@ -29,10 +29,10 @@ export async function withTestCluster(
       const cluster = await local.up('test', { s3: true });
       return await work({ KUBECONFIG: cluster.kubeconfig, DEV_CLUSTER: 'test' }, keepLogs);
     } catch (error) {
-      await keepLogs(); // a cluster that did not come up has said where its logs are
+      await keepLogs(); // a cluster that did not start has reported where its logs are
       throw error;
     }
   };
-  // One run at a time: the first to end would take the other's cluster down.
+  // One run at a time: the first to end would remove the other's cluster.
   return withLock('test run', () => withUndo(undo, upAndWork));
 }

@@ -12,10 +12,10 @@ export const testFiles: Readonly<Record<Level, string>> = {
   sweep: 'test/sweep/**/*.test.ts',
 };
 
-/** These can never be empty: a run in which they vanished has not tested anything. */
+/** These are never empty: a run without them has not tested anything. */
 export const requiredLevels: readonly Level[] = ['unit', 'sim', 'integration', 'e2e'];
 
-/** More than an hour: it runs only when it is named. A slice of it is among the integration tests. */
+/** It takes more than an hour and runs only when it is named. A slice of it is among the integration tests. */
 export const namedOnly: readonly Level[] = ['sweep'];
 
 export const filesOf = (level: Level): readonly string[] => globSync(testFiles[level], { cwd: root });

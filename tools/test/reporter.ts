@@ -1,7 +1,7 @@
-/** A vitest reporter that says, on standard error, how far the run is. `./dev test` turns that into its progress line. */
+/** A vitest reporter that writes the progress of the run to standard error. `./dev test` turns that into its progress line. */
 import type { Reporter, TestCase } from 'vitest/node';
 
-/** Begins a line that is about progress; no test prints this character. */
+/** The prefix of a progress line; no test prints this character. */
 export const MARK = '\u001e';
 const INTERVAL_MS = 200;
 
@@ -11,7 +11,7 @@ export default class ProgressReporter implements Reporter {
   #filesDone = 0;
   #testsDone = 0;
   #failed = 0;
-  #said = '';
+  #written = '';
   #timer: NodeJS.Timeout | undefined;
 
   onTestRunStart(specifications: readonly unknown[]): void {
@@ -42,7 +42,7 @@ export default class ProgressReporter implements Reporter {
     const failed = this.#failed > 0 ? `, ${this.#failed} failed` : '';
     const now = oldest ? `, now "${oldest.fullName}"` : '';
     const text = `${this.#testsDone} tests done${failed}, ${this.#filesDone} of ${this.#files} files${now}`;
-    if (text !== this.#said) process.stderr.write(`${MARK}${text}\n`);
-    this.#said = text;
+    if (text !== this.#written) process.stderr.write(`${MARK}${text}\n`);
+    this.#written = text;
   }
 }

@@ -22,6 +22,6 @@ test.each<[string, Parameters<typeof rerunRefusedBecause>, RegExp]>([
   ['the third failed test of a level', ['e2e', [late, late, unloaded], 0], /3 tests failed/],
   ['the third failed test of a run', ['e2e', [late], 2], /3 tests failed/],
   ['an error outside any test', ['contract', [], 0], /outside any test/],
-])('%s is not run again', (_, [level, failed, alreadyRerun], why) => {
-  expect(rerunRefusedBecause(level, failed, alreadyRerun)).toMatch(why);
+])('%s is not run again', (_, [level, failed, alreadyRerun], message) => {
+  expect(rerunRefusedBecause(level, failed, alreadyRerun)).toMatch(message);
 });

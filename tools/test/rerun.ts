@@ -14,10 +14,10 @@ export interface FailedTest {
 
 const WITH_SERVERS: readonly Level[] = ['contract', 'integration', 'e2e'];
 
-/** With a third flaky test the run has failed: by then the suite is not to be trusted. */
+/** With a third flaky test the run has failed: the suite is not reliable then. */
 export const MAX_RERUNS = 2;
 
-/** Why the failed tests of a level are not run again; nothing where they are. */
+/** The reason why the failed tests of a level are not run again; undefined where they are. */
 export function rerunRefusedBecause(
   level: Level,
   failed: readonly FailedTest[],

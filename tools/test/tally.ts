@@ -1,4 +1,4 @@
-/** How many passed: sums over stages, and honest counts from what vitest reports. */
+/** Counts of passed and failed tests: sums over stages, and counts from vitest's report. */
 import type { FailedTest } from './rerun.ts';
 
 export interface Tally {
@@ -21,7 +21,7 @@ export const add = (a: Tally, b: Tally): Tally => ({
 export const tallyLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 
-/** Between the names of suites and tests, as vitest matches --testNamePattern; its report joins them with blanks. */
+/** The separator of suites and tests in --testNamePattern of vitest; its report joins them with blanks. */
 const SEPARATOR = ' > ';
 
 /** The part of vitest's JSON report that counts. */
@@ -40,8 +40,8 @@ export interface VitestReport {
 }
 
 /**
- * Counts a vitest run. A file that cannot be loaded has no failed test of its own, and an error outside any test has none
- * either: both count as one failure, so that a run that went wrong never reads "0 failed".
+ * Counts a vitest run. A file that cannot be loaded has no failed test of its own, and neither has an error outside any
+ * test: both count as one failure, so that a failed run never reads "0 failed".
  */
 export function countReport(report: VitestReport, exitCode: number): Tally {
   let sum = nothing;

@@ -31,7 +31,7 @@ function vitest(select: readonly string[], env: Readonly<Record<string, string>>
   return JSON.parse(readFileSync(report, 'utf8')) as VitestReport;
 }
 
-/** The failing test below is there only in the vitest that the other one starts. */
+/** The failing test below exists only in the vitest that the other test starts. */
 const again = process.env[RERUN];
 if (again !== undefined)
   describe('a suite (with signs)', () => {

@@ -1,4 +1,4 @@
-/** Runs one level of tests as a vitest project of its own and counts what came out. */
+/** Runs one level of tests as its own vitest project and counts the results. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,11 +18,11 @@ export interface VitestRequest {
   readonly filter?: string | undefined;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly progress: Progress;
-  /** Called with every line as it comes. */
+  /** Called with every line as it arrives. */
   readonly onLine?: ((line: string) => void) | undefined;
   /** How many tests of earlier levels were run again. */
   readonly alreadyRerun?: number;
-  /** Called before tests are run again: keeps what shows why they failed. */
+  /** Called before tests are run again: keeps the logs of the failure. */
   readonly beforeRerun?: () => Promise<void>;
 }
 
@@ -102,7 +102,7 @@ async function runInTemporaryFolder(request: VitestRequest, selection: readonly 
   });
 }
 
-/** What to put before a command so that the kernel ends it with us, also when we are killed; nothing where there is no such program. */
+/** The prefix of a command that the kernel ends with us, also when we are killed; empty where that program is missing. */
 async function dieWithUs(): Promise<readonly string[]> {
   const words = ['setpriv', '--pdeathsig', 'KILL'] as const;
   const [program, ...args] = words;
@@ -125,13 +125,13 @@ async function runIn(
   const log: string[] = [];
   const lines = lineSplitter((line) => {
     if (line.startsWith(MARK)) return progress(line.slice(MARK.length));
-    if (line.includes(report)) return; // vitest says where the report is, and it is ours alone
+    if (line.includes(report)) return; // vitest prints where the report is; the user does not need it
     log.push(line);
     onLine?.(line);
   });
   const colours = interactive ? { FORCE_COLOR: '1' } : { NO_COLOR: '1', FORCE_COLOR: undefined };
   // The checkout may be read-only and the user without a home: the native loader reads the configuration without
-  // writing next to it, and vitest keeps a token, which we have no use for, in the folder for user data.
+  // writing next to it, and vitest keeps a token, which is not needed here, in the folder for user data.
   const args = ['run', '--configLoader=native', `--project=${level}*`, ...reporters, ...selection];
   const [program = '', ...words] = [...(await dieWithUs()), process.execPath, packageProgram('vitest'), ...args];
   const { code } = await run(program, words, {

@@ -44,7 +44,7 @@ func run(ctx context.Context, kubeconfig string) error {
 		Kubeconfig:    kubeconfig,
 		IssuerOptions: controller.IssuerOptions{ClusterResourceNamespace: "kube-system"},
 		CertificateOptions: controller.CertificateOptions{
-			// The defaults of its binary are an hour and 32 hours: nobody waits for that in a test.
+			// The defaults of its binary are an hour and 32 hours: too long for a test.
 			CertificateRequestMinimumBackoffDuration: 5 * time.Second,
 			CertificateRequestMaximumBackoffDuration: 20 * time.Second,
 		},

@@ -1,5 +1,5 @@
-// A long wire for measurements: two network devices, and whatever goes into one comes out of the other a while later. For kernels
-// that cannot delay packets themselves. Both devices end with the process.
+// A long wire for measurements: two network devices, and each packet that enters one leaves the other after a delay. For kernels
+// that cannot delay packets themselves. Both devices are removed when the process ends.
 package main
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unsafe"
 )
 
-// One packet is as large as on loopback, so that the wire is long and not narrow.
+// One packet is as large as on loopback, so that the wire adds latency but does not limit throughput.
 const largest = 65535
 
-// More than TCP ever has on the way in a few milliseconds.
+// More than TCP ever has in flight in a few milliseconds.
 const onTheWay = 4096
 
 type packet struct {
@@ -37,7 +37,7 @@ func open(name string) (*os.File, error) {
 	request.flags = syscall.IFF_TUN | syscall.IFF_NO_PI
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TUNSETIFF, uintptr(unsafe.Pointer(&request)))
 	if errno != 0 {
-		return nil, fmt.Errorf("make the device %s: %w", name, errno)
+		return nil, fmt.Errorf("create the device %s: %w", name, errno)
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
@@ -47,7 +47,7 @@ func carry(from io.Reader, to io.Writer, delay time.Duration) {
 	go func() {
 		for next := range queue {
 			time.Sleep(time.Until(next.due))
-			_, _ = to.Write(next.data) // a device that is down loses packets, as wires do
+			_, _ = to.Write(next.data) // a device that is down drops packets, as wires do
 		}
 	}()
 	buffer := make([]byte, largest)
