@@ -1,4 +1,4 @@
-/** Clusters whose clients must log in, on each minor of etcd, while an application with a user of its own writes. */
+/** Clusters with auth enabled, on each minor of etcd, while an application with its own user writes. */
 import { describe, expect, test } from 'vitest';
 import { ETCD_VERSIONS, type EtcdMinor, etcdImageArchive } from '../../local/images.ts';
 import { settled } from '../support/journeys/at-rest.ts';
@@ -24,7 +24,7 @@ describe.each(minors)('etcd %s', (minor) => {
     return guarded;
   };
 
-  it('a password that comes late guards a cluster that grows, and is changed, lost and put back without a lock-out', async () => {
+  it('auth is enabled when the password comes late, and the password is changed, lost and restored without locking clients out', async () => {
     const guarded = await begin('guarded');
     const { tenant, name } = guarded;
     expect(await guarded.is('False', 'AuthCredentialsMissing')).toContain(`Secret ${guarded.secret} is not there`);
@@ -32,7 +32,7 @@ describe.each(minors)('etcd %s', (minor) => {
     await guarded.give('planted-first');
     await guarded.is('True', 'Enabled');
     await settled(tenant, name);
-    await guarded.letsIn('planted-first'); // the nodes learn of a Service a moment after the cluster is available
+    await guarded.letsIn('planted-first'); // the nodes program a Service a moment after the cluster is available
     expect([await guarded.put(), await guarded.put('guess'), await guarded.put('planted-first')]).toEqual([
       'permissionDenied',
       'authFailed',
@@ -50,7 +50,7 @@ describe.each(minors)('etcd %s', (minor) => {
 
     await guarded.take();
     await guarded.is('True', 'AuthCredentialsMissing');
-    await replaceOne(tenant); // with what the operator has kept
+    await replaceOne(tenant); // with the password that the operator has kept
     await settled(tenant, name);
     await guarded.change('planted-second');
     await guarded.is('True', 'Enabled');
@@ -67,15 +67,15 @@ describe.each(minors)('etcd %s', (minor) => {
     await served.endsWell(3);
   });
 
-  it('a root that exists with another password or with none gets the given one before anybody must log in', async () => {
+  it('a root user that exists with another password or with none gets the given one before auth is enabled', async () => {
     const guarded = await begin('taken');
     const { tenant, name } = guarded;
     await guarded.give('planted-first');
     await guarded.is('True', 'Enabled');
     await resize(tenant, name, 3);
     for (const theirs of ['planted-theirs', undefined]) {
-      // The operator may look in the midst of it, and put everything right.
-      await becomes('a root of somebody else', () =>
+      // The operator may reconcile meanwhile, and repair everything.
+      await becomes('a root user of another administrator', () =>
         guarded.does(
           'planted-first',
           (auth, ask) => auth.disable(ask),
@@ -85,7 +85,7 @@ describe.each(minors)('etcd %s', (minor) => {
         ),
       );
       await guarded.change('planted-first');
-      await becomes('log-ins to be wanted again', async () => expect(await guarded.put()).toBe('permissionDenied'));
+      await becomes('auth to be enabled again', async () => expect(await guarded.put()).toBe('permissionDenied'));
       await guarded.letsIn('planted-first');
       await guarded.is('True', 'Enabled');
     }

@@ -36,13 +36,13 @@ beforeAll(async () => {
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...names]);
   certManager = await startCertManager(cluster.kubeconfig);
-}, 1_200_000); // it may have to be built
+}, 1_200_000); // cert-manager may have to be built
 afterAll(async () => {
   await certManager?.stop();
 });
 
 describe('certificates of cert-manager', () => {
-  test('everybody shows one: it grows, shrinks, is repaired, and is renewed without a restart while a client writes', async () => {
+  test('mutual TLS: it scales up and down, is repaired, and is renewed without a restart while a client writes', async () => {
     const tenant = await aTenant();
     const source = fromCertManager(tenant, 'mutual');
     const served = await threeServing(tenant, 'mutual', source);
@@ -50,7 +50,7 @@ describe('certificates of cert-manager', () => {
     await changes(tenant, 'mutual');
     await isRenewed(tenant, 'mutual', source, served, async () => {
       const before = await mountedNow(tenant, 'mutual');
-      await source.renew(); // cert-manager tells of it: nobody has to edit anything
+      await source.renew(); // cert-manager updates the Secret: no user has to edit anything
       await areMounted(tenant, 'mutual', before);
       await nudgeKubelets(tenant, 'mutual');
     });
@@ -58,7 +58,7 @@ describe('certificates of cert-manager', () => {
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'server TLS only: whoever trusts the issuer is served, and nobody without encryption',
+    'server TLS only: every client with the issuer’s CA is served, and none without TLS',
     async () => {
       const tenant = await aTenant();
       await servesOneWay(tenant, 'one-way', fromCertManager(tenant, 'one-way'));
@@ -66,7 +66,7 @@ describe('certificates of cert-manager', () => {
   );
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'TLS among members only: no key of theirs is needed by clients, and members show theirs',
+    'TLS between peers only: clients need no certificate, and members serve theirs to peers',
     async () => {
       const tenant = await aTenant();
       const source = fromCertManager(tenant, 'inside');
@@ -80,7 +80,7 @@ describe('certificates of cert-manager', () => {
   );
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'of another authority reach members on volumes in order, while a client writes',
+    'of another CA reach members on volumes in order, while a client writes',
     {
       timeout: 2 * PATIENCE_MS,
     },
@@ -94,14 +94,14 @@ describe('certificates of cert-manager', () => {
         client: async () => {
           old ??= await clientOf(tenant, name);
           const fresh = await rootOf();
-          const { 'tls.crt': shown = '' } = await secretText(tenant, `${name}-server-mounted`);
-          const own = isIssuedBy(fresh, shown) ? await clientOf(tenant, name) : old;
+          const { 'tls.crt': served = '' } = await secretText(tenant, `${name}-server-mounted`);
+          const own = isIssuedBy(fresh, served) ? await clientOf(tenant, name) : old;
           return { ...own, ca: `${old.ca}${fresh}` };
         },
         exchange: async () => {
           const before = await rootOf();
           await renewOne(tenant, 'ca-root');
-          await becomes('another authority', async () => expect(await rootOf()).not.toBe(before));
+          await becomes('another CA', async () => expect(await rootOf()).not.toBe(before));
           for (const role of ['server', 'peer', 'operator-client', 'client']) await renewOne(tenant, `${name}-${role}`);
         },
       });

@@ -1,4 +1,4 @@
-/** What is left of a deleted cluster: nothing, or its volumes if the policy says so. */
+/** What is left of a deleted cluster: nothing, or its volumes if the policy is Retain. */
 import { expect, test } from 'vitest';
 import { settled } from '../support/journeys/at-rest.ts';
 import { aTenant, becomes, KIND, MEMBER_KIND, type Tenant } from '../support/journeys/journey.ts';
@@ -27,7 +27,7 @@ test.each(process.env['DEV_TEST_ALL'] ? [1, 2, 3] : [2])(
   },
 );
 
-test('Retain keeps the volumes of members that went and of the whole cluster, each with its label', async () => {
+test('Retain keeps the volumes of removed members and of the whole cluster, each with its label', async () => {
   const tenant = await aTenant();
   await tenant.create('kept', { replicas: 3, deletionPolicy: 'Retain' });
   await settled(tenant, 'kept');

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
 import { killOperator } from '../support/journeys/operator.ts';
 
-/** Its successor waits for the Lease of the dead, and is to come to something before it dies too. */
+/** Its successor waits for the dead process's Lease, and must have time to act before it is killed too. */
 const LIVES_MS = { least: 40_000, most: 120_000 };
 
 const over = new AbortController();

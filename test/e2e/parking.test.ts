@@ -9,7 +9,7 @@ const identities = async (tenant: Tenant): Promise<readonly string[]> =>
     ({ metadata, status }) => `${metadata.name} ${metadata.uid} ${status?.memberID}`,
   );
 
-test('a parked cluster has no Pods, and wakes with the same members, ids and data', async () => {
+test('a paused cluster has no Pods, and resumes with the same members, ids and data', async () => {
   const tenant = await aTenant();
   const { writer, endsWell } = await aServingCluster(tenant, 'bear', { replicas: 3 });
   const before = await identities(tenant);
@@ -17,11 +17,11 @@ test('a parked cluster has no Pods, and wakes with the same members, ids and dat
   const volumes = (await tenant.list('pvc')).map((claim) => claim.metadata.uid);
 
   await tenant.edit('bear', { replicas: 0 });
-  await becomes('the cluster to be parked', async () => {
+  await becomes('the cluster to be paused', async () => {
     expect(await tenant.list('pods')).toEqual([]);
-    const parked = await tenant.get(KIND, 'bear');
-    expect(conditionOf(parked, 'Available')).toMatchObject({ status: 'False', reason: 'Paused' });
-    expect(conditionOf(parked, 'Progressing')).toMatchObject({ status: 'False', reason: 'Paused' });
+    const paused = await tenant.get(KIND, 'bear');
+    expect(conditionOf(paused, 'Available')).toMatchObject({ status: 'False', reason: 'Paused' });
+    expect(conditionOf(paused, 'Progressing')).toMatchObject({ status: 'False', reason: 'Paused' });
   });
   expect((await tenant.list('pvc')).map((claim) => claim.metadata.uid)).toEqual(volumes);
 

@@ -1,4 +1,4 @@
-/** Pods that go, one by one or all at once, and processes that die: members come back with their data. */
+/** Pods that are deleted, one by one or all at once, and processes that die: members come back with their data. */
 import { expect, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
 import { settled } from '../support/journeys/at-rest.ts';
@@ -7,7 +7,7 @@ import { aServingCluster } from '../support/journeys/serving.ts';
 
 const uids = (objects: readonly AnObject[]): readonly string[] => objects.map((object) => object.metadata.uid);
 
-/** Every Pod is another one than before. */
+/** Every Pod was replaced. */
 const replaced = (tenant: Tenant, before: readonly AnObject[]): Promise<void> =>
   becomes('other Pods', async () => {
     const now = await tenant.list('pods');
@@ -21,7 +21,7 @@ test('Pods that are deleted one after the other, then all at once, come back as 
   const members = uids(await tenant.list(MEMBER_KIND));
   for (const pod of await tenant.list('pods')) {
     await tenant.kubectl('delete', 'pod', pod.metadata.name, '--wait=true');
-    // The status may still be the one from before: that another Pod is ready is what is waited for first.
+    // The status may still be the previous one: first wait until another Pod is ready.
     await becomes('another Pod in its place', () =>
       tenant.kubectl('wait', '--for=condition=Ready', `pod/${pod.metadata.name}`, '--timeout=120s'),
     );
@@ -35,7 +35,7 @@ test('Pods that are deleted one after the other, then all at once, come back as 
 });
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'Pods that a node shutdown left Failed and Succeeded are made again',
+  'Pods that a node shutdown left Failed and Succeeded are created again',
   async () => {
     const tenant = await aTenant();
     const { endsWell } = await aServingCluster(tenant, 'shutdown', { replicas: 3 });
@@ -54,15 +54,15 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'etcd processes that are killed again and again come back, and no member is replaced',
+  'etcd processes that are killed again and again are restarted, and no member is replaced',
   async () => {
     const tenant = await aTenant();
     const { writer, endsWell } = await aServingCluster(tenant, 'tough', { replicas: 3 });
     const members = uids(await tenant.list(MEMBER_KIND));
     for (let round = 0; round < 4; round++) {
       const pods = await tenant.list('pods');
-      const victim = pods[Math.floor(Math.random() * pods.length)];
-      await crash(tenant.cluster, tenant.namespace, victim?.metadata.name ?? '');
+      const pod = pods[Math.floor(Math.random() * pods.length)];
+      await crash(tenant.cluster, tenant.namespace, pod?.metadata.name ?? '');
       await writer.served();
     }
     await endsWell(3);

@@ -1,4 +1,4 @@
-/** Logs and ports of Pods through the whole of Kubernetes, kubelet and containerd included: what the kubectl plugin stands on. */
+/** Logs and ports of Pods through the whole of Kubernetes, kubelet and containerd included: what the kubectl plugin relies on. */
 
 import { expect, onTestFinished, test } from 'vitest';
 import { identityFromKubeconfig } from '../../src/kube/kubeconfig.ts';

@@ -1,11 +1,11 @@
-/** Authorities are exchanged under members on volumes, by a user and by the operator; that of cert-manager beside its other journeys. */
+/** CA rotations of members on volumes, by a user and by the operator; the one of cert-manager is beside its other journeys. */
 import { describe, test } from 'vitest';
 import { ROTATE_CA_ANNOTATION } from '../../src/api/names.ts';
 import { aTenant, KIND } from '../support/journeys/journey.ts';
 import { isIssuedBy, PATIENCE_MS, survives } from '../support/journeys/rotation-journey.ts';
 import { clientOf, managed, nudge, ownSecrets, secretText } from '../support/journeys/tls.ts';
 
-describe('an authority is exchanged under members that run', { timeout: 2 * PATIENCE_MS }, () => {
+describe('a CA rotation of running members', { timeout: 2 * PATIENCE_MS }, () => {
   test.runIf(process.env['DEV_TEST_ALL'])('by Secrets of the user that change at once', async () => {
     const tenant = await aTenant();
     const [old, fresh] = [await ownSecrets(tenant, 'own'), await ownSecrets(tenant, 'own')];

@@ -8,6 +8,6 @@ export async function setup(): Promise<void> {
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: OPERATOR_NAMESPACE, labels } }]);
   await cluster.load([await etcdImageArchive('3.6')]);
-  // Clients of tests look at their Secrets more often than a kubelet does.
+  // Clients of tests read their Secrets more often than a kubelet does.
   await installOperator(cluster, await operatorImage(), ['manager.rotationGraceSeconds=20']);
 }

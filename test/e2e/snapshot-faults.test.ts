@@ -1,4 +1,4 @@
-/** Snapshots and restores when something is wrong: it is named, nothing is lost or overwritten, and it goes on when it is right. */
+/** Snapshots and restores with a fault: it is named, nothing is lost or overwritten, and the operation continues when it is fixed. */
 
 import { existsSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
@@ -40,17 +40,17 @@ async function aScene(spec: object = {}): Promise<Scene> {
 
 const restore = (store: TenantStore, key: string) => ({ bootstrap: { restore: { source: store.at(key) } } });
 
-/** What an attempt died of is told while the next one is awaited. */
+/** Waits until the failure of an attempt is reported while the next one is awaited. */
 const attemptFailed = (tenant: Tenant, name: string, reason: string): Promise<void> =>
   becomes(`an attempt at ${name} to fail with ${reason}`, async () => {
     expect(readyOf(await snapshotOf(tenant, name))?.message).toContain(`: ${reason}: `);
   });
 
-test('wrong credentials are named and nothing is stored with them; a flipped bit is found before etcd starts, and gone with it', async () => {
+test('wrong credentials are named and nothing is stored; a flipped bit is detected before etcd starts, and the restore succeeds without it', async () => {
   const { tenant, clusters, store } = await aScene();
   await store.credentials('not-the-secret-key');
-  await ask(tenant, 'nobody', 'db', store.at('night'));
-  expect(await hasFailed(tenant, 'nobody', 'AccessDenied')).toContain('check the credentials');
+  await ask(tenant, 'denied', 'db', store.at('night'));
+  expect(await hasFailed(tenant, 'denied', 'AccessDenied')).toContain('check the credentials');
   expect(await store.files.all()).toEqual([]);
   await store.credentials(S3_SECRET_KEY);
   await ask(tenant, 'mine', 'db', store.at('night'));
@@ -68,16 +68,16 @@ test('wrong credentials are named and nothing is stored with them; a flipped bit
 });
 
 const all = test.runIf(process.env['DEV_TEST_ALL']);
-/** Larger than what an agent and a server hold on the way. */
+/** Larger than what an agent and a server buffer. */
 const LARGE_MIB = 96;
 const LARGE = { storage: { size: '1Gi', medium: 'Memory' } };
 
-/** The first piece is there, and nothing is stored yet. */
+/** The first part is uploaded, and nothing is stored yet. */
 async function midway(store: TenantStore): Promise<void> {
-  const begun = async (): Promise<void> => {
-    if ((await store.files.pieces()).length === 0) throw new Error('no piece has arrived');
+  const uploading = async (): Promise<void> => {
+    if ((await store.files.pieces()).length === 0) throw new Error('no part was uploaded');
   };
-  await becomes('a piece of the upload to arrive', begun, 10);
+  await becomes('a part of the upload to arrive', uploading, 10);
   expect(await store.files.all()).toEqual([]);
 }
 
@@ -91,7 +91,7 @@ describe('in the middle of the stream', () => {
     return scene;
   };
 
-  /** Whatever happened, there is one snapshot, whole, and nothing beside it. */
+  /** Whatever happened, there is one snapshot, complete, and nothing beside it. */
   async function endsWell({ tenant, clusters, store }: Scene): Promise<string> {
     const artifact = await isStored(tenant, 'large');
     const key = keyIn(artifact);
@@ -100,7 +100,7 @@ describe('in the middle of the stream', () => {
     return key;
   }
 
-  all('an agent is killed, and its successor stores the snapshot, of which nothing was to be seen before', async () => {
+  all('an agent is killed, and its successor stores the snapshot, which was not visible before', async () => {
     const scene = await begin();
     const { tenant, clusters, store } = scene;
     const server = await store.processes();
@@ -123,7 +123,7 @@ describe('in the middle of the stream', () => {
   });
 
   all(
-    'the server is killed and comes back, and then again while an agent fetches, which is killed as well',
+    'the server is killed and comes back, and then again while an agent downloads, which is killed as well',
     async () => {
       const scene = await begin();
       const { tenant, clusters, store } = scene;
@@ -133,7 +133,7 @@ describe('in the middle of the stream', () => {
       signalAll(server, 'SIGKILL');
       await endsWell(scene);
       await becomes(
-        'the snapshot to be fetched',
+        'the snapshot to be downloaded',
         async () => {
           const [claim] = (await tenant.list('pvc')).filter(({ metadata }) => metadata.name.includes('again'));
           const folder = await volumeFolder(tenant.cluster, tenant.namespace, claim?.metadata.name ?? '');
@@ -156,7 +156,7 @@ const fetching = (folder: string): boolean =>
     (each) => existsSync(join(each, '.restore.db')) || existsSync(join(each, 'member')),
   );
 
-all('a server that is gone for minutes is named, and the snapshot is stored when it is back', async () => {
+all('a server that is unreachable for minutes is named, and the snapshot is stored when it is back', async () => {
   const { tenant, store } = await aScene();
   await store.stop();
   await ask(tenant, 'patient', 'db', store.at(''));
@@ -165,11 +165,11 @@ all('a server that is gone for minutes is named, and the snapshot is stored when
   await isStored(tenant, 'patient');
 });
 
-all('a missing bucket and an object of somebody else end a snapshot with their names', async () => {
+all('a missing bucket and a foreign object fail a snapshot with their names', async () => {
   const { tenant, store } = await aScene();
   const theirs = 'night/collides.db';
-  await store.files.write(theirs, 'of somebody else');
-  await store.files.write('late/manifest.db.manifest.json', 'of somebody else, too');
+  await store.files.write(theirs, 'a foreign object');
+  await store.files.write('late/manifest.db.manifest.json', 'a foreign object, too');
   await ask(tenant, 'collides', 'db', store.at('night'));
   await ask(tenant, 'manifest', 'db', store.at('late'));
   await ask(tenant, 'nowhere', 'db', store.at('night', { bucket: 'missing' }));
@@ -177,11 +177,11 @@ all('a missing bucket and an object of somebody else end a snapshot with their n
   expect(await hasFailed(tenant, 'manifest', 'ObjectExists')).toContain('manifest.db');
   expect(await hasFailed(tenant, 'nowhere', 'BucketNotFound')).toContain('missing');
   expect(await store.files.all()).toEqual(['late/manifest.db.manifest.json', theirs]);
-  expect((await store.files.read(theirs)).toString(), ABOUT_DATA).toBe('of somebody else');
+  expect((await store.files.read(theirs)).toString(), ABOUT_DATA).toBe('a foreign object');
 });
 
 all(
-  'an object that was cut off, lost or is too large for the volume begins no cluster, and one that is put right does',
+  'an object that is truncated, missing or too large for the volume bootstraps no cluster, and one that is repaired does',
   async () => {
     const { tenant, clusters, store } = await aScene();
     await ask(tenant, 'whole', 'db', store.at(''), { compression: 'Zstd' });
@@ -203,7 +203,7 @@ all(
   },
 );
 
-test('keys that lead elsewhere are refused at the door', async () => {
+test('keys that escape their folder are refused by admission', async () => {
   const tenant = await aTenant();
   const store = new TenantStore(tenant, false, new Files(''));
   for (const path of ['../else', 'a/../../b', '/etc', 'a//b', '%2e%2e/b', 'a/./b', 'a\\..\\b'])
@@ -214,7 +214,7 @@ test('keys that lead elsewhere are refused at the door', async () => {
     }
 });
 
-all('a folder of a volume that leads out of it is not followed, neither to write nor to read', async () => {
+all('a link that leads out of a volume is not followed, neither to write nor to read', async () => {
   const tenant = await aTenant();
   const clusters = new Clusters(tenant, 'plain');
   await claim(tenant, 'volume', '64Mi');

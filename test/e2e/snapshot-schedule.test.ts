@@ -1,4 +1,4 @@
-/** Snapshots every minute: what is kept, what was tried out, and what the cluster says of it. */
+/** Snapshots every minute: what is kept, the restore drill, and what the cluster reports. */
 
 import { expect, test } from 'vitest';
 import type { EtcdSnapshotScheduleStatus } from '../../src/api/etcd-snapshot-schedule.ts';
@@ -19,16 +19,16 @@ const statusOf = async (tenant: Tenant, name: string): Promise<EtcdSnapshotSched
   ((await tenant.get(SCHEDULE_KIND, name)).status ?? {}) as EtcdSnapshotScheduleStatus;
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a schedule keeps the newest snapshot only, tries it out, and the cluster says how old its backup is',
+  'a schedule keeps the newest snapshot only, runs a restore drill, and the cluster reports the age of its backup',
   async () => {
     const tenant = await aTenant();
     const store = await aStore(tenant);
     await opaque(tenant, KEY_SECRET, { key: ENCRYPTION_KEY });
-    const clusters = new Clusters(tenant, 'mTLS and log-ins');
+    const clusters = new Clusters(tenant, 'mTLS and auth');
     await clusters.begin('db', {});
     await clusters.serves('db');
     const writer = await aWriter(tenant, 'db', await clusters.access('db'));
-    await store.files.write('minutes/of-somebody-else.db', 'theirs');
+    await store.files.write('minutes/foreign.db', 'theirs');
     const encryption = { keySecretRef: { name: KEY_SECRET } };
     await tenant.cluster.apply([
       {
@@ -53,7 +53,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
       expect(successes).toBeGreaterThanOrEqual(2);
     });
     await tenant.kubectl('patch', SCHEDULE_KIND, 'minutes', '--type=merge', '-p', '{"spec":{"suspend":true}}');
-    const { lastSuccessful } = await becomes('the newest to be alone, and tried out', async () => {
+    const { lastSuccessful } = await becomes('only the newest to be left, with a restore drill', async () => {
       const status = await statusOf(tenant, 'minutes');
       const newest = status.lastSuccessful?.name;
       expect(status.active ?? []).toEqual([]);
@@ -63,8 +63,8 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     });
     if (!lastSuccessful) throw new Error('there is no last one');
     const key = keyIn(lastSuccessful.artifact);
-    expect(await store.files.all()).toEqual([key, `${key}.manifest.json`, 'minutes/of-somebody-else.db'].toSorted());
-    await becomes('the cluster to say that its backup is fresh', async () => {
+    expect(await store.files.all()).toEqual([key, `${key}.manifest.json`, 'minutes/foreign.db'].toSorted());
+    await becomes('the cluster to report that its backup is recent', async () => {
       expect(conditionOf(await tenant.get(KIND, 'db'), 'BackupFresh')).toMatchObject({ status: 'True' });
     });
     expect((await writer.end()).lost, ABOUT_DATA).toEqual([]);

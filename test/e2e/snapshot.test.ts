@@ -1,4 +1,4 @@
-/** Snapshots under writes, and clusters that begin with them: in S3 and on volumes, on the same and on the next minor. */
+/** Snapshots under writes, and restores of them: in S3 and on volumes, on the same and on the next minor. */
 
 import { describe, expect, test } from 'vitest';
 import { volumeFolder } from '../../local/faults.ts';
@@ -22,7 +22,7 @@ import { aWriter, type Writer } from '../support/journeys/writer.ts';
 const ENCRYPTED = { compression: 'Zstd', encryption: { keySecretRef: { name: KEY_SECRET } } };
 const CLAIM = 'backups';
 
-/** Where snapshots of a journey are: `at` a folder of it, or a file. */
+/** Where snapshots of a journey are stored: `at` a folder of it, or a file. */
 interface Stored {
   readonly at: (path: string) => object;
   readonly files: () => Promise<Files>;
@@ -42,7 +42,7 @@ async function onVolume(tenant: Tenant): Promise<Stored> {
   };
 }
 
-/** Writes before, while and after. */
+/** Writes before, during and after the snapshot. */
 async function taken(clusters: Clusters, from: string, stored: Stored, how: object = {}): Promise<Artifact> {
   const { tenant } = clusters;
   const writer: Writer = await aWriter(tenant, from, await clusters.access(from));
@@ -69,10 +69,10 @@ const load = async (tenant: Tenant, ...minors: readonly EtcdMinor[]): Promise<vo
   for (const minor of minors) await tenant.cluster.load([await etcdImageArchive(minor)]);
 };
 
-test('a compressed and encrypted snapshot of a cluster with mTLS and log-ins becomes a cluster again, with its key only, and nobody learns a secret', async () => {
+test('a compressed and encrypted snapshot of a cluster with mTLS and auth is restored, only with its key, and no secret is readable', async () => {
   const tenant = await aTenant();
   const stored = await inS3(tenant);
-  const clusters = new Clusters(tenant, 'mTLS and log-ins');
+  const clusters = new Clusters(tenant, 'mTLS and auth');
   await opaque(tenant, KEY_SECRET, { key: ENCRYPTION_KEY });
   await clusters.begin('first', { replicas: 3 });
   await clusters.serves('first');
@@ -93,7 +93,7 @@ test('a compressed and encrypted snapshot of a cluster with mTLS and log-ins bec
   await clusters.tellNobody();
 });
 
-test('a snapshot on a volume becomes a cluster of the next minor', async () => {
+test('a snapshot on a volume is restored into a cluster of the next minor', async () => {
   const tenant = await aTenant();
   await load(tenant, '3.5');
   const stored = await onVolume(tenant);
@@ -109,25 +109,25 @@ test('a snapshot on a volume becomes a cluster of the next minor', async () => {
   await clusters.hasAllOf('newer', 'older', artifact);
 });
 
-type Where = 'S3' | 'S3 behind an authority of its own' | 'a volume';
+type Where = 'S3' | 'S3 with its own CA' | 'a volume';
 
 const places: Readonly<Record<Where, (tenant: Tenant) => Promise<Stored>>> = {
   S3: (tenant) => inS3(tenant),
-  'S3 behind an authority of its own': (tenant) => inS3(tenant, true),
+  'S3 with its own CA': (tenant) => inS3(tenant, true),
   'a volume': onVolume,
 };
 
 describe.each<[Where, Security]>([
   ['S3', 'plain'],
-  ['S3 behind an authority of its own', 'TLS'],
-  ['S3', 'TLS and log-ins'],
-  ['S3', 'mTLS and log-ins'],
+  ['S3 with its own CA', 'TLS'],
+  ['S3', 'TLS and auth'],
+  ['S3', 'mTLS and auth'],
   ['a volume', 'plain'],
-  ['a volume', 'TLS and log-ins'],
-  ['a volume', 'mTLS and log-ins'],
+  ['a volume', 'TLS and auth'],
+  ['a volume', 'mTLS and auth'],
 ])('in %s, %s', (where, security) => {
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'snapshots of 3.5, 3.6 and 3.7 become clusters of the same and of the next minor',
+    'snapshots of 3.5, 3.6 and 3.7 are restored into clusters of the same and of the next minor',
     async () => {
       const tenant = await aTenant();
       await load(tenant, '3.5', '3.7');
@@ -149,7 +149,7 @@ describe.each<[Where, Security]>([
   );
 });
 
-/** Each is made of the first, on a minor; one of them is the next to be saved. */
+/** Each is restored from the first, on a minor; one of them is the next to be saved. */
 const CHAIN: readonly (readonly [string, ...(readonly (readonly [string, EtcdMinor])[])])[] = [
   ['v35', ['again35', '3.5'], ['v36', '3.6']],
   ['v36', ['again36', '3.6'], ['v37', '3.7']],
@@ -157,12 +157,12 @@ const CHAIN: readonly (readonly [string, ...(readonly (readonly [string, EtcdMin
 ];
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'what a version cannot read, and log-ins that the spec does not know of, are refused with what to do',
+  'a version that cannot read the snapshot, and users that the spec does not mention, are refused with what to do',
   async () => {
     const tenant = await aTenant();
     await load(tenant, '3.7');
     const stored = await inS3(tenant);
-    const clusters = new Clusters(tenant, 'TLS and log-ins');
+    const clusters = new Clusters(tenant, 'TLS and auth');
     await clusters.begin('newest', { version: ETCD_VERSIONS['3.7'] });
     await clusters.serves('newest');
     const artifact = await taken(clusters, 'newest', stored);

@@ -1,4 +1,4 @@
-/** Encrypted clusters: with Secrets of the user and with certificates of the operator, while a client with a certificate writes. */
+/** Clusters with TLS: with Secrets of the user and with certificates of the operator, while a client with a certificate writes. */
 import { describe, expect, test } from 'vitest';
 import { settled } from '../support/journeys/at-rest.ts';
 import { aTenant, conditionOf, type Tenant } from '../support/journeys/journey.ts';
@@ -31,7 +31,7 @@ import {
 
 const DAY = 24 * 60 * 60_000;
 
-/** A Secret that is wrong is named, nothing else happens, and all is well as soon as it is right again. */
+/** A wrong Secret is named, nothing else happens, and the cluster is healthy as soon as it is fixed. */
 async function doesNotMind(
   tenant: Tenant,
   name: string,
@@ -104,7 +104,7 @@ const wrongs = (own: OwnSecrets, tenant: Tenant) => {
 };
 
 describe('Secrets of the user', () => {
-  test('that come late begin a cluster, renewed ones reach it without a restart, and wrong ones do not', async () => {
+  test('that come late bootstrap a cluster, renewed ones reach it without a restart, and wrong ones do not', async () => {
     const tenant = await aTenant();
     const own = await ownSecrets(tenant, 'own');
     await tenant.create('own', { replicas: 3, tls: own.tls, ...IN_MEMORY });
@@ -125,7 +125,7 @@ describe('Secrets of the user', () => {
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'are enough for growing, shrinking and replacing, and everything that can be wrong with them is said and healed',
+    'are enough for scaling and replacing, and everything that can be wrong with them is reported and recovers',
     async () => {
       const tenant = await aTenant();
       const own = await ownSecrets(tenant, 'own');
@@ -137,7 +137,7 @@ describe('Secrets of the user', () => {
   );
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'that are renewed reach members within minutes, without anybody doing anything else',
+    'that are renewed reach members within minutes, without any other action',
     async () => {
       const tenant = await aTenant();
       const own = await ownSecrets(tenant, 'own');
@@ -153,7 +153,7 @@ describe('Secrets of the user', () => {
 });
 
 describe('certificates of the operator', () => {
-  test('let in who has one, and are renewed without a restart; a member is replaced meanwhile', async () => {
+  test('serve clients that have one, and are renewed without a restart; a member is replaced meanwhile', async () => {
     const tenant = await aTenant();
     const source = managed(tenant, 'one-line');
     const served = await threeServing(tenant, 'one-line', source);
@@ -163,7 +163,7 @@ describe('certificates of the operator', () => {
     await served.endsWell(3);
   });
 
-  test('without those of clients: everybody is served who trusts the authority, and nobody without encryption', async () => {
+  test('without client certificates: every client with the CA is served, and none without TLS', async () => {
     const tenant = await aTenant();
     await tenant.create('one-way', { tls: { client: { managed: { clientCertificates: 'None' } } }, ...IN_MEMORY });
     await tenant.available('one-way');
@@ -172,7 +172,7 @@ describe('certificates of the operator', () => {
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'are renewed when their time has come, and are enough for growing, shrinking and replacing',
+    'are renewed in time, and are enough for scaling and replacing',
     async () => {
       const tenant = await aTenant();
       const source = managed(tenant, 'hourly', { duration: '1h', renewBefore: '55m' });
@@ -192,7 +192,7 @@ describe.each<[string, (tenant: Tenant, name: string) => Promise<Source> | Sourc
   ['Secrets of the user', ownSecrets],
   ['certificates of the operator', managed],
 ])('%s, for one port only', (_, source) => {
-  test.runIf(process.env['DEV_TEST_ALL'])('that of clients, who show none', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('that of clients, which have no certificate', async () => {
     const tenant = await aTenant();
     await servesOneWay(tenant, 'one-way', await source(tenant, 'one-way'));
   });

@@ -1,4 +1,4 @@
-/** `helm upgrade` from the Go operator's chart to ours: in place, and never two operators at work at once. */
+/** `helm upgrade` from the Go operator's chart to ours: in place, and never with two active operators. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -27,7 +27,7 @@ async function renewAsGoOperator(tenant: Tenant): Promise<void> {
 const holder = (tenant: Tenant): Promise<string> =>
   tenant.kubectl('get', 'lease', LEASE_NAME, '-o', 'jsonpath={.spec.holderIdentity}');
 
-test('the release is upgraded in place, and ours acts only when the old Lease has run out', async () => {
+test('the release is upgraded in place, and the new operator acts only after the old Lease has expired', async () => {
   const tenant = await aTenant();
   const target = ['--namespace', tenant.namespace, '--wait', '--timeout', '90s'];
   const goChart = join(root, 'test', 'support', 'journeys', 'go-chart');
@@ -37,7 +37,7 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
   });
   const before = await tenant.get('deployment', DEPLOYMENT);
   await renewAsGoOperator(tenant);
-  // An old Pod that still lives, somewhere: ours is not to lead before there is something that it must not do.
+  // An old Pod may still run somewhere: the new operator must not lead before there is something that it must not do.
   const living = new AbortController();
   const renewing = (async () => {
     while (!living.signal.aborted) {
@@ -45,7 +45,7 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
       await renewAsGoOperator(tenant);
     }
   })();
-  renewing.catch(() => living.abort()); // told where it is waited for
+  renewing.catch(() => living.abort()); // reported where it is awaited
   onTestFinished(async () => {
     living.abort();
     await renewing.catch(() => undefined);
@@ -76,13 +76,13 @@ test('the release is upgraded in place, and ours acts only when the old Lease ha
 
   await tenant.create('patient');
   living.abort();
-  await renewing; // once more, and then never again
+  await renewing; // renewed once more, and then never again
   await sleep(5_000);
   expect(await holder(tenant)).toBe(`${DEPLOYMENT}-go_1`);
   expect(await tenant.list(MEMBER_KIND)).toEqual([]);
 
-  await becomes('the new one to lead', async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
+  await becomes('the new operator to lead', async () => expect(await holder(tenant)).toContain(pod?.metadata.name));
   await tenant.available('patient');
-  await tenant.kubectl('delete', KIND, 'patient', '--wait=true'); // while its operator is there to let the members go
-  await becomes('its members to be gone', async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));
+  await tenant.kubectl('delete', KIND, 'patient', '--wait=true'); // while its operator runs and releases the finalizers of the members
+  await becomes('its members to be deleted', async () => expect(await tenant.list(MEMBER_KIND)).toEqual([]));
 });

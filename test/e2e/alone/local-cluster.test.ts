@@ -1,4 +1,4 @@
-/** The handle by which tests break nodes, volumes and DNS does to a Pod what its names promise. */
+/** The functions with which tests break nodes, volumes and DNS have the effect on a Pod that their names promise. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { S3 } from '../../../local/addons.ts';
 import type { LocalCluster } from '../../../local/cluster.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const ready = (node: string, status: 'True' | 'Unknown'): Promise<string> =>
   cluster.kubectl(['wait', `--for=condition=Ready=${status}`, `node/${node}`, '--timeout=60s']);
 
-/** A Pod with a volume of 64 MiB on the given node; its shell is the way in. */
+/** A Pod with a volume of 64 MiB on the given node; tests run commands in its shell. */
 async function aShell(
   node: string,
 ): Promise<{ readonly name: string; readonly sh: (script: string) => Promise<string> }> {
@@ -74,7 +74,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'DNS answers late while it is slowed down, and at once afterwards',
+  'DNS responds late while it is slowed down, and at once afterwards',
   async () => {
     const shell = await aShell('node-2');
     const lookUp = async (): Promise<number> => {
@@ -98,7 +98,7 @@ test('the S3 server answers at its Service', async () => {
   expect(await shell.sh(`wget -q -O - ${S3.endpoint}/health`)).toMatch(/ok/i);
 });
 
-test.runIf(process.env['DEV_TEST_ALL'])('killed containers are started again by their kubelet', async () => {
+test.runIf(process.env['DEV_TEST_ALL'])('kubelet restarts killed containers', async () => {
   const shell = await aShell('node-2');
   killContainers(cluster, 'node-2');
   const restarts = ['get', 'pod', shell.name, '-o', 'jsonpath={.status.containerStatuses[0].restartCount}'];
@@ -107,7 +107,7 @@ test.runIf(process.env['DEV_TEST_ALL'])('killed containers are started again by 
 });
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a node without its kubelet is NotReady while its Pods run on, and comes back',
+  'a node without its kubelet is NotReady while its Pods keep running, and recovers',
   async () => {
     const shell = await aShell('node-3');
     const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
@@ -122,7 +122,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a node that is cut off is NotReady and its Pods are out of reach until the cable is back',
+  'a node that is cut off is NotReady and its Pods are unreachable until it is reconnected',
   async () => {
     const shell = await aShell('node-2');
     const ip = await cluster.kubectl(['get', 'pod', shell.name, '-o', 'jsonpath={.status.podIP}']);
@@ -133,15 +133,15 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     await ready('node-2', 'Unknown');
     await healNetwork(cluster, 'node-2');
     await ready('node-2', 'True');
-    // Whoever could not be found is looked for again only after a while.
-    await becomes('its Pods to be in reach', async () =>
+    // The kernel caches that a neighbour is unreachable and retries only after a while.
+    await becomes('its Pods to be reachable', async () =>
       expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss'),
     );
   },
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a fourth node joins, takes Pods, is drained, and is gone for good when deleted',
+  'a fourth node joins, runs Pods, is drained, and is lost for good when deleted',
   async () => {
     const node = await addFreshNode(cluster, 4);
     expect(node).toBe('node-4');

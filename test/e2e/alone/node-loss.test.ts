@@ -1,4 +1,4 @@
-/** Nodes that are cut off, drained, or gone for good with the volumes on them. */
+/** Nodes that are cut off, drained, or lost for good with the volumes on them. */
 import { expect, onTestFinished, test } from 'vitest';
 import {
   addFreshNode,
@@ -18,7 +18,7 @@ const nodeOf = (pod: AnObject | undefined): string => String(pod?.spec['nodeName
 const names = async (tenant: Tenant): Promise<readonly string[]> =>
   (await tenant.list(MEMBER_KIND)).map((member) => member.metadata.name);
 
-/** A node that neither the operator runs on, nor this machine's way to Services goes over; and the member there. */
+/** A node on which neither the operator runs nor this machine's route to Services depends; and its member. */
 async function aVictim(tenant: Tenant): Promise<{ readonly node: string; readonly member: string }> {
   const pods = ['-n', OPERATOR_NAMESPACE, 'get', 'pods', '-o', 'jsonpath={.items[*].spec.nodeName}'];
   const spared = ['node-1', ...(await tenant.cluster.kubectl(pods)).split(' ')];
@@ -31,19 +31,19 @@ const notReady = (tenant: Tenant, node: string): Promise<string> =>
 const ready = (tenant: Tenant, node: string): Promise<string> =>
   tenant.cluster.kubectl(['wait', '--for=condition=Ready', `node/${node}`, '--timeout=120s']);
 
-/** The member on the lost node has a successor elsewhere, and nobody else has. */
-const isReplaced = (tenant: Tenant, victim: string, before: readonly string[]): Promise<void> =>
-  becomes(`${victim} to be replaced`, async () => {
+/** The member on the lost node is replaced on another node, and no other member is. */
+const isReplaced = (tenant: Tenant, lost: string, before: readonly string[]): Promise<void> =>
+  becomes(`${lost} to be replaced`, async () => {
     const now = await names(tenant);
     expect(now).toHaveLength(before.length);
-    expect(before.filter((name) => !now.includes(name))).toEqual([victim]);
+    expect(before.filter((name) => !now.includes(name))).toEqual([lost]);
   });
 
-/** A machine of the same name, with an empty disk, takes the place of the one that is gone. */
+/** A machine of the same name with an empty disk replaces the lost one. */
 const newMachine = (tenant: Tenant, node: string): Promise<string> =>
   addFreshNode(tenant.cluster, Number(node.replace('node-', '')));
 
-test.runIf(process.env['DEV_TEST_ALL'])('a node that is cut off and comes back costs no member', async () => {
+test.runIf(process.env['DEV_TEST_ALL'])('no member is replaced when a node is cut off and reconnected', async () => {
   const tenant = await aTenant();
   const { writer, endsWell } = await aServingCluster(tenant, 'island', { replicas: 3 });
   const before = await names(tenant);
@@ -59,7 +59,7 @@ test.runIf(process.env['DEV_TEST_ALL'])('a node that is cut off and comes back c
   expect(await names(tenant)).toEqual(before);
 });
 
-test('a member whose node is gone, volume and Node object included, is replaced at once', async () => {
+test('a member whose node is lost, with its volume and Node object, is replaced at once', async () => {
   const tenant = await aTenant();
   const { writer, endsWell } = await aServingCluster(tenant, 'widow', { replicas: 3 });
   const before = await names(tenant);
@@ -91,7 +91,7 @@ test.runIf(process.env['DEV_TEST_ALL'])('a member on a node that is declared out
 });
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a member whose node nobody has heard of for as long as the chart says is replaced',
+  'a member whose node is NotReady for as long as the chart says is replaced',
   async () => {
     const tenant = await aTenant();
     const image = await operatorImage();
@@ -105,14 +105,14 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     });
     await destroyNode(tenant.cluster, node);
     await isReplaced(tenant, member, before);
-    // until somebody says that the node is gone for good, its Pod cannot be known to have ended
+    // until a user declares the node lost for good, the operator cannot know that its Pod has ended
     await tenant.cluster.kubectl(['delete', 'node', node]);
     await endsWell(3);
   },
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a drain takes one member and not two, and the member comes back to its volume',
+  'a drain evicts one member and not two, and the member comes back to its volume',
   async () => {
     const tenant = await aTenant();
     const { writer, endsWell } = await aServingCluster(tenant, 'drained', { replicas: 3 });
@@ -131,7 +131,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'members in memory move on when their nodes are drained one after the other',
+  'members in memory move to other nodes when their nodes are drained one after the other',
   async () => {
     const tenant = await aTenant();
     const { endsWell } = await aServingCluster(tenant, 'movers', { replicas: 3, ...IN_MEMORY });

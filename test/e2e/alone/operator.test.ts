@@ -1,4 +1,4 @@
-/** What users notice of the operator itself: it may die at any moment, and an idle one writes nothing. */
+/** What users notice of the operator itself: it may be killed at any moment, and an idle one writes nothing. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,7 +10,7 @@ import { aTenant, becomes, MEMBER_KIND, testCluster } from '../../support/journe
 import { IN_NAMESPACE, killOperator, operatorPods } from '../../support/journeys/operator.ts';
 import { aServingCluster, IN_MEMORY } from '../../support/journeys/serving.ts';
 
-/** How many writes the operators have made for clusters since they began; their Leases and Events are not among them. */
+/** The number of writes for clusters since the operators started; their Leases and Events are not among them. */
 async function operatorWrites(): Promise<number> {
   const cluster = await testCluster();
   const path = (pod: string): string => `/api/v1/namespaces/${OPERATOR_NAMESPACE}/pods/${pod}:8080/proxy/metrics`;
@@ -19,7 +19,7 @@ async function operatorWrites(): Promise<number> {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-test('a cluster that is being made while the operator is killed comes up with one seed', async () => {
+test('a cluster has one seed when the operator is killed during the bootstrap', async () => {
   const tenant = await aTenant();
   await tenant.create('survivor');
   await becomes('one member', async () => expect(await tenant.list(MEMBER_KIND)).toHaveLength(1), 50);
@@ -30,7 +30,7 @@ test('a cluster that is being made while the operator is killed comes up with on
   expect(await tenant.served('survivor', 'put', 'a', '1')).toBe('OK');
 });
 
-test('etcd serves while the operator is away, and what happened meanwhile is mended when it is back', async () => {
+test('etcd serves while the operator is down, and what broke meanwhile is repaired when it is back', async () => {
   const tenant = await aTenant();
   await tenant.create('orphan');
   await tenant.available('orphan');
@@ -47,7 +47,7 @@ test('etcd serves while the operator is away, and what happened meanwhile is men
   );
 });
 
-test('nothing is written for a cluster at rest whose client writes', async () => {
+test('nothing is written for an idle cluster whose client writes', async () => {
   const tenant = await aTenant();
   const { endsWell } = await aServingCluster(tenant, 'calm', { replicas: 3, ...IN_MEMORY });
   const quietMs = process.env['DEV_TEST_ALL'] ? 120_000 : 15_000;
@@ -57,13 +57,13 @@ test('nothing is written for a cluster at rest whose client writes', async () =>
     await quiet(tenant, ms);
     expect(await operatorWrites()).toBe(before);
   };
-  await becomes('what is left of the tests before to be gone', () => writesNothing(15_000));
+  await becomes('objects of previous tests to be deleted', () => writesNothing(15_000));
   await writesNothing(quietMs);
   await endsWell(3);
 });
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'of two replicas one acts, and the other takes over when it is killed',
+  'of two replicas one is active, and the other takes over when it is killed',
   async () => {
     const tenant = await aTenant();
     const image = await operatorImage();
@@ -83,7 +83,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'an operator that is killed again and again brings a cluster through growth, loss and shrinking',
+  'an operator that is killed again and again scales a cluster up, repairs it and scales it down',
   async () => {
     const tenant = await aTenant();
     const { endsWell } = await aServingCluster(tenant, 'stubborn', { replicas: 1, ...IN_MEMORY });

@@ -1,4 +1,4 @@
-/** Clusters that the Go operator made go on under ours: the same Pods, the same members, and they can be scaled. */
+/** Clusters of the Go operator keep running under ours: the same Pods, the same members, and they can be scaled. */
 import { expect, onTestFinished, test } from 'vitest';
 import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
 import { settled } from '../../support/journeys/at-rest.ts';
@@ -21,11 +21,11 @@ const identity = ({ metadata, status }: AnObject): string =>
 
 const CASES: readonly (readonly [string, GoCluster])[] = [
   [
-    'that the Go operator made',
+    'that the Go operator created',
     { name: 'inherited', members: ['inherited-x7k2p', 'inherited-b4m9q', 'inherited-t2v8w'] },
   ],
   [
-    'that the Go operator itself had taken over',
+    'that the Go operator itself had adopted',
     {
       name: 'legacy',
       members: ['legacy-0', 'legacy-1', 'legacy-2'],
@@ -37,7 +37,7 @@ const CASES: readonly (readonly [string, GoCluster])[] = [
 const inThisRun = CASES.filter(([, go]) => go.adopted !== undefined || process.env['DEV_TEST_ALL']);
 
 test.each(inThisRun)(
-  'a cluster %s goes on with the same Pods, grows, shrinks and survives the loss of one',
+  'a cluster %s keeps its Pods, scales up and down and survives the loss of one',
   async (_whose, go) => {
     const tenant = await aTenant();
     await operators(0);
@@ -60,7 +60,7 @@ test.each(inThisRun)(
     expect(await tenant.list(MEMBER_KIND)).toHaveLength(5);
     await tenant.edit(go.name, { replicas: 3 });
     await settled(tenant, go.name);
-    // made anew by ours, it finds its data and its address where the old one had them
+    // created again by ours, it finds its data and its address where the old Pod had them
     const [survivor] = await tenant.list(MEMBER_KIND);
     await tenant.kubectl('delete', 'pod', survivor?.metadata.name ?? '', '--wait=true');
     await endsWell(3);

@@ -1,4 +1,4 @@
-/** `up` and `down` on a cluster of their own: whatever was killed in whatever state, the next command works and nothing stays behind. */
+/** `up` and `down` on their own cluster: whatever was killed in whatever state, the next command works and nothing is left behind. */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,13 +31,13 @@ async function traces(): Promise<readonly string[]> {
 }
 let readStateOctet: number | undefined;
 
-/** `up` in a process of its own, to be killed at a chosen moment. */
+/** `up` in its own process, to be killed at a chosen moment. */
 function upInChild(): ReturnType<typeof spawn> {
   const script = `import('./local/cluster.ts').then((m) => m.up('scratch'))`;
   return spawn(process.execPath, ['--eval', script], { cwd: root, stdio: 'ignore' });
 }
 
-test('runs beside another cluster in a range of its own, a second up finds it, and down leaves no trace', async () => {
+test('runs beside another cluster in its own address range, a second up finds it, and down leaves no trace', async () => {
   const scratch = await up('scratch');
   readStateOctet = scratch.state.range.octet;
   const other = await testCluster();
@@ -56,7 +56,7 @@ test('runs beside another cluster in a range of its own, a second up finds it, a
 });
 
 test.runIf(process.env['DEV_TEST_ALL']).each([400, 1_500, 4_000])(
-  'an up that was killed after %i ms is no obstacle to down, nor to another up',
+  'after an up that was killed after %i ms, down and another up work',
   async (ms) => {
     const child = upInChild();
     await sleep(ms);
@@ -78,7 +78,7 @@ test.runIf(process.env['DEV_TEST_ALL'])('up replaces what a killed up left behin
 });
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'up notices a dead API server and makes the cluster anew, with the machine’s kernel settings as they were',
+  'up detects a dead API server and starts the cluster again, with the machine’s kernel settings unchanged',
   async () => {
     const setting = '/proc/sys/kernel/keys/root_maxkeys';
     const before = readFileSync(setting, 'utf8');
@@ -94,7 +94,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'down works when the control plane and every record of the cluster are gone',
+  'down works when the control plane and every record of the cluster are lost',
   async () => {
     const state = readState('scratch');
     for (const pid of processesIn(clusterCgroup('scratch')))
@@ -106,7 +106,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'what a reboot leaves, a folder with process ids that are somebody else’s by now, is no obstacle and kills nobody',
+  'after a reboot, a state folder with reused process ids is no obstacle, and no other process is killed',
   async () => {
     const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
     const pid = bystander.pid ?? 0;

@@ -1,4 +1,4 @@
-/** How every journey ends: the status says that all is well, etcd and Kubernetes agree, and then nothing is written any more. */
+/** How every journey ends: the status reports that all is well, etcd and Kubernetes agree, and then nothing is written any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { MANAGER } from '../../../src/api/names.ts';
@@ -7,10 +7,10 @@ import { type AnObject, becomes, conditionOf, KIND, MEMBER_KIND, type Tenant } f
 
 const OURS = [KIND, MEMBER_KIND, 'pods', 'pvc', 'services', 'pdb', 'secrets'];
 
-/** The numbers beside the conditions may be written two seconds after them; ten, when the operator has much else to do. */
+/** The operator coalesces status changes that are not conditions for two seconds, and for ten while its queue is busy. */
 const QUIET_MS = 15_000;
 
-/** Waits until the cluster is as it should be, and shows that then nothing is written. */
+/** Waits until the cluster is as specified, and verifies that nothing is written from then on. */
 export async function atRest(tenant: Tenant, name: string, voters: number): Promise<AnObject> {
   await settled(tenant, name);
   await agreed(tenant, name, voters);
@@ -18,9 +18,9 @@ export async function atRest(tenant: Tenant, name: string, voters: number): Prom
   return tenant.get(KIND, name);
 }
 
-/** The status says that the spec is reached. */
+/** The status reports that the spec is reached. */
 export const settled = (tenant: Tenant, name: string): Promise<AnObject> =>
-  becomes('the status to say that all is well', async () => {
+  becomes('the status to report that all is well', async () => {
     const cluster = await tenant.get(KIND, name);
     expect(conditionOf(cluster, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
     const observedGeneration = cluster.metadata.generation;
@@ -33,15 +33,15 @@ interface EtcdMembers {
   readonly members: readonly { readonly name: string; readonly isLearner?: boolean }[];
 }
 
-/** One cluster, whose members are those that Kubernetes has, and all of them vote and are reached by clients. */
+/** One etcd cluster, whose members are the EtcdMembers; all of them are voters and behind the client Service. */
 export async function agreed(tenant: Tenant, name: string, voters: number): Promise<void> {
   const selection = [`etcd-operator.cozystack.io/cluster=${name}`];
-  await becomes('nothing to be on its way out', async () => {
+  await becomes('no object to be terminating', async () => {
     const objects = (await Promise.all(OURS.map((kind) => tenant.list(kind, ...selection)))).flat();
-    const going = objects.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    expect(going.map(({ metadata }) => metadata.name)).toEqual([]);
+    const terminating = objects.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    expect(terminating.map(({ metadata }) => metadata.name)).toEqual([]);
   });
-  // Who has just come to vote is opened to clients a moment later, and the member that is asked may have to hear of it.
+  // A new voter is added to the client Service a moment later, and the queried member may not know of it yet.
   await becomes('etcd and Kubernetes to agree', async () => {
     const cluster = await tenant.get(KIND, name);
     const names = (await tenant.list(MEMBER_KIND, ...selection)).map((member) => member.metadata.name).sort();
@@ -57,7 +57,7 @@ export async function agreed(tenant: Tenant, name: string, voters: number): Prom
   });
 }
 
-/** The operator has written none of the tenant's objects, and none has come or gone. What kubelets report is not its doing. */
+/** The operator has written none of the tenant's objects, and none was created or deleted. What kubelets report is not its doing. */
 export async function quiet(tenant: Tenant, ms: number): Promise<void> {
   const written = async (): Promise<readonly string[]> =>
     (await Promise.all(OURS.map((kind) => tenant.list(kind)))).flat().map(({ metadata }) => {

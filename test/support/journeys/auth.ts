@@ -1,4 +1,4 @@
-/** Clusters on real nodes whose clients must log in: who has which password, and what nobody may read. */
+/** Clusters on real nodes with auth enabled: which passwords there are, and which objects must not contain them. */
 import { expect, onTestFinished } from 'vitest';
 import { type Access, type Ask } from '../../../src/etcd/client.ts';
 import type { Result } from '../../../src/etcd/errors.ts';
@@ -39,7 +39,7 @@ export class Guarded {
     await this.tenant.cluster.apply([{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, data }]);
   }
 
-  /** The same, and the operator looks at once instead of within minutes. */
+  /** The same, and the operator reconciles at once instead of within minutes. */
   async change(password: string): Promise<void> {
     await this.give(password);
     await nudge(this.tenant, this.name);
@@ -50,7 +50,7 @@ export class Guarded {
     await nudge(this.tenant, this.name);
   }
 
-  /** What is said of log-ins becomes this. */
+  /** Waits until the condition AuthEnabled has this status and reason. */
   is(status: string, reason: string): Promise<string> {
     return becomes(`AuthEnabled to be ${status}, ${reason}`, async () => {
       const condition = conditionOf(await this.tenant.get(KIND, this.name), 'AuthEnabled');
@@ -72,14 +72,14 @@ export class Guarded {
     };
   }
 
-  /** How a write with this password goes. */
+  /** The result of a write with this password. */
   async put(password?: string): Promise<string> {
     const answer = await this.#etcd.put(await this.as(password), 'k', 'v');
     return answer.ok ? 'ok' : answer.error.kind;
   }
 
   letsIn(password: string): Promise<void> {
-    return becomes('root to be let in with the password', async () => expect(await this.put(password)).toBe('ok'));
+    return becomes('root to authenticate with the password', async () => expect(await this.put(password)).toBe('ok'));
   }
 
   /** What root does in etcd, one after the other. */
@@ -91,7 +91,7 @@ export class Guarded {
     for (const deed of deeds) expect(await deed(this.#etcd.auth, ask)).toMatchObject({ ok: true });
   }
 
-  /** An application with a user of its own, that may write what a writer writes: a new password of root is nothing to it. */
+  /** An application with its own user, which may write what a writer writes: a new root password does not affect it. */
   async application(password: string): Promise<Access> {
     await this.does(
       password,
@@ -102,7 +102,7 @@ export class Guarded {
     return (await this.as(APP.password, APP.user)).access;
   }
 
-  /** Nothing that anybody may read says a password, a key or a token. */
+  /** No password, key or token is in anything that other users can read. */
   async tellsNobody(): Promise<void> {
     const { tenant, name } = this;
     const keys = await Promise.all(
@@ -112,7 +112,7 @@ export class Guarded {
     );
     const pods = (await tenant.list('pods')).map(({ metadata }) => metadata.name);
     const operators = await operatorPods();
-    const told = [
+    const readable = [
       ...(await Promise.all(pods.map((pod) => tenant.kubectl('logs', pod)))),
       ...(await Promise.all(operators.map((pod) => tenant.cluster.kubectl([...IN_NAMESPACE, 'logs', pod])))),
       ...(await Promise.all(operators.map((pod) => metricsOf(tenant, pod)))),
@@ -125,9 +125,9 @@ export class Guarded {
         '--show-managed-fields',
       ),
     ].join('\n');
-    expect(told).toContain('etcd_operator_'); // the metrics are there
-    expect(told).toContain(name);
-    expect(foundIn(told, { ...this.#planted, ...Object.assign({}, ...keys) })).toEqual([]);
+    expect(readable).toContain('etcd_operator_'); // the metrics are there
+    expect(readable).toContain(name);
+    expect(foundIn(readable, { ...this.#planted, ...Object.assign({}, ...keys) })).toEqual([]);
   }
 }
 

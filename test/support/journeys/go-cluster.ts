@@ -20,7 +20,7 @@ import { becomes, KIND, MEMBER_KIND, type Tenant } from './journey.ts';
 
 type Etcdctl = (...args: readonly string[]) => Promise<string>;
 
-/** Writes the objects in the Go operator's order, with etcd growing as it would. No operator may be at work meanwhile. */
+/** Writes the objects in the Go operator's order, and adds members to etcd as it would. No operator may run meanwhile. */
 export async function asGoOperator(tenant: Tenant, cluster: GoCluster): Promise<void> {
   const { name, members, adopted } = cluster;
   const { namespace } = tenant;
@@ -42,7 +42,7 @@ export async function asGoOperator(tenant: Tenant, cluster: GoCluster): Promise<
   await report(tenant, KIND, name, clusterStatus(cluster, token, hexId(BigInt(clusterID))));
 }
 
-/** etcd-migrate makes the adopted members the owners of the old headless Service: it goes with the last of them. */
+/** etcd-migrate makes the adopted members the owners of the old headless Service: it is deleted with the last of them. */
 async function disown(tenant: Tenant, service: string, members: readonly string[]): Promise<void> {
   const owners = await Promise.all(members.map((member) => ownerOf(tenant, MEMBER_KIND, 'EtcdMember', member)));
   const ownerReferences = owners.flatMap(({ references }) =>
@@ -61,7 +61,7 @@ async function disown(tenant: Tenant, service: string, members: readonly string[
 const peerURL = (namespace: string, cluster: GoCluster, member: string): string =>
   `${hostOf(namespace, cluster, member)}:2380`;
 
-/** One member after the other: added as a learner, made, promoted. */
+/** One member after the other: added as a learner, created, promoted. */
 async function join(
   tenant: Tenant,
   cluster: GoCluster,
@@ -71,7 +71,7 @@ async function join(
   const { members } = cluster;
   const { namespace } = tenant;
   const [url, isSeed] = [peerURL(namespace, cluster, member), member === members[0]];
-  const patiently = (call: () => Promise<unknown>): Promise<unknown> => becomes('etcd to take it', call, 1_000);
+  const patiently = (call: () => Promise<unknown>): Promise<unknown> => becomes('etcd to accept it', call, 1_000);
   if (!isSeed) await patiently(() => etcdctl('member', 'add', member, '--learner', `--peer-urls=${url}`));
   const present = members.slice(0, members.indexOf(member) + 1);
   const initialCluster = present

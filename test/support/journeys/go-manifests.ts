@@ -18,7 +18,7 @@ export const STORAGE = { size: '256Mi', medium: '' };
 export interface GoCluster {
   readonly name: string;
   readonly members: readonly string[];
-  /** Taken over by the Go operator from yet another one: members keep their old addresses, and their data where it was. */
+  /** Adopted by the Go operator from another one: members keep their old addresses and data directories. */
   readonly adopted?: { readonly service: string; readonly dataDir: string };
 }
 
@@ -29,7 +29,7 @@ export interface Owner {
   readonly references: readonly Manifest[];
 }
 
-/** The client Service of the Go operator takes learners too. */
+/** The client Service of the Go operator also selects learners. */
 export function services(namespace: string, { name, adopted }: GoCluster, owner: Owner): readonly Manifest[] {
   const selector = { 'etcd-operator.cozystack.io/cluster': name };
   const [client, peer] = [

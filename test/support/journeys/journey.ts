@@ -1,4 +1,4 @@
-/** A tenant of the test cluster: a namespace of its own at the restricted level, and the words of a user's journey. */
+/** A tenant of the test cluster: its own namespace at the restricted level, and the steps of a user's journey. */
 import { onTestFinished } from 'vitest';
 import { type LocalCluster, running } from '../../../local/cluster.ts';
 import { ETCD_VERSIONS } from '../../../local/images.ts';
@@ -14,10 +14,10 @@ export async function testCluster(): Promise<LocalCluster> {
   return cluster;
 }
 
-/** Long enough for everything that two cores do for several journeys at once. */
+/** Long enough for several journeys at once on two cores. */
 const PATIENCE_MS = 240_000;
 
-/** Waits for what a user would wait for: asks again until the assertion holds. */
+/** Waits for what a user would wait for: retries until the assertion holds. */
 export async function becomes<T>(what: string, assertion: () => Promise<T>, everyMs = 250): Promise<T> {
   const met = async (): Promise<{ readonly value: T }> => ({ value: await assertion() });
   return (await eventually(what, met, { timeoutMs: PATIENCE_MS, everyMs })).value;
@@ -68,7 +68,7 @@ export class Tenant {
     return this.cluster.kubectl(['-n', this.namespace, ...args]);
   }
 
-  /** With every label that is given. */
+  /** With all the given labels. */
   async list(kind: string, ...labels: readonly string[]): Promise<readonly AnObject[]> {
     return (await readerOf(this.cluster).list(kind, this.namespace, labels)) as readonly AnObject[];
   }
@@ -77,7 +77,7 @@ export class Tenant {
     return (await readerOf(this.cluster).get(kind, this.namespace, name)) as AnObject;
   }
 
-  /** Creates an EtcdCluster as a user would with `kubectl create`; what admission refuses comes back as the rejection. */
+  /** Creates an EtcdCluster as a user would with `kubectl create`; rejects with the message when admission refuses it. */
   async create(name: string, spec: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const object = {
       apiVersion: 'etcd-operator.cozystack.io/v1alpha2',
@@ -98,7 +98,7 @@ export class Tenant {
     return this.get(KIND, name);
   }
 
-  /** Speaks to the cluster through its client Service, from inside Kubernetes. */
+  /** Calls the cluster through its client Service, from inside Kubernetes. */
   async etcdctl(name: string, ...args: readonly string[]): Promise<string> {
     const pods = await this.list('pods', `etcd-operator.cozystack.io/cluster=${name}`);
     const pod = pods.find(({ metadata }) => metadata.deletionTimestamp === undefined);
@@ -109,13 +109,13 @@ export class Tenant {
     return (await this.kubectl('exec', pod.metadata.name, '--', 'etcdctl', endpoint, ...files, ...args)).trim();
   }
 
-  /** The same, as soon as it is served: nodes learn who is behind a Service a moment after the status says that all is well. */
+  /** The same, retried until it is served: nodes program a Service a moment after the status reports that all is well. */
   served(name: string, ...args: readonly string[]): Promise<string> {
     return becomes(`etcdctl ${args.join(' ')} to be served`, () => this.etcdctl(name, ...args));
   }
 }
 
-/** Where clients are served with TLS: what its members have mounted is good for a client as well. */
+/** For clusters with TLS: the certificates that members mount also work for a client. */
 function clientFiles({ spec }: AnObject): readonly string[] {
   const volumes = (spec['volumes'] ?? []) as readonly { readonly name: string }[];
   const folder = '/etc/etcd/tls/client';
@@ -124,7 +124,7 @@ function clientFiles({ spec }: AnObject): readonly string[] {
     : [];
 }
 
-/** A fresh namespace where only Pods of the restricted level are admitted; it goes with the test. */
+/** A new namespace where only Pods of the restricted level are admitted; it is deleted with the test. */
 export async function aTenant(): Promise<Tenant> {
   const cluster = await testCluster();
   const namespace = `t-${crypto.randomUUID().slice(0, 8)}`;

@@ -38,7 +38,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   'cert-manager.io': 'v1',
 };
 
-/** The resource behind a name that kubectl would take. */
+/** The resource for a name that kubectl would accept. */
 function resourceOf(name: string): Resource {
   const builtIn = BUILT_IN[name];
   if (builtIn) return builtIn;

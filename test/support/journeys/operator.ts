@@ -1,4 +1,4 @@
-/** The operator that the journeys share, and its sudden end. */
+/** The operator that the journeys share, and how it is killed. */
 import { crash } from '../../../local/faults.ts';
 import { OPERATOR_NAMESPACE } from '../../../local/operator.ts';
 import { testCluster } from './journey.ts';
@@ -11,7 +11,7 @@ export async function operatorPods(): Promise<readonly string[]> {
   return names.split(' ').filter(Boolean);
 }
 
-/** A process that is killed in the middle of whatever it does. Its Pod goes too: kubelet would wait longer and longer. */
+/** Kills the process at an arbitrary moment. Its Pod is deleted too: kubelet would back off longer and longer. */
 export async function killOperator(pod?: string): Promise<void> {
   const cluster = await testCluster();
   for (const each of pod === undefined ? await operatorPods() : [pod]) {

@@ -1,4 +1,4 @@
-/** What every cluster goes through whose authority is exchanged, while a client with certificates of the old and then the new one writes. */
+/** What every cluster goes through during a CA rotation, while a client with certificates of the old and then the new CA writes. */
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { ETCD_PORTS } from '../../../src/domain/certificate-requirements.ts';
@@ -9,10 +9,10 @@ import { type AnObject, conditionOf, KIND, type Tenant } from './journey.ts';
 import { serving } from './serving.ts';
 import { certificatesAre, type Source } from './tls.ts';
 
-/** Two restarts of each of three members, and twice the time that clients get. */
+/** Two restarts of each of three members, and twice the grace period of clients. */
 export const PATIENCE_MS = 15 * 60_000;
 const LOOK_MS = 200;
-/** Less than the time that clients get: see setup.ts. */
+/** Less than the grace period of clients: see setup.ts. */
 const CLIENT_LOOKS_MS = 5_000;
 
 const podsOf = (tenant: Tenant, name: string): Promise<readonly AnObject[]> =>
@@ -44,7 +44,7 @@ function count(tenant: Tenant, name: string) {
   };
 }
 
-/** What a client connects with, looked at again and again as one does who mounts a Secret. */
+/** The certificates of a client, read periodically like a mounted Secret. */
 async function following(material: () => Promise<TlsMaterial>): Promise<() => TlsMaterial> {
   let current = await material();
   let over = false;
@@ -63,15 +63,15 @@ async function following(material: () => Promise<TlsMaterial>): Promise<() => Tl
 export interface Rotation {
   readonly source: Source;
   readonly client: () => Promise<TlsMaterial>;
-  /** The authority is another one from now on. */
+  /** Replaces the CA. */
   readonly exchange: () => Promise<void>;
 }
 
-/** Whether the one has signed the other. */
+/** Whether the CA has signed the certificate. */
 export const isIssuedBy = (ca: string, cert: string): boolean =>
   cert !== '' && new X509Certificate(cert).verify(new X509Certificate(ca).publicKey);
 
-/** Every member starts twice, one after the other; no write fails twice; and at the end one trust is left for each port. */
+/** Every member restarts twice, one after the other; no write fails twice; and at the end one CA bundle is left for each port. */
 export async function survives(tenant: Tenant, name: string, { source, client, exchange }: Rotation): Promise<void> {
   await tenant.create(name, { replicas: 3, tls: source.tls });
   await source.give();
@@ -87,25 +87,25 @@ export async function survives(tenant: Tenant, name: string, { source, client, e
   const counted = count(tenant, name);
   served.writer.mostRetries();
   await exchange();
-  // What is recorded is a moment ahead of what is said: the steps are told before it is over.
-  const said = new Set<string>();
+  // The status records the new CA a moment before the condition is written: the steps are reported before the rotation is over.
+  const steps = new Set<string>();
   await eventually(
-    'the authority to be exchanged, in three steps that are told',
+    'the CA rotation to be over, with three steps that are reported',
     async () => {
       const cluster = await tenant.get(KIND, name);
       const { reason = '', message = '' } = conditionOf(cluster, 'CertificatesValid') ?? {};
-      for (const step of message.match(/step \d of 3/g) ?? []) said.add(step);
+      for (const step of message.match(/step \d of 3/g) ?? []) steps.add(step);
       const trust = await trustNow();
       const exchanged = ETCD_PORTS.every((part) => trust[part] !== before[part]);
-      return said.size === 3 && reason === 'Valid' && exchanged ? true : undefined;
+      return steps.size === 3 && reason === 'Valid' && exchanged ? true : undefined;
     },
-    { timeoutMs: PATIENCE_MS, everyMs: LOOK_MS, seen: () => [...said] },
+    { timeoutMs: PATIENCE_MS, everyMs: LOOK_MS, seen: () => [...steps] },
   );
   await settled(tenant, name);
   await served.writer.served();
   expect(served.writer.mostRetries()).toBeLessThanOrEqual(1);
   expect(await counted()).toEqual({ mostDown: 1, restarts: [2, 2, 2] });
-  await eventually('trust of before to be gone', async () => {
+  await eventually('Secrets with the previous CA bundle to be deleted', async () => {
     const names = (await tenant.list('secrets')).map(({ metadata }) => metadata.name);
     return names.filter((secret) => secret.includes('-trust-')).length === 2 ? true : undefined;
   });

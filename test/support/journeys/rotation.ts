@@ -1,4 +1,4 @@
-/** Who watches an authority being exchanged: a client that writes all the time, and somebody who counts Pods. */
+/** Observers of a CA rotation: a client that writes all the time, and a watcher that counts Pods. */
 import { isPodReady } from '../../../src/domain/pod.ts';
 import type { Access } from '../../../src/etcd/client.ts';
 import type { TlsMaterial } from '../../../src/etcd/transport.ts';
@@ -7,7 +7,7 @@ import { pods } from '../../../src/kube/resources.ts';
 import { pause } from '../servers/processes.ts';
 import type { World } from '../servers/world.ts';
 
-/** So many writes go over one connection: each new one is a handshake. */
+/** This many writes use one connection: each new one is a handshake. */
 const WRITES_PER_HANDSHAKE = 5;
 const PAUSE_MS = 20;
 const LOOK_MS = 100;
@@ -15,18 +15,18 @@ const LOOK_MS = 100;
 export interface Witness {
   /** Writes that were acknowledged. */
   readonly acknowledged: number;
-  /** Of one write, at most. */
+  /** The most retries of one write. */
   readonly mostRetries: number;
   readonly retries: readonly string[];
-  /** Members that were not ready at the same moment, at most. */
+  /** The most members that were not ready at the same moment. */
   readonly mostDown: number;
-  /** How often the Pod of each member was another one. */
+  /** How often the Pod of each member was replaced. */
   readonly restarts: Readonly<Record<string, number>>;
 }
 
 const isServing = (pod: Pod): boolean => isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
 
-/** Somebody who looks at the Pods again and again. The cluster is whole when this begins. */
+/** Polls the Pods. The cluster is healthy when this starts. */
 function watcher(world: World, namespace: string, over: () => boolean) {
   const uids = new Map<string, Set<string>>();
   const seen = { serving: [] as readonly Pod[], mostDown: 0 };
@@ -51,7 +51,7 @@ function watcher(world: World, namespace: string, over: () => boolean) {
   return { seen, look, watch, restarts };
 }
 
-/** Writes to members that are ready, as those who come through the Service do, with what `material` says at that moment. */
+/** Writes to members that are ready, like clients of the Service, with the certificates that `material` has at that moment. */
 export function witness(world: World, namespace: string, material: () => TlsMaterial | Promise<TlsMaterial>) {
   let over = false;
   const watching = watcher(world, namespace, () => over);
@@ -90,7 +90,7 @@ export function witness(world: World, namespace: string, material: () => TlsMate
     end: async (): Promise<Witness> => {
       over = true;
       await running;
-      await watching.look(); // the last that was made may be younger than the last look
+      await watching.look(); // the last Pod may be younger than the last poll
       return { ...seen, mostDown: watching.seen.mostDown, retries, restarts: watching.restarts() };
     },
   };

@@ -1,4 +1,4 @@
-/** A cluster with a client that keeps writing, from its first write to the last look at what it left. */
+/** A cluster with a client that keeps writing, from its first write to the final check of the data. */
 
 import { expect } from 'vitest';
 import type { Access } from '../../../src/etcd/client.ts';
@@ -7,14 +7,14 @@ import { atRest, settled } from './at-rest.ts';
 import { type AnObject, KIND, type Tenant } from './journey.ts';
 import { aWriter, type Writer } from './writer.ts';
 
-/** Quick to begin, and gone with its Pod. */
+/** Quick to bootstrap, and deleted with its Pod. */
 export const IN_MEMORY = { storage: { size: '256Mi', medium: 'Memory' } };
 
 export interface Serving {
-  /** As it was before anything happened to it. */
+  /** The cluster before anything happened to it. */
   readonly cluster: AnObject;
   readonly writer: Writer;
-  /** All is well again: nothing that was acknowledged is lost, it is the same cluster, and it is at rest. */
+  /** The cluster is healthy again: no acknowledged write is lost, it is the same cluster, and it is at rest. */
   readonly endsWell: (voters: number) => Promise<AnObject>;
 }
 
@@ -28,7 +28,7 @@ export async function aServingCluster(
   return serving(tenant, name);
 }
 
-/** The same for a cluster that there is already. */
+/** The same for a cluster that exists already. */
 export async function serving(tenant: Tenant, name: string, access?: Access): Promise<Serving> {
   const cluster = await tenant.get(KIND, name);
   const writer = await aWriter(tenant, name, access);

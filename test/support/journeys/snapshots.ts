@@ -1,4 +1,4 @@
-/** Snapshots and what is made of them, in the words of a user's journey. */
+/** Snapshots and restores, as steps of a user's journey. */
 
 import { expect, onTestFinished } from 'vitest';
 import { DEFAULT_BUMP } from '../../../src/api/bootstrap.ts';
@@ -21,15 +21,15 @@ export const SCHEDULE_KIND = 'etcdsnapshotschedules.etcd-operator.cozystack.io';
 
 const ROOT_SECRET = 'root-of-all';
 const ROOT_PASSWORD = 'planted-password-of-root';
-/** 32 bytes, as they are. */
+/** 32 bytes, not encoded. */
 export const ENCRYPTION_KEY = 'planted-encryption-key-of-32-byt';
 export const KEY_SECRET = 'snapshot-key';
 const PLANTED = { 'S3 secret key': S3_SECRET_KEY, password: ROOT_PASSWORD, 'encryption key': ENCRYPTION_KEY };
 
-export const SECURITIES = ['plain', 'TLS', 'TLS and log-ins', 'mTLS and log-ins'] as const;
+export const SECURITIES = ['plain', 'TLS', 'TLS and auth', 'mTLS and auth'] as const;
 export type Security = (typeof SECURITIES)[number];
 
-/** Clusters of a tenant that are all guarded in the same way. */
+/** Clusters of a tenant that all have the same TLS and auth settings. */
 export class Clusters {
   readonly tenant: Tenant;
   readonly #security: Security;
@@ -42,10 +42,10 @@ export class Clusters {
   }
 
   get #logsIn(): boolean {
-    return this.#security.endsWith('log-ins');
+    return this.#security.endsWith('auth');
   }
 
-  /** What its spec says about who may come in. */
+  /** The TLS and auth settings of its spec. */
   spec(name: string): Readonly<Record<string, unknown>> {
     const source = managed(this.tenant, name);
     return {
@@ -57,22 +57,22 @@ export class Clusters {
 
   async begin(name: string, spec: Readonly<Record<string, unknown>>): Promise<void> {
     if (this.#logsIn) await opaque(this.tenant, ROOT_SECRET, { password: ROOT_PASSWORD });
-    const storage = 'bootstrap' in spec ? {} : IN_MEMORY; // what is restored is not to be lost with a Pod
+    const storage = 'bootstrap' in spec ? {} : IN_MEMORY; // a restored member must not lose its data with its Pod
     await this.tenant.create(name, { ...storage, ...this.spec(name), ...spec });
   }
 
-  /** Everybody is let in who should be, and nobody else. */
+  /** Waits until clients with the right credentials are served, and no others. */
   async serves(name: string): Promise<void> {
     await settled(this.tenant, name);
     if (this.#logsIn)
-      await becomes('log-ins to be wanted', async () => {
+      await becomes('auth to be enabled', async () => {
         expect(conditionOf(await this.tenant.get(KIND, name), 'AuthEnabled')).toMatchObject({ status: 'True' });
       });
-    // Nodes hear of a Pod that is ready a little later than the API server.
-    await becomes('its Service to lead to it', () => this.#revision(name));
+    // Nodes learn that a Pod is ready a little later than the API server.
+    await becomes('its Service to reach it', () => this.#revision(name));
   }
 
-  /** As root, with what an application of the cluster has. */
+  /** As root, with the credentials of an application of the cluster. */
   async access(name: string): Promise<Access | undefined> {
     if (this.#security === 'plain') return undefined;
     const serverName = `${name}-client.${this.tenant.namespace}.svc`;
@@ -91,7 +91,7 @@ export class Clusters {
     return { endpoint, timeoutMs: 20_000, ...(access && { access }) };
   }
 
-  /** So many MiB that no compression makes smaller. */
+  /** This many MiB of incompressible data. */
   async fill(name: string, mebibytes: number): Promise<void> {
     const ask = await this.#ask(name);
     for (let n = 0; n < mebibytes; n++) {
@@ -114,14 +114,14 @@ export class Clusters {
   }
 
   /**
-   * All that was in one cluster at the revision of the snapshot is in the other, under the revisions of then. Nobody who
-   * watched the one gets anything but "compacted" from the other.
+   * Everything in the first cluster at the revision of the snapshot is in the second, under the same revisions. A client that
+   * watched the first gets nothing but "compacted" from the second.
    */
   async hasAllOf(name: string, source: string, { revision = 0, totalKeys }: Artifact): Promise<void> {
     const [then, last] = [await this.#written(source, revision), await this.#written(source)];
     const now = await this.#written(name);
     expect(then.size).toBeGreaterThan(0);
-    // The stream may be a little later than the revision, and may have what was written meanwhile.
+    // The snapshot may be a little later than the revision, and may contain what was written meanwhile.
     const lost = [...then].filter(([key, value]) => ![value, last.get(key)].includes(now.get(key)));
     expect(lost, ABOUT_DATA).toEqual([]);
     const all = { key: '', prefix: true, countOnly: true };
@@ -140,23 +140,23 @@ export class Clusters {
     must(await this.#etcd.put(await this.#ask(name), 'seq/after', 'restored'));
   }
 
-  /** Nothing that anybody may read says what only few may know. */
+  /** No planted secret is in anything that other users can read. */
   async tellNobody(): Promise<void> {
     const { tenant } = this;
     const pods = (await tenant.list('pods', 'app.kubernetes.io/managed-by=etcd-operator')).map(
       ({ metadata }) => metadata.name,
     );
     const kinds = `${KIND},etcdmembers,${SNAPSHOT_KIND},${SCHEDULE_KIND},jobs,pods,events,pvc,configmaps`;
-    const told = [
+    const readable = [
       ...(await Promise.all(pods.map((pod) => tenant.kubectl('logs', pod, '--all-containers')))),
-      // One that was killed may have no container yet.
+      // A killed operator may have no container yet.
       ...(await becomes('the logs of the operator', async () =>
         Promise.all((await operatorPods()).map((pod) => tenant.cluster.kubectl([...IN_NAMESPACE, 'logs', pod]))),
       )),
       await tenant.kubectl('get', kinds, '-o', 'json', '--show-managed-fields'),
     ].join('\n');
-    expect(told).toContain('snapshot: done'); // the agents' logs are there
-    expect(foundIn(told, PLANTED)).toEqual([]);
+    expect(readable).toContain('snapshot: done'); // the agents' logs are there
+    expect(foundIn(readable, PLANTED)).toEqual([]);
   }
 }
 
@@ -173,7 +173,7 @@ export interface SnapshotObject extends Omit<AnObject, 'status'> {
   };
 }
 
-/** Asks for a snapshot; what admission refuses comes back as the rejection. */
+/** Creates a snapshot; rejects with the message when admission refuses it. */
 export async function ask(
   tenant: Tenant,
   name: string,
@@ -203,7 +203,7 @@ export const isStored = (tenant: Tenant, name: string): Promise<Artifact> =>
     return snapshot.status?.artifact as Artifact;
   });
 
-/** The message. */
+/** Resolves to the message. */
 export const hasFailed = (tenant: Tenant, name: string, reason: string): Promise<string> =>
   becomes(`snapshot ${name} to fail with ${reason}`, async () => {
     const snapshot = await snapshotOf(tenant, name);
@@ -213,7 +213,7 @@ export const hasFailed = (tenant: Tenant, name: string, reason: string): Promise
     return readyOf(snapshot)?.message ?? '';
   });
 
-/** What is said of the data that a cluster begins with becomes this. */
+/** Waits until the condition Restored has this status and reason. */
 export const restoredIs = (tenant: Tenant, name: string, status: string, reason: string): Promise<string> =>
   becomes(`Restored of ${name} to be ${status}, ${reason}`, async () => {
     const cluster = await tenant.get(KIND, name);
@@ -223,5 +223,5 @@ export const restoredIs = (tenant: Tenant, name: string, status: string, reason:
     return condition?.message ?? '';
   });
 
-/** What stands behind the bucket, or behind the volume of an agent. */
+/** The files behind the bucket, or behind the PVC of an agent. */
 export const keyIn = ({ uri }: Artifact): string => uri.replace(/^(s3:\/\/[^/]+|file:\/\/\/snapshot\/data)\//, '');

@@ -1,4 +1,4 @@
-/** A tenant's own S3 server: it can be killed, and what it holds looked at and damaged, without anybody else noticing. */
+/** A tenant's own S3 server: a test can kill it and inspect or damage its objects without affecting others. */
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -13,9 +13,9 @@ const PORT = 7070;
 const ROOT = 's3-root';
 const CREDENTIALS = 's3-credentials';
 const SERVED = 's3-served';
-const AUTHORITY = 's3-authority';
+const CA_SECRET = 's3-ca';
 const DAY = 24 * 60 * 60_000;
-/** What the server keeps for itself next to objects. */
+/** What the server stores for itself next to objects. */
 const INTERNAL = '.sgwtmp';
 
 export const BUCKET = 'backups';
@@ -42,14 +42,14 @@ export const claim = (tenant: Tenant, name: string, storage: string): Promise<vo
     },
   ]);
 
-/** The server is somebody else than this process. */
+/** The server runs as another user than this process. */
 async function folderForAll(path: string): Promise<void> {
   if (existsSync(path)) return;
   await mkdir(path, { recursive: true });
   await chmod(path, 0o777);
 }
 
-/** Files of a volume as a store has them, by their paths. */
+/** Files of a volume like those of a store, by their paths. */
 export class Files {
   readonly root: string;
   constructor(root: string) {
@@ -65,7 +65,7 @@ export class Files {
       .toSorted();
   }
 
-  /** Pieces of uploads that have not ended. */
+  /** Parts of uploads that have not ended. */
   async pieces(): Promise<readonly string[]> {
     const folder = join(this.root, INTERNAL);
     if (!existsSync(folder)) return [];
@@ -79,10 +79,10 @@ export class Files {
 
   async write(path: string, content: string | Buffer): Promise<void> {
     await folderForAll(dirname(join(this.root, path)));
-    await writeFile(join(this.root, path), content); // over one that is there, what is kept beside its bytes stays
+    await writeFile(join(this.root, path), content); // overwrites the bytes; the attributes of an existing file stay
   }
 
-  /** One bit in the middle. The second time it is as it was. */
+  /** Flips one bit in the middle. The second call flips it back. */
   async flip(path: string): Promise<void> {
     const file = await open(join(this.root, path), 'r+');
     try {
@@ -112,7 +112,7 @@ export class TenantStore {
     this.files = files;
   }
 
-  /** As a destination with what its keys begin with, or as a source with the whole key. */
+  /** As a destination with a key prefix, or as a source with the whole key. */
   at(key: string, change: Readonly<Record<string, unknown>> = {}): object {
     return {
       s3: {
@@ -121,13 +121,13 @@ export class TenantStore {
         key,
         forcePathStyle: true,
         credentialsSecretRef: { name: CREDENTIALS },
-        ...(this.#tls && { caSecretRef: { name: AUTHORITY } }),
+        ...(this.#tls && { caSecretRef: { name: CA_SECRET } }),
         ...change,
       },
     };
   }
 
-  /** What the tenant's Secret says. */
+  /** The content of the tenant's Secret. */
   credentials(secretKey: string): Promise<void> {
     return opaque(this.#tenant, CREDENTIALS, { AWS_ACCESS_KEY_ID: ACCESS_KEY, AWS_SECRET_ACCESS_KEY: secretKey });
   }
@@ -162,14 +162,14 @@ export async function aStore(tenant: Tenant, { tls = false }: { readonly tls?: b
   return store;
 }
 
-/** From an authority that nobody else knows. */
+/** A server certificate from its own CA. */
 async function certificate(tenant: Tenant): Promise<void> {
-  const authority = await createCA('the store', Date.now(), systemKeySource);
+  const ca = await createCA('the store', Date.now(), systemKeySource);
   const hosts = [`${NAME}.${tenant.namespace}.svc`];
   const leaf = { name: NAME, hosts, usages: ['server auth'], durationMs: DAY } as const;
-  const { cert, key } = await issue(authority, leaf, Date.now(), systemKeySource);
+  const { cert, key } = await issue(ca, leaf, Date.now(), systemKeySource);
   await opaque(tenant, SERVED, { 'tls.crt': cert, 'tls.key': key });
-  await opaque(tenant, AUTHORITY, { 'ca.crt': authority.cert });
+  await opaque(tenant, CA_SECRET, { 'ca.crt': ca.cert });
 }
 
 function server(namespace: string, tls: boolean): readonly object[] {

@@ -1,4 +1,4 @@
-/** What every encrypted cluster goes through, wherever its certificates come from. */
+/** What every cluster with TLS goes through, wherever its certificates come from. */
 import { expect } from 'vitest';
 import { eventually } from '../servers/processes.ts';
 import { settled } from './at-rest.ts';
@@ -26,16 +26,16 @@ export async function threeServing(tenant: Tenant, name: string, source: Source)
   return serving(tenant, name, accessWith('writer', await source.client()));
 }
 
-/** One is deleted by its user, and another takes its place. */
+/** A user deletes one member, and another replaces it. */
 export async function replaceOne(tenant: Tenant): Promise<void> {
-  const [victim] = await tenant.list(MEMBER_KIND);
-  const gone = victim?.metadata.name ?? '';
-  await tenant.kubectl('annotate', MEMBER_KIND, gone, 'etcd-operator.cozystack.io/allow-deletion=true');
-  await tenant.kubectl('delete', MEMBER_KIND, gone, '--wait=false');
-  await becomes(`${gone} to be replaced`, async () => {
+  const [member] = await tenant.list(MEMBER_KIND);
+  const name = member?.metadata.name ?? '';
+  await tenant.kubectl('annotate', MEMBER_KIND, name, 'etcd-operator.cozystack.io/allow-deletion=true');
+  await tenant.kubectl('delete', MEMBER_KIND, name, '--wait=false');
+  await becomes(`${name} to be replaced`, async () => {
     const names = (await tenant.list(MEMBER_KIND)).map(({ metadata }) => metadata.name);
     expect(names).toHaveLength(3);
-    expect(names).not.toContain(gone);
+    expect(names).not.toContain(name);
   });
 }
 
@@ -45,14 +45,14 @@ export async function resize(tenant: Tenant, name: string, replicas: number): Pr
   expect(await tenant.list(MEMBER_KIND)).toHaveLength(replicas);
 }
 
-/** To five members and back to three, and one is replaced. */
+/** Scales to five members and back to three, and replaces one. */
 export async function changes(tenant: Tenant, name: string): Promise<void> {
   for (const replicas of [5, 3]) await resize(tenant, name, replicas);
   await replaceOne(tenant);
   await settled(tenant, name);
 }
 
-/** Server TLS only: whoever trusts the authority is served, and nobody without encryption. */
+/** Server TLS only: every client with the CA is served, and none without TLS. */
 export async function servesOneWay(tenant: Tenant, name: string, { oneWay, give }: Source): Promise<void> {
   await tenant.create(name, { replicas: 3, tls: { client: oneWay }, ...IN_MEMORY });
   await give();
@@ -66,7 +66,7 @@ export async function servesOneWay(tenant: Tenant, name: string, { oneWay, give 
   await served.endsWell(3);
 }
 
-/** TLS among members only: no key of theirs is needed by clients, and members show theirs. */
+/** TLS between peers only: clients need no certificate, and members serve theirs to peers. */
 export async function encryptsInside(tenant: Tenant, name: string, { tls, give }: Source): Promise<void> {
   await tenant.create(name, { replicas: 3, tls: { peer: tls['peer'] }, ...IN_MEMORY });
   await give();
@@ -80,7 +80,7 @@ export async function encryptsInside(tenant: Tenant, name: string, { tls, give }
   await served.endsWell(3);
 }
 
-/** All members show other certificates than before, none was restarted, and no write failed twice. */
+/** All members serve other certificates than before, none was restarted, and no write failed twice. */
 export async function isRenewed(
   tenant: Tenant,
   name: string,
@@ -93,7 +93,7 @@ export async function isRenewed(
   expect(running).toEqual(running.map(({ pod }) => ({ pod, ...before })));
   writer.mostRetries();
   await renew();
-  await becomes('every member to show the new certificates', async () => {
+  await becomes('every member to serve the new certificates', async () => {
     const after = await mountedNow(tenant, name);
     expect([after.client === before.client, after.peer === before.peer]).toEqual([false, false]);
     expect(await shownByMembers(tenant, name, client)).toEqual(running.map(({ pod }) => ({ pod, ...after })));
@@ -103,7 +103,7 @@ export async function isRenewed(
   expect(writer.mostRetries()).toBeLessThanOrEqual(1);
 }
 
-/** Other certificates are where members mount them; Secrets are looked at every five minutes. */
+/** Other certificates are in the Secrets that members mount; the operator reads Secrets every five minutes. */
 export const areMounted = (tenant: Tenant, name: string, before: Mounted): Promise<true> =>
   eventually(
     'other certificates to be mounted',

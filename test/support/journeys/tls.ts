@@ -1,4 +1,4 @@
-/** Encrypted clusters on real nodes: where their certificates come from, who may connect, and what members show. */
+/** Clusters with TLS on real nodes: where their certificates come from, which clients are served, and what members serve. */
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { type Access } from '../../../src/etcd/client.ts';
@@ -16,19 +16,19 @@ export type Text = Readonly<Record<string, string>>;
 const DAY = 24 * 60 * 60_000;
 
 export interface Source {
-  /** `spec.tls` of a cluster where everybody shows a certificate. */
+  /** `spec.tls` of a cluster with mutual TLS. */
   readonly tls: Readonly<Record<string, unknown>>;
-  /** `spec.tls.client` of one where only members do. */
+  /** `spec.tls.client` of one with server certificates only. */
   readonly oneWay: Readonly<Record<string, unknown>>;
-  /** Puts there what a user has to. */
+  /** Creates what a user has to create. */
   readonly give: () => Promise<void>;
-  /** What an application connects with. */
+  /** The certificates of an application. */
   readonly client: () => Promise<TlsMaterial>;
-  /** Members get other certificates of the same authority, soon. */
+  /** Members soon get other certificates of the same CA. */
   readonly renew: () => Promise<void>;
 }
 
-/** Of a user who has an authority, and three Secrets. */
+/** A user's CA, and three Secrets. */
 export interface OwnSecrets extends Source {
   readonly server: string;
   readonly peer: string;
@@ -83,7 +83,7 @@ export async function ownSecrets(tenant: Tenant, name: string): Promise<OwnSecre
   };
 }
 
-/** From an authority of the operator; what is deleted is issued anew. */
+/** From a CA of the operator; deleted certificates are reissued. */
 export function managed(tenant: Tenant, name: string, life: Readonly<Record<string, string>> = {}): Source {
   return {
     tls: { client: { managed: life }, peer: { managed: life } },
@@ -96,7 +96,7 @@ export function managed(tenant: Tenant, name: string, life: Readonly<Record<stri
   };
 }
 
-/** With the certificate that is there for applications. */
+/** With the certificate for applications. */
 export async function clientOf(tenant: Tenant, name: string): Promise<TlsMaterial> {
   const text = await secretText(tenant, `${name}-client-tls`);
   const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((part) => text[part]);
@@ -110,7 +110,7 @@ export async function secretText(tenant: Tenant, secret: string): Promise<Text> 
 
 export const accessWith = (cluster: string, tls: TlsMaterial): Access => ({ cluster, tls: () => tls });
 
-/** Whoever shows a certificate is served, and nobody else; and nobody at all without encryption. */
+/** Clients with a certificate are served, others are not; and none without TLS. */
 export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMaterial): Promise<void> {
   const etcd = new UserClient(() => performance.now());
   onTestFinished(() => etcd.close());
@@ -120,8 +120,8 @@ export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMate
     timeoutMs: 5_000,
     ...(access && { access }),
   });
-  // The nodes learn of a Service a moment after the cluster is available.
-  await eventually('who shows a certificate to be served', async () => {
+  // The nodes program a Service a moment after the cluster is available.
+  await eventually('a client with a certificate to be served', async () => {
     expect(await etcd.put(ask('https', accessWith('known', material)), 'k', 'v')).toMatchObject({ ok: true });
     return true;
   });
@@ -133,7 +133,7 @@ export async function onlyLetsIn(tenant: Tenant, name: string, material: TlsMate
   expect(await etcd.put(ask('http'), 'k', 'v')).toMatchObject({ ok: false });
 }
 
-/** Of its members: a Pod outlives the member that was taken out by a moment. */
+/** Pods of its members: a Pod outlives a removed member by a moment. */
 async function podsOf(tenant: Tenant, name: string): Promise<readonly AnObject[]> {
   const selection = [`etcd-operator.cozystack.io/cluster=${name}`];
   const members = (await tenant.list(MEMBER_KIND, ...selection)).map(({ metadata }) => metadata.name);
@@ -142,7 +142,7 @@ async function podsOf(tenant: Tenant, name: string): Promise<readonly AnObject[]
   );
 }
 
-/** What each member shows to clients and to peers now, and which process it is. */
+/** What each member serves to clients and to peers now, and which process it is. */
 export async function shownByMembers(tenant: Tenant, name: string, client: TlsMaterial) {
   const trust = await secretText(tenant, `${name}-peer-mounted`);
   const peer = { ca: trust['ca.crt'] ?? '', cert: trust['tls.crt'] ?? '', key: trust['tls.key'] ?? '' };
@@ -171,18 +171,18 @@ export async function mountedNow(tenant: Tenant, name: string): Promise<Mounted>
   return { client: await of(`${name}-server-mounted`), peer: await of(`${name}-peer-mounted`) };
 }
 
-/** Somebody edits the spec, which has the operator look at once. */
+/** A user edits the spec, which makes the operator reconcile at once. */
 let edits = 0;
 export const nudge = (tenant: Tenant, name: string): Promise<void> =>
   tenant.edit(name, { progressDeadlineSeconds: 601 + edits++ });
 
-/** A kubelet brings a changed Secret to a Pod within a minute or two; at once when the Pod changes. */
+/** A kubelet updates a mounted Secret within a minute or two; at once when the Pod changes. */
 export async function nudgeKubelets(tenant: Tenant, name: string): Promise<void> {
   for (const { metadata } of await podsOf(tenant, name))
     await tenant.kubectl('annotate', 'pod', metadata.name, `looked-at=${edits++}`, '--overwrite');
 }
 
-/** What is said of the certificates becomes this. */
+/** Waits until the condition CertificatesValid has this status and reason. */
 export const certificatesAre = (tenant: Tenant, name: string, status: string, reason: string): Promise<string> =>
   becomes(`CertificatesValid to be ${status}, ${reason}`, async () => {
     const condition = conditionOf(await tenant.get(KIND, name), 'CertificatesValid');

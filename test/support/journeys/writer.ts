@@ -1,4 +1,4 @@
-/** A client that writes all the time, through the cluster's Service, and knows what was acknowledged. */
+/** A client that writes all the time, through the cluster's Service, and records what was acknowledged. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { type Access, type Ask } from '../../../src/etcd/client.ts';
@@ -8,16 +8,16 @@ import { becomes, type Tenant } from './journey.ts';
 const PREFIX = 'seq/';
 const keyOf = (number: number): string => PREFIX + String(number).padStart(8, '0');
 const PAUSE_MS = 50;
-/** Shorter than a TCP connection takes to give up on a machine that is gone. */
+/** Shorter than a TCP connection takes to give up on a lost machine. */
 const TIMEOUT_MS = 3_000;
-/** With certificates, so many writes go over one connection: each new one is a handshake with what is there then. */
+/** With TLS, this many writes use one connection: each new one is a handshake with the certificates of that moment. */
 const WRITES_PER_HANDSHAKE = 5;
 
 export interface Written {
   readonly acknowledged: number;
   /** The longest time without an acknowledged write. */
   readonly longestGapMs: number;
-  /** What is not there any more, or older than it was, in sentences. */
+  /** Acknowledged writes that are missing, or older than they were, as sentences. */
   readonly lost: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export class Writer {
     return this.#revisions.length;
   }
 
-  /** Another write is acknowledged: clients are served now. */
+  /** Waits until another write is acknowledged: clients are served now. */
   async served(): Promise<void> {
     const before = this.acknowledged;
     const serves = async (): Promise<void> => {
@@ -52,7 +52,7 @@ export class Writer {
     await becomes('a write to be acknowledged', serves, PAUSE_MS);
   }
 
-  /** How often a write had to be tried again, at most, since this was last asked. */
+  /** The most retries of one write since the last call. */
   mostRetries(): number {
     const most = this.#mostRetries;
     this.#mostRetries = 0;
@@ -80,7 +80,7 @@ export class Writer {
   #acknowledge(revision: bigint): void {
     const last = this.#revisions.at(-1) ?? 0n;
     if (revision <= last)
-      this.#broken.push(`revision ${revision} was given out after ${last}: that is another history`);
+      this.#broken.push(`etcd returned revision ${revision} after ${last}: this is another history`);
     this.#revisions.push(revision);
     const now = performance.now();
     this.#longestGapMs = Math.max(this.#longestGapMs, now - this.#lastAck);
@@ -105,7 +105,7 @@ export class Writer {
     const kept = await this.#read();
     const lost = this.#revisions.flatMap((revision, number) => {
       const found = kept.get(keyOf(number));
-      if (found === undefined) return [`write ${number} is gone`];
+      if (found === undefined) return [`write ${number} is lost`];
       return found < revision ? [`write ${number} is as of revision ${found}, and ${revision} was acknowledged`] : [];
     });
     const { acknowledged } = this;
@@ -129,11 +129,11 @@ export class Writer {
   }
 }
 
-/** The address of a cluster's Service, which this machine reaches. */
+/** The address of a cluster's Service, which this machine can reach. */
 export const serviceIp = (tenant: Tenant, name: string): Promise<string> =>
   tenant.kubectl('get', 'service', `${name}-client`, '-o', 'jsonpath={.spec.clusterIP}');
 
-/** Begins to write, and returns when the first write is acknowledged. */
+/** Starts to write, and returns when the first write is acknowledged. */
 export async function aWriter(tenant: Tenant, name: string, access?: Access): Promise<Writer> {
   const writer = new Writer(`${access ? 'https' : 'http'}://${await serviceIp(tenant, name)}:2379`, access);
   onTestFinished(() => writer.stop());
