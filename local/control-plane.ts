@@ -110,10 +110,7 @@ async function writePki(plane: ControlPlane): Promise<void> {
   write(pki(plane, 'apiserver.key'), server.key);
   write(pki(plane, 'service-account.key'), serviceAccountKey());
   const config = async (path: string, user: string, group?: string): Promise<void> =>
-    write(
-      path,
-      kubeconfig(apiServerUrl(range), ca.cert, await ca.issue({ user, ...(group && { group }) })),
-    );
+    write(path, kubeconfig(apiServerUrl(range), ca.cert, await ca.issue({ user, ...(group && { group }) })));
   await config(kubeconfigPath(name), 'admin', 'system:masters');
   await config(pki(plane, 'controller-manager.kubeconfig'), 'system:kube-controller-manager');
   await config(pki(plane, 'scheduler.kubeconfig'), 'system:kube-scheduler');

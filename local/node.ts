@@ -162,10 +162,7 @@ async function writeConfig(spec: NodeSpec, disk: string): Promise<void> {
   const { ca, cluster, index, range } = spec;
   const name = nodeName(index);
   const write = (path: string, content: string): void => writeFileSync(join(disk, path), content, { mode: 0o600 });
-  const identity = await ca.issue({ user: `system:node:${name}`, group: 'system:nodes' }, [
-    name,
-    nodeIp(range, index),
-  ]);
+  const identity = await ca.issue({ user: `system:node:${name}`, group: 'system:nodes' }, [name, nodeIp(range, index)]);
   write('etc/ca.crt', ca.cert);
   write('etc/kubelet.crt', identity.cert);
   write('etc/kubelet.key', identity.key);

@@ -35,7 +35,9 @@ async function interrupt(child: string, ...signals: readonly NodeJS.Signals[]) {
   for (const [nth, signal] of signals.entries()) {
     // The kernel merges two signals that are pending at the same time, so the second is sent after the process has reported the first.
     if (nth === 0) await new Promise((resolve) => setTimeout(resolve, 100));
-    else for (let reported = ''; !reported.includes('stopping'); ) reported += String((await once(process_.stderr, 'data'))[0]);
+    else
+      for (let reported = ''; !reported.includes('stopping'); )
+        reported += String((await once(process_.stderr, 'data'))[0]);
     process_.kill(signal);
   }
   const [code] = (await once(process_, 'close')) as [number | null];

@@ -36,8 +36,11 @@ export async function reactions(
       await pause(200); // writes of its first reconciles are not to be mistaken for the reaction
       const lost = `${name}-client`;
       repaired.push(
-        await answered(rig, { verb: 'create', resource: 'services' }, { kind: 'Service', name: lost, is: 'deleted' }, () =>
-          remove(world, rig, lost),
+        await answered(
+          rig,
+          { verb: 'create', resource: 'services' },
+          { kind: 'Service', name: lost, is: 'deleted' },
+          () => remove(world, rig, lost),
         ),
       );
     }

@@ -18,7 +18,7 @@ test.each(process.env['DEV_TEST_ALL'] ? [1, 2, 3] : [2])(
     const tenant = await aTenant();
     await tenant.create('early', { replicas: 3, ...IN_MEMORY });
     await becomes(
-      'members to be made',
+      'members to be created',
       async () => expect((await tenant.list(MEMBER_KIND)).length).toBeGreaterThanOrEqual(count),
       50,
     );

@@ -1,11 +1,11 @@
-/** The journey of a new user: create, use, break, delete; and what is refused at the door. */
+/** The journey of a new user: create, use, break, delete; and what admission refuses. */
 
 import { describe, expect, test } from 'vitest';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { aTenant, becomes, conditionOf, KIND, MEMBER_KIND } from '../support/journeys/journey.ts';
 
 describe('a single-member cluster', () => {
-  test('comes up, takes a key through its Service, and says so in its status', async () => {
+  test('is created, accepts a key through its Service, and reports it in its status', async () => {
     const tenant = await aTenant();
     await tenant.create('first');
     const cluster = await tenant.available('first');
@@ -13,7 +13,7 @@ describe('a single-member cluster', () => {
     expect(cluster.status?.clusterID).toMatch(/^[0-9a-f]{16}$/);
     expect(await tenant.served('first', 'put', 'a', '1')).toBe('OK');
     expect(await tenant.etcdctl('first', 'get', 'a', '--print-value-only'), ABOUT_DATA).toBe('1');
-    await becomes('the status to say that all is well', async () => {
+    await becomes('the status to report that all is well', async () => {
       const settled = await tenant.get(KIND, 'first');
       expect(conditionOf(settled, 'Available')).toMatchObject({ status: 'True', reason: 'QuorumHealthy' });
       expect(conditionOf(settled, 'Progressing')).toMatchObject({ status: 'False', reason: 'Reconciled' });
@@ -22,7 +22,7 @@ describe('a single-member cluster', () => {
     });
     const [member] = await tenant.list(MEMBER_KIND);
     expect(member?.metadata.name).toMatch(/^first-[a-z0-9]{5}$/);
-    const id = String(member?.status?.memberID).replace(/^0+/, ''); // etcdctl leaves them out
+    const id = String(member?.status?.memberID).replace(/^0+/, ''); // etcdctl omits leading zeros
     expect(await tenant.etcdctl('first', 'member', 'list')).toContain(`${id}, started`);
   });
 
@@ -44,11 +44,11 @@ describe('a single-member cluster', () => {
 
   test('leaves nothing behind when it is deleted', async () => {
     const tenant = await aTenant();
-    await tenant.create('gone');
-    await tenant.available('gone');
+    await tenant.create('deleted');
+    await tenant.available('deleted');
     const [claim] = await tenant.list('pvc');
     const volume = String(claim?.spec['volumeName']);
-    await tenant.kubectl('delete', KIND, 'gone', '--wait=true');
+    await tenant.kubectl('delete', KIND, 'deleted', '--wait=true');
 
     await becomes('nothing to be left', async () => {
       for (const kind of [MEMBER_KIND, 'pods', 'pvc', 'services']) expect(await tenant.list(kind)).toEqual([]);
@@ -67,7 +67,7 @@ describe('a single-member cluster', () => {
     await tenant.kubectl('annotate', MEMBER_KIND, name, 'etcd-operator.cozystack.io/allow-deletion=true');
     await tenant.kubectl('delete', MEMBER_KIND, name, '--wait=true');
 
-    await becomes('another member to be there alone', async () => {
+    await becomes('another member to be the only one', async () => {
       const cluster = await tenant.get(KIND, 'lost');
       expect(conditionOf(cluster, 'Progressing')).toMatchObject({ status: 'False', reason: 'Reconciled' });
       expect(cluster.status?.clusterID).toBe(before.status?.clusterID);
@@ -77,7 +77,7 @@ describe('a single-member cluster', () => {
   });
 });
 
-describe('what the API server refuses, with a sentence that helps', () => {
+describe('what the API server refuses, with a helpful message', () => {
   test.each([
     ['a name that is too long for its members', 'a'.repeat(57), {}, /56/],
     ['a name that cannot be a Service', '1st', {}, /name/],
@@ -89,7 +89,7 @@ describe('what the API server refuses, with a sentence that helps', () => {
   });
 });
 
-test('a quota larger than the volume is accepted, runs, and is named in a condition', async () => {
+test('a quota larger than the volume is accepted, works, and is named in a condition', async () => {
   const tenant = await aTenant();
   await tenant.create('greedy', { options: { quotaBackendBytes: 9e9 } });
   const cluster = await tenant.available('greedy');

@@ -1,4 +1,4 @@
-/** etcd processes that are killed, by signals and for want of memory: no member loses its volume for it. */
+/** etcd processes that are killed, by signals and by the OOM killer: no member loses its volume because of it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { crash } from '../../local/faults.ts';
@@ -11,13 +11,13 @@ import { serviceIp } from '../support/journeys/writer.ts';
 
 const uids = (objects: readonly AnObject[]): readonly string[] => objects.map((object) => object.metadata.uid).sort();
 
-/** The volumes and members that there are, to be compared later. */
+/** The volumes and members that exist, to be compared later. */
 const kept = async (tenant: Tenant) => ({
   volumes: uids(await tenant.list('persistentvolumeclaims')),
   members: uids(await tenant.list(MEMBER_KIND)),
 });
 
-/** Every change of a member's Ready condition, and every replacement, leaves an Event. */
+/** Every change of a member's Ready condition, and every replacement, creates an Event. */
 async function judgedLost(tenant: Tenant): Promise<readonly string[]> {
   const events = (await tenant.list('events')) as readonly (AnObject & {
     readonly reason: string;
@@ -26,12 +26,12 @@ async function judgedLost(tenant: Tenant): Promise<readonly string[]> {
   return events.map(({ reason }) => reason).filter((reason) => ['DataInvalid', 'ReplacingMember'].includes(reason));
 }
 
-test('members that are killed in turns keep their volumes', async () => {
+test('members that are killed in turn keep their volumes', async () => {
   const tenant = await aTenant();
   const { endsWell } = await aServingCluster(tenant, 'turns', { replicas: 3 });
   const before = await kept(tenant);
   const names = (await tenant.list('pods')).map(({ metadata }) => metadata.name);
-  // Each has restarted before when a peer is killed, and logs that the connection was lost when it is killed itself.
+  // A member that has restarted before logs the lost connection to a killed peer, and is then killed itself.
   for (const name of [...names, ...names, ...names]) {
     await crash(tenant.cluster, tenant.namespace, name);
     await sleep(2_000);
@@ -69,13 +69,13 @@ test('members that are OOM-killed again and again keep their volumes, and the st
   });
   await becomes('the status of a member to name the limit', async () => {
     const members = await tenant.list(MEMBER_KIND);
-    const said = members.flatMap(({ status }) => status?.conditions ?? []).map(({ message }) => message);
-    expect(said.join('\n')).toContain(`OOM-killed at its memory limit of ${memory}`);
+    const messages = members.flatMap(({ status }) => status?.conditions ?? []).map(({ message }) => message);
+    expect(messages.join('\n')).toContain(`OOM-killed at its memory limit of ${memory}`);
   });
   await becomes('the status of the cluster to name the limit', async () => {
     const { status } = await tenant.get(KIND, 'hungry');
-    const said = (status?.conditions ?? []).map(({ message }) => message);
-    expect(said.join('\n')).toContain(`OOM-killed at its memory limit of ${memory}`);
+    const messages = (status?.conditions ?? []).map(({ message }) => message);
+    expect(messages.join('\n')).toContain(`OOM-killed at its memory limit of ${memory}`);
   });
   stopped.abort();
   await Promise.all(loads);

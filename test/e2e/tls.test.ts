@@ -171,21 +171,18 @@ describe('certificates of the operator', () => {
     await onlyLetsIn(tenant, 'one-way', { ca, serverName: `one-way-client.${tenant.namespace}.svc` });
   });
 
-  test.runIf(process.env['DEV_TEST_ALL'])(
-    'are renewed in time, and are enough for scaling and replacing',
-    async () => {
-      const tenant = await aTenant();
-      const source = managed(tenant, 'hourly', { duration: '1h', renewBefore: '55m' });
-      const served = await threeServing(tenant, 'hourly', source);
-      const before = await mountedNow(tenant, 'hourly');
-      await isRenewed(tenant, 'hourly', source, served, async () => {
-        await areMounted(tenant, 'hourly', before);
-        await nudgeKubelets(tenant, 'hourly');
-      });
-      await changes(tenant, 'hourly');
-      await served.endsWell(3);
-    },
-  );
+  test.runIf(process.env['DEV_TEST_ALL'])('are renewed in time, and are enough for scaling and replacing', async () => {
+    const tenant = await aTenant();
+    const source = managed(tenant, 'hourly', { duration: '1h', renewBefore: '55m' });
+    const served = await threeServing(tenant, 'hourly', source);
+    const before = await mountedNow(tenant, 'hourly');
+    await isRenewed(tenant, 'hourly', source, served, async () => {
+      await areMounted(tenant, 'hourly', before);
+      await nudgeKubelets(tenant, 'hourly');
+    });
+    await changes(tenant, 'hourly');
+    await served.endsWell(3);
+  });
 });
 
 describe.each<[string, (tenant: Tenant, name: string) => Promise<Source> | Source]>([

@@ -23,7 +23,7 @@ afterEach(async (context) => {
 const namesOf = (objects: readonly { readonly metadata: { readonly name?: string } }[]): readonly string[] =>
   objects.map(({ metadata }) => metadata.name ?? '').toSorted();
 
-test('are adopted: the cluster is never told to be lost, a lost Pod comes back, a deleted member is removed from etcd', async () => {
+test('are adopted: the cluster is never reported as lost, a lost Pod comes back, a deleted member is removed from etcd', async () => {
   operator = world.startOperator();
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db', { replicas: 3 });
@@ -54,7 +54,7 @@ test('are adopted: the cluster is never told to be lost, a lost Pod comes back, 
   if (!list.ok) throw new Error(list.error.message);
   const now = await world.list(members, namespace);
   expect(list.value.members.map(({ name }) => name).toSorted()).toEqual(namesOf(now));
-  const told = (await world.list(events, namespace)).map(({ reason }) => reason);
-  expect(told).toContain('MembersAdopted');
-  expect(told).not.toContain('AllMembersLost');
+  const reasons = (await world.list(events, namespace)).map(({ reason }) => reason);
+  expect(reasons).toContain('MembersAdopted');
+  expect(reasons).not.toContain('AllMembersLost');
 });

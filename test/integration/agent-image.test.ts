@@ -1,4 +1,4 @@
-/** The agent inside the etcd image: no libc, no Node, nothing but etcd's programs, and the tools that were brought there. */
+/** The agent inside the etcd image: no libc, no Node, nothing but etcd's programs and the mounted tools. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,11 +45,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** In namespaces of its own: its root is the image, and it is the first process. */
+/** In its own namespaces: its root is the image, and it is the first process. */
 async function inImage(task: Task): Promise<ReturnType<typeof parseResult>> {
   const script = 'mount -t proc proc "$0/proc" && mount --bind /dev/null "$0/dev/null" && exec chroot "$0" "$@"';
   const variables = Object.fromEntries(TOOLS_ENVIRONMENT.map(({ name, value }) => [name, value]));
-  const { address: DRILL_ADDRESS } = lab.node('nobody', { version: VERSION });
+  const { address: DRILL_ADDRESS } = lab.node('drill', { version: VERSION });
   const env = { ...variables, DRILL_ADDRESS, [TASK_VARIABLE]: JSON.stringify(task), PATH: process.env['PATH'] ?? '' };
   const apart = ['--map-root-user', '--mount', '--pid', '--fork', '--kill-child', '/bin/sh', '-c', script, image];
   const log = join(image, 'dev/termination-log');
@@ -89,7 +89,7 @@ test('it restores with the tool of the image', { timeout: 180_000 }, async () =>
   expect(await inImage(task)).toEqual({ ok: true, task: 'restore', already: true });
 });
 
-test('it tries out a snapshot on the etcd of the image', { timeout: 180_000 }, async () => {
+test('it runs a restore drill with the etcd of the image', { timeout: 180_000 }, async () => {
   const task: DrillTask = { task: 'drill', ...source };
   expect(await inImage(task)).toMatchObject({
     ok: true,

@@ -1,4 +1,4 @@
-/** Real etcd of every minor starts with every option that a cluster can state, rendered for it. */
+/** Real etcd of every minor starts with every option that a spec can set, rendered for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { targetOf } from '../../src/api/defaults.ts';
 import type { EtcdOptions } from '../../src/api/options.ts';
@@ -58,7 +58,7 @@ describe.each(ETCD_VERSIONS)('etcd %s starts', (version) => {
   ])('%s', async (what, options) => {
     const flags = optionFlags(options, version).map((f) => expand(f, { [INITIAL_CHECK]: 'true' }));
     if (what.startsWith('with the most')) {
-      // An election takes as long as it may: that the flags are taken is seen before there is a leader.
+      // An election takes as long as its timeout: etcd has accepted the flags before there is a leader.
       const node = lab.node(`most-${version}`, { version, flags });
       node.start({ initialCluster: `${node.name}=${node.peerURL}`, state: 'new' });
       await expect.poll(() => node.process?.log() ?? '', { timeout: 10_000 }).toMatch(/elect|raft|serving|starting/);

@@ -1,6 +1,6 @@
 /**
- * Whatever is written into an EtcdCluster, it is refused at the door or becomes objects that the API server takes. Nothing is
- * accepted that the operator then cannot bring about.
+ * Every EtcdCluster is either refused by admission or becomes objects that the API server accepts. No spec is
+ * accepted that the operator then cannot realise.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ import { type Api, refusalOf, startApi, written } from '../support/servers/api-s
 
 const CASES = Number(process.env['CASES'] ?? 500);
 const PRIORITY = 'etcd';
-/** Always the same cases unless others are asked for: a change is judged by what it changed. */
+/** The same cases in every run unless a seed is given: a failure is then due to the change under test. */
 const seed = Number(process.env['SEED'] ?? 1);
 
 let api: Api;
@@ -34,7 +34,7 @@ afterAll(async () => {
 const clusters: Resource = etcdClusters;
 const members: Resource = etcdMembers;
 
-/** What the operator would make of it, all in one. */
+/** All objects that the operator would create for it. */
 function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObject])[] {
   const { name = '', namespace = '', uid = '' } = cluster.metadata;
   const target = targetOf(cluster.spec);
@@ -56,7 +56,7 @@ function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObje
   ];
 }
 
-/** Fields that have to fit each other or the world: chance alone would hardly ever find them. */
+/** Fields that have to match each other or the cluster: random values would hardly ever be valid. */
 const hints = {
   '.version': fc.constantFrom('3.5.35', '3.6.16', '3.7.3'),
   '.priorityClassName': fc.constant(PRIORITY),
@@ -93,7 +93,7 @@ const aSpec = fc.oneof(
   valueOf(schema, loose, 0.05),
 );
 
-test(`${CASES} random specs: refused, or good for Services, a budget, a member, its Pod and its volume (SEED=${seed})`, async () => {
+test(`${CASES} random specs: refused, or valid for Services, a PodDisruptionBudget, a member, its Pod and its volume (SEED=${seed})`, async () => {
   let count = 0;
   let accepted = 0;
   const property = fc.asyncProperty(aSpec, async (spec) => {
@@ -104,13 +104,13 @@ test(`${CASES} random specs: refused, or good for Services, a budget, a member, 
     accepted++;
     const cluster = (await created) as unknown as EtcdCluster;
     const answers = objectsOf(cluster).map(async ([resource, made]) => {
-      const said = await refusalOf(api.create(resource, made, true));
-      return said === undefined ? [] : [`${resource.kind}: ${said}`];
+      const refusal = await refusalOf(api.create(resource, made, true));
+      return refusal === undefined ? [] : [`${resource.kind}: ${refusal}`];
     });
     expect((await Promise.all(answers)).flat()).toEqual([]);
   });
   await fc.assert(property, { numRuns: CASES, seed, endOnFailure: !process.env['SHRINK'] });
-  // both ways out are taken often enough to mean something; about a fifth of all cases are accepted
+  // both outcomes are frequent enough to mean something; about a fifth of all cases are accepted
   expect(accepted).toBeGreaterThan(CASES / 10);
   expect(count - accepted).toBeGreaterThan(CASES / 10);
 }, 120_000);

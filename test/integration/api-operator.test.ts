@@ -1,4 +1,4 @@
-/** What the operator makes of the API: conditions for what is not built yet, the budget, and a status that tells more. */
+/** How the operator implements the API: conditions for unsupported kinds, the PodDisruptionBudget, and the details of the status. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { etcdDefragPolicies, etcdDefrags } from '../../src/api/names.ts';
 import type { Resource } from '../../src/kube/object.ts';
@@ -27,7 +27,7 @@ const made = async (namespace: string): Promise<readonly string[]> => {
 const edit = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
   world.admin.patch(clusters, { namespace, name: 'db' }, { spec });
 
-describe('what is not built yet is accepted, and nothing is started for it', () => {
+describe('what is not supported yet is accepted, and nothing is started for it', () => {
   test.each<[Resource<Written>, object, string]>([
     [etcdDefrags, { clusterRef: { name: 'db' } }, 'Defragmentation'],
     [etcdDefragPolicies, { clusterRef: { name: 'db' }, schedule: '0 3 * * *' }, 'Defragmentation'],
@@ -50,7 +50,7 @@ describe('a running cluster', () => {
     await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
   });
 
-  test('tells its members, its leader, its version and how far it is from losing the quorum', async () => {
+  test('reports its members, its leader, its version and how many members it may lose before it loses quorum', async () => {
     const cluster = await eventually('the members in the status', async () => {
       const found = await world.admin.get(clusters, { namespace, name: 'db' });
       return found?.status?.leader === undefined ? undefined : found;
@@ -76,17 +76,17 @@ describe('a running cluster', () => {
     const endpoint = `http://${world.kubelet.addressOf(namespace, member?.metadata.name ?? '')}:2379`;
     const ref = { namespace, name: 'db' };
     const status = async () => (await world.admin.get(clusters, ref))?.status ?? {};
-    const before = await stands('what may be told a little later', status, 3_000);
+    const before = await stands('coalesced status writes', status, 3_000);
     for (let i = 0; i < 50; i++)
       expect((await world.etcd.put({ endpoint, timeoutMs: 5_000 }, `key-${i}`, 'x'.repeat(100_000))).ok).toBe(true);
     const asked = await world.admin.patch(clusters, ref, { metadata: { annotations: { look: 'now' } } });
-    await pause(1_000); // the pass that the annotation has caused
+    await pause(1_000); // the reconcile that the annotation has caused
     const after = await world.admin.get(clusters, ref);
     expect(after?.status).toEqual(before);
     expect(after?.metadata.resourceVersion).toBe(asked.metadata.resourceVersion);
   });
 
-  test('has a budget, and what the user adds to names', async () => {
+  test('has a PodDisruptionBudget and the user’s additional metadata', async () => {
     const [budget] = await world.list(podDisruptionBudgets, namespace);
     expect(budget?.metadata).toMatchObject({ name: 'db', labels: { team: 'a' } });
     expect(budget?.spec).toMatchObject({ minAvailable: 1, unhealthyPodEvictionPolicy: 'IfHealthyBudget' });
@@ -95,7 +95,7 @@ describe('a running cluster', () => {
         expect(object.metadata.labels).toMatchObject({ team: 'a' });
   });
 
-  test('what the user adds reaches the Services and the budget at once, and leaves them again', async () => {
+  test('additional metadata reaches the Services and the PodDisruptionBudget at once, and is removed from them again', async () => {
     await edit(namespace, { additionalMetadata: { labels: { team: null, squad: 'b' }, annotations: { note: 'x' } } });
     const carriers = async (): Promise<readonly Written[]> =>
       [...(await world.list(services, namespace)), ...(await world.list(podDisruptionBudgets, namespace))] as Written[];
@@ -122,7 +122,7 @@ describe('a running cluster', () => {
     await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
   });
 
-  test('loses its budget when that is turned off, and gets it back', async () => {
+  test('loses its PodDisruptionBudget when that is disabled, and gets it back', async () => {
     await edit(namespace, { podDisruptionBudget: { enabled: false } });
     const budgets = () => world.list(podDisruptionBudgets, namespace);
     await eventually('no budget', async () => ((await budgets()).length === 0 ? true : undefined));
@@ -131,7 +131,7 @@ describe('a running cluster', () => {
   });
 });
 
-test('a budget of the same name that is not ours is left alone, and the status says whose it is', async () => {
+test('a foreign PodDisruptionBudget of the same name is not changed, and the status names its owner', async () => {
   const namespace = await world.namespace();
   const spec = { minAvailable: 5, selector: { matchLabels: { app: 'web' } } };
   const metadata = { namespace, name: 'db' };
@@ -151,7 +151,7 @@ test('a budget of the same name that is not ours is left alone, and the status s
   expect(now?.metadata.generation).toBe(foreign.metadata.generation);
 });
 
-test('two clusters that would share the name of a Service do not fight over it', async () => {
+test('two clusters that would share the name of a Service do not overwrite each other’s', async () => {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db');
   await world.condition(namespace, 'db', 'Available', 'True');
@@ -164,12 +164,12 @@ test('two clusters that would share the name of a Service do not fight over it',
 /** The message of a cluster repeats that of a member, and each may be coalesced for half a minute. */
 const A_MINUTE = { timeoutMs: 75_000 };
 
-test('a PriorityClass that does not exist is named in the status and an Event, and the Pod is made once it does', async () => {
+test('a PriorityClass that does not exist is named in the status and an Event, and the Pod is created once it does', async () => {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db', { priorityClassName: 'vital' });
   const refusal = 'no PriorityClass with name vital was found';
-  const said = await eventually(
-    'the words of the API server',
+  const condition = await eventually(
+    'the message of the API server',
     async () => {
       const found = await world.admin.get(clusters, { namespace, name: 'db' });
       const available = found?.status?.conditions?.find((c) => c.type === 'Available');
@@ -177,7 +177,7 @@ test('a PriorityClass that does not exist is named in the status and an Event, a
     },
     A_MINUTE,
   );
-  expect(said.status).toBe('False');
+  expect(condition.status).toBe('False');
   const [member] = await world.list(members, namespace);
   expect(member?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'False', reason: 'PodNotReady' }]);
   expect(member?.status?.conditions?.[0]?.message).toContain('the API server refuses: ');
@@ -197,7 +197,7 @@ test('a PriorityClass that does not exist is named in the status and an Event, a
 }, 200_000);
 
 describe('images', () => {
-  test('from elsewhere are not run, and the status names the administrator’s list', async () => {
+  test('from other repositories are not run, and the status names the administrator’s list', async () => {
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { image: { repository: 'evil.example.com/etcd' } });
     const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'ImageNotAllowed');

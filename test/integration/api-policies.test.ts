@@ -1,4 +1,4 @@
-/** The chart's admission policies on a real API server: who may delete a member, which images a cluster may name, and what is risky. */
+/** The chart's admission policies on a real API server: who may delete a member, which images a cluster may use, and what is risky. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -36,7 +36,7 @@ interface Policy {
   };
 }
 const policies: Policy[] = [];
-/** What was said to each request that a policy is about; nothing when it was let through. */
+/** The response to each request that matches a policy; undefined when it was admitted. */
 const answers: { readonly resource: string; readonly refusal: string | undefined }[] = [];
 
 const member = async (
@@ -47,24 +47,24 @@ const member = async (
   await api.create(members, { ...object, metadata: { ...object.metadata, annotations, finalizers } });
   return object.metadata.name ?? '';
 };
-/** What the API server says to a cluster that names an image, or has named one. */
+/** The API server's response to a cluster that sets an image, or has set one. */
 async function refusalOfImage(asked: Promise<unknown>): Promise<string | undefined> {
   const refusal = await refusalOf(asked);
   answers.push({ resource: 'etcdclusters', refusal });
   return refusal;
 }
-/** What kubectl says when this user deletes the member. */
+/** The output of kubectl when this user deletes the member. */
 async function deleted(name: string, user: string, ...groups: readonly string[]): Promise<string> {
   const who = [`--as=${user}`, ...['system:authenticated', ...groups].map((group) => `--as-group=${group}`)];
   const args = ['--kubeconfig', api.kubeconfig, '-n', namespace, 'delete', 'etcdmembers', name, '--wait=false'];
   const { stdout, stderr } = await run(kubectl, [...args, ...who], { allowFailure: true });
-  const said = stdout + stderr;
-  answers.push({ resource: 'etcdmembers', refusal: said.includes(' deleted') ? undefined : said });
-  return said;
+  const output = stdout + stderr;
+  answers.push({ resource: 'etcdmembers', refusal: output.includes(' deleted') ? undefined : output });
+  return output;
 }
 
 const MORE = 'the volume is full before etcd refuses writes';
-/** What kubectl says when a cluster is created with this volume and quota. */
+/** The output of kubectl when a cluster is created with this volume and quota. */
 const created = async (size: string | number, quotaBackendBytes?: number, medium = ''): Promise<string> => {
   const asked = {
     version: '3.6.16',
@@ -130,7 +130,7 @@ afterAll(async () => {
 });
 
 describe('deleting an EtcdMember', () => {
-  test('is refused to a person, with what to do instead', async () => {
+  test('is refused to a user, with what to do instead', async () => {
     const name = await member();
     expect(await deleted(name, 'alice')).toContain(
       `deleting EtcdMember ${name} would delete its data: to have fewer members, lower replicas of EtcdCluster db`,
@@ -139,7 +139,7 @@ describe('deleting an EtcdMember', () => {
   test('is refused to an administrator as well', async () => {
     expect(await deleted(await member(), 'root', 'system:masters')).toContain('allow-deletion=true first');
   });
-  test('is refused when the annotation says no', async () => {
+  test('is refused when the annotation is false', async () => {
     expect(await deleted(await member({ [ALLOW_DELETION_ANNOTATION]: 'false' }), 'alice')).toContain(
       'would delete its data',
     );
@@ -161,12 +161,12 @@ describe('deleting an EtcdMember', () => {
   ])('is allowed to %s', async (_who, user, groups) => {
     expect(await deleted(await member(), user, ...groups)).toContain('deleted');
   });
-  test('is nothing new when the deletion is under way already', async () => {
+  test('is admitted when the deletion is in progress already', async () => {
     const name = await member({}, ['example.com/held']);
     expect(await deleted(name, OPERATOR)).toContain('deleted');
     expect(await deleted(name, 'alice')).toContain('deleted');
   });
-  test('is allowed to a person who has said on the object that it is meant', async () => {
+  test('is allowed to a user who has set the annotation', async () => {
     expect(await deleted(await member({ [ALLOW_DELETION_ANNOTATION]: 'true' }), 'alice')).toContain('deleted');
   });
 });
@@ -183,20 +183,20 @@ describe('an image repository', () => {
     ['one that begins like one on the list', 'mirror.example.com.evil.io/etcd', 'is not allowed by the administrator'],
   ])('%s', async (_what, repository, refused) => {
     const object = written(clusters, namespace, `image-${++count}`, from(repository));
-    const said = await refusalOfImage(api.create(clusters, object, true));
-    if (refused === undefined) expect(said).toBeUndefined();
-    else expect(said).toContain(refused);
+    const refusal = await refusalOfImage(api.create(clusters, object, true));
+    if (refused === undefined) expect(refusal).toBeUndefined();
+    else expect(refusal).toContain(refused);
   });
-  test('that was named before the list was narrowed does not keep a cluster from being edited elsewhere', async () => {
+  test('that was set before the list was narrowed does not block other edits of a cluster', async () => {
     const older = await api.admin.get(clusters, { namespace, name: 'older' });
-    if (!older) throw new Error('the cluster is gone');
+    if (!older) throw new Error('the cluster is deleted');
     const edited = (change: object) => api.replace(clusters, { ...older, spec: { ...older.spec, ...change } }, true);
     expect(await refusalOfImage(edited({ replicas: 5 }))).toBeUndefined();
     expect(await refusalOfImage(edited(from('other.example.com/etcd')))).toContain(
       'is not allowed by the administrator',
     );
   });
-  test('that is not named is nobody’s business', async () => {
+  test('that is not set is not checked', async () => {
     const object = written(clusters, namespace, `image-${++count}`, { version: '3.6.16' });
     expect(await refusalOf(api.create(clusters, object, true))).toBeUndefined();
   });
@@ -214,9 +214,9 @@ describe('a quota', () => {
       Number.MAX_SAFE_INTEGER,
       'more than storage.size 9007199254740990999m',
     ],
-  ])('%s is accepted with a warning', async (_what, size, quota, said, medium?: string) => {
+  ])('%s is accepted with a warning', async (_what, size, quota, expected, medium?: string) => {
     const warning = await created(size, quota, medium);
-    expect(warning).toContain(said);
+    expect(warning).toContain(expected);
     expect(warning).toContain(MORE);
   });
   test.each([
@@ -226,7 +226,7 @@ describe('a quota', () => {
   ])('%s is accepted without one', async (_what, size, quota) => {
     expect(await created(size, quota)).not.toContain(MORE);
   });
-  test('is warned about in an edit of anything else as well', async () => {
+  test('leads to a warning for an edit of another field as well', async () => {
     const name = `quota-${++count}`;
     const greedy = {
       version: '3.6.16',
@@ -246,7 +246,7 @@ describe('a quota', () => {
   });
 });
 
-test('no policy is without a request that it refuses in its own words, and one that it lets through', () => {
+test('every policy has a request that it refuses with its own message, and one that it admits', () => {
   const refusing = policies.filter(({ spec: { failurePolicy } }) => failurePolicy === 'Fail');
   const all = refusing.flatMap(({ spec: { matchConstraints, validations } }) =>
     validations.map(({ messageExpression }) => ({

@@ -1,4 +1,4 @@
-/** What the API server accepts and refuses, and in which words: every rule at every place where it stands, each way. */
+/** What the API server accepts and refuses, and with which message: every rule at every place where it applies, each way. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -51,7 +51,7 @@ const kinds = {
 };
 
 let rows = 0;
-/** Something that was written in this run, and what the API server has against it. */
+/** An object that was written in this run, and the causes for which the API server refused it. */
 interface Asked {
   readonly kind: string;
   readonly before?: object;
@@ -60,18 +60,18 @@ interface Asked {
   readonly causes: readonly Cause[] | undefined;
 }
 const answers: Asked[] = [];
-function expectAnswer(asked: Omit<Asked, 'causes'>, said: string | undefined, expected: string | undefined): void {
-  answers.push({ ...asked, causes: said === undefined ? undefined : causesIn(said) });
-  if (expected === undefined) expect(said).toBeUndefined();
-  else expect(said ?? 'accepted').toContain(expected);
+function expectAnswer(asked: Omit<Asked, 'causes'>, refusal: string | undefined, expected: string | undefined): void {
+  answers.push({ ...asked, causes: refusal === undefined ? undefined : causesIn(refusal) });
+  if (expected === undefined) expect(refusal).toBeUndefined();
+  else expect(refusal ?? 'accepted').toContain(expected);
 }
 
 async function expectCreated(resource: Resource<Written>, object: Written, refused: string | undefined): Promise<void> {
-  const said = await refusalOf(api.create(resource, object, true));
-  expectAnswer({ kind: resource.kind, after: object }, said, refused);
+  const refusal = await refusalOf(api.create(resource, object, true));
+  expectAnswer({ kind: resource.kind, after: object }, refusal, refused);
 }
 
-/** All specs of the tables by kind, those that are accepted first: what bounds are tried on. */
+/** All specs of the tables by kind, the accepted ones first: the base for tests of bounds. */
 const specs = new Map<string, readonly object[]>();
 
 function creates(kind: keyof typeof kinds, table: readonly Row[], always: object = {}): void {
@@ -91,8 +91,8 @@ const edits = (kind: keyof typeof kinds, table: readonly EditRow[], always: obje
       let made = await api.create(resource, written(resource, namespace, `row-${++rows}`, { ...always, ...before }));
       if (status) made = await api.replaceStatus(resource, { ...made, status: { ...status } });
       const edited = { ...made, spec: { ...always, ...after } };
-      const said = await refusalOf(api.replace(resource, edited, true));
-      expectAnswer({ kind: resource.kind, before: made, after: edited }, said, refused);
+      const refusal = await refusalOf(api.replace(resource, edited, true));
+      expectAnswer({ kind: resource.kind, before: made, after: edited }, refusal, refused);
     },
   );
 
@@ -125,7 +125,7 @@ test('"kubectl get etcd" lists every kind, and each has a short name', async () 
 });
 
 describe('the largest object that fits', () => {
-  test('costs no more than the API server allows, when it is made and when it is edited', async () => {
+  test('costs no more than the API server allows, on creation and on update', async () => {
     const object = written(kinds.clusters, namespace, 'largest', { ...version, ...largest });
     expect(JSON.stringify(object).length).toBeGreaterThan(600_000);
     const made = await api.create(kinds.clusters, object);
@@ -165,17 +165,16 @@ describe('the name of other kinds', () => {
     await expectCreated(kinds[kind], object, refused);
   });
 });
-describe('an EtcdCluster, as far as it is encrypted', () => creates('clusters', tls.specs, version));
+describe('an EtcdCluster, TLS fields', () => creates('clusters', tls.specs, version));
 describe('an EtcdCluster', () => creates('clusters', cluster.specs, version));
-describe('an EtcdCluster, as far as it becomes Pods', () => creates('clusters', pod.specs, version));
-describe('an EtcdCluster, as far as it is about nodes', () => creates('clusters', placement.specs, version));
-describe('an EtcdCluster, as far as it selects Pods and nodes', () => creates('clusters', selector.specs, version));
-describe('where an EtcdCluster is restored from', () =>
-  creates('clusters', [...other.sources, ...backup.sources], version));
+describe('an EtcdCluster, fields of Pods', () => creates('clusters', pod.specs, version));
+describe('an EtcdCluster, fields about nodes', () => creates('clusters', placement.specs, version));
+describe('an EtcdCluster, selectors of Pods and nodes', () => creates('clusters', selector.specs, version));
+describe('the source of a restore', () => creates('clusters', [...other.sources, ...backup.sources], version));
 describe('the options of etcd', () => creates('clusters', option.specs, version));
 describe('an edit of an EtcdCluster', () => edits('clusters', cluster.edits, version));
 describe('an edit of the version', () => edits('clusters', versions.edits, version));
-describe('an edit of what becomes Pods', () => edits('clusters', [...pod.edits, ...placement.edits], version));
+describe('an edit of the fields of Pods', () => edits('clusters', [...pod.edits, ...placement.edits], version));
 describe('an EtcdMember', () => creates('members', other.members));
 describe('an EtcdSnapshot', () => creates('snapshots', [...other.snapshots, ...backup.snapshots]));
 describe('an EtcdSnapshotSchedule', () => creates('schedules', backup.schedules));
@@ -190,7 +189,7 @@ const places: readonly (Place & { readonly kind: string })[] = allKinds.flatMap(
   placesOf(kind).map((place) => ({ ...place, kind: kind.names.kind })),
 );
 
-describe('one beyond each bound, pattern, enum and required field is refused at its place', () => {
+describe('a value beyond each bound, pattern, enum and required field is refused at its path', () => {
   const bounds = places.flatMap((place) => boundsAt(place).map((bound) => [place.kind, bound] as const));
   test.concurrent.each(bounds.map(([kind, bound]) => [kind, nameOf(bound.path), bound.keyword, bound] as const))(
     '%s %s: %s',
@@ -200,13 +199,13 @@ describe('one beyond each bound, pattern, enum and required field is refused at 
       if (!broken) throw new Error(`no row has ${name}`);
       const object = { ...written(resource, namespace, 'beyond', {}), ...broken.object };
       const causes = causesIn((await refusalOf(api.create(resource, object, true))) ?? 'accepted');
-      const said = causes.filter(({ field }) => field === broken.field).map(({ text }) => text);
-      expect(said.join()).toContain(bound.says);
+      const texts = causes.filter(({ field }) => field === broken.field).map(({ text }) => text);
+      expect(texts.join()).toContain(bound.says);
     },
   );
 });
 
-/** What a rule's sentence has in it whatever the values are. */
+/** The constant parts of a rule's message. */
 function constants({ message, messageExpression }: CelRule): readonly string[] {
   if (messageExpression === undefined) return [message];
   const [always = ''] = messageExpression.split(' ? ');
@@ -215,7 +214,7 @@ function constants({ message, messageExpression }: CelRule): readonly string[] {
   return parts.filter((part) => part.length > 10 && !part.includes('^'));
 }
 
-/** A rule that compares with an old object always is about edits; any other is about what is created, at least. */
+/** A rule that always compares with the old object is about updates; any other is at least about creation. */
 const isAboutEdits = ({ rule, optionalOldSelf }: CelRule): boolean => rule.includes('oldSelf') && !optionalOldSelf;
 
 describe('no rule', () => {
@@ -235,7 +234,7 @@ describe('no rule', () => {
       })
       .map(({ called }) => called);
 
-  test('is without a row that it refuses, at each of its places and in its own words', () => {
+  test('is without a row that it refuses, at each of its places and with its own message', () => {
     expect(rows).toBeGreaterThanOrEqual(150);
     expect(rules.length).toBeGreaterThan(120);
     expect(rules.filter(({ rule }) => constants(rule).length === 0)).toEqual([]);

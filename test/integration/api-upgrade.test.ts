@@ -1,4 +1,4 @@
-/** Our definitions over those of the Go operator, with its objects in place: nothing is lost, and everything can still be edited. */
+/** Our CRDs over those of the Go operator, with its objects in place: nothing is lost, and everything can still be edited. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { crds } from '../../src/api/crds.ts';
 import { etcdClusters, etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../src/api/names.ts';
@@ -29,7 +29,7 @@ async function install(): Promise<void> {
       contentType: 'application/apply-patch+yaml',
     });
   }
-  // In force when each kind answers as only the new definitions do.
+  // The API server serves the new CRDs when each kind responds as only they do.
   const clusterRef = { name: '' };
   const probes: readonly [Resource<Written>, object, boolean][] = [
     [etcdClusters, { version: '3.6.16', spread: 'None' }, true],
@@ -51,8 +51,8 @@ async function install(): Promise<void> {
   ];
   for (const [resource, spec, accepted] of probes)
     await eventually(`the new definition of ${resource.kind}`, async () => {
-      const said = await refusalOf(api.create(resource, written(resource, namespace, 'probe', spec), true));
-      return (said === undefined) === accepted ? true : undefined;
+      const refusal = await refusalOf(api.create(resource, written(resource, namespace, 'probe', spec), true));
+      return (refusal === undefined) === accepted ? true : undefined;
     });
 }
 
@@ -72,16 +72,16 @@ afterAll(async () => {
 
 const get = async ({ resource, name }: BaselineObject): Promise<Written> => {
   const found = await api.admin.get(resource, { namespace, name });
-  if (!found) throw new Error(`${resource.kind} ${name} is gone`);
+  if (!found) throw new Error(`${resource.kind} ${name} is deleted`);
   return found;
 };
 
 describe.each(baselineObjects.map((o) => [`${o.resource.kind} ${o.what}`, o] as const))('%s', (_name, object) => {
-  test('reads as it was', async () => {
+  test('reads unchanged', async () => {
     expect(withoutBookkeeping(await get(object))).toEqual(withoutBookkeeping(before.get(object) as Written));
   });
 
-  test('takes a label, an edit elsewhere in its spec, and a status, and keeps the rest', async () => {
+  test('accepts a label, an edit of another spec field and a status, and keeps the rest', async () => {
     const labelled = await get(object);
     const metadata = { ...labelled.metadata, labels: { edited: 'yes' } };
     const first = await api.replace(object.resource, { ...labelled, metadata });
@@ -102,7 +102,7 @@ describe.each(baselineObjects.map((o) => [`${o.resource.kind} ${o.what}`, o] as 
 });
 
 test.each(baselineObjects.flatMap((o) => (o.siblings ?? []).map((edit) => [o.what, JSON.stringify(edit), o] as const)))(
-  'an object %s takes the edit %.80s next to what is wrong with it',
+  'an object %s accepts the edit %.80s next to its invalid field',
   async (_what, edit, object) => {
     const now = await get(object);
     const spec = { ...now.spec, ...(JSON.parse(edit) as object) };
@@ -110,14 +110,13 @@ test.each(baselineObjects.flatMap((o) => (o.siblings ?? []).map((edit) => [o.wha
   },
 );
 
-test.each(baselineObjects.flatMap((o) => (o.worse ?? []).map(([edit, said]) => [o.what, said, o, edit] as const)))(
-  'an object %s does not become worse: %s',
-  async (_what, refused, object, edit) => {
-    const now = await get(object);
-    const said = await refusalOf(api.replace(object.resource, { ...now, spec: { ...now.spec, ...edit } }, true));
-    expect(said ?? 'accepted').toContain(refused);
-  },
-);
+test.each(
+  baselineObjects.flatMap((o) => (o.worse ?? []).map(([edit, refused]) => [o.what, refused, o, edit] as const)),
+)('an object %s does not become worse: %s', async (_what, refused, object, edit) => {
+  const now = await get(object);
+  const refusal = await refusalOf(api.replace(object.resource, { ...now, spec: { ...now.spec, ...edit } }, true));
+  expect(refusal ?? 'accepted').toContain(refused);
+});
 
 test('conditions can be applied one by one, over a list that was written as a whole', async () => {
   const target = baselineObjects.find((o) => o.name === 'most') as BaselineObject;
@@ -130,7 +129,7 @@ test('conditions can be applied one by one, over a list that was written as a wh
     metadata: { name: 'most' },
     status: { conditions: [mine] },
   };
-  const query = { fieldManager: 'somebody' };
+  const query = { fieldManager: 'another-manager' };
   const applied = await api.admin.transport.json<Written>(path, {
     method: 'PATCH',
     body,

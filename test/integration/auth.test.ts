@@ -1,4 +1,4 @@
-/** Clusters whose clients must log in, with real servers: the password of root comes, changes, goes and comes back. */
+/** Clusters with auth enabled, with real servers: the root password is given, changed, lost and restored. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
@@ -57,14 +57,14 @@ const take = async (namespace: string): Promise<void> => {
   const { uid = '' } = (await read(namespace, 'root')).metadata;
   await world.admin.delete(secrets, { namespace, name: 'root' }, { uid });
 };
-/** Somebody edits the spec, which has the operator look at once. */
+/** A user edits the spec, which makes the operator reconcile at once. */
 let edits = 0;
 const edit = (namespace: string, spec: object = {}): Promise<EtcdCluster> =>
   world.admin.patch(clusters, { namespace, name: 'db' }, { spec: { progressDeadlineSeconds: 601 + edits++, ...spec } });
 
 const podNames = async (namespace: string): Promise<readonly string[]> =>
   (await world.list(pods, namespace)).map((pod) => pod.metadata.name ?? '');
-/** A client of the first member, with whatever certificate there is for clients. */
+/** A client of the first member, with the certificate for clients if there is one. */
 async function client(namespace: string, password?: string): Promise<Ask> {
   const [pod = ''] = await podNames(namespace);
   const given = await world.admin.get(secrets, { namespace, name: 'db-client-tls' });
@@ -82,7 +82,7 @@ const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.e
 const put = async (namespace: string, password?: string): Promise<string> =>
   kindOf(await world.etcd.put(await client(namespace, password), 'k', 'v'));
 
-/** Somebody else does. */
+/** Another client enables auth. */
 async function turnOn(namespace: string): Promise<void> {
   const bare = await client(namespace);
   for (const answer of [
@@ -103,7 +103,7 @@ async function secured(tls: Tls, password: string, replicas = 1): Promise<string
 }
 
 describe('the password of root', { timeout }, () => {
-  test('comes late, lets in who has it and nobody else, and is enough for growing and replacing; no secret is told to anybody', async () => {
+  test('comes late, is needed by every client, and is enough for scaling and replacing; no secret is readable', async () => {
     const port = await freePort();
     operator = world.startOperator(`--metrics-bind-address=127.0.0.1:${port}`);
     const namespace = await world.namespace();
@@ -126,14 +126,14 @@ describe('the password of root', { timeout }, () => {
       timeoutMs: PATIENCE_MS,
     });
     await settled(namespace);
-    const [victim] = await world.list(members, namespace);
-    const gone = victim?.metadata.name ?? '';
-    await world.admin.delete(members, { namespace, name: gone }, { uid: victim?.metadata.uid ?? '' });
+    const [member] = await world.list(members, namespace);
+    const name = member?.metadata.name ?? '';
+    await world.admin.delete(members, { namespace, name }, { uid: member?.metadata.uid ?? '' });
     await eventually(
-      `${gone} to be replaced`,
+      `${name} to be replaced`,
       async () => {
         const names = (await world.list(members, namespace)).map(({ metadata }) => metadata.name);
-        return (names.length === 3 && !names.includes(gone)) || undefined;
+        return (names.length === 3 && !names.includes(name)) || undefined;
       },
       { timeoutMs: PATIENCE_MS },
     );
@@ -143,7 +143,7 @@ describe('the password of root', { timeout }, () => {
     await change(namespace, 'planted-second');
     await edit(namespace);
     await eventually(
-      'the new password to be known',
+      'the new password to be accepted',
       async () => (await put(namespace, 'planted-second')) === 'ok' || undefined,
       {
         timeoutMs: PATIENCE_MS,
@@ -157,7 +157,7 @@ describe('the password of root', { timeout }, () => {
         async (name) => keyLines(name, textOf(await read(namespace, name), 'tls.key')),
       ),
     );
-    const told = JSON.stringify([
+    const readable = JSON.stringify([
       operator.log(),
       await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
       world.kubelet.running(namespace).map(({ child }) => child?.log()),
@@ -166,10 +166,10 @@ describe('the password of root', { timeout }, () => {
       await world.list(pods, namespace),
       await world.list(events, namespace),
     ]);
-    expect(told).toContain('etcd_operator_'); // the metrics are there
-    expect(foundIn(told, { first: 'planted-first', second: 'planted-second', ...Object.assign({}, ...keys) })).toEqual(
-      [],
-    );
+    expect(readable).toContain('etcd_operator_'); // the metrics are there
+    expect(
+      foundIn(readable, { first: 'planted-first', second: 'planted-second', ...Object.assign({}, ...keys) }),
+    ).toEqual([]);
   });
 
   test.each(
@@ -177,7 +177,7 @@ describe('the password of root', { timeout }, () => {
       ['with certificates of clients', mutual, 'permissionDenied'],
       ['without', oneWay, 'authRequired'],
     ]),
-  )('is not lost with its Secret, and one that etcd does not know is said and healed, %s', async (_name, tls, open) => {
+  )('is not lost with its Secret, and one that etcd rejects is reported and recovers, %s', async (_name, tls, open) => {
     operator = world.startOperator();
     const namespace = await secured(tls, 'first');
     expect([await put(namespace), await put(namespace, 'first')]).toEqual([open, 'ok']);
@@ -191,7 +191,7 @@ describe('the password of root', { timeout }, () => {
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
     await edit(namespace, { replicas: 0 });
     await condition(namespace, 'Available', 'False', 'Paused');
-    await edit(namespace, { replicas: 3 }); // nobody can log in before a quorum is awake
+    await edit(namespace, { replicas: 3 }); // no client can authenticate before a quorum has resumed
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
     await give(namespace, ''); // there, and empty
     await condition(namespace, 'AuthEnabled', 'True', 'AuthCredentialsMissing');
@@ -205,7 +205,7 @@ describe('the password of root', { timeout }, () => {
     const asRoot = await client(namespace, 'first');
     expect(kindOf(await world.etcd.auth.changePassword(asRoot, 'root', 'by hand'))).toBe('ok');
     await operator.stop('SIGKILL');
-    operator = world.startOperator(); // one that has a token would not notice before it ends
+    operator = world.startOperator(); // an operator with a token would not notice before the token expires
     const locked = await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
     expect(messageOf(locked, 'Degraded')).toContain('Secret root');
     expect(locked.status?.conditions?.find((c) => c.type === 'Available')).toMatchObject({ status: 'True' });
@@ -219,12 +219,12 @@ describe('the password of root', { timeout }, () => {
 describe('an operator that is killed', { timeout }, () => {
   test.each(
     permutations(1, [
-      ['before it says that it will change the password', 1, 'before'],
-      ['after it has said so', 1, 'after'],
-      ['when it has changed it and not said so', 2, 'before'],
-      ['after it has said that too', 2, 'after'],
+      ['before it records that it will change the password', 1, 'before'],
+      ['after it has recorded that', 1, 'after'],
+      ['after it has changed it and not recorded that', 2, 'before'],
+      ['after it has recorded that too', 2, 'after'],
     ] as const),
-  )('%s is followed by one that goes on from there, and nobody is locked out', async (_name, nth, when) => {
+  )('%s is followed by one that continues from there, and no client is locked out', async (_name, nth, when) => {
     operator = world.startOperator();
     const namespace = await secured(oneWay, 'first');
     await operator.stop('SIGKILL');
@@ -237,10 +237,10 @@ describe('an operator that is killed', { timeout }, () => {
     await change(namespace, 'second');
     operator = world.startOperator(...proxy.flags, `--watch-namespace=${namespace}`);
     await killed.promise;
-    await change(namespace, 'third'); // before anybody has looked
+    await change(namespace, 'third'); // before the operator reconciles
     operator = world.startOperator();
     await eventually(
-      'the last password to be known',
+      'the last password to be accepted',
       async () => (await put(namespace, 'third')) === 'ok' || undefined,
       {
         timeoutMs: PATIENCE_MS,
@@ -256,15 +256,15 @@ describe('an operator that is killed', { timeout }, () => {
   });
 });
 
-describe('data that has users from the beginning', { timeout }, () => {
-  /** The seed runs, nobody has looked at it yet, and somebody has turned log-ins on. */
-  async function begun(tls: Tls, spec: Pick<EtcdCluster['spec'], 'auth'>): Promise<string> {
+describe('data with users that were created before the bootstrap', { timeout }, () => {
+  /** The seed runs, the operator has not reconciled yet, and a client has enabled auth. */
+  async function seedWithAuth(tls: Tls, spec: Pick<EtcdCluster['spec'], 'auth'>): Promise<string> {
     const namespace = await world.namespace();
     world.kubelet.hold(true);
     operator = world.startOperator();
     await give(namespace, 'wrong');
     await world.createCluster(namespace, 'db', { tls, ...spec });
-    // The operator before was killed: this one waits for its Lease.
+    // The previous operator was killed: this one waits for its Lease.
     await eventually('a Pod', async () => (await podNames(namespace)).length === 1 || undefined, {
       timeoutMs: PATIENCE_MS,
     });
@@ -283,8 +283,8 @@ describe('data that has users from the beginning', { timeout }, () => {
       ['with certificates of clients', mutual],
       ['without', oneWay],
     ]),
-  )('is begun with as soon as its password is given, %s', async (_name, tls) => {
-    const namespace = await begun(tls, { auth });
+  )('is bootstrapped as soon as its password is given, %s', async (_name, tls) => {
+    const namespace = await seedWithAuth(tls, { auth });
     await condition(namespace, 'Available', 'False', 'AuthCredentialsRejected');
     await condition(namespace, 'Degraded', 'True', 'AuthCredentialsRejected');
     await change(namespace, 'by hand');
@@ -296,8 +296,8 @@ describe('data that has users from the beginning', { timeout }, () => {
     ]);
   });
 
-  test('is not begun with where the spec says nothing of them, until they are turned off', async () => {
-    const namespace = await begun(oneWay, {});
+  test('is not bootstrapped while spec.auth is missing, until auth is disabled', async () => {
+    const namespace = await seedWithAuth(oneWay, {});
     await condition(namespace, 'Available', 'False', 'AuthRequiredNotConfigured');
     await condition(namespace, 'Degraded', 'True', 'AuthRequiredNotConfigured');
     expect(kindOf(await world.etcd.auth.disable(await client(namespace, 'by hand')))).toBe('ok');
@@ -305,13 +305,13 @@ describe('data that has users from the beginning', { timeout }, () => {
   });
 });
 
-describe('an etcd that wants a log-in of which the spec says nothing', { timeout }, () => {
+describe('an etcd with auth enabled although spec.auth is missing', { timeout }, () => {
   test.each(
     permutations(1, [
       ['with certificates of clients', mutual],
       ['without', oneWay],
     ]),
-  )('goes on serving, is said, and heals when it is turned off, %s', async (_name, tls) => {
+  )('keeps serving, is reported, and recovers when auth is disabled, %s', async (_name, tls) => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls });

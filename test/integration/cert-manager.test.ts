@@ -62,14 +62,14 @@ const reconciled = async (namespace: string, replicas: number): Promise<void> =>
     `${replicas} members`,
     async () => {
       const found = await world.admin.get(clusters, { namespace, name: 'db' });
-      const said = found?.status?.conditions?.find(({ type }) => type === 'Progressing');
-      return found?.status?.readyMembers === replicas && said?.reason === 'Reconciled' ? true : undefined;
+      const progressing = found?.status?.conditions?.find(({ type }) => type === 'Progressing');
+      return found?.status?.readyMembers === replicas && progressing?.reason === 'Reconciled' ? true : undefined;
     },
     { timeoutMs: PATIENCE_MS, seen: async () => (await world.admin.get(clusters, { namespace, name: 'db' }))?.status },
   );
 };
 
-/** An issuer called `ca` that signs with a certificate of its own. */
+/** An issuer called `ca` that signs with its own certificate. */
 async function makeIssuer(namespace: string): Promise<void> {
   for (const object of authorityObjects(namespace, issuer.name)) {
     const path = `/apis/cert-manager.io/v1/namespaces/${namespace}/${object.kind.toLowerCase()}s`;
@@ -77,7 +77,7 @@ async function makeIssuer(namespace: string): Promise<void> {
   }
 }
 
-/** What somebody connects with who was given this Secret. */
+/** The credentials of a client with this Secret. */
 async function given(namespace: string, secret: string): Promise<TlsMaterial> {
   const held = await read(namespace, secret);
   return { ca: textOf(held, 'ca.crt'), cert: textOf(held, 'tls.crt'), key: textOf(held, 'tls.key') };
@@ -90,14 +90,14 @@ const put = (namespace: string, pod: string, who: string, tls: TlsMaterial) => {
   return world.etcd.put({ endpoint, timeoutMs: 5_000, access }, who, 'v');
 };
 
-/** Asked until it is so: on a slow machine a cluster elects another leader now and then. */
+/** Retried until it succeeds: on a slow machine a cluster elects another leader now and then. */
 const takes = (...write: Parameters<typeof put>): Promise<boolean> =>
   eventually(`a write of ${write[2]} at ${write[1]}`, async () => {
     expect(await put(...write)).toMatchObject({ ok: true });
     return true;
   });
 
-/** What each member shows on a port. */
+/** What each member serves on a port. */
 async function shown(namespace: string, port: number, tls: TlsMaterial): Promise<readonly (string | undefined)[]> {
   return Promise.all(
     (await podNames(namespace)).map((pod) =>
@@ -123,9 +123,9 @@ async function renew(namespace: string, name: string): Promise<void> {
 }
 
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
-const WEBHOOK = 'nobody.example.com';
+const WEBHOOK = 'absent.example.com';
 
-/** Who is to be asked about Certificates of this namespace does not answer. */
+/** The webhook for Certificates of this namespace is unreachable. */
 async function away(namespace: string): Promise<void> {
   const matched = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
   const about = { apiGroups: ['cert-manager.io'], apiVersions: ['v1'], resources: ['certificates'] };
@@ -157,7 +157,7 @@ async function away(namespace: string): Promise<void> {
 }
 
 describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
-  test('may come after the operator, and its issuer after that: each is named, nothing is started, and all goes on by itself', async () => {
+  test('may be installed after the operator, and its issuer after that: each is named, nothing is started, and it continues by itself', async () => {
     const port = await freePort();
     operator = world.startOperator(`--health-probe-bind-address=127.0.0.1:${port}`);
     const namespace = await world.namespace();
@@ -173,11 +173,12 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await installCrds(world.admin, await certManagerDefinitions());
     await message(namespace, 'False', 'Issuing');
     certManager = await startCertManager(world.apiServer.kubeconfig);
-    const nobody = /Certificate db-server is not ready: .*issuer\.cert-manager\.io "ca" not found/;
-    // Before that it may be said, for the same reason, that cert-manager has not processed it yet.
+    const missingIssuer = /Certificate db-server is not ready: .*issuer\.cert-manager\.io "ca" not found/;
+    // Before that the same reason may report that cert-manager has not processed it yet.
     await eventually(
-      'the issuer to be missed',
-      async () => (nobody.test((await message(namespace, 'False', 'CertificateNotReady')) ?? '') ? true : undefined),
+      'the missing issuer to be reported',
+      async () =>
+        missingIssuer.test((await message(namespace, 'False', 'CertificateNotReady')) ?? '') ? true : undefined,
       {
         timeoutMs: PATIENCE_MS,
         seen: async () => (await world.admin.get(clusters, { namespace, name: 'db' }))?.status,
@@ -208,7 +209,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     expect(operator.log().match(/cert-manager is not installed, and a cluster asks for it/g)).toHaveLength(1);
   });
 
-  test('server TLS: whoever trusts the issuer is served; the cluster grows and shrinks', async () => {
+  test('server TLS: every client with the issuer’s CA is served; the cluster scales up and down', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await makeIssuer(namespace);
@@ -224,7 +225,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'everybody shows a certificate: grown, repaired, and renewed without a restart',
+    'mutual TLS: scaled up, repaired, and renewed without a restart',
     async () => {
       operator = world.startOperator();
       const namespace = await world.namespace();
@@ -260,7 +261,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
       await renew(namespace, 'db-server');
       await renew(namespace, 'db-peer');
       await eventually(
-        'members to show the new certificates',
+        'members to serve the new certificates',
         async () => {
           const now = [...(await shown(namespace, 2379, app)), ...(await shown(namespace, 2380, peer))];
           const old = [...clientsBefore, ...peersBefore];
@@ -276,7 +277,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     },
   );
 
-  test('what it was asked for is put right when somebody changes it, and asked for again when it is deleted', async () => {
+  test('a Certificate that a user changes is corrected, and created again when it is deleted', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await makeIssuer(namespace);
@@ -300,7 +301,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
   });
 
-  test('a Certificate or a Secret of somebody else is left as it is, and named', async () => {
+  test('a foreign Certificate or Secret is not changed, and named', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await makeIssuer(namespace);
@@ -319,9 +320,9 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await eventually(
       'both to be named',
       async () => {
-        const said = await message(namespace, 'False', 'NameConflict');
+        const found = await message(namespace, 'False', 'NameConflict');
         return /Certificate db-server exists and belongs to nobody.*Secret db-peer-tls exists and belongs to nobody/.test(
-          said ?? '',
+          found ?? '',
         )
           ? true
           : undefined;
@@ -344,7 +345,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
   });
 
-  test('its webhook may be away: a running cluster is looked after, and what was refused is told and done later', async () => {
+  test('its webhook may be unreachable: a running cluster is reconciled, and what was refused is reported and retried later', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await makeIssuer(namespace);
@@ -355,10 +356,10 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     await away(namespace);
     await world.admin.delete(certificates, ref, { uid });
     await eventually(
-      'the refusal to be told',
+      'the refusal to be reported',
       async () => {
-        const told = await world.list(events, namespace);
-        return told.some(({ reason, note }) => reason === 'Refused' && note?.includes(WEBHOOK)) ? true : undefined;
+        const list = await world.list(events, namespace);
+        return list.some(({ reason, note }) => reason === 'Refused' && note?.includes(WEBHOOK)) ? true : undefined;
       },
       { timeoutMs: PATIENCE_MS },
     );
@@ -375,7 +376,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    'its kinds may go while a cluster runs: that is said, the cluster goes on and grows, and all is asked for again',
+    'its CRDs may be deleted while a cluster runs: that is reported, the cluster keeps running and scales, and everything is created again',
     async () => {
       operator = world.startOperator();
       const namespace = await world.namespace();

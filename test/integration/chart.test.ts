@@ -1,4 +1,4 @@
-/** What Helm makes of the chart: the names that an upgrade from the Go operator's chart relies on, the rights, the hardening. */
+/** What Helm renders from the chart: the names that an upgrade from the Go operator's chart relies on, the RBAC permissions, the hardening. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -52,7 +52,7 @@ const containers = (objects: readonly Rendered[]): readonly Container[] =>
 const environment = (container: Container | undefined): Record<string, unknown> =>
   Object.fromEntries((container?.env ?? []).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
 
-test('the longest name of a release makes no name of a Service that is too long', async () => {
+test('the longest name of a release makes no Service name that is too long', async () => {
   const services = (await render(`fullnameOverride=${'x'.repeat(63)}`)).filter(({ kind }) => kind === 'Service');
   expect(services.map(({ metadata }) => metadata.name)).toEqual([`${'x'.repeat(55)}-metrics`]);
 });
@@ -97,7 +97,7 @@ describe('the names that "helm upgrade" from the Go operator relies on', () => {
     expect(stdout).toContain(`\n  name: ${expected}\n`);
   });
 
-  test('the selector of the Deployment, which nothing can change later, has exactly two labels', async () => {
+  test('the immutable selector of the Deployment has exactly two labels', async () => {
     const objects = await render('podLabels.team=storage', 'podLabels.app\\.kubernetes\\.io/name=other');
     const selector = { 'app.kubernetes.io/name': 'etcd-operator', 'app.kubernetes.io/instance': 'etcd-operator' };
     expect(deployment(objects).spec?.selector.matchLabels).toEqual(selector);
@@ -133,25 +133,25 @@ describe('the operator’s container', () => {
     expect(proxy?.image).toBe('ghcr.io/kube-rbac-proxy/kube-rbac-proxy:v0.22.0');
   });
 
-  test('is told the namespaces to watch', async () => {
+  test('gets the namespaces to watch', async () => {
     const [manager] = containers(await render('manager.watchNamespaces={one,two}'));
     expect(environment(manager)['WATCH_NAMESPACE']).toBe('one,two');
   });
 
-  test('serves metrics openly, and without a Service, when there is no proxy', async () => {
+  test('serves metrics without TLS and without a Service, when there is no proxy', async () => {
     const objects = await render('kubeRbacProxy.enabled=false');
     expect(containers(objects).map(({ name }) => name)).toEqual(['manager']);
     expect(containers(objects)[0]?.args).toContain('--metrics-bind-address=:8080');
     expect(names(objects).filter((name) => /^Service |proxy/.test(name))).toEqual([]);
   });
 
-  test('runs the image that is named, and tells the operator the same', async () => {
+  test('runs the given image, and passes it to the operator', async () => {
     const [manager] = containers(await render('image.repository=example.org/x', 'image.tag=v9'));
     expect(manager?.image).toBe('example.org/x:v9');
     expect(environment(manager)['OPERATOR_IMAGE']).toBe('example.org/x:v9');
   });
 
-  test('and its Pod keep to the "restricted" level, and write nothing', async () => {
+  test('and its Pod meet the "restricted" level, with a read-only file system', async () => {
     const objects = await render();
     expect(deployment(objects).spec?.template.spec?.securityContext).toEqual({
       runAsNonRoot: true,
@@ -175,14 +175,14 @@ describe('the operator’s container', () => {
   });
 });
 
-describe('rights', () => {
+describe('RBAC permissions', () => {
   test('are those that the code lists', async () => {
     const objects = await render();
     expect(find<Rendered>(objects, 'ClusterRole', 'etcd-operator-manager-role')?.rules).toEqual(rbac);
     expect(find<Rendered>(objects, 'Role', 'etcd-operator-leader-election-role')?.rules).toEqual(leaderElectionRbac);
   });
 
-  test('never include a wildcard, a list of Secrets, a shell in a Pod, or more rights', async () => {
+  test('never include a wildcard, a list of Secrets, exec in a Pod, or escalation', async () => {
     for (const { metadata, rules = [] } of await render()) {
       for (const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } of rules) {
         const words = [...apiGroups, ...resources, ...nonResourceURLs, ...verbs];
@@ -202,13 +202,13 @@ describe('rights', () => {
   });
 });
 
-describe('definitions', () => {
+describe('CRDs', () => {
   const kept = async (...values: string[]): Promise<unknown[]> =>
     (await render(...values))
       .filter(({ kind }) => kind === 'CustomResourceDefinition')
       .map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy']);
 
-  test('come as the code has them', async () => {
+  test('are those of the code', async () => {
     const objects = await render();
     for (const { metadata, spec } of crds)
       expect(find<Rendered>(objects, 'CustomResourceDefinition', metadata.name)).toMatchObject({
@@ -216,14 +216,14 @@ describe('definitions', () => {
       });
   });
 
-  test('stay when the release goes, unless asked otherwise', async () => {
+  test('stay when the release is uninstalled, unless configured otherwise', async () => {
     expect(await kept()).toEqual(crds.map(() => 'keep'));
     expect(await kept('crds.keep=false')).toEqual(crds.map(() => undefined));
     expect(await kept('crds.enabled=false')).toEqual([]);
   });
 });
 
-test('a Namespace and a ServiceMonitor are rendered when asked for', async () => {
+test('a Namespace and a ServiceMonitor are rendered when enabled', async () => {
   const objects = await render('namespace.create=true', 'metrics.serviceMonitor.enabled=true');
   expect(names(objects)).toEqual(
     expect.arrayContaining(['Namespace etcd-operator-system', 'ServiceMonitor etcd-operator-metrics']),
@@ -247,7 +247,7 @@ test.each([
   ),
   ['a misspelt value', ['manager.watchNamespace={x}'], 'watchNamespace'],
   ['a value of another type', ['replicaCount=two'], 'replicaCount'],
-  ['a namespace that can be none', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
+  ['an invalid namespace', ['manager.watchNamespaces={Not_A_Name}'], 'watchNamespaces'],
 ])('%s is refused with a sentence', async (_name, values, sentence) => {
   const { code, stderr } = await template(...values.flatMap((value) => ['--set', value]));
   expect(stderr).toContain(sentence);
@@ -263,17 +263,17 @@ test.each(['192Mi', '202M', '196608Ki', '0.25Gi', '1G', '1Ti', '201326592', '1E'
   },
 );
 
-test('values of the Go operator’s chart that this one does not know do not stop an upgrade', async () => {
+test('unknown values of the Go operator’s chart do not stop an upgrade', async () => {
   const { code } = await template('--set', 'memberDeletionProtection.enabled=true');
   expect(code).toBe(0);
 });
 
-test('Helm finds nothing to complain about', async () => {
+test('helm lint reports nothing', async () => {
   const { stdout } = await run(helm, ['lint', '--strict', chartDir]);
   expect(stdout).toContain('0 chart(s) failed');
 });
 
-test('after the installation the user is told what to type next', async () => {
+test('after the installation the notes show what to type next', async () => {
   const { stdout } = await run(helm, ['install', 'etcd-operator', chartDir, '--dry-run=client', '--namespace', 'ops']);
   expect(stdout).toContain('kubectl -n ops rollout status deployment/etcd-operator');
   expect(stdout).toMatch(/kind: EtcdCluster[^]*replicas: 1\n\s+version: 3\.6\.16\n/);
@@ -282,7 +282,7 @@ test('after the installation the user is told what to type next', async () => {
 test.each([
   ['null', 'default', 'in every namespace'],
   ['{one,two}', 'one', 'in: one, two'],
-])('and with watchNamespaces=%s, to type it for the namespace %s', async (watched, namespace, sentence) => {
+])('and with watchNamespaces=%s, they show it for the namespace %s', async (watched, namespace, sentence) => {
   const dryRun = ['install', 'etcd-operator', chartDir, '--dry-run=client'];
   const { stdout } = await run(helm, [...dryRun, '--set', `manager.watchNamespaces=${watched}`]);
   expect(stdout).toContain(`It reconciles etcd clusters ${sentence}.`);

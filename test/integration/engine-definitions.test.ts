@@ -1,4 +1,4 @@
-/** An operator that is there before the definitions of its kinds, or still there when one of them has gone. */
+/** An operator that starts before the CRDs of its kinds are installed, or still runs when one of them is deleted. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { crds } from '../../src/api/crds.ts';
 import { etcdSnapshots } from '../../src/api/names.ts';
@@ -39,7 +39,7 @@ const says = (what: string, holds: (answer: Awaited<ReturnType<typeof page>>) =>
     },
     { seen: () => operator.log().slice(-2_000) },
   );
-/** It says of these definitions that they are missing, and nothing else: its other caches are filled. */
+/** It reports that these CRDs are missing, and nothing else: its other caches are filled. */
 const saysOnly =
   (names: readonly string[]) =>
   ({ code, text }: Awaited<ReturnType<typeof page>>): boolean =>
@@ -49,7 +49,7 @@ const saysOnly =
 const installed = (name: string): Promise<unknown> =>
   world.admin.transport.json(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
 
-/** The operator has looked at a snapshot. */
+/** The operator has reconciled a snapshot. */
 async function looksAtSnapshots(): Promise<void> {
   const namespace = await world.namespace();
   const spec = { clusterRef: { name: 'db' }, destination: { pvc: { claimName: 'c' } } };
@@ -60,10 +60,10 @@ async function looksAtSnapshots(): Promise<void> {
   });
 }
 
-test('without definitions it is not ready, says which are missing and what to do, and is no case for a restart', async () => {
+test('without CRDs it is not ready, reports which are missing and what to do, and stays alive', async () => {
   const names = crds.map(({ metadata }) => metadata.name);
   await says('all of them', saysOnly(names));
-  for (const name of names) expect(operator.log().split(advice(name))).toHaveLength(2); // told once
+  for (const name of names) expect(operator.log().split(advice(name))).toHaveLength(2); // reported once
   expect(await page('/healthz')).toEqual({ code: 200, text: 'ok\n' });
 });
 
@@ -75,7 +75,7 @@ test('with one still missing it names that one', async () => {
   await says('only the last one', saysOnly([SNAPSHOTS]));
 });
 
-test('when the last one comes, it is ready by itself and works on what is there', async () => {
+test('when the last one is installed, it becomes ready by itself and reconciles what exists', async () => {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db');
   await installCrds(world.admin, late);
@@ -84,11 +84,11 @@ test('when the last one comes, it is ready by itself and works on what is there'
   await looksAtSnapshots();
 });
 
-test('when one goes while it runs, it says so, goes on with the others, and with that one when it is back', async () => {
+test('when one is deleted while it runs, it reports it, continues with the others, and with that one when it is back', async () => {
   await world.admin.transport.json(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${SNAPSHOTS}`, {
     method: 'DELETE',
   });
-  await eventually('the definition to be gone', () =>
+  await eventually('the CRD to be deleted', () =>
     installed(SNAPSHOTS).then(
       () => undefined,
       () => true,

@@ -1,4 +1,4 @@
-/** A cache in trouble shows what happened and nothing else: event by event, compared with what the API server's etcd has. */
+/** A cache under faults has what happened and nothing else: event by event, compared with what the API server's etcd has. */
 
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ const aBudget = (ref: Ref): PodDisruptionBudget => ({
   spec: { maxUnavailable: 1, selector: { matchLabels: { a: 'b' } } },
 });
 
-/** Objects that come, change and go, until the signal. A server that is away is waited for. */
+/** Creates, changes and deletes objects until the signal. Waits while the server is down. */
 async function churn(namespace: string, signal: AbortSignal): Promise<void> {
   const { admin } = plane;
   const one = async (ref: Ref): Promise<void> => {
@@ -65,10 +65,10 @@ async function churn(namespace: string, signal: AbortSignal): Promise<void> {
   await Promise.all(Array.from({ length: NAMES }, (_, n) => one({ namespace, name: `churn-${n}` })));
 }
 
-/** What a cache shows its readers, change by change, and what its watch was told between two lists. */
+/** What a cache reports to its readers, change by change, and what its watch received between two lists. */
 function recorded(store: Store<PodDisruptionBudget>, shard: string) {
   const shown: Change[] = [];
-  const told: Change[] = [];
+  const received: Change[] = [];
   let listing = true;
   let at = '';
   store.onChange((before, after) => {
@@ -84,14 +84,14 @@ function recorded(store: Store<PodDisruptionBudget>, shard: string) {
     }
     if ('object' in event) {
       at = event.object.metadata.resourceVersion ?? '';
-      if (!listing) told.push({ key: keyOf(event.object), version: at, is: event.type });
+      if (!listing) received.push({ key: keyOf(event.object), version: at, is: event.type });
     }
     store.apply(shard, event);
   };
-  return { shown, told, emit };
+  return { shown, received, emit };
 }
 
-/** Remembers the newest version of every object that it has written. */
+/** Records the newest version of every object that it has written. */
 class RememberingClient extends HttpClient {
   readonly written = new Map<string, string>();
   override async patch<T extends KubeObject>(
@@ -105,7 +105,7 @@ class RememberingClient extends HttpClient {
   }
 }
 
-/** A controller that changes its object in every pass, and what it saw that was older than what it had written. */
+/** A controller that changes its object in every reconcile, and records reads that were older than its own writes. */
 function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, signal: AbortSignal) {
   const stale: string[] = [];
   const seenBy = { passes: 0, stale };
@@ -117,7 +117,7 @@ function restless(client: RememberingClient, store: Store<PodDisruptionBudget>, 
         const budget = store.get(key);
         const [version, written] = [budget?.metadata.resourceVersion ?? '', client.written.get(key) ?? ''];
         if (!isAtLeast(version, written))
-          stale.push(`${key} was seen at ${version} after it was written at ${written}`);
+          stale.push(`${key} was read at ${version} after it was written at ${written}`);
         return budget;
       },
       subject: (budget) => budget,
@@ -169,7 +169,7 @@ test.each(
   permutations<[string, 'every change' | 'every last state', Trouble]>(3, [
     [RESETS, 'every change', (proxy, signal) => again(1_000, signal, () => proxy.cut())],
     [
-      'changes that are told late',
+      'watch events that are late',
       'every change',
       async (proxy, signal) => {
         proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'late', ms: 400 } });
@@ -177,7 +177,7 @@ test.each(
       },
     ],
     [
-      'several changes that are told as one',
+      'watch events that are coalesced',
       'every last state',
       async (proxy, signal) => {
         proxy.fault({ verb: 'watch' }, { do: 'watch', how: { is: 'coalesced', ms: 200 } });
@@ -185,22 +185,22 @@ test.each(
       },
     ],
     [
-      'versions that are too old again and again',
+      'resource versions that are too old again and again',
       'every last state',
       async (proxy, signal) => {
         proxy.fault({ verb: 'watch', every: 2 }, { do: 'watch', how: { is: 'gone' } });
         await again(1_000, signal, () => proxy.cut());
       },
     ],
-    ['an API server that dies and comes back', 'every last state', (_, signal) => restart(signal, async () => {})],
+    ['an API server that is killed and restarted', 'every last state', (_, signal) => restart(signal, async () => {})],
     [
-      'an API server that comes back having forgotten the past',
+      'an API server that is restarted without its watch history',
       'every last state',
       (_, signal) => restart(signal, () => compact(plane.apiServer.etcdUrl)),
     ],
   ]),
 )(
-  'with %s, a cache shows %s and nothing that was not so, and nobody acts on less than they wrote',
+  'with %s, a cache has %s and nothing else, and no controller acts on a state older than its own writes',
   async (name, promise, trouble) => {
     const namespace = `events-${++namespaces}`;
     await plane.admin.transport.json('/api/v1/namespaces', { method: 'POST', body: { metadata: { name: namespace } } });
@@ -215,7 +215,7 @@ test.each(
       await proxy.close();
     });
     const store = new Store(budgets, [namespace]);
-    const { shown, told, emit } = recorded(store, namespace);
+    const { shown, received, emit } = recorded(store, namespace);
     const { controller, seenBy } = restless(client, store, stop.signal);
     void watch({
       client,
@@ -238,14 +238,14 @@ test.each(
     const deletions = () => changes.filter(({ is }) => is === 'delete').length;
     const enough = () => (changes.length > 100 && deletions() > 10 && seenBy.passes > 10) || undefined;
     void pause(limit)
-      .then(() => eventually('enough to compare', enough, { timeoutMs: 60_000 })) // a server may be away most of the time
+      .then(() => eventually('enough to compare', enough, { timeoutMs: 60_000 })) // a server may be down most of the time
       .catch(() => undefined)
       .finally(() => writing.abort());
     await Promise.all([churn(namespace, writing.signal), trouble(proxy, writing.signal)]);
     await controller.stop();
 
     await eventually(
-      'the cache to be as the world is',
+      'the cache to equal the API server',
       () => {
         const cached = Object.fromEntries([...store.all()].map((b) => [keyOf(b), b.metadata.resourceVersion]));
         expect(cached).toEqual(Object.fromEntries(stateAfter(changes)));
@@ -256,19 +256,19 @@ test.each(
     expect(changes.length).toBeGreaterThan(100);
     expect(deletions()).toBeGreaterThan(10);
     expect(untrue(shown, changes)).toEqual([]);
-    expect(stateAfter(shown)).toEqual(stateAfter(changes)); // every deletion that matters in the end was shown
-    if (promise === 'every change') expect(told).toEqual(changes);
+    expect(stateAfter(shown)).toEqual(stateAfter(changes)); // the cache has reported every deletion that matters in the end
+    if (promise === 'every change') expect(received).toEqual(changes);
     expect(seenBy.passes).toBeGreaterThan(10);
     expect(seenBy.stale).toEqual([]);
   },
   240_000,
 );
 
-test('the comparison notices what is invented, what goes back in time, and what rises from the dead', () => {
+test('the comparison detects invented objects, versions that go back, and deleted objects that reappear', () => {
   const change = (is: Change['is'], version: string): Change => ({ key: 'n/a', version, is });
   const happened = [change('put', '9'), change('put', '10'), change('delete', '11'), change('put', '12')];
   expect(untrue(happened, happened)).toEqual([]);
-  expect(untrue([change('put', '10'), change('put', '12')], happened)).toEqual([]); // told as one
+  expect(untrue([change('put', '10'), change('put', '12')], happened)).toEqual([]); // coalesced
   expect(untrue([change('put', '8')], happened)).toHaveLength(1);
   expect(untrue([change('put', '10'), change('put', '9')], happened)).toHaveLength(1);
   expect(untrue([change('delete', '11'), change('put', '10')], happened)).toHaveLength(1);

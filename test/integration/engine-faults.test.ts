@@ -1,4 +1,4 @@
-/** The operator as a process, a real API server, and trouble on the way between them. Whatever happens: one seed, and it ends well. */
+/** The operator as a process, a real API server, and faults between them. With every fault there is one seed, and the cluster becomes ready. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Fault, Match } from '../support/faults/proxy.ts';
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const { aScene, ends, expectOneSeed } = scenery(() => world);
 
-/** Several at a time: each waits for others most of the time. */
+/** Several at a time: each waits most of the time. */
 async function each<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items];
   const worker = async (): Promise<void> => {
@@ -27,14 +27,14 @@ async function each<T>(items: readonly T[], atOnce: number, work: (item: T) => P
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-describe.concurrent('a cluster is made, with one seed,', () => {
+describe.concurrent('a cluster is created, with one seed,', () => {
   test.each(
     permutations<[string, Match, Fault]>(2, [
-      ['when members are seen 2 s late', { verb: 'watch', resource: 'etcdmembers' }, late(2_000)],
-      ['when members are seen 8 s late', { verb: 'watch', resource: 'etcdmembers' }, late(8_000)],
-      ['when Pods are seen 2 s late', { verb: 'watch', resource: 'pods' }, late(2_000)],
-      ['when clusters are seen 2 s late', { verb: 'watch', resource: 'etcdclusters' }, late(2_000)],
-      ['when only the last state of members is told', { verb: 'watch', resource: 'etcdmembers' }, coalesced(500)],
+      ['when watch events of members are 2 s late', { verb: 'watch', resource: 'etcdmembers' }, late(2_000)],
+      ['when watch events of members are 8 s late', { verb: 'watch', resource: 'etcdmembers' }, late(8_000)],
+      ['when watch events of Pods are 2 s late', { verb: 'watch', resource: 'pods' }, late(2_000)],
+      ['when watch events of clusters are 2 s late', { verb: 'watch', resource: 'etcdclusters' }, late(2_000)],
+      ['when watch events of members are coalesced', { verb: 'watch', resource: 'etcdmembers' }, coalesced(500)],
     ]),
   )(
     '%s, and nothing is created twice',
@@ -42,7 +42,7 @@ describe.concurrent('a cluster is made, with one seed,', () => {
       const scene = await aScene((proxy) => proxy.fault(match, fault));
       await world.createCluster(scene.namespace, 'db');
       await expectOneSeed(scene);
-      // No pass has decided on a state from before its own last write: it would have tried to make something once more.
+      // No reconcile has decided on a state from before its own last write: it would have tried to create something again.
       const creates = scene.proxy.calls.filter((call) => call.write && call.verb === 'create');
       expect(named(creates).filter((call) => !call.endsWith(' 201'))).toEqual([]);
       expect(named(creates).filter((call) => call === 'create etcdmembers 201').length).toBe(1);
@@ -56,23 +56,23 @@ describe.concurrent('a cluster is made, with one seed,', () => {
   test.each(
     permutations<[string, Match, Fault]>(5, [
       ['every second write is a conflict', { write: true, every: 2 }, { do: 'answer', code: 409 }],
-      ['every third write is too many', { write: true, every: 3 }, { do: 'answer', code: 429, retryAfterSeconds: 1 }],
+      ['every third write gets 429', { write: true, every: 3 }, { do: 'answer', code: 429, retryAfterSeconds: 1 }],
       ['every second write fails inside the server', { write: true, every: 2 }, { do: 'answer', code: 500 }],
       ['every third write breaks the connection', { write: true, every: 3 }, { do: 'reset', when: 'before' }],
       [
-        'every third write is carried out, but its answer is lost',
+        'every third write succeeds, but its response is lost',
         { write: true, every: 3 },
         { do: 'reset', when: 'mid-response' },
       ],
       ['the creation of the seed hangs', { verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'hang' }],
       [
-        'the seed is created, but that hangs',
+        'the seed is created, but the response hangs',
         { verb: 'create', resource: 'etcdmembers', nth: 1 },
         { do: 'hang', forward: true },
       ],
-      ['Events are not taken', { resource: 'events' }, { do: 'hang' }],
+      ['Events are not accepted', { resource: 'events' }, { do: 'hang' }],
       [
-        'every version is too old at first',
+        'every resource version is too old at first',
         { verb: 'watch', resource: 'etcdmembers', nth: 2 },
         { do: 'watch', how: { is: 'gone' } },
       ],
@@ -90,7 +90,7 @@ describe.concurrent('a cluster is made, with one seed,', () => {
   );
 });
 
-test.concurrent('an operator that is killed before or after any of its writes leaves nothing that its successor cannot finish', async () => {
+test.concurrent('when an operator is killed before or after any of its writes, its successor finishes the work', async () => {
   const reference = await aScene();
   await world.createCluster(reference.namespace, 'db');
   await expectOneSeed(reference);
@@ -127,7 +127,7 @@ function coalesced(ms: number): Fault {
   return { do: 'watch', how: { is: 'coalesced', ms } };
 }
 
-test('whoever is told to stay away stays away', async () => {
+test('the operator waits for the time of Retry-After', async () => {
   const scene = await aScene((proxy) =>
     proxy.fault({ verb: 'create', resource: 'etcdmembers', nth: 1 }, { do: 'answer', code: 429, retryAfterSeconds: 2 }),
   );
@@ -139,7 +139,7 @@ test('whoever is told to stay away stays away', async () => {
   await ends(scene);
 });
 
-test('while connections break every second, clusters are made and nothing is listed again', async () => {
+test('while connections break every second, clusters are created and nothing is listed again', async () => {
   const scene = await aScene();
   const lists = () =>
     scene.proxy.calls.filter((c) => c.verb === 'watch' && c.path.includes('sendInitialEvents')).length;
@@ -157,19 +157,19 @@ test('while connections break every second, clusters are made and nothing is lis
   await ends(scene);
 }, 120_000);
 
-test('an API server that dies and comes back having forgotten the past is followed again', async () => {
+test('the operator recovers when an API server is restarted without its watch history', async () => {
   const scene = await aScene();
   await world.createCluster(scene.namespace, 'db');
   await expectOneSeed(scene);
   const letGo = scene.proxy.fault({ verb: 'watch' }, { do: 'hold' });
-  scene.proxy.cut(); // from here on the operator sees nothing
+  scene.proxy.cut(); // from here on the operator gets no events
   await world.createCluster(scene.namespace, 'second');
   await world.apiServer.kill();
   await compact(world.apiServer.etcdUrl);
   await world.apiServer.start();
   const before = scene.proxy.calls.length;
   letGo();
-  // Whoever has asked in vain meanwhile, as our kubelet has, asks again only as much later as it took.
+  // A client that has failed meanwhile, like the tests' kubelet, retries only after an equal backoff.
   await world.patiently(80_000).condition(scene.namespace, 'second', 'Available', 'True');
   await alive(scene);
   const since = scene.proxy.calls.slice(before);

@@ -1,4 +1,4 @@
-/** Logs, ports, evictions and scaling through a real API server. The kubelet behind it is ours: it says what it was asked. */
+/** Logs, ports, evictions and scaling through a real API server. The kubelet behind it is ours: it reports the requests it got. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
@@ -86,12 +86,12 @@ test('a port of a Pod', async () => {
   expect(asked.find((url) => url.startsWith('/portForward/default/serving'))).toContain('v4.channel.k8s.io');
 });
 
-test('a port of a Pod that is not there', async () => {
-  const nobody = { namespace: 'default', name: 'nobody' };
-  await expect(openPodPort(plane.admin.transport, nobody, 1, soon())).rejects.toMatchObject({ name: 'ApiError' });
+test('a port of a Pod that does not exist', async () => {
+  const missing = { namespace: 'default', name: 'missing' };
+  await expect(openPodPort(plane.admin.transport, missing, 1, soon())).rejects.toMatchObject({ name: 'ApiError' });
 });
 
-test('an eviction that would break a budget is refused with 429, and only the Pod that was meant is evicted', async () => {
+test('an eviction that would violate a PodDisruptionBudget is refused with 429, and only the Pod with the given UID is evicted', async () => {
   const pod = await aPod('guarded', { app: 'guarded' });
   const ref = { namespace: 'default', name: 'guarded' };
   const spec = { minAvailable: 1, selector: { matchLabels: { app: 'guarded' } } };
@@ -105,10 +105,10 @@ test('an eviction that would break a budget is refused with 429, and only the Po
   });
   await plane.admin.evict(ref, { uid });
   expect((await plane.admin.get(pods, ref))?.metadata.deletionTimestamp).toBeDefined();
-  await plane.admin.evict({ namespace: 'default', name: 'nobody' }, { uid });
+  await plane.admin.evict({ namespace: 'default', name: 'missing' }, { uid });
 });
 
-test('the replicas of something that can be scaled', async () => {
+test('the replicas of a scalable object', async () => {
   type Scaled = KubeObject & { readonly spec: { readonly replicas: number } & Readonly<Record<string, unknown>> };
   const sets: Resource<Scaled> = { group: 'apps', version: 'v1', plural: 'replicasets', kind: 'ReplicaSet' };
   const labels = { app: 'scaled' };

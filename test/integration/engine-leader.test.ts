@@ -1,4 +1,4 @@
-/** A leader that was stopped past its lease and goes on writes nothing more; whoever cannot start says why. */
+/** A leader that was suspended past its Lease and is resumed writes nothing more; an operator that cannot start reports why. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,25 +21,25 @@ const holder = async (): Promise<string | undefined> => {
   return spec.holderIdentity || undefined;
 };
 
-test('a leader that was stopped in the middle of a pass past its lease and goes on writes nothing more, and ends', async () => {
+test('a leader that was suspended during a reconcile past its Lease and is resumed writes nothing more, and ends', async () => {
   const namespace = await world.namespace();
   const flags = ['--leader-elect', '--namespace=default', `--watch-namespace=${namespace}`];
   const proxy = await world.faultProxy();
   const stopped = world.startOperator(...proxy.flags, ...flags);
   const first = await eventually('a holder', holder);
-  // The pass is held at a read: everything that it is about to write is decided on what it learns from the answer.
+  // The reconcile is held at a read: everything that it is about to write depends on the response.
   const letGo = proxy.fault({ verb: 'get', resource: 'services' }, { do: 'hold' });
   await world.createCluster(namespace, 'db');
   await eventually('a pass that reads', () => proxy.calls.find((c) => c.verb === 'get' && c.resource === 'services'));
   process.kill(stopped.pid, 'SIGSTOP');
   const other = world.startOperator(...flags);
   await eventually('another holder', async () => ((await holder()) === first ? undefined : true), {
-    timeoutMs: 60_000, // the other one has to start, and to see the Lease unchanged for 15 s
+    timeoutMs: 60_000, // the other process has to start, and to see the Lease unchanged for 15 s
   });
   await world.condition(namespace, 'db', 'Available', 'True');
   const before = proxy.calls.length;
   letGo();
-  await pause(200); // the answer that the stopped one was waiting for is in its hands when it wakes up
+  await pause(200); // the response that the suspended process was waiting for has arrived when it is resumed
   process.kill(stopped.pid, 'SIGCONT');
   expect(await stopped.ended, stopped.log()).toBe(1);
   const written = proxy.calls.slice(before).filter((c) => ['create', 'patch', 'update', 'delete'].includes(c.verb));
@@ -52,15 +52,15 @@ test('a leader that was stopped in the middle of a pass past its lease and goes 
 }, 180_000);
 
 test.each([
-  ['nothing to go by', [], 'this is not a Pod'],
+  ['no configuration', [], 'this is not a Pod'],
   ['a kubeconfig that is not there', ['--kubeconfig=/nowhere/config'], 'cannot read the kubeconfig /nowhere/config'],
-])('an operator with %s says so and ends', async (_what, flags, sentence) => {
+])('an operator with %s reports it and ends', async (_what, flags, sentence) => {
   const operator = world.startOperator('--kubeconfig=', ...flags);
   expect(await operator.ended).toBe(2);
   expect(operator.log()).toContain(sentence);
 });
 
-test('probes and metrics tell what is so', async () => {
+test('probes and metrics reflect the state', async () => {
   const namespace = await world.namespace();
   const proxy = await world.faultProxy();
   const letGo = proxy.fault({ verb: 'watch', resource: 'pods' }, { do: 'hold' });
@@ -102,7 +102,7 @@ test('probes and metrics tell what is so', async () => {
   expect(await operator.ended).toBe(0);
 });
 
-test('token and authority are replaced under a running operator, and it goes on', async () => {
+test('token and CA are replaced while the operator runs, and it keeps working', async () => {
   const namespace = await world.namespace();
   const proxy = await world.faultProxy();
   const folder = mkdtempSync(join(tmpdir(), 'rotation-'));

@@ -1,4 +1,4 @@
-/** The operator is shown a world that is not: one of the past, or one with holes. It does nothing that the real one would regret. */
+/** The operator gets a stale or incomplete view of the cluster. It does nothing that harms the actual one. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
 import { persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../../src/kube/resources.ts';
@@ -18,7 +18,7 @@ const { aScene, ends, expectOneSeed } = scenery(() => world);
 
 const KINDS: readonly Resource[] = [clusters, members, pods, services, persistentVolumeClaims, podDisruptionBudgets];
 
-/** The proxy goes on to tell of the world as it is now, whatever happens. The answer lets time go on. */
+/** The proxy keeps reporting the objects as they are now, whatever happens. Call the result to end that. */
 async function rememberNow(scene: Scene, kinds: readonly Resource[]): Promise<() => () => void> {
   const { transport } = world.admin;
   const lists = await Promise.all(
@@ -56,7 +56,7 @@ const uids = async (namespace: string): Promise<readonly string[]> => {
   return found.flat().map((object) => `${object.kind} ${object.metadata.name} ${object.metadata.uid}`);
 };
 
-test('a server that offers the past after a reconnect is not believed: nothing is made for a cluster that is gone', async () => {
+test('a server that offers an older state after a reconnect is not believed: nothing is created for a deleted cluster', async () => {
   const scene = await aScene();
   await world.createCluster(scene.namespace, 'db');
   await expectOneSeed(scene);
@@ -76,7 +76,7 @@ test('a server that offers the past after a reconnect is not believed: nothing i
   await ends(scene);
 }, 180_000);
 
-test('an operator that starts in the past does no harm to a cluster that was made anew under the same name', async () => {
+test('an operator that starts with a stale view does no harm to a cluster that was created again under the same name', async () => {
   const scene = await aScene();
   await world.createCluster(scene.namespace, 'db');
   await expectOneSeed(scene);
@@ -91,7 +91,7 @@ test('an operator that starts in the past does no harm to a cluster that was mad
   const toThePresent = toThePast();
   scene.start();
   const passOver = `"key":"${scene.namespace}/db"`;
-  await eventually('it to look at the cluster', () => scene.operator.log().includes(passOver) || undefined);
+  await eventually('it to reconcile the cluster', () => scene.operator.log().includes(passOver) || undefined);
   await pause(5_000); // time to do harm
   expect(await uids(scene.namespace)).toEqual(before);
   toThePresent();
@@ -102,7 +102,7 @@ test('an operator that starts in the past does no harm to a cluster that was mad
   await ends(scene);
 }, 180_000);
 
-/** From now on the watch of a kind keeps silent about what comes and goes; the answer ends that with a version that is too old. */
+/** From now on the watch of a kind omits creations and deletions; the result ends that with a version that is too old. */
 function withHoles(scene: Scene, { plural }: Resource): () => void {
   const match = { verb: 'watch', resource: plural } as const;
   const fill = scene.proxy.fault(match, { do: 'watch', how: { is: 'lossy', types: ['ADDED', 'DELETED'] } });
@@ -122,7 +122,7 @@ const followed = (scene: Scene): Promise<unknown> =>
   );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'what it has made and was never told of is not made twice, and is found with the next list',
+  'what it has created and never received is not created twice, and is found with the next list',
   async () => {
     const scene = await aScene();
     await followed(scene);
@@ -132,7 +132,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     await eventually('the seed to be made', () =>
       scene.proxy.calls.find((c) => c.verb === 'create' && c.resource === 'etcdmembers' && c.code === 201),
     );
-    await pause(3_000); // time to make another one
+    await pause(3_000); // time to create another one
     expect((await world.list(members, scene.namespace)).length).toBe(1);
     end();
     await expectOneSeed(scene);
@@ -143,7 +143,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
 );
 
 test.runIf(process.env['DEV_TEST_ALL'])(
-  'a Pod that went unseen comes back with the next list',
+  'a Pod whose deletion was not received comes back with the next list',
   async () => {
     const scene = await aScene();
     await world.createCluster(scene.namespace, 'db');

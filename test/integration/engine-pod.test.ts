@@ -1,4 +1,4 @@
-/** What the tests' kubelet makes of a Pod is what a real one makes of it, and what two runs have in common is compared rightly. */
+/** The tests' kubelet treats a Pod like a real one, and the comparison of two runs is right. */
 import { expect, test } from 'vitest';
 import { memberName } from '../../src/api/names.ts';
 import type { EnvVar, Pod } from '../../src/gen/kube.ts';
@@ -8,7 +8,7 @@ import { canonical, difference } from '../sweep/canonical.ts';
 
 test.each([
   ['a variable', '--state=$(STATE)', '--state=new'],
-  ['one that is not known, which stays', '$(NOBODY)', '$(NOBODY)'],
+  ['an unknown one, which is kept', '$(UNKNOWN)', '$(UNKNOWN)'],
   ['an escaped one', '$$(STATE)', '$(STATE)'],
   ['a lone dollar sign', 'a$b', 'a$b'],
 ])('%s in a command', (_what, text, made) => {
@@ -38,7 +38,7 @@ test('a variable comes from the annotation as it is at this start', () => {
   expect(argumentsOf(aPod({}), place)).toEqual([listening, '--x=-er']);
 });
 
-test('a Pod stays ready until as many probes have failed as it says, or three', () => {
+test('a Pod stays ready until its failureThreshold, or three, probes have failed', () => {
   const probed = (failureThreshold?: number): Pod => {
     const readinessProbe = { httpGet: { port: 2381 }, ...(failureThreshold !== undefined && { failureThreshold }) };
     return { ...aPod({}), spec: { containers: [{ name: 'etcd', readinessProbe }] } };
@@ -46,7 +46,7 @@ test('a Pod stays ready until as many probes have failed as it says, or three', 
   expect([readyFor(probed(5)), readyFor(probed())]).toEqual([5, 3]);
 });
 
-/** A cluster with its n-th and m-th members, one of which leads. */
+/** A cluster with its n-th and m-th members, one of which is the leader. */
 const run = (uid: string, numbers: readonly number[], extra: object = {}): readonly string[] => {
   const cluster: KubeObject = { apiVersion: 'v', kind: 'EtcdCluster', metadata: { name: 'db', uid } };
   const members = numbers.map((n) => memberName('db', uid, n));
@@ -67,7 +67,7 @@ const [one, other] = ['11111111-0000-4000-8000-000000000000', '22222222-0000-400
 test('runs that differ in names, ids and versions only are equal', () => {
   expect(run(one, [1, 2])).toEqual(run(other, [2, 5]));
 });
-test('a member too many, and a field that differs, are told', () => {
+test('a surplus member and a field that differs are reported', () => {
   expect(difference(run(one, [1, 2]), run(other, [1, 2, 3]))).toContain('+ EtcdMember <member 3>: "role": "voter"');
   expect(difference(run(one, [1]), run(other, [1], { voter: false }))).toBe('+ EtcdMember <member 1>: "voter": false');
 });

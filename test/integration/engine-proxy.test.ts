@@ -1,4 +1,4 @@
-/** The fault proxy does what it says: whatever is built on it would otherwise prove nothing. */
+/** The fault proxy does what it promises: tests that use it would otherwise prove nothing. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A server that keeps what reached it, and a client that speaks to it through a proxy. */
+/** A server that records its requests, and a client that reaches it through a proxy. */
 async function aProxy(onWatch: (response: ServerResponse) => void = () => undefined) {
   const reached: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -21,7 +21,7 @@ async function aProxy(onWatch: (response: ServerResponse) => void = () => undefi
       outgoing.writeHead(200).flushHeaders();
       return onWatch(outgoing);
     }
-    outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ said: 'hello' }));
+    outgoing.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ message: 'hello' }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxy = await startFaultProxy({
@@ -39,9 +39,9 @@ async function aProxy(onWatch: (response: ServerResponse) => void = () => undefi
   return { proxy, transport, create, reached };
 }
 
-test('without a rule everything passes, and is counted by verb and kind', async () => {
+test('without a rule everything is forwarded, and is counted by verb and kind', async () => {
   const { proxy, transport, create, reached } = await aProxy();
-  expect(await create()).toEqual({ said: 'hello' });
+  expect(await create()).toEqual({ message: 'hello' });
   await transport.json('/apis/coordination.k8s.io/v1/namespaces/n/leases/l', { method: 'PATCH', body: {} });
   await transport.json(`${PODS}/a/status`);
   expect(reached.length).toBe(3);
@@ -53,22 +53,22 @@ test('without a rule everything passes, and is counted by verb and kind', async 
 });
 
 test.each<[string, Fault, string, number]>([
-  ['is answered instead of the server', { do: 'answer', code: 409 }, '409 Conflict', 0],
-  ['is told to stay away', { do: 'answer', code: 429, retryAfterSeconds: 7 }, '429 TooManyRequests', 0],
+  ['gets a response from the proxy', { do: 'answer', code: 409 }, '409 Conflict', 0],
+  ['gets Retry-After', { do: 'answer', code: 429, retryAfterSeconds: 7 }, '429 TooManyRequests', 0],
   ['hangs', { do: 'hang' }, 'Timeout', 0],
   ['reaches the server, and hangs', { do: 'hang', forward: true }, 'Timeout', 1],
   ['is reset before it reaches the server', { do: 'reset', when: 'before' }, 'Unreachable', 0],
-  ['is reset in the middle of the answer', { do: 'reset', when: 'mid-response' }, 'Unreachable', 1],
+  ['is reset in the middle of the response', { do: 'reset', when: 'mid-response' }, 'Unreachable', 1],
   ['is interrupted before', { do: 'interrupt', when: 'before', run: async () => undefined }, 'Unreachable', 0],
   ['is interrupted after', { do: 'interrupt', when: 'after', run: async () => undefined }, 'Unreachable', 1],
-])('the second write %s; the others pass', async (_what, fault, message, arrived) => {
+])('the second write %s; the others are forwarded', async (_what, fault, message, arrived) => {
   const { proxy, create, reached } = await aProxy();
   const remove = proxy.fault({ write: true, nth: 2 }, fault);
   await create();
   await expect(create(fault.do === 'hang' ? 1_000 : undefined)).rejects.toThrow(message);
   remove();
   expect(reached.length - 1).toBe(arrived);
-  expect(await create()).toEqual({ said: 'hello' });
+  expect(await create()).toEqual({ message: 'hello' });
 });
 
 test('Retry-After arrives', async () => {
@@ -77,22 +77,22 @@ test('Retry-After arrives', async () => {
   await expect(create()).rejects.toMatchObject({ code: 429, retryAfterMs: 7_000 });
 });
 
-test('a call that is held goes on when it is let go', async () => {
+test('a call that is held continues when it is released', async () => {
   const { proxy, create, reached } = await aProxy();
-  const letGo = proxy.fault({ verb: 'create' }, { do: 'hold' });
+  const release = proxy.fault({ verb: 'create' }, { do: 'hold' });
   const call = create();
   await pause(50);
   expect(reached).toEqual([]);
-  letGo();
-  expect(await call).toEqual({ said: 'hello' });
+  release();
+  expect(await call).toEqual({ message: 'hello' });
 });
 
 const event = (type: string, name: string): string => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`;
 
-/** Far more than it takes to tell something at once, on any machine. */
+/** Far more than an immediate event takes, on any machine. */
 const LATE_MS = 1_000;
 
-/** What a watch of Pods tells, and how late. It is given up after so long, or soon after so many. */
+/** The events that a watch of Pods receives, and how late. It is ended after the timeout, or soon after `enough` events. */
 async function watching(
   proxy: FaultProxy,
   transport: Transport,
@@ -126,21 +126,21 @@ test.each<[string, Fault, readonly string[]]>([
   ['as their last state only', { do: 'watch', how: { is: 'coalesced', ms: LATE_MS + 10 } }, ['DELETED a 1', 'broken']],
   ['cut short', { do: 'watch', how: { is: 'cut', afterMs: 500 } }, ['ADDED a 0', 'MODIFIED a 0', 'DELETED a 0', 'end']],
   [
-    'not for a while, and then as too old',
+    'not for a while, and then with 410',
     { do: 'watch', how: { is: 'lost', ms: LATE_MS + 10 } },
     ['ERROR 410 1', 'end'],
   ],
-  ['as too old', { do: 'watch', how: { is: 'gone' } }, ['ERROR 410 0', 'end']],
-])('changes are told %s', async (_how, fault, told) => {
+  ['with 410', { do: 'watch', how: { is: 'gone' } }, ['ERROR 410 0', 'end']],
+])('events arrive %s', async (_how, fault, expected) => {
   const { proxy, transport, create } = await aProxy((response) => {
     response.write(event('ADDED', 'a') + event('MODIFIED', 'a') + event('DELETED', 'a'));
   });
-  await create(); // so that there is a connection, and only what the watch itself takes is measured
-  const enough = told.at(-1) === 'broken' ? told.length - 1 : undefined;
-  expect(await watching(proxy, transport, fault, 20_000, enough)).toEqual(told);
+  await create(); // opens a connection, so that only the watch itself is measured
+  const enough = expected.at(-1) === 'broken' ? expected.length - 1 : undefined;
+  expect(await watching(proxy, transport, fault, 20_000, enough)).toEqual(expected);
 });
 
-test('all connections break at once, and new ones are made', async () => {
+test('all connections break at once, and new ones are opened', async () => {
   const { proxy, transport, create } = await aProxy();
   const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 2_000);
   await pause(100);
@@ -149,7 +149,7 @@ test('all connections break at once, and new ones are made', async () => {
   await create();
 });
 
-test('a server that wants to be left for another one is left, call by call, and nobody waits', async () => {
+test('after GOAWAY calls use a new connection, and no call waits', async () => {
   let watched: ServerResponse | undefined;
   const { proxy, transport, create } = await aProxy((response) => {
     response.write(event('ADDED', 'a'));
@@ -164,19 +164,19 @@ test('a server that wants to be left for another one is left, call by call, and 
     for (let n = 0; n < 5; n++) {
       const started = performance.now();
       await create();
-      expect(performance.now() - started).toBeLessThan(1_000); // so long is waited for a connection that nobody makes
+      expect(performance.now() - started).toBeLessThan(1_000); // the timeout of a connection that is never opened
     }
   }
   response.write(event('MODIFIED', 'a'));
   expect((await watch).map((words) => words.split(' ')[0])).toEqual(['ADDED', 'MODIFIED', 'broken']);
 });
 
-test('a frozen network is noticed: the call times out, the dead connection is dropped with its watches, and life goes on', async () => {
+test('a frozen network is detected: the call times out, the dead connection is dropped with its watches, and new calls succeed', async () => {
   const { proxy, transport, create } = await aProxy();
   const watch = watching(proxy, transport, { do: 'delay', ms: 0 }, 20_000);
   await create();
   proxy.freeze();
   await expect(create(1_000)).rejects.toMatchObject({ reason: 'Timeout' });
   expect(await watch).toEqual(['broken']);
-  expect(await create()).toEqual({ said: 'hello' });
+  expect(await create()).toEqual({ message: 'hello' });
 });

@@ -1,4 +1,4 @@
-/** Nothing is kept that should have been let go: the short form of `./dev bench kube-soak`. */
+/** Memory does not leak: the short form of `./dev bench kube-soak`. */
 import { expect, test } from 'vitest';
 import { growth, soakFor } from '../../bench/kube-soak.ts';
 

@@ -1,4 +1,4 @@
-/** What the readiness probe of a member's Pod hears from real etcd: of every minor, and of the last one without /readyz. */
+/** The response of real etcd to the readiness probe of a member's Pod: of every minor, and of the last one without /readyz. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memberPod } from '../../src/controllers/member/build.ts';
 import { aMember } from '../support/builders/builders.ts';
@@ -15,7 +15,7 @@ afterAll(async () => {
   await lab?.close();
 });
 
-/** As the kubelet asks. */
+/** Like the kubelet's probe. */
 async function answer({ address }: Node, path: string): Promise<number> {
   return (await fetch(`http://${address}:2381${path}`, { signal: AbortSignal.timeout(10_000) })).status;
 }
@@ -42,12 +42,12 @@ async function fill(node: Node): Promise<void> {
 }
 
 describe.concurrent.each(versions)('etcd %s', (version) => {
-  test('is ready when it serves, and stays so when its database is full', async () => {
+  test('is ready when it serves, and stays ready when its database is full', async () => {
     const node = await lab.seed({ version, flags: ['--quota-backend-bytes=4194304'] });
     const path = probeOf(version);
     expect(await answer(node, path)).toBe(200);
     await fill(node);
-    expect(await answer(node, '/health')).toBe(503); // it does take notice of the alarm
+    expect(await answer(node, '/health')).toBe(503); // it does report the alarm
     expect(await answer(node, path)).toBe(200);
     await node.stop();
   });
@@ -57,7 +57,7 @@ describe.concurrent.each(versions)('etcd %s', (version) => {
     if (!one || !other) throw new Error('no members');
     const says = (code: number) =>
       eventually(`${code}`, async () => (await answer(one, probeOf(version))) === code || undefined);
-    await says(200); // two that share a slow machine may elect once more
+    await says(200); // two members on a slow machine may elect another leader
     await other.stop();
     await says(503);
     await one.stop();

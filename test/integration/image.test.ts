@@ -1,4 +1,4 @@
-/** The operator's image: made twice it is the same, it is whole for both architectures, and there is nothing in it that it does not need. */
+/** The operator's image: the build is reproducible, it is complete for both architectures, and it contains nothing that it does not need. */
 import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** From a copy of the sources and with a revision of its own: a file saved or a commit made while this runs is another image, and rightly so. */
+/** From a copy of the sources and with its own revision: a file that is saved or a commit during the test would change the image. */
 const buildFromNothing = async (architecture: Architecture): Promise<OperatorImage> =>
   buildOperatorImage({
     architecture,
@@ -71,7 +71,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
     ({ config, rootfs } = await unpack(await image(architecture)));
   }, DOWNLOADS_MS);
 
-  test('every program and library is for this machine and finds what it needs inside', async () => {
+  test('every program and library is for this architecture and finds its dependencies inside', async () => {
     const folder = `/lib/${TRIPLET[architecture]}`;
     const present = await readdir(join(rootfs, folder));
     const programs: string[] = [];
@@ -87,7 +87,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
     expect(programs).toEqual(expect.arrayContaining(['node', 'libc.so.6', 'libstdc++.so.6']));
   });
 
-  test('there is nothing else to run, and nothing that others may change', async () => {
+  test('there is nothing else to run, and nothing that other users may change', async () => {
     const runnable: string[] = [];
     for (const path of await filesIn(rootfs)) {
       const { mode } = await stat(path);
@@ -101,7 +101,7 @@ describe.each<Architecture>(['amd64', 'arm64'])('for %s', (architecture) => {
     ]);
   });
 
-  test('it says what it is and runs as nobody in particular', () => {
+  test('it has its labels and runs as a user without a name', () => {
     expect(config.architecture).toBe(architecture);
     expect(config.config).toMatchObject({ User: '65532:65532', Entrypoint: ['/usr/local/bin/node', '/manager.mjs'] });
     expect(config.config.Labels).toMatchObject({

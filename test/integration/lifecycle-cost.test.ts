@@ -1,4 +1,4 @@
-/** What a cluster costs: every write is there for a reason, none is refused, and at rest there is none. */
+/** The cost of a cluster: every write has a reason, none is refused, and an idle cluster causes none. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
@@ -24,9 +24,9 @@ afterAll(async () => {
   await world?.stop();
 });
 
-const told = (): readonly string[] => rig.writes().map(({ verb, resource, code }) => `${verb} ${resource} ${code}`);
+const writes = (): readonly string[] => rig.writes().map(({ verb, resource, code }) => `${verb} ${resource} ${code}`);
 
-test('three members take 12 creations, few updates, and nothing that the API server refuses', async () => {
+test('three members need 12 creates, few updates, and nothing that the API server refuses', async () => {
   await rig.createCluster({ replicas: 3 });
   await eventually(
     'a cluster of three',
@@ -34,21 +34,21 @@ test('three members take 12 creations, few updates, and nothing that the API ser
     { timeoutMs: 90_000, seen: () => rig.cluster?.status },
   );
   await eventually('every answer', () => rig.writes().every(({ code }) => code !== undefined) || undefined);
-  const made = told();
+  const made = writes();
   expect(made.filter((write) => !/ 20[01]$/.test(write))).toEqual([]);
   expect(made.filter((write) => write.startsWith('create '))).toHaveLength(12);
   expect(made.filter((write) => write.startsWith('delete '))).toEqual([]);
-  // 29 on a quick machine; a slow one shows moments in between, and they are told.
+  // 29 on a quick machine; a slow one has intermediate states, which are reported.
   expect(made.length, made.join('\n')).toBeLessThanOrEqual(33);
   const changes = rig.membershipCalls().map(({ method }) => method);
   expect(changes.filter((method) => method === 'Cluster/MemberAdd')).toHaveLength(2);
 }, 150_000);
 
-test('at rest it writes nothing, also while clients write', async () => {
-  await stands('what may be told a little later', told, 3_000);
+test('an idle cluster causes no writes, also while clients write', async () => {
+  await stands('coalesced status writes', writes, 3_000);
   const client = new Client(rig);
-  const before = told().length;
+  const before = writes().length;
   await pause(20_000);
-  expect(told().slice(before)).toEqual([]);
+  expect(writes().slice(before)).toEqual([]);
   expect(await client.end(), ABOUT_DATA).toMatchObject({ lost: [], acknowledged: expect.any(Number) });
 }, 120_000);

@@ -1,4 +1,4 @@
-/** One cluster in trouble is nobody else's trouble. */
+/** A cluster in trouble does not affect other clusters. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loseBeside } from '../../bench/support/isolation.ts';
 import { ScaleRig } from '../../bench/support/scale-rig.ts';
@@ -15,10 +15,10 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-test('while members of three clusters accept calls and never answer, a lost Pod of another comes back as ever', async () => {
+test('while members of three clusters accept calls and never respond, a lost Pod of another comes back in the usual time', async () => {
   const alone = await loseBeside(rig, 0, CLUSTERS - HUNG);
   const beside = await loseBeside(rig, HUNG, CLUSTERS - HUNG);
   const slowest = (times: readonly number[]): number => Math.max(...times);
-  // A call to a member that hangs lasts two seconds: whoever waits for one is seen, on the slowest machine.
+  // A call to a member that hangs lasts two seconds: a reconcile that waits for one is detected, on the slowest machine.
   expect(slowest(beside)).toBeLessThan(slowest(alone) + 1.5);
 }, 120_000);

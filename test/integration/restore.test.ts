@@ -1,4 +1,4 @@
-/** Clusters that begin with a snapshot, with real servers: the seed's own containers run as processes before its etcd. */
+/** Restored clusters, with real servers: the seed's init containers run as processes before its etcd. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
@@ -120,8 +120,8 @@ const seedPod = async (namespace: string, cluster: string): Promise<Pod | undefi
   return (await world.list(pods, namespace)).find(({ metadata }) => metadata.name === seed?.metadata.name);
 };
 
-describe('a cluster that begins with a snapshot', { timeout }, () => {
-  test('has its data, grows, and its seed is later started without it', async () => {
+describe('a restored cluster', { timeout }, () => {
+  test('has its data, scales up, and its seed is later started without the restore', async () => {
     const namespace = await withVolume();
     await snapshotOf(namespace, {});
     await world.createCluster(namespace, 'again', { ...from(SNAPSHOT), replicas: 3 });
@@ -136,7 +136,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     expect(before?.spec?.initContainers?.map(({ name }) => name)).toEqual(['install-tools', 'restore']);
     const { name = '', uid = '' } = before?.metadata ?? {};
     await world.admin.delete(pods, { namespace, name }, { uid });
-    // Until it is ready, the cluster may still be said to be as it was before.
+    // Until the Pod is ready, the cluster may still report the previous status.
     const after = await eventually(
       'another Pod of the seed, which is ready',
       async () => {
@@ -150,13 +150,13 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     expect(await greeting(namespace, 'again'), ABOUT_DATA).toBe('hello');
   });
 
-  test('is not restored a second time when its node starts again without its data: later writes would be gone unseen', async () => {
+  test('is not restored a second time when its node restarts without its data: later writes would be lost without notice', async () => {
     const namespace = await withVolume();
     await snapshotOf(namespace, {});
     await world.createCluster(namespace, 'again', from(SNAPSHOT));
     await condition(namespace, 'again', 'Available', 'True', 'QuorumHealthy');
     await condition(namespace, 'again', 'Progressing', 'False', 'Reconciled');
-    // Nobody is let through to it before its Pod says that there is a cluster.
+    // No client reaches it before its Pod reports that the cluster exists.
     const name = await eventually('the seed to serve', async () => {
       const { labels, name: found } = (await seedPod(namespace, 'again'))?.metadata ?? {};
       return labels?.[ROLE_LABEL] === ROLE_VOTER ? found : undefined;
@@ -168,7 +168,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     expect(await greeting(namespace, 'again')).toBe('unreachable');
   });
 
-  test('says why it cannot, keeps its seed, and begins when it can', async () => {
+  test('reports why it cannot be restored, keeps its seed, and is restored when it can', async () => {
     const namespace = await withVolume();
     await world.createCluster(namespace, 'again', from(SNAPSHOT));
     const failed = await condition(namespace, 'again', 'Restored', 'False', 'ObjectNotFound');
@@ -191,7 +191,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
     ['with certificates of clients', { client: { managed: {} }, peer: { managed: {} } }],
     ['with those of servers only', { client: { managed: { clientCertificates: 'None' } } }],
   ];
-  test.for(permutations(1, ways))('and its log-ins, %s: the password is the one that root had', async ([, tls]) => {
+  test.for(permutations(1, ways))('and its users, %s: the password is the one that root had', async ([, tls]) => {
     const namespace = await withVolume();
     const auth = (name: string) => ({ enabled: true, rootCredentialsSecretRef: { name } });
     await give(namespace, 'root', 'the-original');
@@ -212,7 +212,7 @@ describe('a cluster that begins with a snapshot', { timeout }, () => {
   });
 });
 
-test('without an image for agents nothing is begun, and a later operator that has one begins it', {
+test('without an image for agents nothing is restored, and a later operator that has one restores it', {
   timeout,
 }, async () => {
   await operator?.stop('SIGKILL');

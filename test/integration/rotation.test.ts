@@ -1,4 +1,4 @@
-/** Authorities are exchanged with real members, while clients write and the operator is killed between the steps. */
+/** CA rotations with real members, while clients write and the operator is killed between the steps. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/access/evaluate/ca-bundle.ts';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
@@ -32,7 +32,7 @@ afterEach(async (context) => {
 const PATIENCE_MS = 180_000;
 const DAY = 24 * 60 * 60_000;
 const GRACE_SECONDS = 3;
-/** Less than the time that clients are given. */
+/** Less than the grace period of clients. */
 const SYNC_MS = 1_000;
 
 const start = (): void => {
@@ -56,15 +56,15 @@ const saidIn = async (namespace: string): Promise<string> => {
   return findCondition(cluster?.status?.conditions, 'CertificatesValid')?.message ?? '';
 };
 
-/** Kills the operator when each of these is first said, and starts another. Resolves to what was said in between. */
+/** Kills the operator when each of these is first reported, and starts another. Resolves to what was reported in between. */
 async function killAt(namespace: string, moments: readonly RegExp[]): Promise<readonly string[]> {
-  const said: string[] = [];
+  const reported: string[] = [];
   for (const moment of moments) {
     await eventually(
-      `the operator to say ${moment}`,
+      `the operator to report ${moment}`,
       async () => {
         const now = await saidIn(namespace);
-        if (said.at(-1) !== now) said.push(now);
+        if (reported.at(-1) !== now) reported.push(now);
         return moment.test(now) ? true : undefined;
       },
       { timeoutMs: PATIENCE_MS },
@@ -72,7 +72,7 @@ async function killAt(namespace: string, moments: readonly RegExp[]): Promise<re
     await operator?.stop('SIGKILL');
     start();
   }
-  return said;
+  return reported;
 }
 
 const MOMENTS = [
@@ -81,11 +81,11 @@ const MOMENTS = [
   /step 3 of 3.*[12] of 3 do/,
 ];
 
-/** At the end, one trust is left for each port: every Pod has it, and no other Secret of that kind is there. */
-async function expectOnly(namespace: string, authorities: Readonly<Record<'client' | 'peer', string>>): Promise<void> {
+/** At the end, one CA bundle is left for each port: every Pod mounts it, and no other Secret of that kind exists. */
+async function expectOnly(namespace: string, cas: Readonly<Record<'client' | 'peer', string>>): Promise<void> {
   await condition(namespace, 'CertificatesValid', 'True', 'Valid');
   const cluster = await condition(namespace, 'Progressing', 'False', 'Reconciled');
-  const of = (part: 'client' | 'peer'): string => digestOf(authorities[part]) ?? '';
+  const of = (part: 'client' | 'peer'): string => digestOf(cas[part]) ?? '';
   expect(cluster.status?.trust).toMatchObject({ client: of('client'), peer: of('peer') });
   const expected = [
     'db-server-mounted',
@@ -93,7 +93,7 @@ async function expectOnly(namespace: string, authorities: Readonly<Record<'clien
     'db-peer-mounted',
     trustName('db', 'peer', of('peer')),
   ];
-  // All of that is said as soon as nobody has anything else: the last Pod may be on its way, and counts when it is there.
+  // This is reported as soon as no Pod has another bundle: the last Pod may still be starting, and counts when it exists.
   await eventually('every Pod to have it', async () => {
     const mounted = (await world.list(pods, namespace)).map(({ spec }) =>
       (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources?.map(({ secret }) => secret?.name) ?? []),
@@ -101,7 +101,7 @@ async function expectOnly(namespace: string, authorities: Readonly<Record<'clien
     expect(mounted).toEqual([expected, expected, expected]);
     return true;
   });
-  await eventually('trust of before to be gone', async () => {
+  await eventually('Secrets with the previous CA bundle to be deleted', async () => {
     const left = (await world.list(secrets, namespace)).map(({ metadata }) => metadata.name ?? '');
     const bundles = left.filter((name) => name.includes('-trust-')).sort();
     return bundles.join() === [expected[1] ?? '', expected[3] ?? ''].sort().join() ? true : undefined;
@@ -119,7 +119,7 @@ function judge(namespace: string, seen: Awaited<ReturnType<ReturnType<typeof wit
   expect(acknowledged).toBeGreaterThan(100);
 }
 
-describe('an authority is exchanged under members that run', { timeout: 6 * PATIENCE_MS }, () => {
+describe('a CA rotation of running members', { timeout: 6 * PATIENCE_MS }, () => {
   test('by the Secrets of a user, which change at once', async () => {
     start();
     const namespace = await world.namespace();
@@ -148,17 +148,17 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
 
     const [old, fresh] = [await leaf(before, []), await leaf(after, [])];
     const material = async (): Promise<TlsMaterial> => {
-      const shown = textOf(await read(namespace, 'db-server-mounted'), 'tls.crt');
-      const own = shown === servers[0]['tls.crt'] ? old : fresh; // as soon as members have certificates of the new one
+      const served = textOf(await read(namespace, 'db-server-mounted'), 'tls.crt');
+      const own = served === servers[0]['tls.crt'] ? old : fresh; // as soon as members have certificates of the new CA
       return { ca: `${before.cert}${after.cert}`, cert: own['tls.crt'], key: own['tls.key'] };
     };
     const servers = [{ 'tls.crt': textOf(await read(namespace, 'server'), 'tls.crt') }] as const;
     const watching = witness(world, namespace, material);
-    await operator?.stop('SIGKILL'); // whoever looked in between would begin with one port alone, and start members once more
+    await operator?.stop('SIGKILL'); // a reconcile in between would start with one port alone, and restart members once more
     await change(namespace, 'server', await leaf(after));
     await change(namespace, 'peer', await leaf(after));
     await change(namespace, 'op', fresh);
-    start(); // looks at all Secrets at once, instead of within five minutes
+    start(); // reads all Secrets at once, instead of within five minutes
     await killAt(namespace, MOMENTS);
     await expectOnly(namespace, { client: after.cert, peer: after.cert });
     judge(namespace, await watching.end());
@@ -177,14 +177,14 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
       access: { cluster: 'refused', tls: () => refused },
     };
     expect(await world.etcd.put(ask, 'k', 'v')).toMatchObject({ ok: false, error: { kind: 'tls' } });
-    const told = (await world.list(events, namespace)).filter(({ reason }) => reason === 'RotatingCA');
-    const notes = told.map(({ note }) => note).join('\n');
+    const found = (await world.list(events, namespace)).filter(({ reason }) => reason === 'RotatingCA');
+    const notes = found.map(({ note }) => note).join('\n');
     expect(notes).toMatch(/step 1 of 3/);
     expect(notes).toMatch(/step 3 of 3/);
   });
 
   test.runIf(process.env['DEV_TEST_ALL'])(
-    "the operator's own, by command, and once more after it was lost",
+    "the operator's own CA, by annotation, and once more after it was lost",
     async () => {
       start();
       const namespace = await world.namespace();
@@ -193,9 +193,8 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
         replicas: 3,
       });
       await condition(namespace, 'Progressing', 'False', 'Reconciled');
-      const authority = async (part: string): Promise<string> =>
-        textOf(await read(namespace, `db-${part}-ca`), 'tls.crt');
-      const first = { client: await authority('client'), peer: await authority('peer') };
+      const caOf = async (part: string): Promise<string> => textOf(await read(namespace, `db-${part}-ca`), 'tls.crt');
+      const first = { client: await caOf('client'), peer: await caOf('peer') };
 
       let mounted = await read(namespace, 'db-client-tls');
       let over = false;
@@ -221,7 +220,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
       await command('1');
       await killAt(namespace, MOMENTS);
       await condition(namespace, 'CertificatesValid', 'True', 'Valid');
-      const second = { client: await authority('client'), peer: await authority('peer') };
+      const second = { client: await caOf('client'), peer: await caOf('peer') };
       expect([second.client === first.client, second.peer === first.peer]).toEqual([false, false]);
       await expectOnly(namespace, second);
       judge(namespace, await watching.end());
@@ -238,7 +237,7 @@ describe('an authority is exchanged under members that run', { timeout: 6 * PATI
       await condition(namespace, 'CertificatesValid', 'False', 'CALost');
       await command('2');
       await condition(namespace, 'CertificatesValid', 'True', 'RotatingCA');
-      await expectOnly(namespace, { client: await authority('client'), peer: await authority('peer') });
+      await expectOnly(namespace, { client: await caOf('client'), peer: await caOf('peer') });
       judge(namespace, await again.end());
       over = true;
       await syncing;

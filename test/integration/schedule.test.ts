@@ -1,4 +1,4 @@
-/** Snapshots on a schedule with real servers, at real minutes. Each test has an operator of its own, for its own namespace. */
+/** Snapshots on a schedule with real servers, at real minutes. Each test has its own operator, for its own namespace. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findCondition } from '../../src/api/conditions.ts';
@@ -36,7 +36,7 @@ afterAll(async () => {
   await s3?.close();
 });
 
-/** In a namespace with a cluster that never forms: its snapshots wait, and end when the test says so. */
+/** In a namespace with a cluster that is never bootstrapped: its snapshots wait, and end when the test ends them. */
 async function stage(spec: Parameters<World['createCluster']>[2] = { image: { repository: 'not.allowed/etcd' } }) {
   const namespace = await world.namespace();
   await world.createCluster(namespace, 'db', spec);
@@ -47,16 +47,16 @@ async function stage(spec: Parameters<World['createCluster']>[2] = { image: { re
   };
   const read = async (name = 'all') => {
     const found = await world.admin.get(schedules, { namespace, name });
-    if (!found) throw new Error(`${name} is gone`);
+    if (!found) throw new Error(`${name} is deleted`);
     return found;
   };
   const runs = (): Promise<readonly EtcdSnapshot[]> => world.list(snapshots, namespace);
-  const wait = <T>(what: string, look: () => Promise<T | undefined>): Promise<T> =>
-    eventually(what, look, { timeoutMs: PATIENCE_MS, everyMs: 500, seen: async () => (await read()).status });
-  const becomes = (type: string, said: string, name = 'all') =>
-    wait(`${type} to be ${said}`, async () => {
+  const wait = <T>(what: string, check: () => Promise<T | undefined>): Promise<T> =>
+    eventually(what, check, { timeoutMs: PATIENCE_MS, everyMs: 500, seen: async () => (await read()).status });
+  const becomes = (type: string, expected: string, name = 'all') =>
+    wait(`${type} to be ${expected}`, async () => {
       const { status, reason } = findCondition((await read(name)).status?.conditions, type) ?? {};
-      return `${status}/${reason}` === said ? read(name) : undefined;
+      return `${status}/${reason}` === expected ? read(name) : undefined;
     });
   return { namespace, start, read, runs, wait, becomes, ...editing(namespace) };
 }
@@ -72,10 +72,10 @@ function editing(namespace: string) {
         spec: { clusterRef: { name: 'db' }, schedule: EVERY_MINUTE, destination, ...spec },
       }),
     edit: (spec: object, name = 'all'): Promise<unknown> => world.admin.patch(schedules, { namespace, name }, { spec }),
-    /** As the controller of snapshots would. */
+    /** As the snapshot controller would. */
     end: (name: string, status: EtcdSnapshotStatus): Promise<unknown> =>
       world.admin.patch(snapshots, { namespace, name }, { status }, { subresource: 'status' }),
-    told: async (reason: string): Promise<readonly string[]> =>
+    notesOf: async (reason: string): Promise<readonly string[]> =>
       (await world.list(events, namespace)).filter((e) => e.reason === reason).map((e) => e.note ?? ''),
   };
 }
@@ -94,7 +94,7 @@ const stored = (seconds = 0): EtcdSnapshotStatus => {
 };
 const failed: EtcdSnapshotStatus = { phase: 'Failed', completionTime: '2026-01-01T00:00:00Z' };
 
-/** A record of some minutes ago, as if the schedule had made it then. */
+/** A record of some minutes ago, as if the schedule had created it then. */
 async function past(
   { namespace, end }: Stage,
   of: EtcdSnapshotSchedule,
@@ -114,7 +114,7 @@ afterEach(async (context) => {
 });
 
 describe.concurrent('a schedule', { timeout }, () => {
-  test('takes a snapshot every minute, removes what is not kept, and tries the newest out', async () => {
+  test('takes a snapshot every minute, deletes what is not kept, and runs a restore drill with the newest', async () => {
     const it = await stage({ replicas: 1 });
     const keys = Object.entries(s3.secrets).map(([path, value]) => [
       path.slice(MOUNTS.credentials.length + 1),
@@ -122,7 +122,7 @@ describe.concurrent('a schedule', { timeout }, () => {
     ]);
     const metadata = { name: 'keys', namespace: it.namespace };
     await world.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data: Object.fromEntries(keys) });
-    // No etcd image runs here: what a drill does is shown elsewhere.
+    // No etcd image runs here: restore drills are tested elsewhere.
     const drilled = { ok: true, task: 'drill', revision: 1, totalKeys: 0, hashCompared: true, durationMilliseconds: 1 };
     agents.instead((pod) =>
       nameOf(pod).startsWith('all-drill-')
@@ -150,7 +150,7 @@ describe.concurrent('a schedule', { timeout }, () => {
   });
 
   test.each(permutations(1, ['before', 'after'] as const))(
-    'begins once although the operator is killed %s it was made',
+    'creates one snapshot although the operator is killed %s its creation',
     async (when) => {
       const it = await stage();
       const proxy = await world.faultProxy();
@@ -170,39 +170,36 @@ describe.concurrent('a schedule', { timeout }, () => {
       if (first && known.length > 0) expect(known).toContain(nameOf(first));
       expect(new Set(slots).size).toBe(slots.length);
       expect(Math.max(...slots) - Math.min(...slots)).toBe((slots.length - 1) * MINUTE_MS);
-      expect(await it.told('MissedSchedule')).toEqual([]);
+      expect(await it.notesOf('MissedSchedule')).toEqual([]);
     },
   );
 
-  test.runIf(process.env['DEV_TEST_ALL'])(
-    'makes up for the newest that was missed, and tells of the others',
-    async () => {
-      const it = await stage();
-      const operator = it.start();
-      await it.make({ concurrencyPolicy: 'Allow' });
-      await it.becomes('Scheduled', 'True/Scheduled');
-      // Not in the middle of one: it would have been begun, and the status would still announce it.
-      await it.wait('a moment between two', async () => {
-        const next = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
-        return next - Date.now() > 10_000 || undefined;
-      });
-      await operator.stop('SIGKILL');
-      const since = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
-      const before = (await it.runs()).length;
-      await pause(since + 2 * MINUTE_MS - Date.now() + 1_000);
-      expect(await it.runs()).toHaveLength(before);
-      it.start();
-      const all = await it.wait('it', async () => ((await it.runs()).length > before ? it.runs() : undefined));
-      expect(slotOf('all', nameOf(all.at(-1) ?? { metadata: {} }))).toBeGreaterThanOrEqual(since + 2 * MINUTE_MS);
-      const [note] = await it.wait('the Event', async () => {
-        const notes = await it.told('MissedSchedule');
-        return notes.length > 0 ? notes : undefined;
-      });
-      expect(note).toMatch(/^\d snapshots were missed since .*: only that of .* is made up for$/);
-    },
-  );
+  test.runIf(process.env['DEV_TEST_ALL'])('catches up on the newest missed run, and reports the others', async () => {
+    const it = await stage();
+    const operator = it.start();
+    await it.make({ concurrencyPolicy: 'Allow' });
+    await it.becomes('Scheduled', 'True/Scheduled');
+    // Not during a run: it would have been started, and the status would still announce it.
+    await it.wait('a moment between two', async () => {
+      const next = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
+      return next - Date.now() > 10_000 || undefined;
+    });
+    await operator.stop('SIGKILL');
+    const since = Date.parse((await it.read()).status?.nextScheduleTime ?? '');
+    const before = (await it.runs()).length;
+    await pause(since + 2 * MINUTE_MS - Date.now() + 1_000);
+    expect(await it.runs()).toHaveLength(before);
+    it.start();
+    const all = await it.wait('it', async () => ((await it.runs()).length > before ? it.runs() : undefined));
+    expect(slotOf('all', nameOf(all.at(-1) ?? { metadata: {} }))).toBeGreaterThanOrEqual(since + 2 * MINUTE_MS);
+    const [note] = await it.wait('the Event', async () => {
+      const notes = await it.notesOf('MissedSchedule');
+      return notes.length > 0 ? notes : undefined;
+    });
+    expect(note).toMatch(/^\d snapshots were missed since .*: only that of .* is made up for$/);
+  });
 
-  test('waits, replaces, stands still and says so, as it is told', async () => {
+  test('waits, replaces, suspends and reports it, as configured', async () => {
     const it = await stage();
     it.start();
     await it.make({ schedule: '0 0 30 2 *' });
@@ -225,10 +222,10 @@ describe.concurrent('a schedule', { timeout }, () => {
     expect(slotOf('all', nameOf(second ?? { metadata: {} }))).toBeGreaterThan(
       slotOf('all', nameOf(first ?? { metadata: {} })) ?? Infinity,
     );
-    expect(await it.told('MissedSchedule')).toEqual([]);
+    expect(await it.notesOf('MissedSchedule')).toEqual([]);
   });
 
-  test('keeps a short history, and the last good one always', async () => {
+  test('keeps a short history, and always the last successful snapshot', async () => {
     const it = await stage();
     it.start();
     const made = await it.make({
@@ -259,10 +256,10 @@ describe.concurrent('a schedule', { timeout }, () => {
     expect((await it.runs()).map(nameOf)).toEqual([names[5]]);
   });
 
-  test.runIf(process.env['DEV_TEST_ALL'])('has its cluster say whether a backup is young enough', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('makes its cluster report whether a backup is recent enough', async () => {
     const it = await stage();
     it.start();
-    // The recovery point must not have passed before there is an operator to say that it has not.
+    // The recovery point must not have passed before an operator can report that it has not.
     await world.patiently(PATIENCE_MS).condition(it.namespace, 'db', 'Available', 'False', 'ImageNotAllowed');
     const made = await it.make({ schedule: '@yearly', recoveryPoint: '30s' });
     const fresh = (status: string, reason: string) =>

@@ -1,4 +1,4 @@
-/** A real API server that does not give out one Secret of a cluster, as when its KMS provider is away. */
+/** A real API server that cannot return one Secret of a cluster, as when its KMS provider is unreachable. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isPodReady } from '../../src/domain/pod.ts';
 import { pods } from '../../src/kube/resources.ts';
@@ -33,44 +33,44 @@ async function losePod(namespace: string): Promise<void> {
 }
 
 test(
-  'a Secret that cannot be read is reported, lost Pods come back all the same, and it heals by itself',
+  'a Secret that cannot be read is reported, lost Pods still come back, and it recovers by itself',
   async () => {
     const scene = await aScene();
     const { namespace, proxy } = scene;
-    const said = (type: string, status: string, reason?: string) =>
+    const becomes = (type: string, status: string, reason?: string) =>
       world.patiently(PATIENCE_MS).condition(namespace, 'db', type, status, reason);
     await world.createCluster(namespace, 'db', {
       tls: { client: { managed: {} }, peer: { managed: {} } },
       replicas: 3,
     });
-    await said('Progressing', 'False', 'Reconciled');
-    await said('CertificatesValid', 'True', 'Valid');
+    await becomes('Progressing', 'False', 'Reconciled');
+    await becomes('CertificatesValid', 'True', 'Valid');
 
     const name = 'db-peer-ca';
     const heal = proxy.fault({ verb: 'get', resource: 'secrets', name }, { do: 'answer', code: 500 });
     const { length } = proxy.calls;
-    // An edit has Secrets read again at once.
+    // An edit makes the operator read Secrets again at once.
     await world.admin.patch(clusters, { namespace, name: 'db' }, { spec: { progressDeadlineSeconds: 601 } });
-    const cluster = await said('CertificatesValid', 'Unknown', 'SecretUnreadable');
+    const cluster = await becomes('CertificatesValid', 'Unknown', 'SecretUnreadable');
     expect(cluster.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message).toContain(
       `Secret ${name} cannot be read: 500`,
     );
     await losePod(namespace);
-    await said('Available', 'True', 'QuorumHealthy');
+    await becomes('Available', 'True', 'QuorumHealthy');
     expect(proxy.calls.slice(length).filter((c) => c.verb === 'create' && c.resource === 'secrets')).toEqual([]);
 
-    // An operator that has never read it cannot reach the members, and makes their Pods again all the same.
+    // An operator that has never read it cannot reach the members, and still creates their Pods again.
     await scene.operator.stop('SIGKILL');
     scene.start();
-    await said('Degraded', 'True', 'SecretUnreadable');
+    await becomes('Degraded', 'True', 'SecretUnreadable');
     await losePod(namespace);
 
     const reads = proxy.calls.slice(length).filter((c) => c.code === 500 && c.name === name);
     expect(reads.length).toBeLessThan(20);
     heal();
-    await said('CertificatesValid', 'True', 'Valid');
-    await said('Degraded', 'False', 'QuorumHealthy');
-    await said('Progressing', 'False', 'Reconciled');
+    await becomes('CertificatesValid', 'True', 'Valid');
+    await becomes('Degraded', 'False', 'QuorumHealthy');
+    await becomes('Progressing', 'False', 'Reconciled');
     await ends(scene);
   },
   5 * PATIENCE_MS,

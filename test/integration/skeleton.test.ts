@@ -1,4 +1,4 @@
-/** The whole slice with real servers: a user's EtcdCluster becomes an etcd that takes writes, and goes without a trace. */
+/** The whole slice with real servers: a user's EtcdCluster becomes an etcd that accepts writes, and is deleted without a trace. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../src/api/names.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
@@ -35,7 +35,7 @@ const versions = async (namespace: string): Promise<readonly string[]> => {
 };
 
 describe('creating a cluster', () => {
-  test('leads to an etcd that takes writes, and a status that says so', async () => {
+  test('leads to an etcd that accepts writes, and a status that reports it', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db');
@@ -63,7 +63,7 @@ describe('creating a cluster', () => {
       return pod?.metadata.labels?.[ROLE_LABEL] === 'voter' || undefined;
     });
     expect((await world.list(services, namespace)).map((s) => s.metadata.name)).toEqual(['db', 'db-client']);
-    const told = async (): Promise<readonly string[]> =>
+    const reported = async (): Promise<readonly string[]> =>
       (await world.list(events, namespace))
         .filter((e) => e.reportingController === 'etcd-operator')
         .map((e) => `${e.regarding?.kind} ${e.type} ${e.reason}`);
@@ -71,15 +71,15 @@ describe('creating a cluster', () => {
     const all = await eventually(
       `Events: ${expected.join(', ')}`,
       async () => {
-        const now = await told();
+        const now = await reported();
         return expected.every((each) => now.includes(each)) ? now : undefined;
       },
-      { seen: told },
+      { seen: reported },
     );
     expect(all.filter((t) => t.includes('Warning'))).toEqual([]);
   });
 
-  test('survives a restart of the operator half-way', async () => {
+  test('survives a restart of the operator in the middle', async () => {
     operator = world.startOperator();
     world.kubelet.hold(true);
     const namespace = await world.namespace();
@@ -92,7 +92,7 @@ describe('creating a cluster', () => {
     expect((await world.list(members, namespace)).length).toBe(1);
   });
 
-  test('makes exactly one seed when the operator is killed right after making it', async () => {
+  test('creates exactly one seed when the operator is killed right after creating it', async () => {
     const namespace = await world.namespace();
     operator = world.startOperator();
     const killed = new AbortController();
@@ -122,14 +122,14 @@ describe('creating a cluster', () => {
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db');
     await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
-    const before = await stands('what may be told a little later', () => versions(namespace), 3_000);
+    const before = await stands('coalesced status writes', () => versions(namespace), 3_000);
     await pause(5_000);
     expect(await versions(namespace)).toEqual(before);
   }, 90_000);
 });
 
-describe('trouble', () => {
-  test('a Service of the same name that is not ours is left alone, and the status says whose it is', async () => {
+describe('faults', () => {
+  test('a foreign Service of the same name is not changed, and the status names its owner', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     const ref = { namespace, name: 'db-client' };
@@ -145,7 +145,7 @@ describe('trouble', () => {
     await available(namespace, 'db');
   });
 
-  test('a Pod that a policy refuses is told in the status of the cluster, and made once the policy allows it', async () => {
+  test('a Pod that a policy refuses is reported in the status of the cluster, and created once the policy allows it', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     const path = `/api/v1/namespaces/${namespace}/limitranges`;
@@ -163,7 +163,7 @@ describe('trouble', () => {
       { timeoutMs: 75_000 },
     ); // the message of a member, which is coalesced, and then that of the cluster
     await world.admin.transport.json(`${path}/tiny`, { method: 'DELETE' });
-    // By now the operator waits longer and longer, and an API server may remember for half a minute what it has looked up.
+    // By now the operator backs off longer and longer, and an API server may cache a lookup for half a minute.
     await world.patiently(80_000).condition(namespace, 'db', 'Available', 'True');
   }, 180_000);
 
@@ -175,7 +175,7 @@ describe('trouble', () => {
     const [pod] = await world.list(pods, namespace);
     const name = pod?.metadata.name ?? '';
     await world.etcd.put(ask(namespace, name), 'kept', 'yes');
-    world.kubelet.hold(true); // until it was seen to be away
+    world.kubelet.hold(true); // until the operator has observed the deletion
     await world.admin.delete(pods, { namespace, name }, { uid: pod?.metadata.uid ?? '' });
     await world.condition(namespace, 'db', 'Available', 'False', 'QuorumLost');
     world.kubelet.hold(false);
@@ -198,7 +198,7 @@ describe('trouble', () => {
     await available(namespace, 'db');
   });
 
-  test('the only member goes when somebody deletes it, and its data stays: another one takes over first', async () => {
+  test('the only member is removed when a user deletes it, and its data is kept: another one takes over first', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db');
@@ -207,20 +207,20 @@ describe('trouble', () => {
     const name = member?.metadata.name ?? '';
     await world.etcd.put(ask(namespace, name), 'k', 'kept');
     await world.admin.delete(members, { namespace, name }, { uid: member?.metadata.uid ?? '' });
-    const heir = await eventually('another member alone', async () => {
+    const replacement = await eventually('another member alone', async () => {
       const [only, ...others] = await world.list(members, namespace);
       const ready = only?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
       return others.length === 0 && only?.metadata.name !== name && ready ? only?.metadata.name : undefined;
     });
     const cluster = await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
     expect(cluster.status?.clusterID).toBe(clusterID);
-    expect(await world.etcd.get(ask(namespace, heir), 'k')).toEqual({ ok: true, value: 'kept' });
-    const told = (await world.list(events, namespace)).map((event) => event.reason);
-    expect(told).toContain('AllMembersDeleted');
-    expect(told).not.toContain('QuorumLost');
+    expect(await world.etcd.get(ask(namespace, replacement), 'k')).toEqual({ ok: true, value: 'kept' });
+    const reasons = (await world.list(events, namespace)).map((event) => event.reason);
+    expect(reasons).toContain('AllMembersDeleted');
+    expect(reasons).not.toContain('QuorumLost');
   });
 
-  test('the only member has lost its volume and is deleted: a loss, not a reason for a second cluster', async () => {
+  test('the only member has lost its volume and is deleted: a loss, not a reason to bootstrap a second cluster', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db');
@@ -233,7 +233,7 @@ describe('trouble', () => {
     await remove(pods, (await world.list(pods, namespace))[0]);
     await world.condition(namespace, 'db', 'Available', 'False', 'AllMembersLost');
     await remove(members, member);
-    await eventually('it to be gone', async () =>
+    await eventually('it to be deleted', async () =>
       (await world.list(members, namespace)).length === 0 ? true : undefined,
     );
     await pause(2_000);
@@ -247,7 +247,7 @@ describe('trouble', () => {
     expect(cluster.status?.clusterID).toBe(clusterID);
   });
 
-  test('data in memory that is lost with its Pod is reported, not begun again', async () => {
+  test('data in memory that is lost with its Pod is reported, and no second cluster is bootstrapped', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { storage: { medium: 'Memory', size: '64Mi' } });
@@ -268,7 +268,7 @@ describe('two operators', () => {
     return spec.holderIdentity || undefined;
   };
 
-  test('the second acts as soon as the first leaves; one that lost the lease ends by itself', async () => {
+  test('the second acts as soon as the first ends; one that lost the Lease ends by itself', async () => {
     const flags = ['--leader-elect', '--namespace=default'];
     const first = world.startOperator(...flags);
     const firstHolder = await eventually('a holder', holder);
@@ -283,7 +283,7 @@ describe('two operators', () => {
     expect(performance.now() - started).toBeLessThan(10_000); // one that is not given up runs out after 13 s at the earliest
     await world.createCluster(namespace, 'db');
     await available(namespace, 'db');
-    const stolen = { spec: { holderIdentity: 'somebody-else', leaseDurationSeconds: 1 } };
+    const stolen = { spec: { holderIdentity: 'another-operator', leaseDurationSeconds: 1 } };
     await world.admin.transport.json(lease, {
       method: 'PATCH',
       body: stolen,
@@ -301,12 +301,12 @@ test('deleting a cluster leaves nothing behind', async () => {
   await available(namespace, 'db');
   await world.admin.delete(clusters, { namespace, name: 'db' }, { uid: cluster.metadata.uid ?? '' });
   const left = async (): Promise<readonly string[]> => versions(namespace);
-  await eventually('everything to be gone', async () => ((await left()).length === 0 ? true : undefined), {
+  await eventually('everything to be deleted', async () => ((await left()).length === 0 ? true : undefined), {
     seen: left,
   });
 });
 
-describe('what cannot work is refused at once', () => {
+describe('an invalid spec is refused at once', () => {
   test.each([
     ['a name that is too long', 'a'.repeat(57), {}, 'at most 56 characters'],
     ['a name with a dot', 'a.b', {}, 'at most 56 characters'],

@@ -50,7 +50,7 @@ const give = (namespace: string, name: string, text: Readonly<Record<string, str
     metadata: { name, namespace },
     data: Object.fromEntries(Object.entries(text).map(([key, value]) => [key, base64(value)])),
   });
-/** What opens the S3 server, as its users have it in a Secret. */
+/** The credentials of the S3 server, as its users have them in a Secret. */
 const keys = (of: TestPlace['secrets'] = s3.secrets): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(of).map(([path, value]) => [path.slice(MOUNTS.credentials.length + 1), value]));
 
@@ -70,7 +70,7 @@ const take = (namespace: string, name: string, spec: Partial<EtcdSnapshotSpec> =
   });
 const read = (namespace: string, name: string): Promise<EtcdSnapshot | undefined> =>
   world.admin.get(snapshots, { namespace, name });
-const whyOf = (snapshot: EtcdSnapshot | undefined) => snapshot?.status?.conditions?.find((c) => c.type === 'Ready');
+const readyOf = (snapshot: EtcdSnapshot | undefined) => snapshot?.status?.conditions?.find((c) => c.type === 'Ready');
 
 /** Waits for phase and reason. */
 const becomes = (namespace: string, name: string, phase: string, reason: string): Promise<EtcdSnapshot> =>
@@ -78,7 +78,7 @@ const becomes = (namespace: string, name: string, phase: string, reason: string)
     `${name} to be ${phase}, ${reason}`,
     async () => {
       const found = await read(namespace, name);
-      return found?.status?.phase === phase && whyOf(found)?.reason === reason ? found : undefined;
+      return found?.status?.phase === phase && readyOf(found)?.reason === reason ? found : undefined;
     },
     { timeoutMs: PATIENCE_MS, seen: async () => (await read(namespace, name))?.status },
   );
@@ -90,8 +90,8 @@ async function running(spec: Parameters<World['createCluster']>[2] = {}): Promis
   await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Available', 'True', 'QuorumHealthy');
   return namespace;
 }
-/** The Events of all snapshots of a namespace become these: they are written after the status. */
-const told = async (namespace: string, expected: readonly string[]): Promise<void> => {
+/** Waits until the Events of all snapshots of a namespace are these: they are written after the status. */
+const hasEvents = async (namespace: string, expected: readonly string[]): Promise<void> => {
   const found = async () =>
     (await world.list(events, namespace))
       .filter((e) => e.regarding?.kind === 'EtcdSnapshot')
@@ -102,7 +102,7 @@ const told = async (namespace: string, expected: readonly string[]): Promise<voi
 };
 const jobOf = (namespace: string, snapshot: string): Promise<Job | undefined> =>
   world.admin.get(jobs, { namespace, name: `${snapshot}-snapshot` });
-/** The operator ends a snapshot by the word of its agent; the Job is counted as failed some time later. */
+/** The operator ends a snapshot when its agent reports the result; the Job controller marks the Job as failed some time later. */
 const failedJobOf = (namespace: string, snapshot: string): Promise<Job> =>
   eventually(
     `the Job of ${snapshot} to fail`,
@@ -118,8 +118,8 @@ const never = new Promise<Ended>(() => {});
 const isOf = (snapshot: string) => (pod: Pod) => pod.metadata.name?.startsWith(`${snapshot}-snapshot-`) === true;
 
 describe('a snapshot', { timeout }, () => {
-  test('is taken from a follower, and says exactly what is stored', async () => {
-    // On a busy machine another one would lead before the snapshot is taken.
+  test('is taken from a follower, and reports exactly what is stored', async () => {
+    // On a busy machine another member would become leader before the snapshot is taken.
     const namespace = await running({ replicas: 3, options: { electionTimeoutMilliseconds: 20_000 } });
     const cluster = await eventually('a leader', async () => {
       const found = await world.admin.get(clusters, { namespace, name: 'db' });
@@ -134,8 +134,8 @@ describe('a snapshot', { timeout }, () => {
       expect(await world.etcd.put(any, `key-${i}`, 'v'.repeat(1_000))).toMatchObject({ ok: true });
     for (const each of asks)
       await eventually(`all writes at ${each.endpoint}`, async () => {
-        const said = await world.etcd.status(each);
-        return (said.ok && said.value.revision > 20n) || undefined;
+        const status = await world.etcd.status(each);
+        return (status.ok && status.value.revision > 20n) || undefined;
       });
 
     await take(namespace, 'one');
@@ -157,7 +157,7 @@ describe('a snapshot', { timeout }, () => {
     const names = (await world.list(members, namespace)).map(({ metadata }) => metadata.name);
     expect(names).toContain(status?.artifact?.member);
     expect(status?.artifact?.member).not.toBe(cluster.status?.leader);
-    await told(namespace, ['Normal SnapshotStored']);
+    await hasEvents(namespace, ['Normal SnapshotStored']);
 
     const agent = (await world.list(pods, namespace)).find(isOf('one'));
     const labels = Object.entries(agent?.metadata.labels ?? {});
@@ -169,7 +169,7 @@ describe('a snapshot', { timeout }, () => {
     }
   });
 
-  test('of a cluster whose clients show a certificate and log in; compressed and encrypted; asked for before the cluster has formed', async () => {
+  test('of a cluster with mTLS and auth; compressed and encrypted; created before the cluster is bootstrapped', async () => {
     const namespace = await world.namespace();
     await give(namespace, 'root', { password: 'planted-password' });
     await give(namespace, 'seal', { key: Buffer.alloc(32, 7).toString('hex') });
@@ -190,10 +190,10 @@ describe('a snapshot', { timeout }, () => {
     expect(JSON.stringify([job, status])).not.toContain('planted-password');
   });
 
-  test.runIf(process.env['DEV_TEST_ALL'])('goes to a volume, once there is one', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('is stored on a volume, once there is one', async () => {
     const namespace = await running();
     await take(namespace, 'one', { destination: { pvc: { claimName: 'backups', subPath: 'a/b' } } });
-    expect(whyOf(await becomes(namespace, 'one', 'Pending', 'VolumeClaimMissing'))?.message).toContain('backups');
+    expect(readyOf(await becomes(namespace, 'one', 'Pending', 'VolumeClaimMissing'))?.message).toContain('backups');
     expect(await jobOf(namespace, 'one')).toBeUndefined();
     await world.admin.create(persistentVolumeClaims, {
       apiVersion: 'v1',
@@ -205,11 +205,11 @@ describe('a snapshot', { timeout }, () => {
     expect(status?.artifact?.uri).toBe('file:///snapshot/data/a/b/one.db');
   });
 
-  test.runIf(process.env['DEV_TEST_ALL'])('waits for its Secret, and goes on when somebody makes it', async () => {
+  test.runIf(process.env['DEV_TEST_ALL'])('waits for its Secret, and continues when a user creates it', async () => {
     const namespace = await running();
     await take(namespace, 'one', { destination: bucket(namespace, { credentialsSecretRef: { name: 'late' } }) });
     const waiting = await becomes(namespace, 'one', 'Pending', 'SecretMissing');
-    expect(whyOf(waiting)?.message).toContain('Secret late is not there: create it with AWS_ACCESS_KEY_ID');
+    expect(readyOf(waiting)?.message).toContain('Secret late is not there: create it with AWS_ACCESS_KEY_ID');
     expect(await jobOf(namespace, 'one')).toBeUndefined();
     await give(namespace, 'late', keys());
     await becomes(namespace, 'one', 'Complete', 'SnapshotStored');
@@ -217,7 +217,7 @@ describe('a snapshot', { timeout }, () => {
 });
 
 describe('a cluster that has lost its quorum', { timeout }, () => {
-  test('is taken from whoever is left; and when nobody is, that is said within a minute', async () => {
+  test('is taken from a remaining member; and when none is reachable, that is reported within a minute', async () => {
     const namespace = await running({ replicas: 3 });
     await world.patiently(PATIENCE_MS).condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
     world.kubelet.hold(true);
@@ -232,12 +232,12 @@ describe('a cluster that has lost its quorum', { timeout }, () => {
       expect(status?.artifact?.member).toBe(survivor?.metadata.name);
 
       if (survivor) await remove(survivor);
-      await eventually('the last one to be gone', async () => {
+      await eventually('the last one to be deleted', async () => {
         const name = survivor?.metadata.name ?? '';
         return (await world.admin.get(pods, { namespace, name }))?.metadata.uid !== survivor?.metadata.uid || undefined;
       });
       await take(namespace, 'none');
-      expect(whyOf(await becomes(namespace, 'none', 'Failed', 'NoMemberReachable'))?.message).toContain(
+      expect(readyOf(await becomes(namespace, 'none', 'Failed', 'NoMemberReachable'))?.message).toContain(
         `${survivor?.metadata.name}: its Pod does not run`,
       );
       expect(await jobOf(namespace, 'none')).toBeUndefined();
@@ -248,25 +248,25 @@ describe('a cluster that has lost its quorum', { timeout }, () => {
 });
 
 describe('what cannot become a snapshot', { timeout }, () => {
-  test('fails with its first attempt where another one would be in vain: no bucket, no right, an object of somebody else that stays as it is', async () => {
+  test('fails with its first attempt where a retry cannot help: no bucket, no permission, a foreign object that is not overwritten', async () => {
     const namespace = await running();
     await give(namespace, 'wrong', keys(s3.wrongSecrets ?? {}));
     const foreign = join(s3.folder, BUCKET, namespace, 'taken.db');
     mkdirSync(join(s3.folder, BUCKET, namespace), { recursive: true });
-    writeFileSync(foreign, 'of somebody else');
+    writeFileSync(foreign, 'a foreign object');
     await take(namespace, 'nowhere', { destination: bucket('x', { bucket: 'no-such-bucket' }) });
-    await take(namespace, 'stranger', { destination: bucket('x', { credentialsSecretRef: { name: 'wrong' } }) });
+    await take(namespace, 'denied', { destination: bucket('x', { credentialsSecretRef: { name: 'wrong' } }) });
     await take(namespace, 'taken');
-    const reasons = { nowhere: 'BucketNotFound', stranger: 'AccessDenied', taken: 'ObjectExists' };
+    const reasons = { nowhere: 'BucketNotFound', denied: 'AccessDenied', taken: 'ObjectExists' };
     for (const [name, reason] of Object.entries(reasons)) {
       await becomes(namespace, name, 'Failed', reason);
       expect((await failedJobOf(namespace, name)).status?.failed).toBe(1);
     }
-    expect(readFileSync(foreign, 'utf8')).toBe('of somebody else');
-    await told(namespace, ['Warning AccessDenied', 'Warning BucketNotFound', 'Warning ObjectExists']);
+    expect(readFileSync(foreign, 'utf8')).toBe('a foreign object');
+    await hasEvents(namespace, ['Warning AccessDenied', 'Warning BucketNotFound', 'Warning ObjectExists']);
   });
 
-  test('fails at once: a parked cluster, no cluster, a Job of somebody else, which stays as it is', async () => {
+  test('fails at once: a paused cluster, no cluster, a foreign Job, which is not changed', async () => {
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { replicas: 0 });
     await give(namespace, 'keys', keys());
@@ -277,13 +277,13 @@ describe('what cannot become a snapshot', { timeout }, () => {
       metadata: { name: 'taken-snapshot', namespace },
       spec: { suspend: true, template },
     });
-    await take(namespace, 'parked');
+    await take(namespace, 'paused');
     await take(namespace, 'taken');
-    await take(namespace, 'nobody', { clusterRef: { name: 'other' } });
-    await becomes(namespace, 'parked', 'Failed', 'ClusterParked');
-    await becomes(namespace, 'nobody', 'Failed', 'ClusterNotFound');
+    await take(namespace, 'missing', { clusterRef: { name: 'other' } });
+    await becomes(namespace, 'paused', 'Failed', 'ClusterParked');
+    await becomes(namespace, 'missing', 'Failed', 'ClusterNotFound');
     const taken = await becomes(namespace, 'taken', 'Failed', 'NameConflict');
-    expect(whyOf(taken)?.message).toContain('Job taken-snapshot exists and belongs to nobody');
+    expect(readyOf(taken)?.message).toContain('Job taken-snapshot exists and belongs to nobody');
     const after = await jobOf(namespace, 'taken');
     expect([after?.metadata.uid, after?.metadata.generation, after?.metadata.ownerReferences]).toEqual([
       metadata.uid,
@@ -300,7 +300,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
     await becomes(namespace, 'one', 'Failed', 'OperatorImageNotConfigured');
   });
 
-  test('is not believed, when it tells what cannot be', async () => {
+  test('is not believed, when its agent reports something impossible', async () => {
     const namespace = await running();
     const artifact = { uri: `s3://${BUCKET}/elsewhere.db`, sizeBytes: 1, checksum: `sha256:${'a'.repeat(64)}` };
     const honest = { ...artifact, uri: `s3://${BUCKET}/${namespace}/padded.db` };
@@ -320,7 +320,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
     }
   });
 
-  test('is lost when somebody deletes its Job, and is not begun again', async () => {
+  test('is lost when a user deletes its Job, and is not started again', async () => {
     const namespace = await running();
     agents.instead((pod) => (isOf('one')(pod) ? never : undefined));
     await take(namespace, 'one');
@@ -336,7 +336,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
 });
 
 describe('once and only once', { timeout }, () => {
-  test('an operator that is killed when its Job was made, and before anybody said so, leaves one snapshot', async () => {
+  test('an operator that is killed after its Job was created, and before that was recorded, leaves one snapshot', async () => {
     const namespace = await running();
     await operator?.stop('SIGKILL');
     const proxy = await world.faultProxy();
@@ -355,7 +355,7 @@ describe('once and only once', { timeout }, () => {
     expect((await jobOf(namespace, 'one'))?.metadata.uid).toBe(made.metadata.uid);
   });
 
-  test('what an earlier operator has ended is not touched', async () => {
+  test('what an earlier operator has finished is not changed', async () => {
     const namespace = await running();
     await operator?.stop('SIGKILL');
     await take(namespace, 'old');
@@ -378,7 +378,7 @@ describe('once and only once', { timeout }, () => {
     expect(await jobOf(namespace, 'old')).toBeUndefined();
   });
 
-  test('one that is deleted and made anew at once is taken anew', async () => {
+  test('one that is deleted and created again at once is taken again', async () => {
     const namespace = await running();
     const first = await take(namespace, 'one');
     await becomes(namespace, 'one', 'Complete', 'SnapshotStored');

@@ -1,5 +1,5 @@
 /**
- * A slice of `./dev test sweep`: some crash points of everything that a user does, what is seen late most often, and what the
+ * A slice of `./dev test sweep`: some crash points of all user actions, the most frequent late events, and what the
  * earlier operator did not survive.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { Sweep } from '../sweep/sweep.ts';
 import { WORKLOADS, type Workload, workloadCalled } from '../sweep/workloads.ts';
 
 const CRASHES = 2;
-/** One waits for its turn most of the time: what each may take is said where it is run. */
+/** Each case waits for its turn most of the time: its time limit is set where it is run. */
 const MINUTES = 15 * 60_000;
 
 let sweep: Sweep;
@@ -33,12 +33,12 @@ const spread = <T>(items: readonly T[], count: number): readonly T[] =>
 const crashes = async (workload: Workload, count: number): Promise<readonly string[]> =>
   spread(killPlans(workload, await sweep.reference(workload)), count);
 
-/** Three disruptions that differ most; the others with `--all`. */
+/** The three disruptions that differ most; the others with `--all`. */
 const inEveryRun: readonly string[] = ['create-3', 'shrink-5-3', 'replace'];
 const workloads = WORKLOADS.filter(({ name }) => process.env['DEV_TEST_ALL'] || inEveryRun.includes(name));
 
 test.concurrent.each(workloads)(
-  'while $sentence, the operator is killed or sees late, and all ends as it does in peace',
+  'while $sentence, the operator is killed or gets events late, and the result is the same as without disruption',
   async (workload) => {
     const late = [`${workload.name}/late-etcdmembers-2s`, `${workload.name}/late-pods-2s`];
     await expectWell([...(await crashes(workload, CRASHES)), ...late]);
@@ -47,7 +47,7 @@ test.concurrent.each(workloads)(
 );
 
 test.concurrent(
-  'what belonged to a deleted cluster is not made again by an operator that hears of the deletion late',
+  'objects of a deleted cluster are not created again by an operator that receives the deletion late',
   async () => {
     await expectWell(['delete/late-etcdclusters-2s']);
   },
@@ -56,7 +56,7 @@ test.concurrent(
 
 describe.concurrent('what the earlier operator did not survive:', () => {
   test(
-    'while three members are made, the operator is killed at many points, and each time they are there ten seconds later',
+    'while three members are created, the operator is killed at many points, and each time they are ready ten seconds later',
     async () => {
       await expectWell(await crashes(workloadCalled('create-3'), process.env['DEV_TEST_ALL'] ? 10 : 5));
     },
@@ -65,10 +65,16 @@ describe.concurrent('what the earlier operator did not survive:', () => {
 
   test.each(
     permutations(2, [
-      ['members are seen 8 seconds late, and there is one seed', 'late-etcdmembers-8s'],
-      ['the operator is killed when the seed is made and nothing is known of it', 'kill-after-create-etcdmembers-1'],
-      ['the operator is killed at its next write after the seed is made', 'kill-after-create-persistentvolumeclaims-1'],
-      ['members are seen 2 seconds late, and there is one seed', 'late-etcdmembers-2s'],
+      ['watch events of members are 8 seconds late, and there is one seed', 'late-etcdmembers-8s'],
+      [
+        'the operator is killed after it has created the seed and before it gets the response',
+        'kill-after-create-etcdmembers-1',
+      ],
+      [
+        'the operator is killed at its next write after it has created the seed',
+        'kill-after-create-persistentvolumeclaims-1',
+      ],
+      ['watch events of members are 2 seconds late, and there is one seed', 'late-etcdmembers-2s'],
     ]),
   )('%s', (_what, fault) => expectWell([`create-3/${fault}`]), MINUTES);
 
@@ -78,12 +84,16 @@ describe.concurrent('what the earlier operator did not survive:', () => {
   test('a name with a dot is refused at once, with the reason', async () => {
     await expect(sweep.tryCluster('a.b', {})).rejects.toThrow('at most 56 characters');
   });
-  test('what is accepted and cannot be done says so in a condition within ten seconds', async () => {
-    const rig = await sweep.tryCluster('db', { image: { repository: 'nobody.example/etcd' } });
-    const said = await eventually('a condition', () => findCondition(rig.cluster?.status?.conditions, 'Available'), {
-      timeoutMs: 10_000,
-    });
-    expect(said.message).toContain('nobody.example/etcd');
+  test('a spec that is accepted and cannot be realised is reported in a condition within ten seconds', async () => {
+    const rig = await sweep.tryCluster('db', { image: { repository: 'absent.example/etcd' } });
+    const condition = await eventually(
+      'a condition',
+      () => findCondition(rig.cluster?.status?.conditions, 'Available'),
+      {
+        timeoutMs: 10_000,
+      },
+    );
+    expect(condition.message).toContain('absent.example/etcd');
     await rig.stop();
   });
 });

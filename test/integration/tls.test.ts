@@ -1,4 +1,4 @@
-/** Encrypted clusters with real servers: certificates of the operator's own, and those of users, good and bad. */
+/** Clusters with TLS and real servers: certificates of the operator, and those of users, valid and invalid. */
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
@@ -32,7 +32,7 @@ const condition = (namespace: string, type: string, status: string, reason?: str
   world.patiently(PATIENCE_MS).condition(namespace, 'db', type, status, reason);
 const read = (namespace: string, name: string): Promise<Secret> =>
   eventually(`Secret ${name}`, () => world.admin.get(secrets, { namespace, name }));
-/** Asked until there is an answer: on a slow machine a cluster elects another leader now and then. */
+/** Retried until there is a response: on a slow machine a cluster elects another leader now and then. */
 const answered = <T>(what: string, call: () => Promise<Result<T>>): Promise<T> =>
   eventually(what, async () => {
     const answer = await call();
@@ -59,7 +59,7 @@ const change = (namespace: string, name: string, text: Readonly<Record<string, s
 describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
   const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 
-  test('one line each: members find each other, clients need a certificate, and no key is told to anybody', async () => {
+  test('one line each: members reach each other, clients need a certificate, and no key is readable', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls, replicas: 3 });
@@ -97,7 +97,7 @@ describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
         'db-client-tls',
       ].map((name) => read(namespace, name)),
     );
-    const told = JSON.stringify([
+    const readable = JSON.stringify([
       operator.log(),
       await world.list(clusters, namespace),
       await world.list(members, namespace),
@@ -106,13 +106,13 @@ describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
     ]);
     for (const secret of kept) {
       const lines = textOf(secret, 'tls.key').split('\n').slice(1, -2);
-      expect(lines.filter((line) => line !== '' && told.includes(line))).toEqual([]);
-      expect(told).not.toContain(secret.data?.['tls.key']);
+      expect(lines.filter((line) => line !== '' && readable.includes(line))).toEqual([]);
+      expect(readable).not.toContain(secret.data?.['tls.key']);
     }
-    expect(told).not.toContain('PRIVATE KEY');
+    expect(readable).not.toContain('PRIVATE KEY');
   });
 
-  test('without certificates of clients, everybody who trusts the authority is served', async () => {
+  test('without client certificates, every client with the CA is served', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await world.createCluster(namespace, 'db', { tls: { client: { managed: { clientCertificates: 'None' } } } });
@@ -123,14 +123,14 @@ describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
     expect(await world.etcd.put({ ...at(namespace, pod), access }, 'k', 'v')).toMatchObject({ ok: true });
   });
 
-  test('a Secret of somebody else in the way is left as it is, and named', async () => {
+  test('a foreign Secret with the same name is not changed, and named', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     await write(namespace, 'db-client-ca', { mine: 'keep' });
     await world.createCluster(namespace, 'db', { tls });
     const cluster = await condition(namespace, 'CertificatesValid', 'False', 'NameConflict');
-    const said = cluster.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
-    expect(said).toContain('Secret db-client-ca exists and belongs to nobody');
+    const message = cluster.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
+    expect(message).toContain('Secret db-client-ca exists and belongs to nobody');
     expect(await world.list(members, namespace)).toEqual([]);
     expect((await read(namespace, 'db-client-ca')).data).toEqual({ mine: Buffer.from('keep').toString('base64') });
   });
@@ -184,7 +184,7 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
       socket.on('error', reject);
     });
 
-  test('late, without a name, without a key: each is named, nothing is started, and all heals by itself', async () => {
+  test('late, without a name, without a key: each is named, nothing is started, and it recovers by itself', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     const names = namesIn(namespace);
@@ -195,23 +195,23 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
     await write(namespace, 'peer', await leaf(names.slice(0, 1)));
     await write(namespace, 'server', await leaf(names));
     const unnamed = await condition(namespace, 'CertificatesValid', 'False', 'NameMissing');
-    const said = unnamed.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
-    expect(said).toContain(`tls.crt of Secret peer lacks *.db.${namespace}.svc.cluster.local`);
+    const message = unnamed.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
+    expect(message).toContain(`tls.crt of Secret peer lacks *.db.${namespace}.svc.cluster.local`);
     await change(namespace, 'peer', { ...(await leaf(names)), 'tls.key': ' ' });
     await condition(namespace, 'CertificatesValid', 'False', 'KeyMissing');
     expect([await world.list(members, namespace), await podNames(namespace)]).toEqual([[], []]);
     await change(namespace, 'peer', await leaf(names));
     await condition(namespace, 'Available', 'True', 'QuorumHealthy');
     await eventually('an Event about each', async () => {
-      const told = await world.list(events, namespace);
-      expect(told.map(({ reason }) => reason)).toEqual(
+      const found = await world.list(events, namespace);
+      expect(found.map(({ reason }) => reason)).toEqual(
         expect.arrayContaining(['SecretMissing', 'NameMissing', 'KeyMissing', 'Valid']),
       );
       return true;
     });
   });
 
-  test('bad ones do not touch a cluster that runs; renewed ones reach it without a restart', async () => {
+  test('invalid ones do not affect a running cluster; renewed ones reach it without a restart', async () => {
     operator = world.startOperator();
     const namespace = await world.namespace();
     const names = namesIn(namespace);
@@ -226,14 +226,14 @@ describe('Secrets of the user', { timeout: 4 * PATIENCE_MS }, () => {
     const processes = (): readonly unknown[] => world.kubelet.running(namespace).map(({ child }) => child?.pid);
     const running = processes();
 
-    await operator?.stop('SIGTERM'); // nobody looks in between
+    await operator?.stop('SIGTERM'); // no reconcile in between
     await world.admin.delete(
       secrets,
       { namespace, name: 'peer' },
       { uid: (await read(namespace, 'peer')).metadata.uid ?? '' },
     );
     await change(namespace, 'server', { ...(await leaf(names)), 'tls.key': 'no key' });
-    operator = world.startOperator(); // looks at all Secrets at once, instead of within five minutes
+    operator = world.startOperator(); // reads all Secrets at once, instead of within five minutes
     const bad = await condition(namespace, 'CertificatesValid', 'False');
     expect(bad.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message).toMatch(
       /tls.key of Secret server is not valid PEM.*Secret peer does not exist/,

@@ -24,7 +24,9 @@ export async function bench(args: readonly string[]): Promise<number> {
     const figures = await step(`${name}: ${about}`, measure);
     process.stdout.write(`${table(figures)}\n`);
     if (load > availableParallelism())
-      say(`  The machine was busy before the benchmark started (load ${load.toFixed(1)}): run it again when the machine is idle.`);
+      say(
+        `  The machine was busy before the benchmark started (load ${load.toFixed(1)}): run it again when the machine is idle.`,
+      );
     say(`  kept in ${await keep(name, figures, load)}`);
   }
   return 0;

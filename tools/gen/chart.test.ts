@@ -11,9 +11,7 @@ test('the generated files of the chart are those in the checkout ("./dev gen" ma
     expect(await readFile(join(root, path), 'utf8').catch(() => 'missing'), path).toBe(content);
   for (const folder of ['templates/crds', 'files/rbac'])
     for (const name of await readdir(join(chartDir, folder)))
-      expect(generated.has(relative(root, join(chartDir, folder, name))), `${name} is no longer generated`).toBe(
-        true,
-      );
+      expect(generated.has(relative(root, join(chartDir, folder, name))), `${name} is no longer generated`).toBe(true);
 });
 
 test('the chart, its operator and the package have one version', async () => {

@@ -15,7 +15,7 @@ const COMPARISONS: Readonly<Record<string, string>> = {
 };
 
 /** Where plans are made and executed. Elsewhere, a uid is data and not a precondition. */
-const PLANNED = /\/(rules|runtime)\/|\/(changes|execute|paperwork|write)[^/]*$/;
+const PLANNED = /\/(rules|runtime)\/|\/(changes|execute|write)[^/]*$/;
 
 /** All faults of one file. */
 export function faultsOf(file: string, source: string): readonly Fault[] {

@@ -89,9 +89,21 @@ export const SENTENCES: readonly Sentence[] = [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
   ]),
   ...of('src/controllers/member/observe.ts', [
-    ['askPeers', 'linearizable:', 1, 'false', 'a finalizer is released because of a response from a member without a quorum'],
+    [
+      'askPeers',
+      'linearizable:',
+      1,
+      'false',
+      'a finalizer is released because of a response from a member without a quorum',
+    ],
     ['askPeers', 'if', 4, 'false', 'a finalizer is released because of a response from another cluster'],
-    ['askPeers', 'if', 5, 'true', 'a finalizer is released because of a response from a member that was forced into a new cluster'],
+    [
+      'askPeers',
+      'if',
+      5,
+      'true',
+      'a finalizer is released because of a response from a member that was forced into a new cluster',
+    ],
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
     ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],

@@ -133,7 +133,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
     await ready('node-2', 'Unknown');
     await healNetwork(cluster, 'node-2');
     await ready('node-2', 'True');
-    // The kernel caches that a neighbour is unreachable and retries only after a while.
+    // An address that could not be resolved is tried again only after a while.
     await becomes('its Pods to be reachable', async () =>
       expect(await other.sh(`ping -c 1 -W 2 ${ip}`)).toContain(' 0% packet loss'),
     );

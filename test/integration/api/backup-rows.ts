@@ -1,4 +1,4 @@
-/** Further places for snapshots, how they are stored, and schedules. */
+/** Further locations of snapshots, how they are stored, and schedules. */
 import { type EditRow, type Row, ref } from './row.ts';
 
 const clusterRef = ref('db');
@@ -16,18 +16,18 @@ const confined = (name: string, field: string, store: (fields: object) => object
 const known = (name: string, store: (fields: object) => object): readonly Row[] => [
   [`${name}: with credentials`, store({ credentialsSecretRef: ref('c') })],
   [
-    `${name}: with credentials of nobody`,
+    `${name}: with credentials without a name`,
     store({ credentialsSecretRef: {} }),
     `${name}.credentialsSecretRef names nothing`,
   ],
   [`${name}: as a ServiceAccount`, store({ serviceAccountName: 'backup' })],
 ];
 
-/** Wherever a location stands. */
+/** For every location. */
 const locations: readonly Row[] = [
-  ['a bucket, as whom the cloud says', s3()],
-  ['a bucket with an authority of its own', s3({ caSecretRef: ref('ca') })],
-  ['a bucket with an authority of nobody', s3({ caSecretRef: {} }), 's3.caSecretRef names nothing'],
+  ['a bucket with the identity of the cloud', s3()],
+  ['a bucket with its own CA', s3({ caSecretRef: ref('ca') })],
+  ['a bucket with a CA without a name', s3({ caSecretRef: {} }), 's3.caSecretRef names nothing'],
   ['encrypted by the service', s3({ serverSideEncryption: { algorithm: 'AES256' } })],
   ['encrypted with a key of the service', s3(kms)],
   [
@@ -78,11 +78,11 @@ export const sources: readonly Row[] = [
   ['one with no key', restore(unsealed), 'encryption.keySecretRef names nothing'],
 ];
 
-/** Members carry copies: everything passes. */
+/** Members have copies: everything is accepted. */
 export const restored: readonly (readonly [what: string, restore: object])[] = locations
   .filter(([, , refused]) => refused === undefined)
   .map(([what, source]) => [
-    `that begins with ${what}`,
+    `that is restored from ${what}`,
     { source, bumpRevision: 0, encryption: { keySecretRef: ref('key') } },
   ]);
 

@@ -1,4 +1,4 @@
-/** EtcdClusters as they stand under the Go operator: ordinary ones, and ones that our rules would not let in. */
+/** EtcdClusters as the Go operator has them: ordinary ones, and ones that our rules would refuse. */
 import { etcdClusters } from '../../../src/api/names.ts';
 import type { Resource } from '../../../src/kube/object.ts';
 import type { Written } from '../../support/servers/api-server.ts';
@@ -10,11 +10,11 @@ export interface BaselineObject {
   readonly name: string;
   readonly spec: object;
   readonly status?: object;
-  /** An edit elsewhere in the spec; where there is nothing else in it, only the metadata is edited. */
+  /** An edit of another spec field; where there is none, only the metadata is edited. */
   readonly edit?: object;
-  /** Edits next to the field that a rule of ours would not let in, each on its own. */
+  /** Edits next to the field that one of our rules would refuse, each on its own. */
   readonly siblings?: readonly object[];
-  /** Edits that make it worse, and what is said to each. */
+  /** Edits that make it worse, and the message for each. */
   readonly worse?: readonly (readonly [edit: object, refused: string])[];
 }
 
@@ -161,7 +161,7 @@ export const baselineClusters: readonly BaselineObject[] = [
     },
   }),
   cluster('in memory', 'memory', { storage: { size: '256Mi', medium: 'Memory' } }),
-  cluster('that is parked', 'parked', { replicas: 0 }),
+  cluster('that is paused', 'paused', { replicas: 0 }),
 
   cluster('with a name that is too long', 'a'.repeat(60), {}),
   cluster('with a dot in its name', 'a.b', {}),

@@ -1,4 +1,4 @@
-/** Objects as they stand under the Go operator: ordinary ones, and ones that our rules would not let in. */
+/** Objects as the Go operator has them: ordinary ones, and ones that our rules would refuse. */
 import { etcdDefragPolicies, etcdDefrags, etcdMembers, etcdSnapshots } from '../../../src/api/names.ts';
 import {
   AT,
@@ -59,7 +59,7 @@ export const baselineObjects: readonly BaselineObject[] = [
       conditions: [condition('Ready', 'True', 'PodReady'), condition('VersionDrifted', 'False', 'VersionMatched')],
     },
   ),
-  member('with what was let in', 'odd-abcde', {
+  member('with fields that our rules refuse', 'odd-abcde', {
     ...labels({ 'my team': 'a b' }),
     storage: { size: '0', medium: '' },
     imagePullSecrets: [{}],

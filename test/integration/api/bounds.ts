@@ -5,7 +5,7 @@ import { changedAt, fieldOf, occurrences, type Path, type Place } from './places
 export interface Bound {
   readonly path: Path;
   readonly keyword: string;
-  /** What the API server says. */
+  /** The message of the API server. */
   readonly says: string;
   readonly beyond: (value: unknown) => unknown;
 }
@@ -38,7 +38,7 @@ export function boundsAt({ path, schema }: Place): readonly Bound[] {
     const [says, beyond] = (breaking as (bound: unknown) => Breaking)(bound);
     return [{ path, keyword, says, beyond }];
   });
-  // What is required and has a default is never missing.
+  // A required field with a default is never missing.
   const missable = (schema.required ?? []).filter((name) => schema.properties?.[name]?.default === undefined);
   const required = missable.map((name) => ({
     path: [...path, name],
@@ -49,7 +49,7 @@ export function boundsAt({ path, schema }: Place): readonly Bound[] {
   return [...own, ...required];
 }
 
-/** One of these objects with one value moved beyond its bound, and how that is called; none, when none has anything there. */
+/** One of these objects with one value moved beyond its bound, and the field's path; undefined when none has a value there. */
 export function brokenAt(
   objects: readonly object[],
   { path, beyond }: Bound,

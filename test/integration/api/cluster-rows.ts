@@ -1,4 +1,4 @@
-/** EtcdCluster without what goes into its Pods. Each spec is added to `version: 3.6.16`. */
+/** EtcdCluster without the fields of its Pods. Each spec is added to `version: 3.6.16`. */
 import { type EditRow, type Row, ref } from './row.ts';
 import { peer, server } from './tls-rows.ts';
 
@@ -19,7 +19,7 @@ export const names: readonly (readonly [what: string, name: string, refused?: st
 
 export const specs: readonly Row[] = [
   ['next to nothing', {}],
-  ['no members: parked', { replicas: 0 }],
+  ['no members: paused', { replicas: 0 }],
   ['one member', { replicas: 1 }],
   ['an even number', { replicas: 4 }],
   ['many members', { replicas: 1000 }],
@@ -51,17 +51,17 @@ export const specs: readonly Row[] = [
     'storage.storageClassName Fast_SSD is not a name that a StorageClass can have',
   ],
   [
-    'a parked cluster in memory',
+    'a paused cluster in memory',
     { replicas: 0, storage: { medium: 'Memory' } },
     'replicas 0 would lose all data of a cluster with storage.medium Memory',
   ],
-  ['volumes that go with the cluster', { deletionPolicy: 'Delete' }],
-  ['volumes that stay', { deletionPolicy: 'Retain' }],
+  ['volumes that are deleted with the cluster', { deletionPolicy: 'Delete' }],
+  ['volumes that are retained', { deletionPolicy: 'Retain' }],
   ['volumes that do something else', { deletionPolicy: 'Orphan' }, 'spec.deletionPolicy'],
   ['a deadline', { progressDeadlineSeconds: 1 }],
   ['no time at all', { progressDeadlineSeconds: 0 }, 'spec.progressDeadlineSeconds'],
-  ['a field that there is not', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
-  ['no budget', { podDisruptionBudget: { enabled: false } }],
+  ['an unknown field', { podTemplate: {} }, 'unknown field "spec.podTemplate"'],
+  ['no PodDisruptionBudget', { podDisruptionBudget: { enabled: false } }],
 
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],
@@ -81,7 +81,7 @@ export const specs: readonly Row[] = [
 
   ['a snapshot from S3', restore({ s3 })],
   ['a snapshot from a volume', restore({ pvc: { claimName: 'c', subPath: 'a/b.db' } })],
-  ['nothing to begin with', { bootstrap: {} }],
+  ['an empty bootstrap', { bootstrap: {} }],
   ['a snapshot from nowhere', restore({}), 'name exactly one place for the snapshot: s3, gcs, azure or pvc'],
   ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'name exactly one place'],
   ['an object without a key', restore({ s3: { ...s3, key: '' } }), 'bootstrap.restore.source.s3.key is empty'],
@@ -131,7 +131,7 @@ export const specs: readonly Row[] = [
 export const edits: readonly EditRow[] = [
   ['more members', { replicas: 1 }, { replicas: 3 }],
   ['fewer members', { replicas: 5 }, { replicas: 3 }],
-  ['parking', { replicas: 3 }, { replicas: 0 }],
+  ['pausing', { replicas: 3 }, { replicas: 0 }],
   [
     'parking in memory',
     { replicas: 3, storage: { medium: 'Memory' } },
@@ -139,7 +139,7 @@ export const edits: readonly EditRow[] = [
     'replicas 0 would lose all data',
   ],
   ['a larger volume', { storage: { size: '1Gi' } }, { storage: { size: '2Gi' } }],
-  ['the same size in other words', { storage: { size: '1Gi' } }, { storage: { size: '1024Mi' } }],
+  ['the same size in another unit', { storage: { size: '1Gi' } }, { storage: { size: '1024Mi' } }],
   [
     'a smaller volume',
     { storage: { size: '2Gi' } },
@@ -194,8 +194,8 @@ export const edits: readonly EditRow[] = [
     'auth cannot change after creation',
   ],
   ['something else, with authentication', { ...auth, tls: server }, { ...auth, tls: server, replicas: 5 }],
-  ['a snapshot to begin with is added', {}, restore({ s3 }), 'bootstrap cannot be added or removed after creation'],
-  ['a snapshot to begin with is removed', restore({ s3 }), {}, 'bootstrap cannot be added or removed after creation'],
+  ['a restore is added', {}, restore({ s3 }), 'bootstrap cannot be added or removed after creation'],
+  ['a restore is removed', restore({ s3 }), {}, 'bootstrap cannot be added or removed after creation'],
   ['another snapshot', restore({ s3 }), restore({ s3: { ...s3, key: 'l' } }), 'bootstrap cannot change after creation'],
   ['something else, with a snapshot', restore({ s3 }), { ...restore({ s3 }), replicas: 5 }],
 

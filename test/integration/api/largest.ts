@@ -1,4 +1,4 @@
-/** As much of everything as the schemas allow, within what a request may carry. */
+/** The largest objects that the schemas allow, within the size limit of a request. */
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const key = (i: number): string => `${'prefix.'.repeat(10)}example.com/${'k'.repeat(50)}-${i}`;
 const map = (count: number): Record<string, string> => Object.fromEntries(many(count, (i) => [key(i), 'v'.repeat(63)]));

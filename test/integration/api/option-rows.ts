@@ -31,7 +31,7 @@ export const specs: readonly Row[] = [
     'options.autoCompactionRetention is 2562048: etcd counts no further than 2562047 hours',
   ],
   [
-    'revisions without saying so',
+    'revisions without the mode',
     options({ autoCompactionMode: 'periodic', autoCompactionRetention: '9'.repeat(18) }),
     'set autoCompactionMode to revision if it is a number of revisions',
   ],
@@ -87,19 +87,19 @@ export const specs: readonly Row[] = [
     options({ corruptionCheck: { intervalMinutes: -1 } }),
     'spec.options.corruptionCheck.intervalMinutes',
   ],
-  ['an option that there is not', options({ quota: 5 }), 'unknown field "spec.options.quota"'],
+  ['an unknown option', options({ quota: 5 }), 'unknown field "spec.options.quota"'],
 
   ['further flags', args('--max-txn-ops=256', '--pre-vote', '--metrics=extensive', '--cors=https://a,https://b')],
   [
-    'a flag that begins like one of the operator’s',
+    'a flag with the same prefix as one of the operator’s',
     args('--initial-election-tick-advance=false', '--name-of-nothing=1'),
   ],
   ['feature gates', args('--feature-gates=LeaseCheckpoint=true')],
   ['a flag with one dash', args('-name=x'), 'extraArgs: "-name=x" is no flag: write --flag=value'],
-  ['a value apart from its flag', args('--max-txn-ops', '256'), 'extraArgs: "256" is no flag'],
+  ['a value that is separate from its flag', args('--max-txn-ops', '256'), 'extraArgs: "256" is no flag'],
   ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'is no flag'],
   ['no flag', args(''), 'is no flag'],
-  ['more flags than anybody needs', args(...Array.from({ length: 33 }, (_, i) => `--flag-${i}`)), 'spec.extraArgs'],
+  ['more flags than allowed', args(...Array.from({ length: 33 }, (_, i) => `--flag-${i}`)), 'spec.extraArgs'],
   ...[
     'name',
     'data-dir',

@@ -24,7 +24,7 @@ export const snapshots: readonly Row[] = [
     { clusterRef, destination: s3({ credentialsSecretRef: {} }) },
     's3.credentialsSecretRef names nothing',
   ],
-  ['without a claim', { clusterRef, destination: pvc({ claimName: '' }) }, 'pvc.claimName'],
+  ['without a PVC', { clusterRef, destination: pvc({ claimName: '' }) }, 'pvc.claimName'],
   ...[
     '..',
     '../x',
@@ -151,7 +151,7 @@ export const policies: readonly Row[] = [
   ],
 ];
 
-/** The same places, as the source that an EtcdCluster begins with. */
+/** The same locations, as the source of a restore. */
 const restore = (source: object) => ({ bootstrap: { restore: { source } } });
 export const sources: readonly Row[] = [
   ['a key and a path', restore(s3({ key: 'a b/ä.db' }))],
@@ -164,7 +164,7 @@ export const sources: readonly Row[] = [
 
 export const policyEdits: readonly EditRow[] = [['another schedule', policy(), policy({ schedule: '0 4 * * *' })]];
 
-/** What a member must have; everything else is a copy of what was checked in its cluster. */
+/** The required fields of a member; everything else is a copy of what was validated in its cluster. */
 const member = (fields: object = {}) => ({
   clusterName: 'db',
   version: '3.6.16',
@@ -176,7 +176,7 @@ const member = (fields: object = {}) => ({
 
 export const members: readonly Row[] = [
   [
-    'as the operator makes one',
+    'as the operator creates one',
     member({
       bootstrap: true,
       options: { snapshotCount: 1 },
@@ -201,7 +201,7 @@ export const members: readonly Row[] = [
   ],
   ...restored.map(([what, restore]): Row => [what, member({ restore })]),
   [
-    'with what an older rule let pass',
+    'with what an older rule accepted',
     member({ additionalMetadata: { labels: { 'a b': 'c' } }, storage: { size: '0', medium: '' } }),
   ],
   ['of no cluster', member({ clusterName: '' }), 'spec.clusterName'],

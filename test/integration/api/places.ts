@@ -1,4 +1,4 @@
-/** Every place of a kind's schema, and where it is in an object. */
+/** Every place of a kind's schema, and its path in an object. */
 import type { Kind } from '../../../src/api/crd.ts';
 import type { Schema } from '../../../tools/gen/api-reference.ts';
 
@@ -9,7 +9,7 @@ export interface Place {
   readonly schema: Schema;
 }
 
-/** The whole object and all that users write in it; the status is the operator's own. */
+/** The whole object and all fields of users; the status belongs to the operator. */
 export function placesOf(kind: Kind): readonly Place[] {
   const whole: Schema = { 'x-kubernetes-validations': kind.rules ?? [] };
   const spec = JSON.parse(JSON.stringify(kind.spec)) as Schema;
@@ -27,17 +27,17 @@ function placesIn(schema: Schema, path: Path): readonly Place[] {
 
 export const nameOf = (path: Path): string => path.join('.').replaceAll('.*', '[*]');
 
-/** How the API server calls a real path. */
+/** The API server's notation of a real path. */
 export const fieldOf = (path: Path): string => path.join('.').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]');
 
-/** Whether this is how the API server calls the place. */
+/** Whether this is the API server's notation of the place. */
 export function isAt(field: string, path: Path): boolean {
   if (path.length === 0) return field === '<nil>';
   const parts = path.map((part) => (part === '*' ? String.raw`(\[[^\]]*\]|\.[^.[\]]+)` : String.raw`\.${part}`));
   return new RegExp(`^${parts.join('').slice(2)}$`).test(field);
 }
 
-/** Where an object has something at this place, with real names and indexes. */
+/** Where an object has a value at this place, with real names and indexes. */
 export function occurrences(object: unknown, path: Path): readonly Path[] {
   const [first, ...rest] = path;
   if (first === undefined) return object === undefined ? [] : [[]];
@@ -47,7 +47,7 @@ export function occurrences(object: unknown, path: Path): readonly Path[] {
   return names.flatMap((name) => occurrences(inner(name), rest).map((found) => [name, ...found]));
 }
 
-/** A copy with another value at a real path; `undefined` takes it away. */
+/** A copy with another value at a real path; `undefined` removes it. */
 export function changedAt(object: unknown, path: Path, change: (value: unknown) => unknown): unknown {
   const [first, ...rest] = path;
   if (first === undefined) return change(object);
@@ -64,11 +64,11 @@ export interface Cause {
 const CAUSE =
   /(?:^|, |: \[?)(<nil>|[a-z][\w.[\]/-]*): (?=Invalid value|Unsupported value|Required value|Too long|Too many|Forbidden)/g;
 
-/** What the API server has against an object, field by field. */
-export function causesIn(said: string): readonly Cause[] {
-  const found = [...said.matchAll(CAUSE)];
+/** The API server's causes for refusing an object, field by field. */
+export function causesIn(message: string): readonly Cause[] {
+  const found = [...message.matchAll(CAUSE)];
   return found.map((match, i) => ({
     field: match[1] ?? '',
-    text: said.slice(match.index + match[0].length, found[i + 1]?.index),
+    text: message.slice(match.index + match[0].length, found[i + 1]?.index),
   }));
 }

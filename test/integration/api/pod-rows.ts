@@ -1,4 +1,4 @@
-/** The parts of an EtcdCluster that become parts of Pods. Each spec is added to `version: 3.6.16`. */
+/** The fields of an EtcdCluster that become fields of Pods. Each spec is added to `version: 3.6.16`. */
 import { type EditRow, type Row, ref } from './row.ts';
 
 const resources = (requests?: object, limits?: object) => ({

@@ -1,4 +1,4 @@
-/** The encryption of an EtcdCluster. Each spec is added to `version: 3.6.16`. */
+/** TLS of an EtcdCluster. Each spec is added to `version: 3.6.16`. */
 import { type Row, ref } from './row.ts';
 
 export const server = { client: { serverSecretRef: ref('s') } };
@@ -10,7 +10,7 @@ export const specs: readonly Row[] = [
   ['TLS for clients', { tls: server }],
   ['TLS for peers', { tls: peer }],
   [
-    'TLS for both, clients show certificates',
+    'TLS for both, with client certificates',
     { tls: { client: { ...server.client, operatorClientSecretRef: ref('o') }, ...peer } },
   ],
   [
@@ -35,7 +35,7 @@ export const specs: readonly Row[] = [
     'tls.client.managed.duration is shorter than 1h',
   ],
   [
-    'renewal before the beginning, for peers',
+    'renewal before issuance, for peers',
     { tls: { peer: { managed: { renewBefore: '2160h' } } } },
     'tls.peer.managed.renewBefore is not shorter than the duration',
   ],
@@ -51,17 +51,17 @@ export const specs: readonly Row[] = [
     'tls.peer.managed.duration is shorter than 1h',
   ],
   [
-    'renewal before the beginning',
+    'renewal before issuance',
     { tls: { client: { managed: { duration: '24h', renewBefore: '24h' } } } },
     'tls.client.managed.renewBefore is not shorter than the duration',
   ],
   [
-    'renewal before the beginning of the default',
+    'renewal before issuance with the default duration',
     { tls: { client: { managed: { renewBefore: '3000h' } } } },
     'tls.client.managed.renewBefore is not shorter than the duration',
   ],
   [
-    'renewal a second after the beginning',
+    'renewal a second after issuance',
     { tls: { client: { managed: { duration: '1h', renewBefore: '59m59s' } } } },
     'tls.client.managed.renewBefore is not shorter than the duration by 5m',
   ],
@@ -77,7 +77,7 @@ export const specs: readonly Row[] = [
     'tls.client needs exactly one of',
   ],
   [
-    'the operator’s certificate beside its authority',
+    'the operator’s certificate beside a managed CA',
     { tls: { client: { managed: {}, operatorClientSecretRef: ref('o') } } },
     'operatorClientSecretRef cannot accompany managed',
   ],

@@ -1,4 +1,4 @@
-/** Edits of the version. The status says what members run. */
+/** Edits of the version. The status has the version that members run. */
 import type { EditRow } from './row.ts';
 
 const formed = { clusterID: 'cafe000000000001' };
