@@ -54,7 +54,7 @@ const row =
     if (wire) wire(enqueue);
     else store.onChange((before, after) => enqueue(keyOf((after ?? before) as Object)));
     for (const object of store.all()) if (!isHealthy(object)) enqueue(keyOf(object));
-    for (const object of store.all()) enqueue(keyOf(object), 'resync');
+    for (const object of store.all()) enqueue(keyOf(object), 'low');
     return controller;
   };
 

@@ -89,7 +89,7 @@ function connect(flags: Flags, metrics: Metrics, pulse: ApiServerHeartbeat): Htt
     ? identityFromKubeconfig({ files: [flags.kubeconfig], env: process.env, monotonic })
     : identityFromPod(process.env, monotonic);
   const onCall = ({ verb, resource, code, ms }: CallReport): void => {
-    if (code > 0) pulse.heard();
+    if (code > 0) pulse.responded();
     metrics.apiRequests.inc({ verb, resource, code });
     metrics.apiSeconds.observe({ verb }, ms / 1000);
   };
@@ -104,9 +104,9 @@ async function servePages({ flags, metrics, pulse, parts }: Process): Promise<()
     '/healthz': () =>
       alive({
         deadWatches: parts.deadWatches,
-        oldestPassMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
+        oldestReconcileMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
-    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), silentMs: pulse.silentMs }),
+    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs: pulse.sinceResponseMs }),
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
   const servers = await Promise.all([

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from './clock.ts';
 
-test('a time that is too long for a timer does not pass at once', async () => {
+test('a delay that is too long for a Node timer does not fire at once', async () => {
   let called = false;
   const cancel = systemClock.after(60 * 86_400_000, () => {
     called = true;

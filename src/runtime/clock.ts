@@ -1,4 +1,4 @@
-/** Time and chance as arguments: the real ones are handed in by `bin`, tests hand in their own. */
+/** The clock and the random source as arguments: `bin` passes the real ones, tests pass their own. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -6,19 +6,19 @@ export interface Clock {
   monotonic(): number;
   /** In [0, 1). */
   random(): number;
-  /** Calls back after a while; the answer cancels it. */
+  /** Calls back after the time; returns what cancels it. */
   after(ms: number, call: () => void): () => void;
 }
 
-/** Node takes a longer time for a millisecond. Whoever is called too early looks and waits again. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** Node treats a longer delay as 1 ms. A callback that fires too early checks the time and sets its timer again. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: () => Math.random(),
   after: (ms, call) => {
-    const timer = setTimeout(call, Math.min(ms, LONGEST_MS));
+    const timer = setTimeout(call, Math.min(ms, MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
@@ -36,7 +36,7 @@ export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<vo
     signal.addEventListener('abort', done);
   });
 
-/** A signal that aborts with the given one or after the time. `cancel` lets go of both. */
+/** A signal that aborts with the given one or after the time. `cancel` removes the timer and the listener. */
 export function deadline(
   clock: Clock,
   ms: number,

@@ -10,7 +10,7 @@ import { createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { type NamedCall, type Plan, RetryLater, refTo } from './plan.ts';
 
-type Status = { readonly told?: string; readonly token?: string };
+type Status = { readonly message?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
 const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
@@ -56,7 +56,7 @@ function aController(
       random: () => 0,
     });
   const observed: Observed[] = [];
-  const brain: Reconciler<Observed, Status, NamedCall> = {
+  const reconciler: Reconciler<Observed, Status, NamedCall> = {
     name: 'thing',
     resource: things,
     observe: async (key, _signal, refusal) => {
@@ -75,10 +75,10 @@ function aController(
     ...(call && { call }),
     ...(isMinor && { isMinor }),
   };
-  const told: string[] = [];
-  const controller = new Controller(brain, {
+  const notes: string[] = [];
+  const controller = new Controller(reconciler, {
     client: server,
-    recorder: { record: (_resource, _object, { note }) => void told.push(note) },
+    recorder: { record: (_resource, _object, { note }) => void notes.push(note) },
     resources: new Map<string, Resource>([
       ['Thing', things],
       ['Part', parts],
@@ -95,7 +95,7 @@ function aController(
     signal: stop.signal,
   });
   stores.things.onChange((before, after) => controller.enqueue(`n/${(after ?? before)?.metadata.name}`));
-  return { server, observed, stores, controller, told, stop: () => stop.abort() };
+  return { server, observed, stores, controller, notes, stop: () => stop.abort() };
 }
 const aThing = (name = 'a'): Thing => ({ metadata: { name, namespace: 'n' } });
 const aPart = (name: string) => ({
@@ -104,11 +104,11 @@ const aPart = (name: string) => ({
   metadata: { name, namespace: 'n', labels: { of: 'a' } },
 });
 const settle = (ms = 30): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-/** For what takes timers, which a busy machine keeps late; `settle` is for what must not come. */
+/** For events that depend on timers, which are late on a busy machine; `settle` is for events that must not happen. */
 const until = (what: string, isSo: () => boolean | Promise<boolean>): Promise<true> =>
   eventually(what, async () => (await isSo()) || undefined, { everyMs: 5 });
 
-test('what a pass has made is seen by the next one, however late the cache is', async () => {
+test('a reconcile observes what the previous one has created, however stale the cache is', async () => {
   const { server, observed, stop } = aController(({ parts: found }) =>
     plan(found.length === 0 ? { steps: [{ do: 'create', object: aPart('part') }] } : {}),
   );
@@ -117,14 +117,14 @@ test('what a pass has made is seen by the next one, however late the cache is', 
   await settle();
   await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
   await settle();
-  expect(observed.map((o) => o.parts.length)).toEqual([0]); // the second pass has not begun
+  expect(observed.map((o) => o.parts.length)).toEqual([0]); // the second reconcile waits for the cache
   server.log.letGo(parts);
   await settle();
   expect([...new Set(observed.map((o) => o.parts.length))]).toEqual([0, 1]);
   stop();
 });
 
-test('what a pass has deleted is gone for the next one', async () => {
+test('a reconcile does not observe what the previous one has deleted', async () => {
   const { server, observed, stop } = aController(({ parts: [found] }) =>
     plan(found ? { steps: [{ do: 'delete', what: refTo('Part', found) }] } : {}),
   );
@@ -140,7 +140,7 @@ test('what a pass has deleted is gone for the next one', async () => {
   stop();
 });
 
-test('a write that changed nothing does not make an earlier one forgotten', async () => {
+test('the cache is still waited for when the last write changed nothing', async () => {
   const { server, observed, stop } = aController(({ parts: found, thing }) =>
     plan(
       found.some((p) => p.metadata.name === 'new')
@@ -165,18 +165,18 @@ test('a write that changed nothing does not make an earlier one forgotten', asyn
   stop();
 });
 
-test('what the server refuses is a fact for the next pass and an Event, and the status is told all the same', async () => {
-  const { server, observed, told, stop } = aController(
+test('a refusal by the API server is a fact for the next reconcile and an Event, and the status is still written', async () => {
+  const { server, observed, notes, stop } = aController(
     ({ refusal }) =>
-      plan({ steps: [{ do: 'create', object: aPart('part') }], status: { told: refusal ?? 'nothing yet' } }),
+      plan({ steps: [{ do: 'create', object: aPart('part') }], status: { message: refusal ?? 'nothing yet' } }),
     () => {
       throw refused('the quota is used up');
     },
   );
   await server.create(things, aThing());
-  const status = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+  const status = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.message;
   await until('the refusal in the status', async () => (await status())?.includes('quota') ?? false);
-  expect(told).toContain('refused by the API server: the quota is used up');
+  expect(notes).toContain('refused by the API server: the quota is used up');
   expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([
     undefined,
     'the API server refuses: the quota is used up',
@@ -185,35 +185,35 @@ test('what the server refuses is a fact for the next pass and an Event, and the 
   stop();
 });
 
-test('a call that is refused for now is tried again after its own pause, and the next pass knows why', async () => {
-  const asked: string[] = [];
+test('a call that is refused for now is retried after its retryMs, and the next reconcile observes the message', async () => {
+  const calls: string[] = [];
   const { server, observed, stop } = aController(
     ({ refusal }) =>
       plan(
-        asked.length < 3
+        calls.length < 3
           ? {
               steps: [{ do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 5 }],
-              status: { told: refusal ?? '' },
+              status: { message: refusal ?? '' },
             }
           : {},
       ),
     undefined,
     ({ name }) => {
-      asked.push(name);
+      calls.push(name);
       return Promise.reject(new RetryLater('etcd refuses: not in sync'));
     },
   );
   await server.create(things, aThing());
-  await until('the last call, and the pass after it', () => asked.length === 3 && observed.length > 3);
+  await until('the last call, and the reconcile after it', () => calls.length === 3 && observed.length > 3);
   await settle();
-  expect(asked).toEqual(['promote', 'promote', 'promote']);
+  expect(calls).toEqual(['promote', 'promote', 'promote']);
   expect(observed.map((o) => o.refusal).slice(0, 2)).toEqual([undefined, 'etcd refuses: not in sync']);
   await server.patch(things, { namespace: 'n', name: 'a' }, { metadata: { labels: { poke: '1' } } });
-  await until('a pass after one without a refusal', () => observed.at(-1)?.refusal === undefined); // that ends it
+  await until('a reconcile after one without a refusal', () => observed.at(-1)?.refusal === undefined);
   stop();
 });
 
-test('a refusal has its kind, and stands since the first of that kind in a row', async () => {
+test('a refusal has a kind, and its `since` is the time of the first of that kind in a row', async () => {
   const kinds = ['x', 'x', 'y', 'x'];
   let calls = 0;
   const { server, observed, stop } = aController(
@@ -229,7 +229,7 @@ test('a refusal has its kind, and stands since the first of that kind in a row',
   stop();
 });
 
-test('refusals that are far apart are not one', async () => {
+test('refusals that are more than 30 s apart do not count as one', async () => {
   let [calls, time] = [0, 1_000];
   const { server, observed, stop } = aController(
     () => plan(calls < 3 ? { steps: [{ do: 'call', call: { name: 'add', target: 'a' }, retryMs: 5 }] } : {}),
@@ -247,7 +247,7 @@ test('refusals that are far apart are not one', async () => {
   stop();
 });
 
-test('steps that somebody undoes at once are repeated with growing pauses', async () => {
+test('steps that another controller reverts at once are repeated with growing delays', async () => {
   const { server, observed, stop } = aController(({ thing }) =>
     plan({ steps: [{ do: 'patch', to: refTo('Thing', thing), fields: {} }] }),
   );
@@ -258,23 +258,23 @@ test('steps that somebody undoes at once are repeated with growing pauses', asyn
   stop();
 });
 
-test('a write that the cache does not show is not waited for', async () => {
+test('a write that the selector of the cache excludes is not waited for', async () => {
   const unlabelled = { ...aPart('p'), metadata: { name: 'p', namespace: 'n' } };
   const { server, observed, stop } = aController(() =>
     plan(observed.length > 1 ? {} : { steps: [{ do: 'create', object: unlabelled }] }),
   );
   await server.create(things, aThing());
-  await until('the pass after it', () => observed.length > 1);
+  await until('the reconcile after it', () => observed.length > 1);
   stop();
 });
 
-/** A controller whose time passes a hundred times as fast, and whose status has a message and a count. */
+/** A controller whose clock is a hundred times as fast, and whose status has a message and a token. */
 const aCoalescing = (status: () => Status, steps: () => Plan<object, NamedCall>['steps'] = () => []) =>
   aController(
     () => plan({ status: status(), steps: steps() }),
     undefined,
     () => Promise.reject(new RetryLater('refused')),
-    (before, after) => before.told !== undefined && before.token === after.token,
+    (before, after) => before.message !== undefined && before.token === after.token,
     undefined,
     100,
   );
@@ -286,15 +286,15 @@ test.each<[string, Plan<object, NamedCall>['steps']]>([
     [{ do: 'call', call: { name: 'c', target: 'a' }, retryMs: 5_000 }],
   ],
 ])('a message-only change of status is written after half a minute%s', async (_, steps) => {
-  let told = 'first';
+  let message = 'first';
   const { server, controller, stop } = aCoalescing(
-    () => ({ told, token: 'x' }),
-    () => (told === 'first' ? [] : steps),
+    () => ({ message, token: 'x' }),
+    () => (message === 'first' ? [] : steps),
   );
-  const status = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.told;
+  const status = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status?.message;
   await server.create(things, aThing());
   await until('the first', async () => (await status()) === 'first');
-  told = 'second';
+  message = 'second';
   controller.enqueue('n/a');
   await settle(100);
   expect(await status()).toBe('first');
@@ -303,42 +303,42 @@ test.each<[string, Plan<object, NamedCall>['steps']]>([
 });
 
 test('a message-only change of status is written with the next real change', async () => {
-  let status = { told: 'first', token: 'x' };
+  let status = { message: 'first', token: 'x' };
   const { server, controller, stop } = aCoalescing(() => status);
   const written = async () => (await server.get(things, { namespace: 'n', name: 'a' }))?.status;
   await server.create(things, aThing());
-  await until('the first', async () => (await written())?.told === 'first');
-  status = { told: 'second', token: 'x' };
+  await until('the first', async () => (await written())?.message === 'first');
+  status = { message: 'second', token: 'x' };
   controller.enqueue('n/a');
   await settle();
-  expect(await written()).toEqual({ told: 'first', token: 'x' });
-  status = { told: 'second', token: 'y' };
+  expect(await written()).toEqual({ message: 'first', token: 'x' });
+  status = { message: 'second', token: 'y' };
   controller.enqueue('n/a');
   await settle();
   expect(await written()).toEqual(status);
   stop();
 });
 
-test('a pass that changes nothing is not followed by another one', async () => {
-  const { server, observed, stop } = aCoalescing(() => ({ told: 'the same' }));
+test('a reconcile that changes nothing is not followed by another one', async () => {
+  const { server, observed, stop } = aCoalescing(() => ({ message: 'the same' }));
   await server.create(things, aThing());
-  await until('the status', () => observed.length === 2); // it was written, and seen
+  await until('the status', () => observed.length === 2); // it was written and observed
   await settle(400);
   expect(observed.length).toBe(2);
   stop();
 });
 
-test('many things are worked on at once, and one that is gone is let go', async () => {
+test('many objects are reconciled concurrently, and a deleted one leaves the queue', async () => {
   const { server, observed, controller, stop } = aController(({ thing }) =>
-    plan({ status: { told: thing.metadata.name ?? '' } }),
+    plan({ status: { message: thing.metadata.name ?? '' } }),
   );
   for (let n = 0; n < 50; n++) await server.create(things, aThing(`t${n}`));
-  const toldLast = async () => (await server.get(things, { namespace: 'n', name: 't49' }))?.status?.told;
-  await until('the last status', async () => (await toldLast()) === 't49');
+  const lastStatus = async () => (await server.get(things, { namespace: 'n', name: 't49' }))?.status?.message;
+  await until('the last status', async () => (await lastStatus()) === 't49');
   expect(new Set(observed.map((o) => o.thing.metadata.name)).size).toBe(50);
-  const [gone] = observed;
-  await server.delete(things, { namespace: 'n', name: 't0' }, { uid: gone?.thing.metadata.uid ?? '' });
-  await until('an end of all passes', () => controller.depth === 0 && controller.oldestReconcileMs === 0);
+  const [deleted] = observed;
+  await server.delete(things, { namespace: 'n', name: 't0' }, { uid: deleted?.thing.metadata.uid ?? '' });
+  await until('an end of all reconciles', () => controller.depth === 0 && controller.oldestReconcileMs === 0);
   await controller.stop();
   stop();
 });

@@ -5,7 +5,7 @@ import type { KubeObject, Resource } from '../kube/object.ts';
 import { type ExecuteOptions, execute, type Outcome, TargetGone, type Write } from './execute.ts';
 import { type NamedCall, type ObjectRef, type Plan, RetryLater, refTo, type Step } from './plan.ts';
 
-type Status = { readonly told?: string; readonly token?: string };
+type Status = { readonly message?: string; readonly token?: string };
 type Thing = KubeObject & { readonly status?: Status };
 const things: Resource<Thing> = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
 const parts: Resource = { group: '', version: 'v1', plural: 'parts', kind: 'Part' };
@@ -15,7 +15,7 @@ const aPart = (name: string) => ({ apiVersion: 'v1', kind: 'Part', metadata: { n
 const ref = (name: string) => ({ namespace: 'n', name });
 const create = (name: string): Step => ({ do: 'create', object: aPart(name) });
 
-const AWAY = 'Internal error occurred: failed calling webhook "webhook.example.com": connection refused';
+const WEBHOOK_DOWN = 'Internal error occurred: failed calling webhook "webhook.example.com": connection refused';
 
 /** A Thing on a model of the API server. Parts called "bad" are refused by policy. */
 async function aWorld(onPart: (server: ModelApiServer, name: string) => void = () => {}) {
@@ -23,31 +23,31 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
     admit: (resource, object) => {
       if (resource.kind === 'Part') onPart(server, object.metadata.name ?? '');
       if (object.metadata.name === 'bad') throw refused('the quota is used up');
-      if (object.metadata.name === 'unasked') throw new ApiError('POST', 500, { message: AWAY });
+      if (object.metadata.name === 'webhook-down') throw new ApiError('POST', 500, { message: WEBHOOK_DOWN });
       return object;
     },
   });
   const thing = await server.create(things, { metadata: { name: 'a', namespace: 'n' } });
-  const told: string[] = [];
+  const notes: string[] = [];
   const writes: Write[] = [];
-  const carryOut = (
+  const run = (
     more: Partial<Plan<Status, NamedCall>>,
     call?: ExecuteOptions<NamedCall>['call'],
-    of = thing,
+    subject = thing,
   ): Promise<Outcome> =>
     execute(
       { rule: 'r', message: 'because', steps: [], status: {}, events: [], ...more },
-      of,
+      subject,
       things,
       {
         client: server,
-        recorder: { record: (_resource, _object, { note }) => void told.push(note) },
+        recorder: { record: (_resource, _object, { note }) => void notes.push(note) },
         resources: new Map<string, Resource>([
           ['Thing', things],
           ['Part', parts],
         ]),
         onWrite: (write) => void writes.push(write),
-        mayWait: () => false,
+        shouldCoalesce: () => false,
         needsVersion: (changes) => 'token' in changes,
         ...(call && { call }),
       },
@@ -55,10 +55,10 @@ async function aWorld(onPart: (server: ModelApiServer, name: string) => void = (
     );
   const status = async (): Promise<Status | undefined> => (await server.get(things, ref('a')))?.status;
   const names = (): readonly (string | undefined)[] => server.peek(parts).map((p) => p.metadata.name);
-  return { server, thing, carryOut, told, writes, status, names };
+  return { server, thing, run, notes, writes, status, names };
 }
 
-/** Another object that has the name of one that was looked at. */
+/** The reference to a deleted object, whose name another object has now. */
 async function replaced(server: ModelApiServer): Promise<ObjectRef> {
   const old = await server.create(parts, aPart('part'));
   const before = refTo('Part', { ...old, metadata: { ...old.metadata, name: 'part' } });
@@ -67,131 +67,131 @@ async function replaced(server: ModelApiServer): Promise<ObjectRef> {
   return before;
 }
 
-/** An object that has changed since it was looked at. */
+/** The reference to an object that has changed since it was observed. */
 async function changed(server: ModelApiServer): Promise<ObjectRef> {
   const before = refTo('Part', await server.create(parts, aPart('part')), { resourceVersion: true });
-  await server.patch(parts, ref('part'), { metadata: { labels: { by: 'somebody' } } });
+  await server.patch(parts, ref('part'), { metadata: { labels: { by: 'another-controller' } } });
   return before;
 }
 
 const refusal = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(() => 'nothing was refused').catch((e: unknown) => e);
 
-test('what is to be recorded is durable before the first step', async () => {
+test('a latch is written before the first step runs', async () => {
   const found: unknown[] = [];
-  const { carryOut } = await aWorld((server) => found.push(server.peek(things)[0]?.status));
-  await carryOut({ latch: { token: 't' }, status: { token: 't', told: 'x' }, steps: [create('part')] });
-  expect(found).toEqual([{ token: 't', told: 'x' }]);
+  const { run } = await aWorld((server) => found.push(server.peek(things)[0]?.status));
+  await run({ latch: { token: 't' }, status: { token: 't', message: 'x' }, steps: [create('part')] });
+  expect(found).toEqual([{ token: 't', message: 'x' }]);
 });
 
-test('what is told of a status that was recorded is not lost with a step that fails', async () => {
-  const { carryOut, server, told } = await aWorld();
+test('the Events of a status that was written with a latch are recorded although a step fails', async () => {
+  const { run, server, notes } = await aWorld();
   await server.create(parts, aPart('old'));
-  const notices = [{ type: 'Normal', reason: 'Valid', note: 'all is well' }] as const;
-  const failing = carryOut({ latch: { token: 't' }, status: { told: 'x' }, events: notices, steps: [create('old')] });
+  const events = [{ type: 'Normal', reason: 'Valid', note: 'all is well' }] as const;
+  const failing = run({ latch: { token: 't' }, status: { message: 'x' }, events: events, steps: [create('old')] });
   expect(await refusal(failing)).toSatisfy(isConflict);
-  expect(told).toEqual(['all is well']);
+  expect(notes).toEqual(['all is well']);
 });
 
-test('a record that cannot be made keeps everything from being done', async () => {
-  const { carryOut, server, names } = await aWorld();
-  await server.patch(things, ref('a'), { metadata: { labels: { by: 'somebody' } } });
-  expect(await refusal(carryOut({ latch: { token: 't' }, steps: [create('part')] }))).toSatisfy(isConflict);
+test('no step runs when the latch cannot be written', async () => {
+  const { run, server, names } = await aWorld();
+  await server.patch(things, ref('a'), { metadata: { labels: { by: 'another-controller' } } });
+  expect(await refusal(run({ latch: { token: 't' }, steps: [create('part')] }))).toSatisfy(isConflict);
   expect(names()).toEqual([]);
 });
 
 test.each<[string, Step]>([
-  ['refused by policy', create('bad')],
+  ['was refused by policy', create('bad')],
   ['failed', create('old')],
-])('after a step that is %s, no other is taken', async (_how, step) => {
-  const { carryOut, names, server } = await aWorld();
+])('no step runs after one that %s', async (_how, step) => {
+  const { run, names, server } = await aWorld();
   await server.create(parts, aPart('old'));
-  expect(await refusal(carryOut({ steps: [step, create('next')] }))).toBeInstanceOf(Error);
+  expect(await refusal(run({ steps: [step, create('next')] }))).toBeInstanceOf(Error);
   expect(names()).toEqual(['old']);
 });
 
-test('after a call that is refused for now, no other step is taken, and the status is told', async () => {
-  const { carryOut, names, status } = await aWorld();
-  const asked: NamedCall[] = [];
+test('no step runs after a call that is refused for now, and the status is written', async () => {
+  const { run, names, status } = await aWorld();
+  const calls: NamedCall[] = [];
   const step: Step<NamedCall> = { do: 'call', call: { name: 'promote', target: 'x' }, retryMs: 7 };
-  const outcome = await carryOut({ steps: [step, create('next')], status: { told: 'waiting' } }, (call) => {
-    asked.push(call);
+  const outcome = await run({ steps: [step, create('next')], status: { message: 'waiting' } }, (call) => {
+    calls.push(call);
     return Promise.reject(new RetryLater('not in sync'));
   });
-  expect([outcome, asked.length, names()]).toEqual([{ is: 'retryLater', message: 'not in sync', retryMs: 7 }, 1, []]);
-  expect(await status()).toEqual({ told: 'waiting' });
+  expect([outcome, calls.length, names()]).toEqual([{ is: 'retryLater', message: 'not in sync', retryMs: 7 }, 1, []]);
+  expect(await status()).toEqual({ message: 'waiting' });
 });
 
-test('a refusal by policy is told in the status, as an Event, and to whoever asked', async () => {
-  const { carryOut, status, told } = await aWorld();
-  const error = await refusal(carryOut({ steps: [create('bad')], status: { told: 'no room' } }));
+test('a refusal by policy is in the status, in an Event and in the error', async () => {
+  const { run, status, notes } = await aWorld();
+  const error = await refusal(run({ steps: [create('bad')], status: { message: 'no room' } }));
   expect(String(error)).toContain('the quota is used up');
-  expect([await status(), told]).toEqual([{ told: 'no room' }, ['refused by the API server: the quota is used up']]);
+  expect([await status(), notes]).toEqual([{ message: 'no room' }, ['refused by the API server: the quota is used up']]);
 });
 
-test('a webhook that is away does not keep the status from being told either', async () => {
-  const { carryOut, status, told } = await aWorld();
-  const error = await refusal(carryOut({ steps: [create('unasked')], status: { told: 'so it is' } }));
+test('the status is written although an admission webhook is unreachable', async () => {
+  const { run, status, notes } = await aWorld();
+  const error = await refusal(run({ steps: [create('webhook-down')], status: { message: 'so it is' } }));
   expect(String(error)).toContain('failed calling webhook');
-  expect([await status(), told]).toEqual([{ told: 'so it is' }, [`refused by the API server: ${AWAY}`]]);
+  expect([await status(), notes]).toEqual([{ message: 'so it is' }, [`refused by the API server: ${WEBHOOK_DOWN}`]]);
 });
 
 test.each<[string, Partial<Plan<Status, NamedCall>>]>([
-  ['a latch', { latch: { told: 'older' } }],
-  ['what must not be written from a stale view', { status: { told: 'older', token: 'a' } }],
+  ['a latch', { latch: { message: 'older' } }],
+  ['a field that must not be written from a stale cache', { status: { message: 'older', token: 'a' } }],
 ])('%s is not written over a newer status', async (_, more) => {
-  const { carryOut, server, status } = await aWorld();
-  await server.patch(things, ref('a'), { status: { told: 'newer' } }, { subresource: 'status' });
-  expect(await refusal(carryOut(more))).toSatisfy(isConflict);
-  expect(await status()).toEqual({ told: 'newer' });
+  const { run, server, status } = await aWorld();
+  await server.patch(things, ref('a'), { status: { message: 'newer' } }, { subresource: 'status' });
+  expect(await refusal(run(more))).toSatisfy(isConflict);
+  expect(await status()).toEqual({ message: 'newer' });
 });
 
-test('a status is written beside the fields of another controller', async () => {
-  const { carryOut, server, status } = await aWorld();
+test('a status patch keeps the fields of another controller', async () => {
+  const { run, server, status } = await aWorld();
   await server.patch(things, ref('a'), { status: { token: 'of another' } }, { subresource: 'status' });
-  await carryOut({ status: { told: 'mine' } });
-  expect(await status()).toEqual({ token: 'of another', told: 'mine' });
+  await run({ status: { message: 'mine' } });
+  expect(await status()).toEqual({ token: 'of another', message: 'mine' });
 });
 
 test.each<[string, (at: ObjectRef) => Step]>([
   ['deleted', (what) => ({ do: 'delete', what })],
   ['patched', (to) => ({ do: 'patch', to, fields: { metadata: { labels: { ours: 'yes' } } } })],
 ])(
-  'another object of the same name is not %s, and neither is one that has changed where that matters',
+  'another object of the same name is not %s, and neither is one whose resourceVersion has changed',
   async (_what, step) => {
     for (const make of [replaced, changed]) {
-      const { carryOut, server } = await aWorld();
+      const { run, server } = await aWorld();
       const at = await make(server);
       const before = await server.get(parts, ref('part'));
-      expect(await refusal(carryOut({ steps: [step(at)] }))).toSatisfy(isConflict);
+      expect(await refusal(run({ steps: [step(at)] }))).toSatisfy(isConflict);
       expect(await server.get(parts, ref('part'))).toEqual(before);
     }
   },
 );
 
-test('a change of what is gone by now is stale, and that of a status too', async () => {
-  const { carryOut, server } = await aWorld();
+test('a patch of a deleted object fails with TargetGone, and so does a status patch', async () => {
+  const { run, server } = await aWorld();
   const part = refTo('Part', await server.create(parts, aPart('part')));
   await server.delete(parts, ref('part'), { uid: part.uid });
   const patch: Step = { do: 'patch', to: part, fields: { metadata: { labels: { ours: 'yes' } } } };
-  expect(await refusal(carryOut({ steps: [patch] }))).toBeInstanceOf(TargetGone);
+  expect(await refusal(run({ steps: [patch] }))).toBeInstanceOf(TargetGone);
   await server.delete(things, ref('a'), { uid: (await server.get(things, ref('a')))?.metadata.uid ?? '' });
-  expect(await refusal(carryOut({ status: { told: 'x' } }))).toBeInstanceOf(TargetGone);
+  expect(await refusal(run({ status: { message: 'x' } }))).toBeInstanceOf(TargetGone);
 });
 
 test('a status is not written to another object of the same name', async () => {
-  const { carryOut, server, thing } = await aWorld();
+  const { run, server, thing } = await aWorld();
   await server.delete(things, ref('a'), { uid: thing.metadata.uid ?? '' });
   await server.create(things, { metadata: { name: 'a', namespace: 'n' } });
-  const { resourceVersion: _, ...metadata } = thing.metadata; // the uid alone tells the two apart
-  const outcome = carryOut({ status: { told: 'x' } }, undefined, { ...thing, metadata });
+  const { resourceVersion: _, ...metadata } = thing.metadata; // only the uid distinguishes the two
+  const outcome = run({ status: { message: 'x' } }, undefined, { ...thing, metadata });
   expect(await refusal(outcome)).toSatisfy(isConflict);
   expect((await server.get(things, ref('a')))?.status).toBeUndefined();
 });
 
-test('every write says which version the cache has to reach', async () => {
-  const { carryOut, writes, server } = await aWorld();
-  await carryOut({ latch: { token: 't' }, status: {}, steps: [create('part')] });
+test('every write reports the resourceVersion that the cache has to reach', async () => {
+  const { run, writes, server } = await aWorld();
+  await run({ latch: { token: 't' }, status: {}, steps: [create('part')] });
   const versions = [await server.get(things, ref('a')), await server.get(parts, ref('part'))].map(
     (o) => o?.metadata.resourceVersion,
   );

@@ -1,4 +1,4 @@
-/** Carries out a plan: what must be durable first, steps in order, status, Events. Stops at the first step that fails. */
+/** Executes a plan: the latch first, then the steps in order, the status and the Events. Stops at the first step that fails. */
 import type { Client } from '../kube/client.ts';
 import { type ApiError, isNotFound, isRefusal } from '../kube/errors.ts';
 import type { Recorder } from '../kube/events.ts';
@@ -9,34 +9,34 @@ import { type Fields, type NamedCall, type ObjectRef, type Plan, RetryLater, typ
 export interface ExecuteOptions<Call extends NamedCall = never> {
   readonly client: Client;
   readonly recorder: Recorder;
-  /** Every kind that plans speak about, by its name. */
+  /** Every kind that plans have steps for, by its name. */
   readonly resources: ReadonlyMap<string, Resource>;
   readonly onWrite: (write: Write) => void;
-  /** Carries out calls; rejects with RetryLater when the moment is wrong. */
+  /** Executes calls; rejects with RetryLater when the call has to be repeated later. */
   readonly call?: (call: Call, signal: AbortSignal) => Promise<void>;
-  /** Whether a change of status can wait a little, so that several become one write. */
-  readonly mayWait: (after: object) => boolean;
-  /** Whether these changes of a status must be refused when the object has changed since it was observed. */
+  /** Whether a status change is coalesced with the next one, so that several become one write. */
+  readonly shouldCoalesce: (after: object) => boolean;
+  /** Whether the API server must refuse these status changes when the object has changed since it was observed. */
   readonly needsVersion: (changes: object) => boolean;
 }
 
-/** What was to be changed is gone: the cache does not know it yet. */
+/** The object to be changed is deleted, and the cache has not observed that yet. */
 export class TargetGone extends Error {
-  override readonly name = 'Vanished';
+  override readonly name = 'TargetGone';
 }
 
 const unlessGone = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
   try {
     return await change;
   } catch (error) {
-    throw isNotFound(error) ? new TargetGone(`${ref.namespace}/${ref.name} is gone`) : error;
+    throw isNotFound(error) ? new TargetGone(`${ref.namespace}/${ref.name} is deleted`) : error;
   }
 };
 
-/** How it went, if not all was done. */
+
 export type Outcome =
   | { readonly is: 'done' }
-  /** Nothing is wrong but the moment. */
+  /** A call was refused for now: nothing has failed. */
   | {
       readonly is: 'retryLater';
       readonly message: string;
@@ -44,20 +44,20 @@ export type Outcome =
       readonly retryMs: number;
     };
 
-/** A write that happened: the cache must have seen this version before the next decision about the same key. */
+/** A successful write: the cache must have observed it before the next reconcile of the same key. */
 export interface Write {
   readonly resource: Resource;
   readonly verb: string;
   readonly namespace: string;
-  /** What the server answered with; a deletion that was carried out at once has none. */
+  /** Of the response; an object that was deleted at once has none. */
   readonly resourceVersion: string | undefined;
-  /** The object as it is now. */
+  /** The object in the response. */
   readonly object?: KubeObject;
-  /** The object that is no more. */
-  readonly gone?: { readonly name: string; readonly uid: string };
+  /** The object that was deleted at once. */
+  readonly deleted?: { readonly name: string; readonly uid: string };
 }
 
-/** The object that a plan is about, with the status that the plan was made from. */
+/** The object that is reconciled, with the status that the plan was decided from. */
 export type Subject<Status extends object> = KubeObject & { readonly status?: Status };
 
 export async function execute<Status extends object, Call extends NamedCall>(
@@ -73,22 +73,22 @@ export async function execute<Status extends object, Call extends NamedCall>(
     if (!status) return;
     const { uid, resourceVersion, name = '', namespace = '' } = current.metadata;
     const ref = { namespace, name };
-    // Only what must not be written from a stale view has the resourceVersion as its precondition. The cluster controller
+    // Only fields that must not be written from a stale cache get a resourceVersion precondition. The cluster controller
     // patches fields of an EtcdMember that the member controller does not write: each would be a 409 (2-3 per new cluster).
     const metadata = { uid, ...((plan.latch || options.needsVersion(status)) && { resourceVersion }) };
     const body = { metadata, status };
     current = await unlessGone(ref, options.client.patch(resource, ref, body, { subresource: 'status', signal }));
     report(options, resource, 'patch', current);
   };
-  const tell = (): void => {
-    for (const notice of plan.events) options.recorder.record(resource, subject, notice);
+  const recordEvents = (): void => {
+    for (const event of plan.events) options.recorder.record(resource, subject, event);
   };
-  // The status says nothing that is not so before the steps: with a latch it is one write. What is told of it is told with it:
-  // after a step that fails, the next pass would find nothing new in it.
-  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(tell);
+  // The status is true before the steps run, so a latch and the status are one write. Its Events are recorded with it: after a
+  // step that fails, the next reconcile would find no difference, and the Events would be lost.
+  if (plan.latch) await writeStatus({ ...plan.status, ...plan.latch }).then(recordEvents);
   const { outcome, refusal } = await runSteps(plan.steps, options, signal);
-  if (!plan.latch && !options.mayWait(plan.status)) await writeStatus(plan.status);
-  if (!plan.latch) tell();
+  if (!plan.latch && !options.shouldCoalesce(plan.status)) await writeStatus(plan.status);
+  if (!plan.latch) recordEvents();
   if (!refusal) return outcome;
   options.recorder.record(resource, subject, {
     type: 'Warning',
@@ -98,7 +98,7 @@ export async function execute<Status extends object, Call extends NamedCall>(
   throw refusal;
 }
 
-/** A step that is refused must not keep the status from being told: a refusal by policy is thrown after that. */
+/** Returns a refusal by policy instead of throwing it: the status that reports it is written before the error is thrown. */
 async function runSteps<Call extends NamedCall>(
   steps: readonly Step<Call>[],
   options: ExecuteOptions<Call>,
@@ -161,18 +161,18 @@ async function runStep<Call extends NamedCall>(
       const preconditions = { uid, ...(resourceVersion && { resourceVersion }) };
       const left = await client.delete(resource, refOf(step.what), preconditions, signal);
       if (left) return report(options, resource, 'delete', left);
-      return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, gone: { name, uid } });
+      return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, deleted: { name, uid } });
     }
     case 'call': {
-      if (!options.call) throw new Error(`a plan calls ${step.call.name}, and this controller makes no calls`);
+      if (!options.call) throw new Error(`a plan calls ${step.call.name}, and this controller executes no calls`);
       return options.call(step.call, signal);
     }
   }
 }
 
-const refOf = (seen: ObjectRef): Ref => ({ namespace: seen.namespace, name: seen.name });
+const refOf = (to: ObjectRef): Ref => ({ namespace: to.namespace, name: to.name });
 
-/** The API server compares uid and resourceVersion of a patch with the object's, and refuses when they differ. */
+/** The API server compares uid and resourceVersion of a patch with those of the object, and responds with 409 when they differ. */
 function withPreconditions(fields: Fields, to: ObjectRef): Fields {
   const metadata: object = fields['metadata'] ?? {};
   const { uid, resourceVersion } = to;
@@ -181,6 +181,6 @@ function withPreconditions(fields: Fields, to: ObjectRef): Fields {
 
 function resourceOf(options: Pick<ExecuteOptions, 'resources'>, kind: string): Resource {
   const resource = options.resources.get(kind);
-  if (!resource) throw new Error(`a plan speaks about ${kind}, which this operator does not know`);
+  if (!resource) throw new Error(`a plan has a step for the kind ${kind}, which is not registered`);
   return resource;
 }

@@ -1,41 +1,46 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
-import { alive, ready, SILENT_MS, STUCK_MS } from './health.ts';
+import { alive, ready, UNREACHABLE_MS, STUCK_MS } from './health.ts';
 import { ApiServerHeartbeat, QUIET_MS } from './heartbeat.ts';
 
 test.each([
-  ['all is well', { deadWatches: [], oldestPassMs: 100 }, 200, 'ok'],
-  ['a watch has ended', { deadWatches: ['Pod'], oldestPassMs: 0 }, 503, 'the watch of Pod has ended'],
-  ['a pass does not end', { deadWatches: [], oldestPassMs: STUCK_MS + 1 }, 503, 'a pass has been running for 300 s'],
+  ['all is well', { deadWatches: [], oldestReconcileMs: 100 }, 200, 'ok'],
+  ['a watch has ended', { deadWatches: ['Pod'], oldestReconcileMs: 0 }, 503, 'the watch of Pod has ended'],
+  [
+    'a reconcile is stuck',
+    { deadWatches: [], oldestReconcileMs: STUCK_MS + 1 },
+    503,
+    'a reconcile has been running for 300 s',
+  ],
 ])('alive: %s', (_what, facts, code, text) => {
   expect(alive(facts)).toEqual({ code, text: `${text}\n` });
 });
 
 test.each([
-  ['all is well', { unsynced: [], missing: [], silentMs: 0 }, 200, 'ok'],
+  ['all is well', { unsynced: [], missing: [], sinceResponseMs: 0 }, 200, 'ok'],
   [
-    'a cache is empty',
-    { unsynced: ['Pod', 'Service'], missing: [], silentMs: 0 },
+    'two caches are not synced',
+    { unsynced: ['Pod', 'Service'], missing: [], sinceResponseMs: 0 },
     503,
-    'the cache of Pod is not filled yet\nthe cache of Service is not filled yet',
+    'the cache of Pod is not synced yet\nthe cache of Service is not synced yet',
   ],
   [
-    'a definition is not installed',
-    { unsynced: ['Pod'], missing: ['things.example.com'], silentMs: 0 },
+    'a CRD is not installed',
+    { unsynced: ['Pod'], missing: ['things.example.com'], sinceResponseMs: 0 },
     503,
-    'the CustomResourceDefinition things.example.com is not installed: install the definitions of the chart (crds.enabled=true). The operator goes on by itself when it is there\nthe cache of Pod is not filled yet',
+    'the CustomResourceDefinition things.example.com is not installed: install the CRDs of the chart (crds.enabled=true). The operator continues by itself once it is installed\nthe cache of Pod is not synced yet',
   ],
   [
-    'nobody is there',
-    { unsynced: [], missing: [], silentMs: SILENT_MS + 1_000 },
+    'the API server is unreachable',
+    { unsynced: [], missing: [], sinceResponseMs: UNREACHABLE_MS + 1_000 },
     503,
-    'the API server has been silent for 91 s',
+    'the API server has been unreachable for 91 s',
   ],
 ])('ready: %s', (_what, facts, code, text) => {
   expect(ready(facts)).toEqual({ code, text: `${text}\n` });
 });
 
-test('an API server that is quiet is asked, one that speaks is not', async () => {
+test('a request is sent to the API server when nothing was received for 30 s, and not before', async () => {
   let time = 0;
   const clock: Clock = {
     now: () => time,
@@ -49,16 +54,16 @@ test('an API server that is quiet is asked, one that speaks is not', async () =>
       return () => clearImmediate(timer);
     },
   };
-  const pulse = new ApiServerHeartbeat(clock);
+  const heartbeat = new ApiServerHeartbeat(clock);
   const stop = new AbortController();
-  const asked: number[] = [];
-  const keeping = pulse.keep(async () => {
-    asked.push(time);
-    if (asked.length === 1) pulse.heard();
-    if (asked.length === 3) stop.abort();
-    throw new Error('no answer');
+  const requests: number[] = [];
+  const keeping = heartbeat.keep(async () => {
+    requests.push(time);
+    if (requests.length === 1) heartbeat.responded();
+    if (requests.length === 3) stop.abort();
+    throw new Error('no response');
   }, stop.signal);
   await keeping;
-  expect(asked).toEqual([QUIET_MS, QUIET_MS * 2, QUIET_MS * 2 + 5_000]);
-  expect(pulse.silentMs).toBe(QUIET_MS + 5_000);
+  expect(requests).toEqual([QUIET_MS, QUIET_MS * 2, QUIET_MS * 2 + 5_000]);
+  expect(heartbeat.sinceResponseMs).toBe(QUIET_MS + 5_000);
 });

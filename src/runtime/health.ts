@@ -1,4 +1,4 @@
-/** What the probes say, as functions of facts. Alive: a restart would not help. Ready: what it decides on is up to date. */
+/** The probes, as functions of facts. Alive: a restart would not help. Ready: the caches are synced and the API server responds. */
 
 export interface ProbeResult {
   readonly code: 200 | 503;
@@ -6,43 +6,45 @@ export interface ProbeResult {
 }
 
 export interface Life {
-  /** Watch loops that ended although the process goes on. */
+  /** Kinds whose watch loop has ended while the process is running. */
   readonly deadWatches: readonly string[];
-  /** How long the longest pass has been running. Passes are cut off long before they get old. */
-  readonly oldestPassMs: number;
+  /** How long the oldest reconcile has been running. Its deadline ends it long before STUCK_MS. */
+  readonly oldestReconcileMs: number;
 }
 
 export interface Readiness {
   /** Kinds whose first list has not arrived. */
   readonly unsynced: readonly string[];
-  /** Definitions that are not installed, by their names. */
+  /** Names of CRDs that are not installed. */
   readonly missing: readonly string[];
-  /** Since the API server was last heard of. */
-  readonly silentMs: number;
+  /** How long ago the API server last responded. */
+  readonly sinceResponseMs: number;
 }
 
-/** Ten deadlines of a pass: something in it does not listen to its signal, and its object is never looked at again. */
+/** Ten times the deadline of a reconcile: it ignores its abort signal, and its object would never be reconciled again. */
 export const STUCK_MS = 300_000;
-export const SILENT_MS = 90_000;
+export const UNREACHABLE_MS = 90_000;
 
-const verdict = (trouble: readonly string[]): ProbeResult =>
+const probeResult = (trouble: readonly string[]): ProbeResult =>
   trouble.length === 0 ? { code: 200, text: 'ok\n' } : { code: 503, text: `${trouble.join('\n')}\n` };
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-export const alive = ({ deadWatches, oldestPassMs }: Life): ProbeResult =>
-  verdict([
+export const alive = ({ deadWatches, oldestReconcileMs }: Life): ProbeResult =>
+  probeResult([
     ...deadWatches.map((kind) => `the watch of ${kind} has ended`),
-    ...(oldestPassMs > STUCK_MS ? [`a pass has been running for ${seconds(oldestPassMs)}`] : []),
+    ...(oldestReconcileMs > STUCK_MS ? [`a reconcile has been running for ${seconds(oldestReconcileMs)}`] : []),
   ]);
 
-/** Also what the log says. */
+/** For the readiness probe and the log. */
 export const missingCRD = (name: string): string =>
-  `the CustomResourceDefinition ${name} is not installed: install the definitions of the chart (crds.enabled=true). The operator goes on by itself when it is there`;
+  `the CustomResourceDefinition ${name} is not installed: install the CRDs of the chart (crds.enabled=true). The operator continues by itself once it is installed`;
 
-export const ready = ({ unsynced, missing, silentMs }: Readiness): ProbeResult =>
-  verdict([
+export const ready = ({ unsynced, missing, sinceResponseMs }: Readiness): ProbeResult =>
+  probeResult([
     ...missing.map(missingCRD),
-    ...unsynced.map((kind) => `the cache of ${kind} is not filled yet`),
-    ...(silentMs > SILENT_MS ? [`the API server has been silent for ${seconds(silentMs)}`] : []),
+    ...unsynced.map((kind) => `the cache of ${kind} is not synced yet`),
+    ...(sinceResponseMs > UNREACHABLE_MS
+      ? [`the API server has been unreachable for ${seconds(sinceResponseMs)}`]
+      : []),
   ]);

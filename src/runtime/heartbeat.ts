@@ -1,36 +1,36 @@
 /**
- * Knows when the API server was last heard of, and asks when it has been quiet. An idle operator makes no requests, and a
- * connection that died without a word would be noticed only when it is needed: the question makes it fail, and then every
- * watch on it is resumed on a new one.
+ * Records when the API server last responded, and sends a request when nothing was received for a while. An idle operator
+ * makes no requests, so a connection that was dropped without a FIN would go unnoticed: the request makes it fail, and every
+ * watch on it is resumed on a new connection.
  */
 import { type Clock, sleep } from './clock.ts';
 
 export const QUIET_MS = 30_000;
-const LOOK_MS = 5_000;
+const CHECK_MS = 5_000;
 
 export class ApiServerHeartbeat {
   readonly #clock: Clock;
-  #heardAt: number;
+  #respondedAt: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#heardAt = clock.monotonic();
+    this.#respondedAt = clock.monotonic();
   }
 
-  get silentMs(): number {
-    return this.#clock.monotonic() - this.#heardAt;
+  get sinceResponseMs(): number {
+    return this.#clock.monotonic() - this.#respondedAt;
   }
 
-  /** An answer, whichever it is, or an event of a watch. */
-  heard(): void {
-    this.#heardAt = this.#clock.monotonic();
+  /** A response, whichever its status, or a watch event was received. */
+  responded(): void {
+    this.#respondedAt = this.#clock.monotonic();
   }
 
-  /** Until the signal. `ask` reaches the server, or rejects. */
-  async keep(ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  /** Until the signal. `request` reaches the API server, or rejects. */
+  async keep(request: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(this.#clock, LOOK_MS, signal);
-      if (!signal.aborted && this.silentMs >= QUIET_MS) await ask().catch(() => undefined);
+      await sleep(this.#clock, CHECK_MS, signal);
+      if (!signal.aborted && this.sinceResponseMs >= QUIET_MS) await request().catch(() => undefined);
     }
   }
 }

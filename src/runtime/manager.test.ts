@@ -7,15 +7,15 @@ test.each([
   ['[::1]:8080', { host: '::1', port: 8080 }],
   ['0', undefined],
   ['', undefined],
-])('%j is understood as Go programs do', (text, address) => {
+])('the address %j is parsed as Go programs do', (text, address) => {
   expect(parseAddress(text)).toEqual(address);
 });
 
-test.each(['8080', ':http', ':70000', 'localhost'])('%j is refused with a sentence', (text) => {
+test.each(['8080', ':http', ':70000', 'localhost'])('the address %j is an error', (text) => {
   expect(() => parseAddress(text)).toThrow('is not an address');
 });
 
-test('pages are served, unknown ones are not found, a broken one is an error and not a crash', async () => {
+test('pages are served, an unknown one is a 404, and one that fails is a 500 and not a crash', async () => {
   const server = await serve('127.0.0.1:0', {
     '/healthz': () => ({ code: 200, text: 'ok\n' }),
     '/broken': () => Promise.reject(new Error('no')),

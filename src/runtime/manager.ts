@@ -1,4 +1,4 @@
-/** The frame of the process: caches, health, metrics, and an orderly stop. */
+/** What the process runs besides controllers: the caches, and the server of the probes and the metrics. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Client } from '../kube/client.ts';
@@ -17,11 +17,11 @@ export interface CacheOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly metrics: Metrics;
-  /** Beats with every event of a watch. */
+  /** Notified of every watch event. */
   readonly pulse: ApiServerHeartbeat;
-  /** A watch loop must not end before the signal; told if one does. */
+  /** Called when a watch loop ends before the signal: its cache would stay stale for ever. */
   readonly onDead: (kind: string, error: unknown) => void;
-  /** Said of a kind that others install, and that may well be missing. */
+  /** The log line for an optional CRD that is not installed. */
   readonly whenMissing?: string;
 }
 
@@ -40,12 +40,12 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
       ...(shard !== ALL_NAMESPACES && { namespace: shard }),
       ...(selector !== undefined && { selector }),
       emit: (event) => {
-        pulse.heard();
+        pulse.responded();
         const before = store.missing;
         store.apply(shard, event);
         if (store.missing && !before && whenMissing !== undefined) log.warn({ kind }, whenMissing);
         else if (store.missing && !before) log.error({ kind }, missingCRD(crdOf(store.resource)));
-        if (before && !store.missing) log.info({ kind }, 'the definition is there: going on');
+        if (before && !store.missing) log.info({ kind }, 'the CustomResourceDefinition is installed: continuing');
       },
       onError: (error) => log.warn({ kind, error: String(error) }, 'watch interrupted'),
       onRestart: (how) => metrics.watchRestarts.inc({ kind, how }),
@@ -54,7 +54,7 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
     }).catch((error: unknown) => options.onDead(kind, error));
 }
 
-/** Resolves when every cache has its first snapshot. */
+/** Resolves when every cache has received its first list. */
 export async function whenSynced(stores: readonly AnyStore[], clock: Clock, signal: AbortSignal): Promise<void> {
   while (!stores.every((s) => s.synced)) {
     await sleep(clock, 20, signal);
@@ -64,7 +64,7 @@ export async function whenSynced(stores: readonly AnyStore[], clock: Clock, sign
 
 export type Page = () => { readonly code: number; readonly text: string } | Promise<{ code: number; text: string }>;
 
-/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` or nothing means: do not listen. */
+/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `undefined` for `0` or an empty string, which turn the server off. */
 export function parseAddress(address: string): { readonly host?: string; readonly port: number } | undefined {
   if (address === '' || address === '0') return undefined;
   const colon = address.lastIndexOf(':');
@@ -81,11 +81,11 @@ export async function serve(address: string, pages: Readonly<Record<string, Page
   if (!where) return undefined;
   const server = createServer((request, response) => {
     const page = pages[(request.url ?? '').split('?')[0] ?? ''];
-    const answer = async (): Promise<void> => {
+    const respond = async (): Promise<void> => {
       const { code, text } = page ? await page() : { code: 404, text: 'no such page\n' };
       response.writeHead(code, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
     };
-    answer().catch((error: unknown) => response.writeHead(500).end(String(error)));
+    respond().catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

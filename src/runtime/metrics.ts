@@ -1,9 +1,9 @@
-/** What is counted about reconciles and requests to the API server. Everything else is declared by its owner, on the same registry. */
+/** Metrics of reconciles and API server requests. Other metrics are declared where they are measured, on the same registry. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
-  /** Every reconcile: which rule decided and how it ended. */
+  /** Every reconcile, by the rule that decided and the result. */
   readonly reconciles: Counter<'controller' | 'rule' | 'result'>;
   readonly reconcileSeconds: Histogram<'controller'>;
   readonly writes: Counter<'controller' | 'kind' | 'verb'>;
@@ -42,7 +42,7 @@ export function createMetrics(): Metrics {
     ...callMetrics(registry),
     leader: new Gauge({
       name: 'etcd_operator_leader',
-      help: '1 while this process holds the Lease and acts.',
+      help: '1 while this process is the leader.',
       registers: [registry],
     }),
     gauges: (sources) => registerGauges(registry, sources),
@@ -59,7 +59,7 @@ const reconcileMetrics = (registry: Registry) => ({
   }),
   reconcileSeconds: new Histogram({
     name: 'etcd_operator_reconcile_duration_seconds',
-    help: 'How long reconciles took.',
+    help: 'Duration of reconciles.',
     labelNames: ['controller'] as const,
     buckets: LATENCY,
     registers: [registry],
@@ -72,7 +72,7 @@ const reconcileMetrics = (registry: Registry) => ({
   }),
   queueSeconds: new Histogram({
     name: 'etcd_operator_queue_wait_seconds',
-    help: 'How long objects waited in the queue once their reconcile was due.',
+    help: 'How long objects waited in the work queue once their reconcile was due.',
     labelNames: ['controller'] as const,
     buckets: LATENCY,
     registers: [registry],
@@ -82,20 +82,20 @@ const reconcileMetrics = (registry: Registry) => ({
 const callMetrics = (registry: Registry) => ({
   apiRequests: new Counter({
     name: 'etcd_operator_api_requests_total',
-    help: 'Requests to the API server, by verb, resource and HTTP status; status 0 is no answer.',
+    help: 'Requests to the API server, by verb, resource and HTTP status; status 0 is no response.',
     labelNames: ['verb', 'resource', 'code'] as const,
     registers: [registry],
   }),
   apiSeconds: new Histogram({
     name: 'etcd_operator_api_request_duration_seconds',
-    help: 'How long the API server took to answer; for watches, to begin.',
+    help: 'How long the API server took to respond; for watches, until the response started.',
     labelNames: ['verb'] as const,
     buckets: LATENCY,
     registers: [registry],
   }),
   watchRestarts: new Counter({
     name: 'etcd_operator_watch_restarts_total',
-    help: 'Watch connections that followed another one: resumed where it ended, or with a new list.',
+    help: 'Watches that were restarted, by kind and by how: resumed at the last resourceVersion, or with a new list.',
     labelNames: ['kind', 'how'] as const,
     registers: [registry],
   }),
@@ -104,7 +104,7 @@ const callMetrics = (registry: Registry) => ({
 function registerGauges(registry: Registry, { controllers, stores }: GaugeSources): void {
   new Gauge({
     name: 'etcd_operator_queue_depth',
-    help: 'Objects that wait in the queue.',
+    help: 'Objects that wait in the work queue.',
     labelNames: ['controller'],
     registers: [registry],
     collect() {
@@ -127,7 +127,7 @@ function registerTimestamps<Label extends string>(registry: Registry, { read, ..
     ...gauge,
     registers: [registry],
     collect() {
-      this.reset(); // otherwise objects that are deleted would be reported for ever
+      this.reset(); // otherwise deleted objects would be reported for ever
       for (const { at, ...labels } of read()) this.set(labels, at / 1000);
     },
   });

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { type Decision, type NamedRule, planOf, refTo } from './plan.ts';
 
 type Status = { readonly token?: string };
-const says = (name: string, when: number): NamedRule<number, Decision<Status>> => ({
+const decidesFrom = (name: string, when: number): NamedRule<number, Decision<Status>> => ({
   name,
   rule: (n) => (n >= when ? { message: `at least ${when}`, latch: { token: name } } : undefined),
 });
 const finish = () => ({ status: {}, events: [], requeueAfterMs: undefined });
 
-test('the first rule that answers wins, with what it wants to have recorded', () => {
-  const rules = [says('high', 10), says('middle', 5), says('any', 0)];
+test('the first rule that decides wins, and its latch is in the plan', () => {
+  const rules = [decidesFrom('high', 10), decidesFrom('middle', 5), decidesFrom('any', 0)];
   const plans = [12, 7, 1].map((n) => planOf(rules, n, finish));
   expect(plans.map((p) => [p.rule, p.latch])).toEqual([
     ['high', { token: 'high' }],
@@ -18,7 +18,7 @@ test('the first rule that answers wins, with what it wants to have recorded', ()
   ]);
 });
 
-test('what was seen is that very object; strictly, that very version of it', () => {
+test('refTo has the uid of the object, and its resourceVersion on request', () => {
   const object = { metadata: { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '7' } };
   expect(refTo('Pod', object)).toEqual({ kind: 'Pod', namespace: 'n', name: 'a', uid: 'u' });
   expect(refTo('Pod', object, { resourceVersion: true })).toMatchObject({ uid: 'u', resourceVersion: '7' });

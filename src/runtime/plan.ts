@@ -1,6 +1,6 @@
-/** What a reconcile decided: plain data, made by pure functions, carried out by `execute`. */
+/** What a reconcile decided: plain data, built by pure functions, executed by `execute`. */
 
-/** An object as the cache showed it. The API server refuses a step on it when the uid, or the resourceVersion, has changed. */
+/** An object as the cache had it. The API server refuses a step on it when the uid, or the resourceVersion, has changed. */
 export interface ObjectRef {
   readonly kind: string;
   readonly namespace: string;
@@ -18,7 +18,7 @@ export interface NewObject {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A call outside Kubernetes. Each controller has a closed union of them, and carries it out with an exhaustive switch. */
+/** A call outside the Kubernetes API. Each controller has a closed union of them, and executes it with an exhaustive switch. */
 export interface NamedCall {
   /** For logs: what is done, and to what. */
   readonly name: string;
@@ -27,14 +27,14 @@ export interface NamedCall {
 
 export type Step<Call extends NamedCall = never> =
   | { readonly do: 'create'; readonly object: NewObject }
-  /** Server-side apply: these fields are ours, whichever manager changed them. */
+  /** Server-side apply with force: the operator takes these fields over from any other field manager. */
   | { readonly do: 'apply'; readonly to: ObjectRef; readonly fields: Fields }
   | { readonly do: 'patch'; readonly to: ObjectRef; readonly fields: Fields; readonly subresource?: 'status' }
   | { readonly do: 'delete'; readonly what: ObjectRef }
-  /** Tried again after `retryMs` when it is refused for now. */
+  /** Retried after `retryMs` when it rejects with RetryLater. */
   | { readonly do: 'call'; readonly call: Call; readonly retryMs: number };
 
-/** How a call ends when nothing is wrong but the moment: the message is a fact for the next reconcile. */
+/** A call was refused for now and nothing has failed: the message is a fact for the next reconcile. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater';
   /** What kind of refusal it is, where the next reconcile decides by it. */
@@ -51,11 +51,11 @@ export interface Refusal {
   readonly kind?: string | undefined;
   /** Milliseconds since 1970: since then every reconcile was refused with this kind, without a long pause. */
   readonly since: number;
-  /** When it was refused last. Reconciles that fail before their steps do not ask again. */
+  /** When it was refused last. Reconciles that fail before their steps do not try again. */
   readonly at: number;
 }
 
-/** How a refusal by the API server begins, as a fact for the next reconcile. */
+/** The prefix of a refusal by the API server, as a fact for the next reconcile. */
 export const SERVER_REFUSES = 'the API server refuses';
 
 export interface EventRecord {
@@ -66,13 +66,13 @@ export interface EventRecord {
 
 /** What one rule decided; `undefined` instead of it means that the rule does not apply. */
 export interface Decision<Status extends object, Call extends NamedCall = never> {
-  /** For people: what is done or waited for, and why. The same text reaches the log, the condition and the tests. */
+  /** For users: what is being done or waited for, and why. The same text is in the log and in the condition. */
   readonly message: string;
   /** Status fields that must be durable before any step runs. */
   readonly latch?: Partial<Status>;
   /** Run in order; the first failure ends the sequence. */
   readonly steps?: readonly Step<Call>[];
-  /** Something happened that no condition reports. */
+  /** For what no condition reports. */
   readonly event?: EventRecord;
   readonly requeueAfterMs?: number;
 }
@@ -108,7 +108,7 @@ function firstDecision<Observed, Decided extends Decision<object, NamedCall>>(
   throw new Error('no rule decided');
 }
 
-/** What holds whichever rule has decided. */
+/** The parts of a plan that do not depend on the rule that decided. */
 export interface Finished<Status extends object> {
   readonly status: Status;
   readonly events: readonly EventRecord[];

@@ -1,27 +1,27 @@
-/** Keys waiting for their pass: each at most once, never two passes of one key at a time, many keys at once. */
+/** The work queue of a controller: each key is queued at most once, and no key is reconciled twice at a time. */
 import { type BackoffOptions, backoffMs } from '../lib/backoff.ts';
 import type { Clock } from './clock.ts';
 
-/** Why a key is to be looked at: something changed, or time has passed. Changes go first. */
-export type Priority = 'change' | 'resync';
+/** Normal: a watch event. Low: a requeue after some time, or the first reconcile of a new cluster. Normal keys run first. */
+export type Priority = 'normal' | 'low';
 
 export interface QueueOptions {
   readonly clock: Clock;
-  /** So many passes at a time: more of them would keep each other waiting, and the whole process busy in one go. */
+  /** Maximum of concurrent reconciles: more of them would delay each other and block the event loop. */
   readonly concurrency: number;
-  /** A pass that takes longer waits for somebody who does not answer, and makes room for another one. */
+  /** A reconcile that runs longer waits for an unreachable server: it no longer counts towards `concurrency`. */
   readonly slowAfterMs: number;
-  /** All passes at a time, those included that have made room. */
+  /** Maximum of concurrent reconciles, slow ones included. */
   readonly maxRunning: number;
   readonly backoff: BackoffOptions;
   /**
-   * One pass. Resolves to when to look again, if nothing happens before; rejects to be tried again later. `looking` says
-   * that it begins to look: what has arrived before that is seen by this pass, and needs no other one.
+   * Reconciles one key. Resolves to the milliseconds after which the key is requeued, or rejects to be retried with back-off.
+   * `onObserve` is called before the caches are read: events that arrived earlier need no further reconcile.
    */
-  readonly work: (key: string, looking: () => void) => Promise<number | undefined>;
-  /** How long a failure itself asks to wait; the back-off counts when it is longer. */
+  readonly work: (key: string, onObserve: () => void) => Promise<number | undefined>;
+  /** The delay that an error requests (Retry-After); the back-off applies when it is longer. */
   readonly retryAfterMs?: (error: unknown) => number | undefined;
-  /** A pass begins for a key that has waited this long for its turn. */
+  /** Called when a reconcile starts, with the time that its key has waited in the queue. */
   readonly onStart?: (waitedMs: number) => void;
 }
 
@@ -30,22 +30,22 @@ interface Timer {
   readonly cancel: () => void;
 }
 
-/** After so many changes in a row, one resync has its turn: under constant change it would never come. */
-const CHANGES_PER_RESYNC = 8;
+/** One low-priority key runs after this many normal ones: under constant change it would starve. */
+const NORMAL_PER_LOW = 8;
 
 export class Queue {
   readonly #options: QueueOptions;
-  /** Since when each key is ready. */
-  readonly #changed = new Map<string, number>();
-  readonly #due = new Map<string, number>();
+  /** Per key, since when it has been waiting in the queue. */
+  readonly #normal = new Map<string, number>();
+  readonly #low = new Map<string, number>();
   readonly #running = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
-  /** Until when a key must be left alone, whatever happens to it: the server has asked for it. */
-  readonly #held = new Map<string, number>();
-  /** Cancels the look at the passes that may have made room. */
+  /** Until when a key is not reconciled even if events arrive: the API server has sent a Retry-After. */
+  readonly #heldUntil = new Map<string, number>();
+  /** Cancels the timer that fires when the oldest reconcile becomes slow. */
   #roomTimer: (() => void) | undefined;
-  #changesInARow = 0;
+  #normalInARow = 0;
   #stopped = false;
   #whenIdle: (() => void)[] = [];
 
@@ -54,9 +54,9 @@ export class Queue {
   }
 
   get depth(): number {
-    return this.#changed.size + this.#due.size;
+    return this.#normal.size + this.#low.size;
   }
-  /** How long the longest of the running passes has been at it. */
+  /** How long the oldest of the running reconciles has been running. */
   get oldestReconcileMs(): number {
     const now = this.#options.clock.monotonic();
     let oldest = 0;
@@ -64,43 +64,43 @@ export class Queue {
     return oldest;
   }
 
-  /** As soon as possible. What arrives during a pass of the same key leads to one more pass after it. */
-  add(key: string, reason: Priority = 'change'): void {
+  /** As soon as possible. Events that arrive while the key is being reconciled lead to one more reconcile. */
+  add(key: string, priority: Priority = 'normal'): void {
     if (this.#stopped) return;
-    const heldMs = (this.#held.get(key) ?? 0) - this.#options.clock.monotonic();
-    if (heldMs > 0) return this.addAfter(key, heldMs, reason);
-    this.#held.delete(key);
+    const heldMs = (this.#heldUntil.get(key) ?? 0) - this.#options.clock.monotonic();
+    if (heldMs > 0) return this.addAfter(key, heldMs, priority);
+    this.#heldUntil.delete(key);
     this.#cancel(key);
-    const since = this.#changed.get(key) ?? this.#due.get(key) ?? this.#options.clock.monotonic();
-    if (reason === 'change') {
-      this.#due.delete(key);
-      this.#changed.set(key, since);
-    } else if (!this.#changed.has(key)) this.#due.set(key, since);
+    const since = this.#normal.get(key) ?? this.#low.get(key) ?? this.#options.clock.monotonic();
+    if (priority === 'normal') {
+      this.#low.delete(key);
+      this.#normal.set(key, since);
+    } else if (!this.#normal.has(key)) this.#low.set(key, since);
     this.#pump();
   }
 
-  /** Later, unless something happens before. The earlier of two times counts. */
-  addAfter(key: string, ms: number, reason: Priority = 'resync'): void {
-    if (this.#stopped || this.#changed.has(key) || this.#due.has(key)) return;
+  /** After a delay, unless an event arrives before. The earlier of two delays wins. */
+  addAfter(key: string, ms: number, priority: Priority = 'low'): void {
+    if (this.#stopped || this.#normal.has(key) || this.#low.has(key)) return;
     const at = this.#options.clock.monotonic() + ms;
     const old = this.#timers.get(key);
     if (old && old.at <= at) return;
     this.#cancel(key);
     const due = (): void => {
-      this.#timers.delete(key); // a timer that has fired must not pass for one that is still to come
-      this.add(key, reason);
+      this.#timers.delete(key); // `add` may hold the key again, and a fired timer would be mistaken for a pending one
+      this.add(key, priority);
     };
     this.#timers.set(key, { at, cancel: this.#options.clock.after(ms, due) });
   }
 
-  /** Hands out nothing more; resolves when the running passes are done. */
+  /** Starts no more reconciles; resolves when the running ones have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#roomTimer?.();
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
-    this.#changed.clear();
-    this.#due.clear();
+    this.#normal.clear();
+    this.#low.clear();
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -111,19 +111,19 @@ export class Queue {
       const now = this.#options.clock.monotonic();
       this.#options.onStart?.(now - next.since);
       this.#running.set(next.key, now);
-      void this.#pass(next.key);
+      void this.#run(next.key);
     }
   }
 
   #hasRoom(): boolean {
-    const { clock, concurrency, slowAfterMs: patienceMs, maxRunning: most } = this.#options;
+    const { clock, concurrency, slowAfterMs, maxRunning } = this.#options;
     if (this.#running.size < concurrency) return true;
-    if (this.#running.size >= most) return false;
+    if (this.#running.size >= maxRunning) return false;
     const now = clock.monotonic();
-    const brisk = [...this.#running.values()].filter((since) => now - since < patienceMs);
-    const [oldest] = brisk;
-    if (oldest === undefined || brisk.length < concurrency) return true;
-    this.#roomTimer ??= clock.after(oldest + patienceMs - now, () => {
+    const fast = [...this.#running.values()].filter((since) => now - since < slowAfterMs);
+    const [oldest] = fast;
+    if (oldest === undefined || fast.length < concurrency) return true;
+    this.#roomTimer ??= clock.after(oldest + slowAfterMs - now, () => {
       this.#roomTimer = undefined;
       this.#pump();
     });
@@ -131,11 +131,11 @@ export class Queue {
   }
 
   #next(): { readonly key: string; readonly since: number } | undefined {
-    const resyncFirst = this.#changesInARow >= CHANGES_PER_RESYNC;
-    const taken = resyncFirst
-      ? (this.#take(this.#due) ?? this.#take(this.#changed))
-      : (this.#take(this.#changed) ?? this.#take(this.#due));
-    if (taken) this.#changesInARow = taken.from === this.#changed && !resyncFirst ? this.#changesInARow + 1 : 0;
+    const lowFirst = this.#normalInARow >= NORMAL_PER_LOW;
+    const taken = lowFirst
+      ? (this.#take(this.#low) ?? this.#take(this.#normal))
+      : (this.#take(this.#normal) ?? this.#take(this.#low));
+    if (taken) this.#normalInARow = taken.from === this.#normal && !lowFirst ? this.#normalInARow + 1 : 0;
     return taken;
   }
 
@@ -148,18 +148,18 @@ export class Queue {
     return undefined;
   }
 
-  async #pass(key: string): Promise<void> {
+  async #run(key: string): Promise<void> {
     try {
-      const after = await this.#options.work(key, () => this.#seen(key));
+      const after = await this.#options.work(key, () => this.#clearPending(key));
       this.#failures.delete(key);
-      if (after !== undefined) this.addAfter(key, after, after === 0 ? 'change' : 'resync');
+      if (after !== undefined) this.addAfter(key, after, after === 0 ? 'normal' : 'low');
     } catch (error) {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
-      const { clock, backoff, retryAfterMs: pauseAsked } = this.#options;
-      const asked = pauseAsked?.(error) ?? 0;
-      if (asked > 0) this.#hold(key, asked);
-      this.addAfter(key, Math.max(asked, backoffMs(failures, clock.random(), backoff)));
+      const { clock, backoff, retryAfterMs } = this.#options;
+      const requested = retryAfterMs?.(error) ?? 0;
+      if (requested > 0) this.#hold(key, requested);
+      this.addAfter(key, Math.max(requested, backoffMs(failures, clock.random(), backoff)));
     } finally {
       this.#running.delete(key);
       this.#pump();
@@ -167,15 +167,15 @@ export class Queue {
     }
   }
 
-  #seen(key: string): void {
-    this.#changed.delete(key);
-    this.#due.delete(key);
+  #clearPending(key: string): void {
+    this.#normal.delete(key);
+    this.#low.delete(key);
   }
 
-  /** What arrived during the pass waits, too. */
+  /** Events that arrived during the reconcile are held, too. */
   #hold(key: string, ms: number): void {
-    this.#held.set(key, this.#options.clock.monotonic() + ms);
-    this.#seen(key);
+    this.#heldUntil.set(key, this.#options.clock.monotonic() + ms);
+    this.#clearPending(key);
   }
 
   #cancel(key: string): void {

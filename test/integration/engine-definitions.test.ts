@@ -11,7 +11,7 @@ import { startWorld, type World } from '../support/servers/world.ts';
 const snapshots: Resource<Written> = etcdSnapshots;
 const SNAPSHOTS = 'etcdsnapshots.etcd-operator.cozystack.io';
 const advice = (name: string): string =>
-  `the CustomResourceDefinition ${name} is not installed: install the definitions of the chart (crds.enabled=true)`;
+  `the CustomResourceDefinition ${name} is not installed: install the CRDs of the chart (crds.enabled=true)`;
 const late = crds.filter(({ metadata }) => metadata.name === SNAPSHOTS);
 
 let world: World;

@@ -79,7 +79,7 @@ test('probes and metrics reflect the state', async () => {
   expect(notReady).toMatchObject({ code: 503 });
   await eventually('only Pods are missing', async () => {
     const { text } = await page(health, '/readyz');
-    return text === 'the cache of Pod is not filled yet\n' ? true : undefined;
+    return text === 'the cache of Pod is not synced yet\n' ? true : undefined;
   });
   expect(await page(health, '/healthz')).toEqual({ code: 200, text: 'ok\n' });
   letGo();

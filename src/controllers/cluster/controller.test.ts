@@ -64,9 +64,9 @@ test('every change of an EtcdMember enqueues its cluster', () => {
 test('a new cluster gets low priority', () => {
   const { clusters, priorities } = aWorld();
   hear(clusters, aCluster());
-  expect(priorities.splice(0)).toEqual(['resync']);
+  expect(priorities.splice(0)).toEqual(['low']);
   hear(clusters, aCluster({ status: { readyMembers: 0 } }));
-  expect(priorities.splice(0)).toEqual(['change']);
+  expect(priorities.splice(0)).toEqual(['normal']);
 });
 
 test('a Certificate and the installation of cert-manager enqueue the cluster, and its Secrets are read again', async () => {

@@ -42,7 +42,7 @@ export const clusterReconciler = (ports: ClusterPorts): Reconciler<Observed, Etc
  */
 export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?: Priority) => void): void {
   ports.clusters.onChange((before, after) =>
-    enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'resync' : 'change'),
+    enqueue(keyOf((after ?? before) as KubeObject), after && !after.status ? 'low' : 'normal'),
   );
   // cert-manager was installed, or its watch has recovered: clusters that wait for it receive no other event.
   ports.certificates.onSynced(() => {
