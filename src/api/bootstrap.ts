@@ -1,9 +1,9 @@
-/** What a cluster begins with. */
+/** The data that a cluster is bootstrapped with. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import { EncryptionSchema, SnapshotLocationSchema } from './snapshot-location.ts';
 
-/** More than a week of 1,500 writes a second: no revision that anybody has seen comes twice. */
+/** More than a week of 1,500 writes a second: no revision that a client has seen is used a second time. */
 export const DEFAULT_BUMP = 1_000_000_000;
 
 const named = (store: string, field: string, what: string) => ({
@@ -20,7 +20,7 @@ export const restoreFields = {
       format: 'int64',
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: `By how much revisions are raised, so that none that a client has seen comes a second time; the old ones count as compacted. 0: not at all, and watchers may miss changes. Absent: ${DEFAULT_BUMP}.`,
+      description: `By how much the revision is increased, so that no revision that a client has seen is used a second time; older revisions are marked as compacted. 0: not at all, and watchers may miss changes. Absent: ${DEFAULT_BUMP}.`,
     }),
   ),
 } as const;
@@ -29,7 +29,7 @@ export const BootstrapSchema = Type.Object(
   {
     restore: Type.Optional(
       Type.Object(restoreFields, {
-        description: 'The cluster begins with the data of a snapshot.',
+        description: 'Restore a snapshot: the cluster is bootstrapped with its data.',
         ...cel(
           named('s3', 'key', 'object'),
           named('gcs', 'key', 'object'),
@@ -39,5 +39,5 @@ export const BootstrapSchema = Type.Object(
       }),
     ),
   },
-  { description: 'What the cluster begins with. Cannot be added, removed or changed later.' },
+  { description: 'The data that the cluster is bootstrapped with; empty when absent. Cannot be added, removed or changed later.' },
 );

@@ -1,27 +1,27 @@
 /**
- * Rules of the Common Expression Language, which the API server runs at admission.
+ * CEL validation rules, which the API server evaluates at admission.
  *
- * A rule must never make an object that was accepted before impossible to edit elsewhere. Rules on a field or a subtree have
- * that from the API server: since Kubernetes 1.30 it does not repeat them for a value that did not change, unless they speak of
- * `oldSelf`. Rules that stand above several fields say it themselves: see `unlessUnchanged`.
+ * A new rule must not block edits of other fields of an object that was accepted earlier. For rules on a field or a subtree the
+ * API server ensures that: since Kubernetes 1.30 it does not evaluate them again for an unchanged value, unless they use
+ * `oldSelf`. Rules over several fields need `unlessUnchanged`.
  */
 import type { TSchema } from 'typebox';
 
 export interface CelRule {
   readonly rule: string;
-  /** What is wrong and what to do, when no better sentence can be made. */
+  /** What is wrong and what to do; the fallback when `messageExpression` is absent or fails. */
   readonly message: string;
-  /** The same with the offending value in it; a text expression. */
+  /** A CEL expression for the same message with the rejected value in it. */
   readonly messageExpression?: string;
   /** The rule also runs when there is no old object; `oldSelf` is then an empty optional. */
   readonly optionalOldSelf?: boolean;
-  /** Which field the message is about, when it is not the one that carries the rule. */
+  /** The field that the error is reported for, when it is not the one that has the rule. */
   readonly fieldPath?: string;
 }
 
 type Validated = { readonly 'x-kubernetes-validations': readonly CelRule[] };
 
-/** For the options of a schema: the rules that its value must keep. */
+/** Schema options with these rules. */
 export const cel = (...rules: readonly CelRule[]): Validated => ({ 'x-kubernetes-validations': rules });
 
 /** True when the field (or neither object) has the same value in the new and the old object. `path` is below `self`. */
@@ -32,7 +32,7 @@ export const unchanged = (path: string, oldSelf = 'oldSelf.value()'): string => 
   return `((${has('self')}) == (${has(oldSelf)}) && (!(${has('self')}) || ${now} == ${old}))`;
 };
 
-/** A rule over several fields that is not applied again while none of them changes. */
+/** A rule over several fields that is not evaluated again while none of them changes. */
 export const unlessUnchanged = (fields: readonly string[], rule: CelRule): CelRule => ({
   ...rule,
   rule: `(oldSelf.hasValue() && ${fields.map((field) => unchanged(field)).join(' && ')}) || (${rule.rule})`,
@@ -55,7 +55,7 @@ const CHECKS = new Set([
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The same shape for what the operator copies: it was checked where the user wrote it, perhaps by an older version of the rules. */
+/** The same schema without validation, for copies that the operator writes: older rules may have accepted the original. */
 export function unvalidated<S extends TSchema>(schema: S): S {
   return strip(JSON.parse(JSON.stringify(schema)) as Json) as unknown as S;
 }

@@ -1,29 +1,29 @@
-/** Conditions: what the operator says about an object, and when it last changed its mind. */
+/** Conditions: what the operator reports about an object, and since when. */
 import Type from 'typebox';
 import { sameJson } from '../lib/merge-patch.ts';
 
-/** Agents run from the operator's image, and nobody has said which it is. */
+/** Agents run the operator's image, and neither the flag nor the variable names it. */
 export const OPERATOR_IMAGE_NOT_CONFIGURED = 'OperatorImageNotConfigured';
 export const NO_OPERATOR_IMAGE =
-  "a snapshot is restored by an agent from the operator's image, and the operator was not told which that is: set --operator-image or OPERATOR_IMAGE";
+  "the operator's image is not configured, and the agent that restores a snapshot needs it: set --operator-image or OPERATOR_IMAGE on the operator";
 
-/** More is refused by the API server, and with it the whole status. */
+/** The API server refuses a longer message, and with it the whole status. */
 const MAX_MESSAGE = 32_768;
 
 export const CONDITION_STATUS = ['True', 'False', 'Unknown'] as const;
 
 export const ConditionSchema = Type.Object({
-  type: Type.String({ maxLength: 316, description: 'What the condition is about.' }),
+  type: Type.String({ maxLength: 316, description: 'The type of the condition, such as Ready.' }),
   status: Type.Enum([...CONDITION_STATUS], { type: 'string' }),
   observedGeneration: Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 0, description: 'The metadata.generation that this was said about.' }),
+    Type.Integer({ format: 'int64', minimum: 0, description: 'The metadata.generation that the condition was determined for.' }),
   ),
   lastTransitionTime: Type.String({ format: 'date-time', description: 'When the status last changed.' }),
   reason: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-  message: Type.String({ maxLength: MAX_MESSAGE, description: 'What it means, and what a person can do.' }),
+  message: Type.String({ maxLength: MAX_MESSAGE, description: 'What it means, and what a user can do.' }),
 });
 
-/** Each type once: several writers can each apply their own. */
+/** A map by type: several writers can each apply their own conditions. */
 export const ConditionsSchema = Type.Array(ConditionSchema, {
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['type'],
@@ -38,20 +38,20 @@ export interface Condition {
   readonly reason: string;
   readonly message: string;
 }
-/** What is so now; when it became so is found by comparing with what was said before. */
+/** The new value of a condition; `lastTransitionTime` is derived from the previous one. */
 export type ConditionUpdate = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((c) => c.type === type);
 
-/** The conditions after these verdicts. The time moves only with the status; types without a verdict are kept, unless dropped. */
+/** Applies the updates. `lastTransitionTime` changes only with the status; other types are kept, unless dropped. */
 export function updateConditions(
   before: readonly Condition[] | undefined,
-  verdicts: readonly ConditionUpdate[],
+  updates: readonly ConditionUpdate[],
   at: { readonly generation: number | undefined; readonly now: string },
   dropped: readonly string[] = [],
 ): readonly Condition[] {
-  const said = verdicts.map((v): Condition => {
+  const updated = updates.map((v): Condition => {
     const old = findCondition(before, v.type);
     return {
       type: v.type,
@@ -62,11 +62,11 @@ export function updateConditions(
       message: v.message.length > MAX_MESSAGE ? `${v.message.slice(0, MAX_MESSAGE - 1)}…` : v.message,
     };
   });
-  const kept = (before ?? []).filter((c) => !dropped.includes(c.type) && !verdicts.some((v) => v.type === c.type));
-  return [...said, ...kept];
+  const kept = (before ?? []).filter((c) => !dropped.includes(c.type) && !updates.some((v) => v.type === c.type));
+  return [...updated, ...kept];
 }
 
-/** The conditions whose status or reason is not what it was: each of them is worth an Event. */
+/** The conditions whose status or reason has changed: each leads to an Event. */
 export const changedConditions = (
   before: readonly Condition[] | undefined,
   after: readonly Condition[] | undefined,

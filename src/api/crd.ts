@@ -1,4 +1,4 @@
-/** From a schema to the CustomResourceDefinition that the API server takes. */
+/** Builds a CustomResourceDefinition from a schema. */
 import type { TSchema } from 'typebox';
 import { type CelRule, cel } from './cel.ts';
 import { GROUP, VERSION } from './names.ts';
@@ -8,7 +8,7 @@ export interface PrinterColumn {
   readonly type: 'string' | 'integer' | 'boolean' | 'date';
   readonly jsonPath: string;
   readonly description?: string;
-  /** Above zero: only in the wide view. */
+  /** Above zero: only with `kubectl get -o wide`. */
   readonly priority?: number;
 }
 
@@ -30,7 +30,7 @@ export interface Kind {
   readonly status: TSchema;
   readonly columns: readonly PrinterColumn[];
   readonly scale?: ScalePaths;
-  /** Rules over the whole object: the only place that can see `metadata.name`, and both spec and status. */
+  /** Rules over the whole object: only these can read `metadata.name`, and both spec and status. */
   readonly rules?: readonly CelRule[];
 }
 
@@ -44,7 +44,7 @@ export interface CustomResourceDefinition {
 /** `kubectl get etcd` lists every kind of this category. */
 export const CATEGORY = 'etcd';
 
-/** Plain data: what TypeBox adds for itself is not enumerable and does not survive the trip. */
+/** Plain JSON: properties that TypeBox adds for itself are not enumerable, and JSON drops them. */
 const plain = (schema: TSchema): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
 

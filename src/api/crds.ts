@@ -1,4 +1,4 @@
-/** All kinds, as the API server takes them. */
+/** The CRDs of all kinds. */
 import { type CustomResourceDefinition, customResourceDefinition, type Kind } from './crd.ts';
 import { etcdClusterKind } from './etcd-cluster.ts';
 import { etcdDefragKind } from './etcd-defrag.ts';

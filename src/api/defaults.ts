@@ -1,11 +1,11 @@
-/** What a spec means: the accepted target, with every default filled in. */
+/** Defaults: from the spec to the target, in which every field is set. */
 import { parseQuantity } from '../lib/quantity.ts';
 import { DEFAULT_REPLICAS, type EtcdClusterSpec } from './etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from './etcd-cluster-status.ts';
 import type { EtcdOptions } from './options.ts';
 import { DEFAULT_SIZE } from './storage.ts';
 
-/** The set of defaults that new clusters get. Another set gets another name: a running cluster keeps what it was made with. */
+/** The set of defaults for new clusters. Another set gets another name: a running cluster keeps the defaults that it was created with. */
 export const DEFAULTS = '1';
 
 const MI = 1024n * 1024n;
@@ -15,8 +15,8 @@ const LOG_ROOM = 640n * MI;
 const MAX_QUOTA = 8n * GI;
 
 /**
- * The largest database that a volume has room for: 40 % of a small one, and never more than etcd suggests. A size beyond what is
- * read, such as 1e5000000, was stored before sizes had bounds: Kubernetes caps it at 8 EiB.
+ * The largest database that fits on a volume: 40 % of a small one, and never more than the 8 GiB that etcd suggests. A size that
+ * cannot be parsed, such as 1e5000000, was accepted before sizes were limited: Kubernetes caps it at 8 EiB.
  */
 export function quotaFor(size: string | number): number {
   const nano = parseQuantity(size);
@@ -26,7 +26,7 @@ export function quotaFor(size: string | number): number {
   return Number(quota > MAX_QUOTA ? MAX_QUOTA : quota < 1n ? 1n : quota);
 }
 
-/** An hour of history: a client that was away for so long still finds its place. Clients that write a lot state less. */
+/** One hour of history: a watch that was disconnected for less can resume. Users whose clients write a lot set less. */
 const RETENTION = { periodic: '1h', revision: '10000' } as const;
 
 function optionsFor(stated: EtcdOptions, size: string | number): EtcdOptions {
@@ -45,8 +45,8 @@ function optionsFor(stated: EtcdOptions, size: string | number): EtcdOptions {
 }
 
 /**
- * A cluster that was begun and has no record of its defaults was made by the earlier operator, which had none: ours are
- * recorded together with the token.
+ * A cluster that has a token or an ID but no `status.defaults` was created by the earlier operator, which had no defaults: this
+ * operator records them together with the token.
  */
 export const defaultsOf = (status: EtcdClusterStatus | undefined): string | undefined =>
   status?.defaults ?? (status?.clusterID === undefined && status?.clusterToken === undefined ? DEFAULTS : undefined);

@@ -2,16 +2,16 @@
 import { type CelRule, unlessUnchanged } from './cel.ts';
 import { MAX_CLUSTER_NAME } from './names.ts';
 
-/** A subtree that is fixed at creation: neither added, nor removed, nor changed. */
-const fixed = (field: string, why: string): readonly CelRule[] => [
+/** A subtree that is immutable after creation: neither added, nor removed, nor changed. */
+const fixed = (field: string, hint: string): readonly CelRule[] => [
   {
     rule: `has(self.${field}) == has(oldSelf.${field})`,
-    message: `${field} cannot be added or removed after creation: ${why}`,
+    message: `${field} cannot be added or removed after creation: ${hint}`,
     fieldPath: `.${field}`,
   },
   {
     rule: `!has(self.${field}) || !has(oldSelf.${field}) || self.${field} == oldSelf.${field}`,
-    message: `${field} cannot change after creation: ${why}`,
+    message: `${field} cannot change after creation: ${hint}`,
     fieldPath: `.${field}`,
   },
 ];
@@ -28,10 +28,10 @@ export const specRules: readonly CelRule[] = [
   },
   ...fixed('tls', 'create a new cluster and move the data with a snapshot'),
   ...fixed('auth', 'create a new cluster and move the data with a snapshot'),
-  ...fixed('bootstrap', 'it only says what the cluster begins with'),
+  ...fixed('bootstrap', 'it is used only once, when the cluster is bootstrapped'),
   {
     rule: `!(${authOn}) || (has(self.tls) && has(self.tls.client))`,
-    message: 'auth.enabled needs tls.client: passwords must not travel in the clear',
+    message: 'auth.enabled needs tls.client: passwords must not be sent in plaintext',
     fieldPath: '.auth',
   },
   {
@@ -58,13 +58,13 @@ export const specRules: readonly CelRule[] = [
 
 const part = (version: string, i: number): string => `int(${version}.split('.')[${i}])`;
 const [old, now] = ['oldSelf.spec.version', 'self.spec.version'];
-/** What members run, where it is known: an edit that has not reached any member can be taken back. */
+/** The version that members run, where it is known: an edit that has not reached any member can be reverted. */
 const runs = `(has(self.status) && has(self.status.version) && self.status.version.matches('^[0-9]+[.][0-9]+[.][0-9]+$') ? self.status.version : ${old})`;
-/** The first patch of a minor from which etcd can go to the next one. */
+/** Per minor, the first patch release that can be upgraded to the next minor. */
 const floors = '{3005: 32, 3006: 11}';
 const minorOf = (version: string): string => `(${part(version, 0)} * 1000 + ${part(version, 1)})`;
 const shape = "'^[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,6}$'";
-/** Before there is a cluster there is no data that a version could fail to read: a mistyped one can be corrected. */
+/** Before the cluster is bootstrapped there is no data that a version could fail to read: a mistyped version can be corrected. */
 const judged = `has(self.status) && has(self.status.clusterID) && ${old}.matches(${shape}) && ${now}.matches(${shape})`;
 
 /** Rules that need the name, or the status. */
@@ -92,7 +92,7 @@ export const clusterRules: readonly CelRule[] = [
   {
     rule: `${now} == ${old} || !(${judged}) || ${minorOf(now)} != ${minorOf(runs)} + 1 || !(${minorOf(runs)} in ${floors}) || ${part(runs, 2)} >= ${floors}[${minorOf(runs)}]`,
     message: 'version can only go to the next minor from a recent patch: upgrade to at least 3.5.32 or 3.6.11 first',
-    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be forgotten on the way. Upgrade to at least ' + (${minorOf(runs)} == 3005 ? '3.5.32' : '3.6.11') + ' first'`,
+    messageExpression: `'version cannot go from ' + ${runs} + ' to ' + ${now} + ': members could be lost during the upgrade. Upgrade to at least ' + (${minorOf(runs)} == 3005 ? '3.5.32' : '3.6.11') + ' first'`,
     fieldPath: '.spec.version',
   },
 ];

@@ -1,4 +1,4 @@
-/** What the operator answers about an EtcdCluster. */
+/** The status of an EtcdCluster. */
 import Type, { type Static } from 'typebox';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
@@ -18,17 +18,17 @@ export const TargetSchema = unvalidated(
 
 export const ROLES = ['leader', 'follower', 'learner', 'unknown'] as const;
 
-/** Figures are in coarse steps: a cluster whose clients write must not cause a write of its own status. */
+/** Figures are in coarse steps: writes by etcd clients must not cause writes of the status. */
 export const MemberEntrySchema = Type.Object({
   name: Type.String({ description: 'The EtcdMember.' }),
-  id: Type.Optional(Type.String({ description: 'The id in etcd.' })),
-  role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: it did not answer.' }),
-  version: Type.Optional(Type.String({ description: 'What it runs.' })),
-  alarms: Type.Optional(Type.Array(Type.String(), { description: 'NOSPACE, CORRUPT: what etcd complains about.' })),
+  id: Type.Optional(Type.String({ description: 'The member ID in etcd.' })),
+  role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: the member did not respond.' }),
+  version: Type.Optional(Type.String({ description: 'The etcd version that the member runs.' })),
+  alarms: Type.Optional(Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' })),
   since: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'Since when it has this role. Times without an answer do not count.',
+      description: 'Since when the member has this role. Times without a response do not count.',
     }),
   ),
   databaseSize: Type.Optional(
@@ -37,42 +37,42 @@ export const MemberEntrySchema = Type.Object({
     }),
   ),
   quotaUsedPercent: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'How much of the quota is used, in steps of ten.' }),
+    Type.Integer({ format: 'int32', description: 'Percentage of the database quota that is used, in steps of ten.' }),
   ),
 });
 
 const parts = (what: string) => ({
   client: Type.Optional(Type.String({ description: `${what}, for the client port.` })),
-  peer: Type.Optional(Type.String({ description: `${what}, for the port of the peers.` })),
+  peer: Type.Optional(Type.String({ description: `${what}, for the peer port.` })),
 });
 
 export const EtcdClusterStatusSchema = Type.Object({
   readyMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Members that vote and are ready to serve.' }),
+    Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
   ),
   updatedMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Members that were made from the present spec.' }),
+    Type.Integer({ format: 'int32', description: 'Number of members that match the current spec.' }),
   ),
   brokenMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Members that will not come back by themselves.' }),
+    Type.Integer({ format: 'int32', description: 'Number of members that will not recover by themselves.' }),
   ),
   quorum: Type.Optional(
     Type.Object(
       {
-        needed: Type.Integer({ format: 'int32', description: 'Votes that a decision needs.' }),
-        healthy: Type.Integer({ format: 'int32', description: 'Voters that are ready.' }),
-        margin: Type.Integer({ format: 'int32', description: 'Voters that may still fail. Below zero: no quorum.' }),
+        needed: Type.Integer({ format: 'int32', description: 'Number of voters that make up a quorum.' }),
+        healthy: Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
+        margin: Type.Integer({ format: 'int32', description: 'How many more voters may fail. Below zero: the quorum is lost.' }),
       },
-      { description: 'Whether the cluster can decide, and how far it is from not being able to.' },
+      { description: 'Whether the cluster has a quorum, and how many more failures it tolerates.' },
     ),
   ),
-  leader: Type.Optional(Type.String({ description: 'The EtcdMember that leads.' })),
+  leader: Type.Optional(Type.String({ description: 'The EtcdMember that is the leader.' })),
   version: Type.Optional(Type.String({ maxLength: 32, description: 'The lowest version that a member runs.' })),
   members: Type.Optional(
     Type.Array(MemberEntrySchema, {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
-      description: 'Each member, as it was when the operator last looked.',
+      description: 'Each member, as the operator observed it last.',
     }),
   ),
   selector: Type.Optional(
@@ -80,39 +80,41 @@ export const EtcdClusterStatusSchema = Type.Object({
   ),
   clusterID: Type.Optional(
     Type.String({
-      description: 'The id of the etcd cluster, recorded once: after that nothing is ever bootstrapped again.',
+      description: 'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',
     }),
   ),
   clusterToken: Type.Optional(
     Type.String({ description: 'The initial cluster token of every member, recorded once.' }),
   ),
-  authEnabled: Type.Optional(Type.Boolean({ description: 'Authentication was turned on, recorded once.' })),
+  authEnabled: Type.Optional(Type.Boolean({ description: 'Whether auth was enabled in etcd, recorded once.' })),
   trust: Type.Optional(
     Type.Object(
       {
         ...parts('Digest'),
         assumed: Type.Optional(
           Type.Object(parts('Digest'), {
-            description: 'What members of an earlier operator are taken to trust: their Pods do not say it.',
+            description:
+              'Digests of the CA bundles that members of an earlier operator are assumed to use: their Pods do not report it.',
           }),
         ),
         commanded: Type.Optional(
-          Type.Object(parts('Value'), { description: 'The last values of the annotation that asks for a rotation.' }),
+          Type.Object(parts('Value'), { description: 'The last observed values of the annotation that requests a CA rotation.' }),
         ),
         kept: Type.Optional(
-          Type.Array(Type.String(), { description: 'Secrets with trust of before, until no Pod mounts them.' }),
+          Type.Array(Type.String(), { description: 'Secrets with previous CA bundles, kept until no Pod mounts them.' }),
         ),
       },
       {
         description:
-          'Digests of the authorities that members trust which start from now on. Recorded before any does: nothing that others have signed is given to them.',
+          'Digests of the CA bundles that members use from their next start on. Recorded before any member uses them: no member gets a certificate of another CA.',
       },
     ),
   ),
   membersNamed: Type.Optional(
     Type.Integer({
       format: 'int64',
-      description: 'How many member names were ever given out. The name of a member follows from this and the uid.',
+      description:
+        'Number of members that were ever named. The name of a new member is derived from this number and the uid of the cluster.',
     }),
   ),
   defaults: Type.Optional(
@@ -126,35 +128,35 @@ export const EtcdClusterStatusSchema = Type.Object({
       {
         count: Type.Integer({
           format: 'int32',
-          description: 'Replacements in a row that did not help: each of a member that was itself new.',
+          description: 'Replacements in a row that failed: each replaced a member that was itself new.',
         }),
-        last: Type.String({ format: 'date-time', description: 'When the last one began.' }),
-        generation: Type.Integer({ format: 'int64', description: 'An edit of the spec since then ends the counting.' }),
+        last: Type.String({ format: 'date-time', description: 'When the last replacement started.' }),
+        generation: Type.Integer({ format: 'int64', description: 'The metadata.generation at that time: an edit of the spec resets the count.' }),
       },
-      { description: 'Members that the operator replaced because they would not have come back.' },
+      { description: 'Members that the operator replaced because they would not have recovered.' },
     ),
   ),
   refusedChange: Type.Optional(
     Type.Object(
       {
-        change: Type.String({ description: 'What etcd refused.' }),
+        change: Type.String({ description: 'The membership change that etcd refused.' }),
         restarts: Type.Array(
           Type.Object({
             member: Type.String({ description: 'The EtcdMember.' }),
             pod: Type.String({ description: 'The uid of the Pod that is deleted.' }),
-            at: Type.String({ format: 'date-time', description: 'When this was decided.' }),
+            at: Type.String({ format: 'date-time', description: 'When the restart was decided.' }),
           }),
         ),
       },
       {
         description:
-          'Members that the operator restarted because every voter refused a membership change although all were healthy: each at most once for a change.',
+          'Members that the operator restarted because every voter refused a membership change although all were healthy: each member at most once per change.',
       },
     ),
   ),
   observed: Type.Optional(TargetSchema),
   progressDeadline: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When the change under way counts as late.' }),
+    Type.String({ format: 'date-time', description: 'When the change in progress is reported as overdue.' }),
   ),
   conditions: Type.Optional(ConditionsSchema),
 });

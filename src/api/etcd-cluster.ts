@@ -1,4 +1,4 @@
-/** EtcdCluster: what users write. */
+/** EtcdCluster: the desired cluster, written by users. */
 import Type, { type Static } from 'typebox';
 import { BootstrapSchema } from './bootstrap.ts';
 import { cel } from './cel.ts';
@@ -22,7 +22,7 @@ export const EtcdClusterSpecSchema = Type.Object(
         minimum: 0,
         default: DEFAULT_REPLICAS,
         description:
-          'How many members the cluster has. Odd numbers: an even one tolerates no more failures. 0 parks it.',
+          'Number of members. Use an odd number: an even one tolerates no more failures. 0 pauses the cluster: no Pods run, and its volumes are kept.',
       }),
     ),
     version: VersionSchema,
@@ -32,7 +32,7 @@ export const EtcdClusterSpecSchema = Type.Object(
         format: 'int32',
         minimum: 1,
         default: DEFAULT_PROGRESS_DEADLINE_SECONDS,
-        description: 'After how long an unfinished change is reported as late. The operator goes on trying.',
+        description: 'After how long an unfinished change is reported as overdue. The operator keeps trying.',
       }),
     ),
     deletionPolicy: Type.Optional(DeletionPolicySchema),
@@ -45,11 +45,11 @@ export const EtcdClusterSpecSchema = Type.Object(
         {
           enabled: Type.Optional(
             Type.Boolean({
-              description: 'Absent: true. false: the budget is removed, and node drains may take the quorum.',
+              description: 'Absent: true. false: the PDB is deleted, and node drains may cost the quorum.',
             }),
           ),
         },
-        { description: 'The PodDisruptionBudget that keeps node drains from taking the quorum.' },
+        { description: 'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.' },
       ),
     ),
   },

@@ -13,17 +13,17 @@ export const EtcdDefragPolicySpecSchema = Type.Object({
   clusterRef: clusterReference(),
   schedule: Type.String({
     minLength: 1,
-    description: 'Cron with five fields, such as "30 3 * * 0"; UTC unless it begins with CRON_TZ=Zone.',
+    description: 'Cron expression with five fields, such as "30 3 * * 0"; UTC unless it starts with CRON_TZ=Zone.',
   }),
-  suspend: Type.Optional(Type.Boolean({ description: 'No new runs while true.' })),
+  suspend: Type.Optional(Type.Boolean({ description: 'While true, no new runs start.' })),
   concurrencyPolicy: Type.Optional(
     Type.Enum(['Allow', 'Forbid'], { type: 'string', description: 'Whether runs may overlap. Absent: Forbid.' }),
   ),
   startingDeadlineSeconds: Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 0, description: 'How late a run may still start. Absent: always.' }),
+    Type.Integer({ format: 'int64', minimum: 0, description: 'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.' }),
   ),
   historyLimit: Type.Optional(
-    Type.Integer({ format: 'int32', minimum: 0, description: 'How many ended runs are kept. Absent: all.' }),
+    Type.Integer({ format: 'int32', minimum: 0, description: 'Number of finished EtcdDefrags that are kept. Absent: all.' }),
   ),
   rule: Type.Optional(DefragRuleSchema),
   ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
@@ -33,7 +33,7 @@ export const EtcdDefragPolicyStatusSchema = Type.Object({
   lastScheduleTime: Type.Optional(Type.String({ format: 'date-time' })),
   lastSuccessfulTime: Type.Optional(Type.String({ format: 'date-time' })),
   active: Type.Optional(
-    Type.Array(unvalidated(localReference('active[]', '')), { ...atomic, description: 'Runs that have not ended.' }),
+    Type.Array(unvalidated(localReference('active[]', '')), { ...atomic, description: 'EtcdDefrags that have not finished.' }),
   ),
   conditions: Type.Optional(ConditionsSchema),
 });
@@ -65,5 +65,5 @@ export const etcdDefragPolicyKind: Kind = {
     { name: 'Suspend', type: 'boolean', jsonPath: '.spec.suspend' },
     { name: 'Last Schedule', type: 'date', jsonPath: '.status.lastScheduleTime' },
   ],
-  rules: [nameRule(MAX_POLICY_NAME, 'it is a label of its runs')],
+  rules: [nameRule(MAX_POLICY_NAME, 'it is a label value of its EtcdDefrags')],
 };

@@ -1,4 +1,4 @@
-/** EtcdDefrag: one defragmentation of the members of a cluster, done once. */
+/** EtcdDefrag: a one-time defragmentation of the members of a cluster. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
@@ -17,32 +17,32 @@ const positive = (field: string) =>
 
 export const DefragRuleSchema = Type.Object(
   {
-    all: Type.Optional(Type.Boolean({ description: 'Every member, whatever there is to gain.' })),
+    all: Type.Optional(Type.Boolean({ description: 'Defragment every member, however little space that frees.' })),
     freeSpaceAbove: Type.Optional(
       quantity({
-        description: 'Members that would give back more than this. Absent: 200Mi.',
+        description: 'Defragment members that would free more than this. Absent: 200Mi.',
         ...positive('freeSpaceAbove'),
       }),
     ),
     quotaUsageAbove: Type.Optional(
       Type.String({
         pattern: '^([1-9][0-9]?|100)%$',
-        description: 'Also members whose database is larger than this share of the quota, such as 80%.',
+        description: 'Also defragment members whose database is larger than this share of the quota, such as 80%.',
       }),
     ),
     minReclaim: Type.Optional(
       quantity({
-        description: 'With quotaUsageAbove: only if at least this much is given back. Absent: 32Mi.',
+        description: 'With quotaUsageAbove: only if that frees at least this much. Absent: 32Mi.',
         ...positive('minReclaim'),
       }),
     ),
   },
   {
-    description: 'Which members are worth it. Absent or empty: those that would give back more than 200Mi.',
+    description: 'Which members are defragmented. Absent or empty: those that would free more than 200Mi.',
     ...cel(
       {
         rule: '!(has(self.all) && self.all) || !(has(self.freeSpaceAbove) || has(self.quotaUsageAbove) || has(self.minReclaim))',
-        message: 'rule.all takes every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
+        message: 'rule.all selects every member: remove freeSpaceAbove, quotaUsageAbove and minReclaim, or all',
         fieldPath: '.all',
       },
       {
@@ -60,7 +60,7 @@ export const DefragRuleSchema = Type.Object(
 );
 
 export const ttlAfterFinished = () =>
-  Type.Integer({ format: 'int32', minimum: 0, description: 'Deleted so long after it has ended. Absent: kept.' });
+  Type.Integer({ format: 'int32', minimum: 0, description: 'The object is deleted this many seconds after it has finished. Absent: never.' });
 
 const same = (field: string): string =>
   `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`;
@@ -73,7 +73,7 @@ export const EtcdDefragSpecSchema = Type.Object(
   },
   cel({
     rule: `self.clusterRef == oldSelf.clusterRef && ${same('rule')}`,
-    message: 'a defragmentation is done once: only ttlSecondsAfterFinished can change. Create another EtcdDefrag',
+    message: 'an EtcdDefrag runs once: only ttlSecondsAfterFinished can change. Create another EtcdDefrag',
   }),
 );
 
@@ -112,7 +112,7 @@ export interface EtcdDefrag {
 
 export const etcdDefragKind: Kind = {
   names: { kind: 'EtcdDefrag', plural: 'etcddefrags', singular: 'etcddefrag', shortNames: ['etcddf'] },
-  description: 'A defragmentation of the members of an EtcdCluster, done once.',
+  description: 'A one-time defragmentation of the members of an EtcdCluster.',
   spec: EtcdDefragSpecSchema,
   status: EtcdDefragStatusSchema,
   columns: [

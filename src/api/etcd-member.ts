@@ -1,4 +1,4 @@
-/** EtcdMember: one member of a cluster. Written by the operator; people read it. */
+/** EtcdMember: one member of a cluster. Written by the operator, read by users. */
 import Type, { type Static } from 'typebox';
 import { restoreFields } from './bootstrap.ts';
 import { unvalidated } from './cel.ts';
@@ -17,23 +17,23 @@ const MemberTlsSchema = Type.Object(
     peerSecretRef: Type.Optional(localReference('tls.peerSecretRef', '')),
     peerAutoTLS: Type.Optional(Type.Boolean()),
   },
-  { description: 'Which Secrets encrypt this member.' },
+  { description: 'The Secrets with the certificates of this member.' },
 );
 
-/** What only a member has. */
+/** Fields that an EtcdCluster does not have. */
 const memberFields = {
-  bootstrap: Type.Optional(Type.Boolean({ description: 'This member is the one that a cluster begins with.' })),
-  initialCluster: Type.String({ description: 'The members at the time when this one was made, as name=peerURL,…' }),
+  bootstrap: Type.Optional(Type.Boolean({ description: 'Whether this member bootstraps the cluster.' })),
+  initialCluster: Type.String({ description: 'The members of the cluster when this one was created, as name=peerURL,…' }),
   clusterToken: Type.String({ description: 'The initial cluster token.' }),
   deletionPolicy: Type.Optional(DeletionPolicySchema),
   maxLearners: Type.Optional(
     Type.Integer({
       format: 'int32',
       minimum: 1,
-      description: 'How many learners etcd may have at once, from 3.6 on; the same for all members. Absent: one.',
+      description: 'Maximum number of learners (etcd 3.6 and later); the same for all members. Absent: 1.',
     }),
   ),
-  dormant: Type.Optional(Type.Boolean({ description: 'Parked: it keeps its volume and its id, and has no Pod.' })),
+  dormant: Type.Optional(Type.Boolean({ description: 'Paused: the member keeps its volume and its member ID, and has no Pod.' })),
   replicas: Type.Optional(
     Type.Integer({ format: 'int32', default: 1, minimum: 1, maximum: 1, description: 'For the scale subresource.' }),
   ),
@@ -58,7 +58,7 @@ const own = Type.Object({
   ...memberFields,
 });
 
-/** Not validated where it is a copy: what an older version of the rules let pass must still become a member. */
+/** Copies are not validated: the operator could not create a member from a spec that older rules had accepted. */
 export const EtcdMemberSpecSchema = Type.Unsafe<Static<typeof own> & Static<typeof copies>>({
   type: 'object',
   required: [...own.required, ...copies.required],
@@ -66,24 +66,24 @@ export const EtcdMemberSpecSchema = Type.Unsafe<Static<typeof own> & Static<type
 });
 
 export const EtcdMemberStatusSchema = Type.Object({
-  memberID: Type.Optional(Type.String({ description: 'The id that etcd gave to the member, recorded once.' })),
+  memberID: Type.Optional(Type.String({ description: 'The member ID in etcd, recorded once.' })),
   podName: Type.Optional(Type.String()),
   podUID: Type.Optional(Type.String()),
   pvcName: Type.Optional(Type.String()),
-  isVoter: Type.Optional(Type.Boolean({ description: 'Whether etcd counts the vote of this member.' })),
+  isVoter: Type.Optional(Type.Boolean({ description: 'Whether the member is a voter in etcd; false for a learner.' })),
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
   version: Type.Optional(Type.String({ description: 'The version that etcd itself reports.' })),
   failedStarts: Type.Optional(
     Type.Object(
       {
-        reason: Type.String({ description: 'What the last of them says about the data directory.' }),
-        count: Type.Integer({ description: 'How many in a row say the same.' }),
-        total: Type.Integer({ description: 'How many there were in a row.' }),
-        restarts: Type.Integer({ description: 'The number of restarts of the container before the last of them.' }),
-        finishedAt: Type.String({ description: 'When the last of them ended.' }),
+        reason: Type.String({ description: 'What the last failed start reported about the data directory.' }),
+        count: Type.Integer({ description: 'Number of failed starts in a row with the same reason.' }),
+        total: Type.Integer({ description: 'Number of failed starts in a row.' }),
+        restarts: Type.Integer({ description: 'Number of container restarts before the last failed start.' }),
+        finishedAt: Type.String({ description: 'When the last failed start ended.' }),
       },
-      { description: 'Starts of etcd in a row that ended before it served. Absent once it serves.' },
+      { description: 'Starts of etcd in a row that ended before it was serving. Absent once it is serving.' },
     ),
   ),
   conditions: Type.Optional(ConditionsSchema),
@@ -101,38 +101,38 @@ export interface EtcdMember {
 }
 
 /**
- * Evidence that a member will not come back by itself: reasons of its Ready condition, on which the cluster acts. Each has
- * outlasted its own time of grace when it is said.
+ * Failure evidence, reasons of the Ready condition: the member will not recover by itself, and the cluster controller replaces
+ * it. Each is reported only after its own grace period.
  */
 export const EVIDENCE = {
-  /** The claim of its volume is gone, or the memory that held its data. */
+  /** Its PVC is deleted, or its data was in memory and the Pod is deleted. */
   dataLost: 'DataLost',
-  /** etcd starts, and finds its data directory empty, damaged or not its own. */
+  /** etcd starts, and its data directory is empty, corrupt or belongs to another member. */
   dataInvalid: 'DataInvalid',
-  /** What the claim stands for is gone. */
+  /** The PersistentVolume of its PVC is deleted. */
   volumeLost: 'VolumeLost',
-  /** No room is left on the volume, and etcd cannot start. */
+  /** The volume is full, and etcd cannot start. */
   volumeFull: 'VolumeFull',
-  /** Its node is gone, and its volume was there; or nobody has heard of the node for long. */
+  /** Its node is deleted and its volume was on it, or the node has been NotReady for too long. */
   nodeLost: 'NodeLost',
-  /** etcd ends again and again, for no reason that we know. */
+  /** etcd exits repeatedly for an unknown reason. */
   crashLooping: 'CrashLooping',
-  /** etcd ends, because the cluster has removed this member. */
+  /** etcd exits because this member was removed from the cluster. */
   removed: 'MemberRemoved',
 } as const;
-/** Reasons of Ready that are no evidence. etcd cannot access its data directory, which may be in order. */
+/** No failure evidence: etcd cannot access its data directory, whose data may be intact. */
 export const STORAGE_ERROR = 'StorageError';
-/** etcd found at its start that its data differs from a peer's: either can be the one that is corrupt. */
+/** No failure evidence: etcd found at its start that its data differs from that of a peer, and either may be corrupt. */
 export const DATA_INCONSISTENT = 'DataInconsistent';
 export type EvidenceReason = (typeof EVIDENCE)[keyof typeof EVIDENCE];
-/** With these, the data is lost for good: there is no volume any more. */
+/** With these, the data is lost: the volume does not exist any more. */
 export const NO_DATA: readonly string[] = [EVIDENCE.dataLost, EVIDENCE.volumeLost];
-/** With these, etcd cannot start from the data. A person may still recover it from a volume that exists. */
+/** With these, etcd cannot start from the data. A user may still recover it from a volume that exists. */
 export const NO_READABLE_DATA: readonly string[] = [...NO_DATA, EVIDENCE.dataInvalid];
 
 export const etcdMemberKind: Kind = {
   names: { kind: 'EtcdMember', plural: 'etcdmembers', singular: 'etcdmember', shortNames: ['etcdm'] },
-  description: 'A member of an EtcdCluster. Made and changed by the operator only.',
+  description: 'A member of an EtcdCluster. Created and changed only by the operator.',
   spec: EtcdMemberSpecSchema,
   status: EtcdMemberStatusSchema,
   columns: [

@@ -1,4 +1,4 @@
-/** EtcdSnapshotSchedule: snapshots again and again, the old ones removed, the new ones tried out. */
+/** EtcdSnapshotSchedule: snapshots on a schedule, with retention and restore drills. */
 import Type, { type Static } from 'typebox';
 import { cel, unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
@@ -9,8 +9,8 @@ import { type API_VERSION, BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
 
-const howMany = (description: string, least = 0) =>
-  Type.Optional(Type.Integer({ format: 'int32', minimum: least, maximum: 100_000, description }));
+const howMany = (description: string, minimum = 0) =>
+  Type.Optional(Type.Integer({ format: 'int32', minimum, maximum: 100_000, description }));
 const duration = (field: string, description: string) =>
   Type.Optional(
     Type.String({
@@ -23,20 +23,20 @@ const duration = (field: string, description: string) =>
     }),
   );
 
-/** Each keeps something; what none of them keeps is removed. The newest good one and the newest that a drill restored always stay. */
+/** A snapshot that no field keeps is deleted. The newest good one and the newest that a restore drill restored are always kept. */
 export const RetentionSchema = Type.Object(
   {
-    keepLast: howMany('So many of the newest.', 1),
-    maxAge: duration('retention.maxAge', 'All that are younger, such as 720h.'),
-    hourly: howMany('The newest of each of the last so many hours that have one (UTC).'),
+    keepLast: howMany('Keep this number of the newest snapshots.', 1),
+    maxAge: duration('retention.maxAge', 'Keep all snapshots that are younger than this, such as 720h.'),
+    hourly: howMany('Keep the newest snapshot of each hour, for this number of the latest hours that have one (UTC).'),
     daily: howMany('The same for days.'),
-    weekly: howMany('The same for weeks, which begin on Mondays.'),
+    weekly: howMany('The same for weeks, which start on Monday.'),
     monthly: howMany('The same for months.'),
     yearly: howMany('The same for years.'),
   },
   {
     description:
-      'Which stored snapshots of this schedule are kept. Absent: all. A snapshot stays as long as any of the fields keeps it; the newest good one and the newest that a drill restored always do.',
+      'Which stored snapshots of this schedule are kept. Absent: all. A snapshot is kept as long as any of the fields keeps it; the newest good one and the newest that a restore drill restored are always kept.',
     ...cel({
       rule: 'has(self.keepLast) || has(self.maxAge) || [self.?hourly, self.?daily, self.?weekly, self.?monthly, self.?yearly].exists(n, n.orValue(0) > 0)',
       message:
@@ -47,18 +47,18 @@ export const RetentionSchema = Type.Object(
 
 const DrillSchema = Type.Object(
   {
-    every: howMany('After every so many successful snapshots. Absent: 1.', 1),
+    every: howMany('A drill follows every n-th successful snapshot. Absent: 1.', 1),
     storageSize: Type.Optional(
       Type.String({
         pattern: '^[1-9][0-9]*([KMGT]i)?$',
         maxLength: 20,
-        description: 'How much disk of a node it may take. Absent: no limit but the node’s.',
+        description: 'How much ephemeral storage of a node the drill may use. Absent: no limit but that of the node.',
       }),
     ),
   },
   {
     description:
-      'The newest snapshot is restored into a member that is thrown away, and compared with what was recorded when it was taken.',
+      'Restore drills: the newest snapshot is restored into a temporary member, and compared with what was recorded when it was taken.',
   },
 );
 
@@ -67,20 +67,26 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
   schedule: Type.String({
     minLength: 1,
     maxLength: 256,
-    description: 'Cron with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
+    description:
+      'Cron expression with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
   }),
   timeZone: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 64, description: 'Such as Europe/Berlin. Absent: UTC.' }),
+    Type.String({ minLength: 1, maxLength: 64, description: 'Time zone of the schedule, such as Europe/Berlin. Absent: UTC.' }),
   ),
-  suspend: Type.Optional(Type.Boolean({ description: 'No new snapshots while true.' })),
+  suspend: Type.Optional(Type.Boolean({ description: 'While true, no new snapshots start.' })),
   startingDeadlineSeconds: Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 0, description: 'How late one may still begin. Absent: always.' }),
+    Type.Integer({
+      format: 'int64',
+      minimum: 0,
+      description:
+        'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
+    }),
   ),
   concurrencyPolicy: Type.Optional(
     Type.Enum(['Allow', 'Forbid', 'Replace'], {
       type: 'string',
       description:
-        'What happens when the last one has not ended: both run, the new one waits for its end (within startingDeadlineSeconds), or the old one is ended. Absent: Forbid.',
+        'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
     }),
   ),
   jitterSeconds: Type.Optional(
@@ -88,43 +94,44 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
       format: 'int32',
       minimum: 0,
       maximum: 86_400,
-      description: 'Each begins up to so much later, so that not all schedules begin at once. Absent: 0.',
+      description:
+        'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
     }),
   ),
   successfulSnapshotsHistoryLimit: howMany(
-    'How many EtcdSnapshots that succeeded are kept. Stored data is not touched. Absent: 3.',
+    'Number of successful EtcdSnapshot objects that are kept. Stored data is not deleted. Absent: 3.',
   ),
-  failedSnapshotsHistoryLimit: howMany('How many EtcdSnapshots that failed are kept. Absent: 3.'),
+  failedSnapshotsHistoryLimit: howMany('Number of failed EtcdSnapshot objects that are kept. Absent: 3.'),
   destination: SnapshotLocationSchema,
   ...storedAs,
   retention: Type.Optional(RetentionSchema),
   recoveryPoint: duration(
     'recoveryPoint',
-    'How much may be lost at most, such as 25h: when the last good snapshot is older, the cluster’s condition BackupFresh is False.',
+    'Recovery point objective (RPO), such as 25h: when the last good snapshot is older, the condition BackupFresh of the cluster is False.',
   ),
   drill: Type.Optional(DrillSchema),
 });
 
 const RunSchema = Type.Object({
   name: Type.String({ description: 'The EtcdSnapshot.' }),
-  time: Type.String({ format: 'date-time', description: 'When it ended.' }),
+  time: Type.String({ format: 'date-time', description: 'When it finished.' }),
 });
 
 export const EtcdSnapshotScheduleStatusSchema = Type.Object({
-  lastScheduleTime: time('The last time that a snapshot was due and was begun.'),
-  nextScheduleTime: time('The next one.'),
+  lastScheduleTime: time('The last scheduled time for which a snapshot was started.'),
+  nextScheduleTime: time('The next scheduled time.'),
   lastSuccessful: Type.Optional(
     Type.Object(
       { ...RunSchema.properties, artifact: ArtifactSchema },
-      { description: 'The last one that was stored.' },
+      { description: 'The last snapshot that was stored.' },
     ),
   ),
   lastFailed: Type.Optional(Type.Object({ ...RunSchema.properties, reason: Type.String(), message: Type.String() })),
-  successes: Type.Optional(Type.Integer({ format: 'int64', description: 'How many were stored so far.' })),
+  successes: Type.Optional(Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored so far.' })),
   active: Type.Optional(
     Type.Array(unvalidated(localReference('active[]', '')), {
       ...atomic,
-      description: 'Snapshots that have not ended.',
+      description: 'EtcdSnapshots that have not finished.',
     }),
   ),
   stored: Type.Optional(
@@ -133,20 +140,20 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
         kept: Type.Integer({ format: 'int64' }),
         removed: Type.Integer({ format: 'int64' }),
         time: Type.String({ format: 'date-time' }),
-        for: Type.String({ description: 'After which EtcdSnapshot.' }),
+        for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
         policy: Type.Optional(
-          Type.String({ description: 'Which retention that was: a change leads to another look.' }),
+          Type.String({ description: 'A hash of spec.retention and spec.destination: retention runs again when one of them changes.' }),
         ),
       },
-      { description: 'What retention did last.' },
+      { description: 'The result of the last retention run.' },
     ),
   ),
   lastDrill: Type.Optional(
     Type.Object(
       {
-        name: Type.String({ description: 'Of the EtcdSnapshot that was tried out.' }),
+        name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
         time: Type.String({ format: 'date-time' }),
-        after: Type.Optional(Type.Integer({ format: 'int64', description: 'How many were stored by then.' })),
+        after: Type.Optional(Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored by then.' })),
         succeeded: Type.Boolean(),
         revision: Type.Optional(Type.Integer({ format: 'int64' })),
         totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -158,23 +165,23 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
             { name: Type.String(), reason: Type.String() },
             {
               description:
-                'When this drill did not get as far as the snapshot: the last one that a drill could not restore. Retention stays held.',
+                'Set when this drill failed before it could test the snapshot: the last snapshot that a drill could not restore. Retention stays suspended.',
             },
           ),
         ),
       },
-      { description: 'The last snapshot that was restored to see whether it can be.' },
+      { description: 'The result of the last restore drill.' },
     ),
   ),
   lastRestored: Type.Optional(
     Type.Object(
       {
         name: Type.String({ description: 'The EtcdSnapshot.' }),
-        uid: Type.Optional(Type.String({ description: 'Its uid, which the manifest of the stored snapshot has too.' })),
+        uid: Type.Optional(Type.String({ description: 'Its uid, which is also in the manifest of the stored snapshot.' })),
         time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
-        uri: Type.Optional(Type.String({ description: 'Where the snapshot is.' })),
+        uri: Type.Optional(Type.String({ description: 'Where the snapshot is stored.' })),
       },
-      { description: 'The newest snapshot that a drill restored. Retention never removes it.' },
+      { description: 'The newest snapshot that a restore drill restored. Retention never deletes it.' },
     ),
   ),
   conditions: Type.Optional(ConditionsSchema),
@@ -193,8 +200,8 @@ export interface EtcdSnapshotSchedule {
 }
 
 /**
- * When the data of the last stored snapshot was read: what came after it would be lost. That is told by the clock of some node,
- * which may be ahead: not after it was known to be stored.
+ * When the data of the last stored snapshot was read: later writes would be lost. `takenAt` is from the clock of a node, which
+ * may be ahead, so the time at which the snapshot was known to be stored is the upper limit.
  */
 export const backedUpAt = ({ status }: EtcdSnapshotSchedule): number | undefined => {
   const { artifact, time } = status?.lastSuccessful ?? {};
@@ -202,7 +209,7 @@ export const backedUpAt = ({ status }: EtcdSnapshotSchedule): number | undefined
   return known.length === 0 ? undefined : Math.min(...known);
 };
 
-/** For caches: found by the cluster in their spec. */
+/** The cache index of schedules by the cluster in their spec. */
 export const byCluster = {
   name: BY_CLUSTER,
   of: ({ spec }: EtcdSnapshotSchedule): string | undefined => spec.clusterRef.name,
@@ -226,5 +233,5 @@ export const etcdSnapshotScheduleKind: Kind = {
     { name: 'Next', type: 'string', jsonPath: '.status.nextScheduleTime' },
     { name: 'Drill', type: 'boolean', jsonPath: '.status.lastDrill.succeeded', priority: 1 },
   ],
-  rules: [nameRule(MAX_SCHEDULE_NAME, 'its snapshots are named after it and the minute they are for')],
+  rules: [nameRule(MAX_SCHEDULE_NAME, 'its snapshots are named after it and their scheduled minute')],
 };

@@ -1,4 +1,4 @@
-/** EtcdSnapshot: one snapshot, taken once. */
+/** EtcdSnapshot: a one-time snapshot of a cluster. */
 import Type, { type Static } from 'typebox';
 import { type CelRule, cel } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
@@ -10,7 +10,7 @@ import { localReference } from './text.ts';
 
 export const clusterReference = () => localReference('clusterRef', 'The EtcdCluster, in the same namespace.');
 
-/** Jobs, labels and runs are named after the object. Objects that were accepted without this rule stay editable. */
+/** Jobs and labels are named after the object. Objects that were accepted without this rule stay editable. */
 export const nameRule = (longest: number, because: string): CelRule => ({
   rule: `oldSelf.hasValue() || size(self.metadata.name) <= ${longest}`,
   optionalOldSelf: true,
@@ -35,24 +35,24 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 export const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
 export const ArtifactSchema = Type.Object({
-  uri: Type.String({ description: 'Where the snapshot is.' }),
-  sizeBytes: count('Of the stored object: compressed, if it is.'),
-  checksum: text('sha256: and the hex digest of the stored bytes.'),
-  databaseBytes: count('Of the database, as etcdctl would have saved it.'),
-  revision: count('Read just before: the snapshot has everything up to it, and perhaps more.'),
-  totalKeys: count('Keys that exist at that revision.'),
-  etcdVersion: text('Of the member that it was taken from.'),
-  clusterID: text('Of the etcd cluster.'),
+  uri: Type.String({ description: 'Where the snapshot is stored.' }),
+  sizeBytes: count('Size of the stored object, after compression.'),
+  checksum: text('Checksum of the stored object: sha256: and the hex digest.'),
+  databaseBytes: count('Size of the database, as etcdctl snapshot save would write it.'),
+  revision: count('The etcd revision just before the snapshot: it has every write up to this revision, and perhaps later ones.'),
+  totalKeys: count('Number of keys at that revision.'),
+  etcdVersion: text('The version of the member that it was taken from.'),
+  clusterID: text('The cluster ID in etcd.'),
   member: text('The member that it was taken from.'),
   compression: text('None or Zstd.'),
   encrypted: Type.Optional(Type.Boolean()),
-  takenAt: time('When the stream began.'),
+  takenAt: time('When the snapshot stream started.'),
   durationMilliseconds: count('How long it took to stream and store.'),
 });
 
 export const EtcdSnapshotStatusSchema = Type.Object({
   phase: text('Pending, Started, Complete or Failed.'),
-  startTime: time('When its Job was made.'),
+  startTime: time('When its Job was created.'),
   completionTime: time('When it was known to be stored, or to have failed.'),
   artifact: Type.Optional(ArtifactSchema),
   conditions: Type.Optional(ConditionsSchema),
@@ -72,7 +72,7 @@ export interface EtcdSnapshot {
 
 export const etcdSnapshotKind: Kind = {
   names: { kind: 'EtcdSnapshot', plural: 'etcdsnapshots', singular: 'etcdsnapshot', shortNames: ['etcdsnap'] },
-  description: 'A snapshot of an EtcdCluster, taken once.',
+  description: 'A one-time snapshot of an EtcdCluster.',
   spec: EtcdSnapshotSpecSchema,
   status: EtcdSnapshotStatusSchema,
   columns: [
@@ -80,7 +80,7 @@ export const etcdSnapshotKind: Kind = {
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Revision', type: 'integer', jsonPath: '.status.artifact.revision', priority: 1 },
     { name: 'Size', type: 'integer', jsonPath: '.status.artifact.sizeBytes', priority: 1 },
-    { name: 'Why', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
   ],
-  rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it, and that name is a label too')],
+  rules: [nameRule(MAX_SNAPSHOT_NAME, 'its Job is named after it, and that name is a label value')],
 };

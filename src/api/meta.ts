@@ -23,7 +23,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Makes every part of a document read-only: what comes from the cache is shared and never changed in place. */
+/** Makes every part of an object read-only: objects in the cache are shared and must not be changed in place. */
 export type DeepReadonly<T> = T extends readonly (infer E)[]
   ? readonly DeepReadonly<E>[]
   : T extends object

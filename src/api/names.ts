@@ -1,11 +1,11 @@
-/** Every label, annotation, finalizer and object name. The values are what running clusters carry: they cannot change. */
+/** Every label, annotation, finalizer and object name. The values cannot change: running clusters carry them. */
 import { counterOf, shortName } from '../lib/hash.ts';
 
 export const GROUP = 'etcd-operator.cozystack.io';
 export const VERSION = 'v1alpha2';
 export const API_VERSION = `${GROUP}/${VERSION}` as const;
 
-/** How the API server knows a kind of ours. */
+/** The resources of the operator's own kinds. */
 export const etcdClusters = { group: GROUP, version: VERSION, plural: 'etcdclusters', kind: 'EtcdCluster' } as const;
 export const etcdMembers = { group: GROUP, version: VERSION, plural: 'etcdmembers', kind: 'EtcdMember' } as const;
 export const etcdSnapshots = { group: GROUP, version: VERSION, plural: 'etcdsnapshots', kind: 'EtcdSnapshot' } as const;
@@ -30,21 +30,21 @@ export const CLUSTER_LABEL = `${GROUP}/cluster`;
 export const ROLE_LABEL = `${GROUP}/role`;
 export const ROLE_VOTER = 'voter';
 export const MEMBER_FINALIZER = `${GROUP}/member-cleanup`;
-/** On an EtcdMember: a person may delete it although the chart's policy forbids it. */
+/** On an EtcdMember: a user may delete it although the chart's ValidatingAdmissionPolicy forbids it. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
-/** On members and clusters that were taken over from yet earlier operators: what their data and addresses depend on. */
+/** On members and clusters that were adopted from still earlier operators: their data paths and addresses depend on these. */
 export const HEADLESS_SERVICE_ANNOTATION = `${GROUP}/headless-service-name`;
 export const DATA_SUBPATH_ANNOTATION = `${GROUP}/data-dir-subpath`;
 export const PEER_AUTO_TLS_ANNOTATION = `${GROUP}/peer-auto-tls`;
-/** On the Pod of a seed, and read at every start by its etcd, or by who restores: whether an empty data directory may begin a cluster. */
+/** On the Pod of the seed, read by etcd and by the restore agent at every start: whether an empty data directory may bootstrap a cluster. */
 export const INITIAL_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
-/** On the Pod of a member that joins, and read by its etcd at every start: whom an empty data directory may join. */
+/** On the Pod of a joining member, read by its etcd at every start: the members that an empty data directory may join. */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
-/** On a member's Pod, and read by its etcd at every start: whether it compares its data with the others before it serves. */
+/** On the Pod of a member, read by its etcd at every start: whether it compares its data with the other members before it serves. */
 export const INITIAL_CHECK_ANNOTATION = `${GROUP}/initial-corrupt-check`;
-/** On a volume that has no owner, so that it outlives its member: the uid of the EtcdMember that it belongs to. */
+/** On a PVC without an owner reference, so that it outlives its member: the uid of the EtcdMember that it belongs to. */
 export const MEMBER_UID_ANNOTATION = `${GROUP}/member-uid`;
-/** On a volume that outlived its member: why, and since when. */
+/** On a PVC that outlived its member: why, and since when. */
 export const QUARANTINE_LABEL = `${GROUP}/quarantine`;
 export const QUARANTINED_AT_ANNOTATION = `${GROUP}/quarantined-at`;
 /** On an EtcdCluster: a new value makes the operator rotate the CAs that it manages for it. */
@@ -64,23 +64,23 @@ export const requestedRotation = (annotations: Annotations = {}): string | undef
 export const drainingSince = (annotations: Annotations = {}): string | undefined =>
   annotations[DRAINING_ANNOTATION] ?? annotations[OLD_DRAINING_ANNOTATION];
 
-/** On a Secret that the operator writes: since when it is as it is. */
+/** On a Secret that the operator writes: when its content last changed. */
 export const WRITTEN_AT_ANNOTATION = `${GROUP}/written-at`;
 export const LEASE_NAME = `aa20b3a9.${GROUP}`;
 
-/** On the Jobs of agents and their Pods: which cluster they work for. Not its own label: its Services would lead clients to them. */
+/** On agent Jobs and their Pods: the cluster that they work for. With the cluster label, its Services would send clients to them. */
 export const AGENT_OF_LABEL = `${GROUP}/agent-of`;
 export const AGENT_COMPONENT = 'agent';
-/** On an EtcdSnapshot and on Jobs: the schedule that had it made. */
+/** On an EtcdSnapshot and on Jobs: the schedule that created it. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
-/** On such a Job: the EtcdSnapshot that it is about. */
+/** On a Job of a schedule: the EtcdSnapshot that it is for. */
 export const ABOUT_ANNOTATION = `${GROUP}/about`;
-/** Under which schedules are found by the cluster in their spec: no label of theirs. */
+/** The name of the cache index that finds schedules by the cluster in their spec; not a label. */
 export const BY_CLUSTER = 'spec.clusterRef.name';
-/** On the Pods of a Job, by Kubernetes. */
+/** On the Pods of a Job, set by Kubernetes. */
 export const JOB_NAME_LABEL = 'batch.kubernetes.io/job-name';
 
-/** Selects everything that any cluster's members are made of. */
+/** Selects all objects that the operator creates. */
 export const MANAGED_SELECTOR = `${MANAGED_BY_LABEL}=${MANAGER}`;
 
 export const CLIENT_PORT = 2379;
@@ -90,11 +90,11 @@ export const METRICS_PORT = 2381;
 /** Longer names cannot become `<cluster>-client` Services, `data-<cluster>-xxxxx` hosts and label values. */
 export const MAX_CLUSTER_NAME = 56;
 
-/** The Job of a snapshot is `<name>-snapshot`, and a Job's name must be a label value. */
+/** The Job of a snapshot is `<name>-snapshot`, and the name of a Job must be a valid label value. */
 export const MAX_SNAPSHOT_NAME = 54;
-/** A run is `<schedule>-` and the minute it is for, as twelve digits; its Job must be a label value. */
+/** A snapshot of a schedule is `<schedule>-` and its minute, as twelve digits; the name of its Job must be a valid label value. */
 export const MAX_SCHEDULE_NAME = MAX_SNAPSHOT_NAME - 13;
-/** The name is the value of a label of its runs. */
+/** The name is a label value of its EtcdDefrags. */
 export const MAX_POLICY_NAME = 63;
 
 export const clusterLabels = (cluster: string): Readonly<Record<string, string>> => ({
@@ -107,7 +107,7 @@ export const memberLabels = (cluster: string, member: string): Readonly<Record<s
   ...clusterLabels(cluster),
   [COMPONENT_LABEL]: member,
 });
-/** Of what works for a cluster and is no member of it. */
+/** Labels of agents: they work for a cluster and are no members of it. */
 export const agentLabels = (cluster: string): Readonly<Record<string, string>> => ({
   [MANAGED_BY_LABEL]: MANAGER,
   [COMPONENT_LABEL]: AGENT_COMPONENT,
@@ -121,22 +121,22 @@ export const headlessServiceName = (cluster: string): string => cluster;
 export const clientServiceName = (cluster: string): string => `${cluster}-client`;
 export const budgetName = (cluster: string): string => cluster;
 export const volumeClaimName = (member: string): string => `data-${member}`;
-/** What members mount: only the operator writes it, so that a change reaches them when it decides. */
+/** The Secrets that members mount: only the operator writes them, and so decides when a change reaches the members. */
 export const serverMountName = (cluster: string): string => `${cluster}-server-mounted`;
 export const peerMountName = (cluster: string): string => `${cluster}-peer-mounted`;
-/** What the operator itself goes on with when a Secret of the user's is changed too early. */
+/** The operator's copy of its own client certificate, which it keeps using when a user changes their Secret too early. */
 export const operatorMountName = (cluster: string): string => `${cluster}-operator-mounted`;
-/** The two ports of a member: each has trust of its own. */
+/** The two ports of a member: each has a CA bundle of its own. */
 export type EtcdPortName = 'client' | 'peer';
-/** Whom members trust, never changed: by the name in its spec, a Pod says what its etcd has read when it started. */
+/** A Secret with a CA bundle, never changed: the name in the spec of a Pod reports which CA bundle its etcd has loaded. */
 export const trustName = (cluster: string, part: EtcdPortName, digest: string): string =>
   `${cluster}-${part}-trust-${digest.slice(0, 10)}`;
-/** Authorities of the operator's own: one for each port, or an application's certificate would open that of the peers. */
+/** The CAs that the operator manages: one per port, or a client certificate would be accepted at the peer port. */
 export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;
 export const peerAuthorityName = (cluster: string): string => `${cluster}-peer-ca`;
-/** The Certificates that cert-manager is asked for, and where it puts what it issues. */
+/** The Certificates that the operator requests from cert-manager, and the Secrets that it issues them into. */
 export const CERT_MANAGER_GROUP = 'cert-manager.io';
-/** On a Secret of cert-manager's: the Certificate that it was issued for. */
+/** On a Secret, set by cert-manager: the Certificate that it was issued for. */
 export const CERTIFICATE_NAME_ANNOTATION = `${CERT_MANAGER_GROUP}/certificate-name`;
 export const serverRequestName = (cluster: string): string => `${cluster}-server`;
 export const peerRequestName = (cluster: string): string => `${cluster}-peer`;
@@ -144,39 +144,39 @@ export const operatorRequestName = (cluster: string): string => `${cluster}-oper
 export const applicationRequestName = (cluster: string): string => `${cluster}-client`;
 export const issuedServerName = (cluster: string): string => `${cluster}-server-tls`;
 export const issuedPeerName = (cluster: string): string => `${cluster}-peer-tls`;
-/** What the operator shows to members, and what applications may show. */
+/** The client certificate of the operator, and the one for applications. */
 export const operatorCertificateName = (cluster: string): string => `${cluster}-operator-client-tls`;
 export const applicationCertificateName = (cluster: string): string => `${cluster}-client-tls`;
-/** The password of root that etcd accepted last, and the one that it is about to be told. */
+/** The root password that etcd accepted last, and the one that the operator is about to set. */
 export const keptPasswordName = (cluster: string): string => `${cluster}-root-applied`;
-/** The snapshot for a minute: making it twice is refused by the API server. */
+/** Derived from the scheduled minute: the API server refuses to create the same snapshot twice. */
 export const scheduledSnapshotName = (schedule: string, slot: number): string =>
   `${schedule}-${new Date(slot).toISOString().replace(/\D/g, '').slice(0, 12)}`;
-/** The minute that a snapshot of this schedule is for, in milliseconds since 1970; `undefined`: it is none of its. */
+/** The scheduled minute of a snapshot, in milliseconds since 1970; `undefined` when it is not of this schedule. */
 export const slotOf = (schedule: string, snapshot: string): number | undefined => {
   const digits = snapshot.startsWith(`${schedule}-`) ? snapshot.slice(schedule.length + 1) : '';
   const [, year, month, day, hour, minute] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(digits) ?? [];
   const slot = year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}Z`);
   return Number.isNaN(slot) ? undefined : slot;
 };
-/** Jobs of a schedule, one for each thing that they are about. */
+/** The Jobs of a schedule, one per snapshot. */
 export const pruneJobName = (schedule: string, about: string): string => `${schedule}-prune-${shortName(about, 1)}`;
 export const drillJobName = (schedule: string, about: string): string => `${schedule}-drill-${shortName(about, 1)}`;
 export const snapshotJobName = (snapshot: string): string => `${snapshot}-snapshot`;
 export const clusterToken = (namespace: string, cluster: string, uid: string): string =>
   `${namespace}-${cluster}-${uid}`;
 
-/** The name of the `counter`-th member that a cluster ever had: creating it twice is refused by the API server. */
+/** The name of the `counter`-th member of a cluster: the API server refuses to create the same member twice. */
 export const memberName = (cluster: string, clusterUid: string, counter: number): string =>
   `${cluster}-${shortName(clusterUid, counter)}`;
 
-/** The counter that the name of a member was made from; `undefined`: this cluster gives no such names. */
+/** The counter that the name of a member was derived from; `undefined` when it is not a name of this cluster. */
 export const memberNumber = (cluster: string, clusterUid: string, member: string): number | undefined =>
   member.startsWith(`${cluster}-`) ? counterOf(clusterUid, member.slice(cluster.length + 1)) : undefined;
 
 export type Scheme = 'http' | 'https';
 
-/** The name that a member is known by in DNS, and in its certificate. */
+/** The DNS name of a member, also in its certificate. */
 export const hostOf = (member: string, service: string, namespace: string): string =>
   `${member}.${service}.${namespace}.svc`;
 export const peerURL = (member: string, service: string, namespace: string, scheme: Scheme = 'http'): string =>

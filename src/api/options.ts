@@ -7,7 +7,7 @@ import { atomic } from './text.ts';
 export const DEFAULT_HEARTBEAT_MS = 100;
 export const DEFAULT_ELECTION_MS = 1000;
 
-/** No more digits than etcd can count: it does not start with a time that is longer than 292 years. */
+/** As many digits as etcd can parse: it does not start with a duration of more than 292 years. */
 const RETENTION = String.raw`^([0-9]{1,18}|([0-9]{1,6}(\.[0-9]{1,9})?h|[0-9]{1,8}(\.[0-9]{1,9})?m|[0-9]{1,9}(\.[0-9]{1,9})?s|[0-9]{1,12}(\.[0-9]{1,9})?ms)+)$`;
 
 const raftTiming = {
@@ -16,7 +16,7 @@ const raftTiming = {
       format: 'int32',
       minimum: 1,
       maximum: 10_000,
-      description: `How often the leader says that it is there. About the round trip between members. etcd: ${DEFAULT_HEARTBEAT_MS}.`,
+      description: `Interval between heartbeats of the leader, about the round-trip time between members. etcd: ${DEFAULT_HEARTBEAT_MS}.`,
     }),
   ),
   electionTimeoutMilliseconds: Type.Optional(
@@ -24,7 +24,7 @@ const raftTiming = {
       format: 'int32',
       minimum: 10,
       maximum: 50_000,
-      description: `After how long without the leader another one is elected. At least five, better ten heartbeats. etcd: ${DEFAULT_ELECTION_MS}.`,
+      description: `After how long without a heartbeat a new leader is elected: at least five, better ten heartbeat intervals. etcd: ${DEFAULT_ELECTION_MS}.`,
     }),
   ),
 };
@@ -34,11 +34,11 @@ const seconds = (description: string, minimum: number) =>
 
 const GrpcKeepaliveSchema = Type.Object(
   {
-    minTimeSeconds: Type.Optional(seconds('Clients that ping more often than this are cut off. etcd: 5.', 1)),
-    intervalSeconds: Type.Optional(seconds('How often a silent client is pinged; 0 is never. etcd: 7200.', 0)),
-    timeoutSeconds: Type.Optional(seconds('How long the answer to a ping may take; 0 is for ever. etcd: 20.', 0)),
+    minTimeSeconds: Type.Optional(seconds('Clients that ping more often than this are disconnected. etcd: 5.', 1)),
+    intervalSeconds: Type.Optional(seconds('How often an idle client is pinged; 0 is never. etcd: 7200.', 0)),
+    timeoutSeconds: Type.Optional(seconds('How long the response to a ping may take; 0 is for ever. etcd: 20.', 0)),
   },
-  { description: 'How dead client connections are noticed.' },
+  { description: 'gRPC keepalive: how dead client connections are detected.' },
 );
 
 const CorruptionCheckSchema = Type.Object(
@@ -46,28 +46,32 @@ const CorruptionCheckSchema = Type.Object(
     initial: Type.Optional(
       Type.Boolean({
         description:
-          'Compare the data with the other members before serving, where one of them serves already. Absent: true.',
+          'Compare the data with the other members before serving, if one of them is already serving. Absent: true.',
       }),
     ),
     compactHash: Type.Optional(
-      Type.Boolean({ description: 'Compare the hashes that compaction leaves, every minute; cheap. Absent: true.' }),
+      Type.Boolean({ description: 'Compare the hashes of compacted revisions every minute; cheap. Absent: true.' }),
     ),
     intervalMinutes: Type.Optional(
       Type.Integer({
         format: 'int32',
         minimum: 0,
         maximum: 43_200,
-        description: 'Also compare all of the data every so many minutes; reads everything. 0 is never. Absent: 0.',
+        description:
+          'Also compare the whole database at this interval, which reads all of the data. 0 is never. Absent: 0.',
       }),
     ),
   },
-  { description: 'How etcd notices that members hold different data. "Absent" is for clusters made by this operator.' },
+  {
+    description:
+      'How etcd detects that members have different data. "Absent" applies to clusters that this operator created.',
+  },
 );
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** What Go's time.Duration holds, 292 years. Of a larger bare number etcd silently makes another time, even one below zero. */
-const MOST_HOURS = 2_562_047;
+/** The maximum of Go's time.Duration, 292 years. A larger bare number overflows in etcd without an error, even to a negative time. */
+const MAX_HOURS = 2_562_047;
 const retention = 'self.autoCompactionRetention';
 const hours = `(${retention}.matches('^[0-9]+$') ? double(${retention}) : ${retention}.findAll('[0-9.]+[hms]+').map(t, double(t.split('h')[0].split('m')[0].split('s')[0]) / (t.endsWith('h') ? 1.0 : t.endsWith('ms') ? 3.6e6 : t.endsWith('m') ? 60.0 : 3600.0)).sum())`;
 const byRevisions = "has(self.autoCompactionMode) && self.autoCompactionMode == 'revision'";
@@ -84,13 +88,13 @@ export const OptionsSchema = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'How large the database may grow before etcd refuses writes. 0 means the 2 GiB of etcd. Absent: what the volume has room for (see api-design.md).',
+          'Database quota: above this size etcd refuses writes (database space exceeded). 0: the 2 GiB of etcd. Absent: what fits on the volume (see api-design.md).',
       }),
     ),
     autoCompactionMode: Type.Optional(
       Type.Enum(['periodic', 'revision'], {
         type: 'string',
-        description: 'Whether history is kept by age or by number of revisions. Absent: periodic.',
+        description: 'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
       }),
     ),
     autoCompactionRetention: Type.Optional(
@@ -106,7 +110,7 @@ export const OptionsSchema = Type.Object(
         format: 'int64',
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Transactions between two snapshots of the log.',
+        description: 'Number of transactions between two snapshots of the raft log.',
       }),
     ),
     ...raftTiming,
@@ -115,15 +119,15 @@ export const OptionsSchema = Type.Object(
         format: 'int64',
         minimum: 1024,
         maximum: 104_857_600,
-        description: 'The largest request that etcd takes. etcd: 1572864; more than 10 MiB slows everybody down.',
+        description: 'The largest request that etcd accepts. etcd: 1572864; more than 10 MiB slows down all clients.',
       }),
     ),
     grpcKeepalive: Type.Optional(GrpcKeepaliveSchema),
-    logLevel: Type.Optional(Type.Enum([...LOG_LEVELS], { type: 'string', description: 'etcd: info.' })),
+    logLevel: Type.Optional(Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Log level of etcd. etcd: info.' })),
     corruptionCheck: Type.Optional(CorruptionCheckSchema),
   },
   {
-    description: 'Settings of etcd. They are rendered as the flags of the version that runs.',
+    description: 'Settings of etcd, rendered as flags of the version that runs. "etcd: x" is the default of etcd.',
     ...cel(
       unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
         rule: `!(${byRevisions}) || !has(${retention}) || ${retention}.matches('^[0-9]+$')`,
@@ -133,9 +137,9 @@ export const OptionsSchema = Type.Object(
         fieldPath: '.autoCompactionRetention',
       }),
       unlessUnchanged(['autoCompactionMode', 'autoCompactionRetention'], {
-        rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MOST_HOURS}.0`,
-        message: `options.autoCompactionRetention is more than ${MOST_HOURS} hours, and etcd counts no further`,
-        messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': etcd counts no further than ${MOST_HOURS} hours, and would take another time or not start. Write such as 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
+        rule: `(${byRevisions}) || !has(${retention}) || ${hours} <= ${MAX_HOURS}.0`,
+        message: `options.autoCompactionRetention is more than ${MAX_HOURS} hours, the maximum of etcd`,
+        messageExpression: `'options.autoCompactionRetention is ' + ${retention} + ': the maximum of etcd is ${MAX_HOURS} hours, and it would use another duration or not start. Set for example 1h, or set autoCompactionMode to revision if it is a number of revisions'`,
         fieldPath: '.autoCompactionRetention',
       }),
       {
@@ -148,7 +152,7 @@ export const OptionsSchema = Type.Object(
   },
 );
 
-/** Flags that a typed field sets, with that field. */
+/** Flags that a field of options sets, with that field. */
 const TYPED: Readonly<Record<string, string>> = {
   'quota-backend-bytes': 'options.quotaBackendBytes',
   'auto-compaction-mode': 'options.autoCompactionMode',
@@ -168,8 +172,8 @@ const TYPED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Flags that make a member what it is, by their beginning. With one of them in other hands the operator would not find the
- * member, not its data, or not the cluster that it says it is in; `config-file` makes etcd ignore every other flag.
+ * Flags, or prefixes of flags, that only the operator sets. If a user set one, the operator could not find the member, its data
+ * or the cluster that the member reports; `config-file` makes etcd ignore every other flag.
  */
 const OWNED = [
   'name',
@@ -209,7 +213,7 @@ const OWNED = [
 ] as const;
 
 const MAX_ARGUMENT = 512;
-/** The flag's name, with nothing that Go's parser would take for the same flag left in. */
+/** The name of the flag; the first rule excludes other spellings that Go's parser would accept for the same flag. */
 const flag = "self.split('=')[0].substring(2)";
 const literal = (names: readonly string[]): string => `[${names.map((n) => `'${n}'`).join(', ')}]`;
 
@@ -223,9 +227,9 @@ export const ExtraArgsSchema = Type.Array(
     ...cel(
       {
         rule: String.raw`self.matches(r'^--[a-z0-9][-a-z0-9]*(=[^\x00-\x1f\x7f]*)?$')`,
-        message: 'extraArgs has an entry that is no flag: write --flag=value, or --flag alone, each as one entry',
+        message: 'extraArgs has an entry that is not a flag: write --flag=value, or --flag alone, each as one entry',
         messageExpression:
-          "'extraArgs: \"' + self + '\" is no flag: write --flag=value, or --flag alone, each as one entry'",
+          "'extraArgs: \"' + self + '\" is not a flag: write --flag=value, or --flag alone, each as one entry'",
       },
       {
         rule: `!self.startsWith('--') || !(${flag} in ${literal(Object.keys(TYPED))})`,
@@ -234,8 +238,8 @@ export const ExtraArgsSchema = Type.Array(
       },
       {
         rule: `!self.startsWith('--') || !(${literal(OWNED)}.exists(f, f.endsWith('-') || f in ['initial-advertise', 'initial-cluster', 'discovery', 'proxy'] ? ${flag}.startsWith(f) : ${flag} == f))`,
-        message: 'extraArgs has a flag that is set by the operator or would undo what it promises: remove it',
-        messageExpression: `'extraArgs: --' + ${flag} + ' is set by the operator or would undo what it promises: remove it'`,
+        message: 'extraArgs has a flag that is set by the operator or would break what it guarantees: remove it',
+        messageExpression: `'extraArgs: --' + ${flag} + ' is set by the operator or would break what it guarantees: remove it'`,
       },
     ),
   }),
@@ -243,7 +247,7 @@ export const ExtraArgsSchema = Type.Array(
     maxItems: 32,
     ...atomic,
     description:
-      'Further flags of etcd, as --flag=value, for what options has no field. Not for flags that the operator sets; --feature-gates is merged with its own, which win. A flag that the version does not know keeps etcd from starting.',
+      'Additional flags of etcd, as --flag=value, where options has no field. Flags that the operator sets are refused; --feature-gates is merged with its own, which take precedence. etcd does not start with a flag that its version does not know.',
   },
 );
 

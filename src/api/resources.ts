@@ -1,4 +1,4 @@
-/** CPU and memory of a member, and the metadata that users add to what the operator makes. */
+/** CPU and memory of a member, and the metadata that users add to objects that the operator creates. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
@@ -6,23 +6,23 @@ import { GROUP } from './names.ts';
 import { ANNOTATION_KEY_PATTERN, LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, MAX_KEY, mapOf, quantity } from './text.ts';
 
 const RESOURCE_NAME = String.raw`^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,52}[A-Za-z0-9])?)$`;
-/** Resources that cannot be overcommitted: Kubernetes wants request and limit to be equal whole numbers. */
+/** Resources that cannot be overcommitted: Kubernetes requires request and limit to be equal integers. */
 const whole = "(k.contains('/') || k.startsWith('hugepages-'))";
-/** CEL's isInteger() is about how an amount is kept: 1.5Gi is whole too. Kubernetes looks no closer than at thousandths. */
+/** CEL's isInteger() depends on the representation: 1.5Gi is an integer too. Kubernetes rounds to thousandths. */
 const isWhole = (quantity: string): string =>
   `(${quantity}.isInteger() || [${quantity}.asApproximateFloat()].all(n, n < 9e15 && n - double(int(n + 0.0005)) < 0.0005))`;
-/** A number is taken as it is: to make a text of it first would cost the API server as much again. */
+/** An integer is used as it is: converting it to a string first would double the CEL cost. */
 const amount = (map: string): string => `(type(${map}[k]) == int ? quantity('0').add(${map}[k]) : quantity(${map}[k]))`;
 
 /**
- * An entry that is as it was is not judged again: next to one that Kubernetes would refuse, others can be edited. Old values
- * are compared with new ones, because only of those the API server can estimate the size.
+ * An unchanged entry is not validated again: beside one that Kubernetes would refuse, others can still be edited. Old values are
+ * compared with new ones, because the API server can estimate the size only of new ones.
  */
 const stood = '(oldSelf[?k].optMap(old, old == self[k]).orValue(false))';
 const limited = '(has(self.limits) && k in self.limits)';
 const stoodInBoth = `(oldSelf.?requests[?k].optMap(old, old == self.requests[k]).orValue(false) && oldSelf.?limits[?k].optMap(old, ${limited} && old == self.limits[k]).orValue(!${limited}))`;
 
-/** More are too much for the API server to compare at admission. */
+/** With more, the CEL rules would exceed the cost limit of the API server. */
 const MAX_RESOURCES = 7;
 
 const amounts = (field: string) =>
@@ -32,17 +32,17 @@ const amounts = (field: string) =>
       {
         rule: `self.all(k, ${stood} || (size(k) <= 128 && k.matches('${RESOURCE_NAME}') && !k.contains('kubernetes.io/') && !k.startsWith('requests.')))`,
         optionalOldSelf: true,
-        message: `resources.${field} has a name that is no resource: use cpu, memory, ephemeral-storage, hugepages-<size> or one with a domain`,
+        message: `resources.${field} has a name that is not a resource: use cpu, memory, ephemeral-storage, hugepages-<size> or one with a domain`,
       },
       {
         rule: `self.all(k, ${stood} || ((type(self[k]) == int || isQuantity(self[k])) && !${amount('self')}.isLessThan(quantity('0'))))`,
         optionalOldSelf: true,
-        message: `resources.${field} has an amount below zero, or one that is no amount: write such as 500m or 1Gi`,
+        message: `resources.${field} has a value that is negative or not a quantity: use for example 500m or 1Gi`,
       },
       {
         rule: `self.all(k, ${stood} || !${whole} || ${isWhole(amount('self'))})`,
         optionalOldSelf: true,
-        message: `resources.${field}: hugepages and resources with a domain come in whole numbers`,
+        message: `resources.${field}: hugepages and resources with a domain must be integers`,
       },
     ),
   });
@@ -56,7 +56,7 @@ export const ResourcesSchema = Type.Object(
       Type.Array(Type.Object({ name: Type.String(), request: Type.Optional(Type.String()) }), {
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['name'],
-        description: 'Accepted by earlier versions; a member has no resource claims that it could name.',
+        description: 'Must be empty: a member Pod has no resourceClaims. Accepted by earlier versions.',
         ...cel({
           rule: 'size(self) == 0',
           message: 'resources.claims cannot be used: a member Pod has no resourceClaims. Remove it',
@@ -131,7 +131,7 @@ export const AdditionalMetadataSchema = Type.Object(
     ),
   },
   {
-    description: `Labels and annotations for Pods, volumes, Services, the budget and members, when they are made. The operator's own win; keys under ${GROUP}/ are dropped, and annotations that would loosen the confinement of Pods or mislead what provisions volumes.`,
+    description: `Labels and annotations for Pods, PVCs, Services, the PDB and EtcdMembers, set when they are created. The operator's own take precedence; keys under ${GROUP}/ are ignored, and so are annotations that would weaken the security of Pods or mislead the volume provisioner.`,
   },
 );
 

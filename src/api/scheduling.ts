@@ -27,7 +27,7 @@ const PodAffinityTermSchema = Type.Object(
     mismatchLabelKeys: Type.Optional(keys()),
     namespaceSelector: Type.Optional(LabelSelectorSchema),
     namespaces: Type.Optional(Type.Array(dnsLabel(), { maxItems: 64, ...atomic })),
-    topologyKey: labelKey('The label of nodes whose values make the groups, such as kubernetes.io/hostname.'),
+    topologyKey: labelKey('The node label whose values are the topology domains, such as kubernetes.io/hostname.'),
   },
   cel(keysNeedSelector('matchLabelKeys'), keysNeedSelector('mismatchLabelKeys'), keysOnce('matchLabelKeys'), {
     rule: '!has(self.matchLabelKeys) || !has(self.mismatchLabelKeys) || self.matchLabelKeys.all(k, !(k in self.mismatchLabelKeys))',
@@ -80,7 +80,7 @@ const TopologySpreadConstraintSchema = Type.Object(
     minDomains: Type.Optional(Type.Integer({ format: 'int32', minimum: 1 })),
     nodeAffinityPolicy: Type.Optional(Type.Enum(['Honor', 'Ignore'], { type: 'string' })),
     nodeTaintsPolicy: Type.Optional(Type.Enum(['Honor', 'Ignore'], { type: 'string' })),
-    topologyKey: labelKey('The label of nodes whose values make the groups, such as topology.kubernetes.io/zone.'),
+    topologyKey: labelKey('The node label whose values are the topology domains, such as topology.kubernetes.io/zone.'),
     whenUnsatisfiable: Type.Enum(['DoNotSchedule', 'ScheduleAnyway'], { type: 'string' }),
   },
   cel(
@@ -136,15 +136,15 @@ const TolerationSchema = Type.Object(
 export const TolerationsSchema = Type.Array(TolerationSchema, {
   maxItems: 64,
   ...atomic,
-  description: 'As in a Pod: taints of nodes that members accept.',
+  description: 'As in a Pod: node taints that members tolerate.',
 });
 
 export const SPREAD = ['Preferred', 'Required', 'None'] as const;
 export const SpreadSchema = Type.Enum([...SPREAD], {
   type: 'string',
   description:
-    'How members keep away from each other. Preferred: on different nodes and in different zones where possible. Required: never two on one node. ' +
-    'None: left to the scheduler. Absent: Preferred; None for clusters that the earlier operator made.',
+    'How members are spread. Preferred: over nodes and zones where possible. Required: never two members on one node. ' +
+    'None: left to the scheduler. Absent: Preferred; None for clusters that the earlier operator created.',
 });
 
 export type Affinity = DeepReadonly<Static<typeof AffinitySchema>>;

@@ -1,13 +1,13 @@
-/** Which image a member runs, and as whom. */
+/** The image and the security context of member Pods. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
 import { atomic } from './text.ts';
 
-/** Who runs when nobody says otherwise. */
+/** The default user, group and fsGroup. */
 export const USER = 65532;
 
-/** What the restricted level demands of a container, and more. */
+/** What the restricted Pod Security level requires of a container, and more. */
 export const CONFINED = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -16,7 +16,7 @@ export const CONFINED = {
 
 const id = (description: string) => Type.Integer({ format: 'int64', minimum: 1, maximum: 2_147_483_647, description });
 
-/** Only what the "restricted" Pod Security level leaves free: every value that is accepted passes it. */
+/** Only fields that the restricted Pod Security level leaves free: every accepted value complies with it. */
 export const PodSecurityContextSchema = Type.Object(
   {
     runAsUser: Type.Optional(id('The user of the etcd process. Absent: 65532.')),
@@ -25,10 +25,10 @@ export const PodSecurityContextSchema = Type.Object(
     fsGroupChangePolicy: Type.Optional(
       Type.Enum(['OnRootMismatch', 'Always'], {
         type: 'string',
-        description: 'OnRootMismatch saves walking through a large volume at every start.',
+        description: 'OnRootMismatch avoids a recursive chown of a large volume at every start.',
       }),
     ),
-    supplementalGroups: Type.Optional(Type.Array(id('A further group.'), { maxItems: 32, ...atomic })),
+    supplementalGroups: Type.Optional(Type.Array(id('An additional group.'), { maxItems: 32, ...atomic })),
     seLinuxOptions: Type.Optional(
       Type.Object({
         level: Type.Optional(
@@ -43,7 +43,7 @@ export const PodSecurityContextSchema = Type.Object(
   },
   {
     description:
-      'Overrides of the Pod security context, within the restricted Pod Security level. What that level demands (non-root, seccomp) cannot be changed.',
+      'Overrides of the Pod security context, within the restricted Pod Security level. What that level requires (non-root, seccomp) cannot be changed.',
   },
 );
 
@@ -54,18 +54,18 @@ export const ImageSchema = Type.Object(
         pattern: '^[a-z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$',
         maxLength: 255,
         description:
-          'Where the image comes from, without a tag. Must be on the administrator’s list. Absent: the repository that the operator is configured with.',
+          'The repository of the image, without a tag. Must be in the list of allowed repositories of the operator. Absent: the default repository of the operator.',
       }),
     ),
     digest: Type.Optional(
       Type.String({
         pattern: '^sha256:[0-9a-f]{64}$',
-        description: 'Pins the image by its content. Belongs to one version: change both together.',
+        description: 'Pins the image by its digest. It belongs to one version: change both together.',
       }),
     ),
   },
   {
-    description: 'The etcd image. Its tag is always v and the version.',
+    description: 'The etcd image. Its tag is always v followed by the version.',
     ...cel({
       rule: 'has(self.repository) || has(self.digest)',
       message: 'image is empty: set repository or digest, or leave image out',
@@ -76,23 +76,23 @@ export const ImageSchema = Type.Object(
 export type PodSecurityContext = DeepReadonly<Static<typeof PodSecurityContextSchema>>;
 export type Image = DeepReadonly<Static<typeof ImageSchema>>;
 
-/** Where etcd images may come from: set by the administrator, not by whoever writes an EtcdCluster. */
+/** The repositories that etcd images may be pulled from: set by the administrator, not by the users who write EtcdClusters. */
 export interface ImagePolicy {
-  /** The repository of clusters that name none; always allowed. */
+  /** The repository of clusters that set none; always allowed. */
   readonly repository: string;
-  /** Further ones; an entry that ends in `/*` allows everything below. */
+  /** Additional repositories; an entry that ends in `/*` allows everything below. */
   readonly allowed: readonly string[];
-  /** The operator's own, which agents run from; absent when nobody has said which it is. */
+  /** The operator's own image, which agents run; absent when it is not configured. */
   readonly operator?: string;
 }
 
-export const isAllowed = ({ repository, allowed }: ImagePolicy, asked: string): boolean =>
+export const isAllowed = ({ repository, allowed }: ImagePolicy, wanted: string): boolean =>
   [repository, ...allowed].some((entry) =>
-    entry.endsWith('/*') ? asked.startsWith(entry.slice(0, -1)) : asked === entry,
+    entry.endsWith('/*') ? wanted.startsWith(entry.slice(0, -1)) : wanted === entry,
   );
 
-/** Why the administrator's list keeps the image from being used; `undefined` when it does not. */
+/** A message when the repository is not allowed; `undefined` when it is. */
 export const forbiddenImage = (images: ImagePolicy, repository: string | undefined): string | undefined =>
   repository === undefined || isAllowed(images, repository)
     ? undefined
-    : `image.repository ${repository} is not on the administrator's list of etcd images`;
+    : `image.repository ${repository} is not in the list of allowed etcd image repositories of the operator`;

@@ -1,4 +1,4 @@
-/** Selectors of labels and nodes, as narrow as the scheduler's own checks: what passes here makes a legal Pod. */
+/** Label selectors and node selectors, validated as strictly as by Kubernetes: an accepted selector makes a valid Pod. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
 import { atomic, labelKey, labelMap, labelValue } from './text.ts';
@@ -27,12 +27,12 @@ const LabelRequirementSchema = Type.Object(
 export const LabelSelectorSchema = Type.Object(
   {
     matchExpressions: Type.Optional(Type.Array(LabelRequirementSchema, { maxItems: EXPRESSIONS, ...atomic })),
-    matchLabels: Type.Optional(labelMap('matchLabels', 'Labels that must be there with these values.')),
+    matchLabels: Type.Optional(labelMap('matchLabels', 'Labels that must be present with these values.')),
   },
   { 'x-kubernetes-map-type': 'atomic' },
 );
 
-/** Selects nothing sensible by itself: the keys that a selector speaks of. */
+/** A CEL expression: whether a selector refers to a label key. */
 export const selectsKey = (selector: string, key: string): string =>
   `(has(${selector}.matchLabels) && ${key} in ${selector}.matchLabels) || (has(${selector}.matchExpressions) && ${selector}.matchExpressions.exists(e, e.key == ${key}))`;
 
@@ -51,7 +51,7 @@ const NodeRequirementSchema = Type.Object(
 );
 
 const NodeFieldSchema = Type.Object({
-  key: Type.Enum(['metadata.name'], { type: 'string', description: 'The only field of a node that can be selected.' }),
+  key: Type.Enum(['metadata.name'], { type: 'string', description: 'metadata.name is the only field of a node that can be selected.' }),
   operator: Type.Enum(['In', 'NotIn'], { type: 'string' }),
   values: Type.Array(Type.String({ pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$', maxLength: 253 }), {
     minItems: 1,

@@ -1,4 +1,4 @@
-/** Where a snapshot is put, or taken from. */
+/** Where a snapshot is stored, or restored from. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
@@ -6,20 +6,20 @@ import { localReference, subdomain } from './text.ts';
 
 const MAX_PATH = 1024;
 
-/** What a decoder would make of it, once or twice over, as far as it matters here. */
+/** The path after percent-decoding, once or twice, of the characters that matter here. */
 const decoded = "self.lowerAscii().replace('%25', '%').replace('%2e', '.').replace('%2f', '/')";
 
-/** No step out of the place that was given: neither an absolute path, nor "..", nor what a decoder would make one of. */
+/** No path traversal: neither an absolute path, nor "..", nor one of them percent-encoded. */
 const confined = (field: string) =>
   cel(
     {
       rule: String.raw`!self.matches(r'[\p{Cc}\\]') && !self.lowerAscii().matches('%(25)?([01][0-9a-f]|5c|7f)')`,
-      message: `${field} has a control character or a backslash, perhaps written with %: remove it`,
+      message: `${field} has a control character or a backslash, perhaps percent-encoded: remove it`,
     },
     {
       rule: `!${decoded}.startsWith('/') && !${decoded}.contains('//') && !${decoded}.split('/').exists(part, part == '..' || part == '.')`,
-      message: `${field} must stay inside: no leading or double /, no . or .. between slashes`,
-      messageExpression: `'${field} ' + self + ' must stay inside: no leading or double /, no . or .. between slashes'`,
+      message: `${field} must be a relative path: no leading or double /, no . or .. between slashes`,
+      messageExpression: `'${field} ' + self + ' must be a relative path: no leading or double /, no . or .. between slashes'`,
     },
   );
 
@@ -27,20 +27,20 @@ const objectKey = (field: string) =>
   Type.Optional(
     Type.String({
       maxLength: MAX_PATH,
-      description: 'For a destination, what the object’s key begins with; for a source, the exact key.',
+      description: 'For a destination, the prefix of the object key; for a source, the exact key.',
       ...confined(field),
     }),
   );
 
-/** Without a Secret, the agent's Pod has what its cloud gives to this ServiceAccount. Its token is never mounted. */
+/** Without a Secret, the agent's Pod uses the cloud identity of this ServiceAccount. Its Kubernetes token is never mounted. */
 const serviceAccountName = () =>
   Type.Optional(
     subdomain(
-      'Whose cloud identity is used when there is no credentialsSecretRef: a ServiceAccount of the same namespace.',
+      'The ServiceAccount, in the same namespace, whose cloud identity (workload identity, IRSA) is used without credentialsSecretRef.',
     ),
   );
 
-/** Plain text only between processes of one machine: for tests and for what stands in for a cloud. */
+/** http:// is for tests and for emulators on the same machine. */
 const endpointUrl = (field: string, description: string) =>
   Type.String({
     minLength: 1,
@@ -48,7 +48,7 @@ const endpointUrl = (field: string, description: string) =>
     description,
     ...cel({
       rule: "isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('?') && !self.contains('#')",
-      message: `${field} must be a URL such as https://storage.example.com, without user, question mark or fragment`,
+      message: `${field} must be a URL such as https://storage.example.com, without user, query or fragment`,
     }),
   });
 
@@ -57,19 +57,19 @@ const S3Schema = Type.Object(
     endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
     bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
     key: objectKey('s3.key'),
-    region: Type.Optional(Type.String({ description: 'us-east-1 when absent.' })),
+    region: Type.Optional(Type.String({ description: 'Absent: us-east-1.' })),
     forcePathStyle: Type.Optional(
-      Type.Boolean({ description: 'endpoint/bucket/key instead of bucket.endpoint/key; most look-alikes need it.' }),
+      Type.Boolean({ description: 'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.' }),
     ),
     credentialsSecretRef: Type.Optional(
       localReference(
         's3.credentialsSecretRef',
-        'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and perhaps AWS_SESSION_TOKEN. Absent: what the Pod is given by its cloud, see serviceAccountName.',
+        'A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and optionally AWS_SESSION_TOKEN. Absent: the cloud identity of the Pod, see serviceAccountName.',
       ),
     ),
     serviceAccountName: serviceAccountName(),
     caSecretRef: Type.Optional(
-      localReference('s3.caSecretRef', 'A Secret whose key ca.crt is trusted besides the well-known authorities.'),
+      localReference('s3.caSecretRef', 'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.'),
     ),
     serverSideEncryption: Type.Optional(
       Type.Object(
@@ -78,7 +78,7 @@ const S3Schema = Type.Object(
           kmsKeyId: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
         },
         {
-          description: 'What the service is asked to encrypt objects with.',
+          description: 'Server-side encryption that is requested from the service.',
           ...cel({
             rule: "!has(self.kmsKeyId) || self.algorithm == 'aws:kms'",
             message: 's3.serverSideEncryption.kmsKeyId needs the algorithm aws:kms',
@@ -90,22 +90,22 @@ const S3Schema = Type.Object(
       Type.Enum(['WhenRequired', 'WhenSupported'], {
         type: 'string',
         description:
-          'Whether uploads carry checksums of the AWS SDK besides. Several look-alikes refuse them. Absent: WhenRequired.',
+          'Whether uploads have the additional checksums of the AWS SDK. Several S3-compatible services refuse them. Absent: WhenRequired.',
       }),
     ),
   },
-  { description: 'A bucket of S3 or something that speaks like it.' },
+  { description: 'A bucket of Amazon S3 or of an S3-compatible service.' },
 );
 
 const GcsSchema = Type.Object(
   {
     bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
     key: objectKey('gcs.key'),
-    endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'Another service than Google’s own.')),
+    endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.')),
     credentialsSecretRef: Type.Optional(
       localReference(
         'gcs.credentialsSecretRef',
-        'A Secret whose key credentials.json is the key file of a service account. Absent: what the Pod is given by its cloud.',
+        'A Secret whose key credentials.json is the key file of a service account. Absent: the cloud identity of the Pod, see serviceAccountName.',
       ),
     ),
     serviceAccountName: serviceAccountName(),
@@ -121,16 +121,16 @@ const AzureSchema = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'The storage account. Absent: AZURE_STORAGE_ACCOUNT of the Secret.',
+        description: 'The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.',
       }),
     ),
     endpoint: Type.Optional(
-      endpointUrl('azure.endpoint', 'Another service than https://<account>.blob.core.windows.net.'),
+      endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
     ),
     credentialsSecretRef: Type.Optional(
       localReference(
         'azure.credentialsSecretRef',
-        'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. Absent: what the Pod is given by its cloud.',
+        'A Secret with AZURE_STORAGE_ACCOUNT and either AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or with AZURE_STORAGE_CONNECTION_STRING. Absent: the cloud identity of the Pod, see serviceAccountName.',
       ),
     ),
     serviceAccountName: serviceAccountName(),
@@ -144,12 +144,12 @@ const ClaimSchema = Type.Object(
     subPath: Type.Optional(
       Type.String({
         maxLength: MAX_PATH,
-        description: 'For a destination, a folder; for a source, the exact file.',
+        description: 'For a destination, a directory; for a source, the exact file.',
         ...confined('pvc.subPath'),
       }),
     ),
   },
-  { description: 'A volume.' },
+  { description: 'A PersistentVolumeClaim (PVC).' },
 );
 
 export const SnapshotLocationSchema = Type.Object(
@@ -161,7 +161,7 @@ export const SnapshotLocationSchema = Type.Object(
   },
   cel({
     rule: '[has(self.s3), has(self.gcs), has(self.azure), has(self.pvc)].filter(named, named).size() == 1',
-    message: 'name exactly one place for the snapshot: s3, gcs, azure or pvc',
+    message: 'set exactly one of s3, gcs, azure and pvc',
   }),
 );
 
@@ -169,17 +169,17 @@ export const COMPRESSION = ['None', 'Zstd'] as const;
 /** How a snapshot is stored. */
 export const storedAs = {
   compression: Type.Optional(
-    Type.Enum([...COMPRESSION], { type: 'string', description: 'Absent: None, as etcdctl would write it.' }),
+    Type.Enum([...COMPRESSION], { type: 'string', description: 'Absent: None, the format of etcdctl snapshot save.' }),
   ),
   encryption: Type.Optional(
     Type.Object(
       {
         keySecretRef: localReference(
           'encryption.keySecretRef',
-          'A Secret whose key named "key" is 32 random bytes, as they are or as base64 or hex. Without it nobody can restore.',
+          'A Secret whose key named "key" has 32 random bytes, raw or as base64 or hex. Keep a copy: without it the snapshot cannot be restored.',
         ),
       },
-      { description: 'Encrypted before it leaves the agent, with AES-256-GCM.' },
+      { description: 'Client-side encryption: the agent encrypts the snapshot with AES-256-GCM before the upload.' },
     ),
   ),
 } as const;

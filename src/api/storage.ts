@@ -1,4 +1,4 @@
-/** Where a member keeps its data: shared by what users ask for, what is latched, and what a member got. */
+/** The storage of a member: shared by the spec of the cluster, the latched target and the spec of the member. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
@@ -7,17 +7,17 @@ import { quantity, SUBDOMAIN_PATTERN } from './text.ts';
 export const MEDIUM = ['', 'Memory'] as const;
 export const DEFAULT_SIZE = '1Gi';
 
-const size = { default: DEFAULT_SIZE, description: 'How large the volume of each member is.' };
+const size = { default: DEFAULT_SIZE, description: 'Size of the volume of each member.' };
 const medium = {
   type: 'string',
   default: '',
-  description: 'Empty: a PersistentVolumeClaim. Memory: a tmpfs, gone with its Pod.',
+  description: 'Empty: a PersistentVolumeClaim. Memory: a tmpfs, whose data is lost when the Pod is deleted.',
 };
 const storageClassName = {
-  description: 'The class of the volume. Absent: the default class. Empty: no dynamic provisioning.',
+  description: 'The StorageClass of the volumes. Absent: the default StorageClass. Empty: no dynamic provisioning.',
 };
 
-/** As a user writes it: with the rules about what may change. */
+/** As users write it: with the rules about what may change. */
 export const StorageSchema = Type.Object(
   {
     size: Type.Optional(
@@ -31,9 +31,9 @@ export const StorageSchema = Type.Object(
           },
           {
             rule: '!quantity(string(self)).isLessThan(quantity(string(oldSelf)))',
-            message: 'storage.size cannot shrink: Kubernetes volumes only grow',
+            message: 'storage.size cannot be reduced: Kubernetes volumes can only grow',
             messageExpression:
-              "'storage.size cannot shrink from ' + string(oldSelf) + ' to ' + string(self) + ': Kubernetes volumes only grow'",
+              "'storage.size cannot be reduced from ' + string(oldSelf) + ' to ' + string(self) + ': Kubernetes volumes can only grow'",
           },
         ),
       }),
@@ -51,15 +51,15 @@ export const StorageSchema = Type.Object(
           {
             rule: `self == '' || (size(self) <= 253 && self.matches('${SUBDOMAIN_PATTERN}'))`,
             message:
-              'storage.storageClassName is not a name that a StorageClass can have: see kubectl get storageclass',
+              'storage.storageClassName is not a valid name of a StorageClass: see kubectl get storageclass',
             messageExpression:
-              "'storage.storageClassName ' + self + ' is not a name that a StorageClass can have: see kubectl get storageclass'",
+              "'storage.storageClassName ' + self + ' is not a valid name of a StorageClass: see kubectl get storageclass'",
           },
           {
             rule: 'self == oldSelf',
-            message: 'storage.storageClassName cannot change: volumes keep their class',
+            message: 'storage.storageClassName cannot change: the StorageClass of a volume is immutable',
             messageExpression:
-              "'storage.storageClassName cannot change from ' + oldSelf + ' to ' + self + ': volumes keep their class'",
+              "'storage.storageClassName cannot change from ' + oldSelf + ' to ' + self + ': the StorageClass of a volume is immutable'",
           },
         ),
       }),
@@ -67,10 +67,10 @@ export const StorageSchema = Type.Object(
   },
   {
     default: { size: DEFAULT_SIZE, medium: '' },
-    description: 'Where each member keeps its data.',
+    description: 'The storage of each member.',
     ...cel({
       rule: 'has(self.storageClassName) == has(oldSelf.storageClassName)',
-      message: 'storage.storageClassName cannot be added or removed: volumes keep their class',
+      message: 'storage.storageClassName cannot be added or removed: the StorageClass of a volume is immutable',
       fieldPath: '.storageClassName',
     }),
   },
@@ -89,5 +89,5 @@ export type StorageTarget = DeepReadonly<Static<typeof StorageTargetSchema>>;
 export const DeletionPolicySchema = Type.Enum(['Delete', 'Retain'], {
   type: 'string',
   description:
-    'What becomes of the volumes when the cluster is deleted. Absent or Delete: they go with it. Retain: they stay, with the label etcd-operator.cozystack.io/quarantine; those of members that were replaced or removed stay for a week.',
+    'What happens to the PVCs when the cluster is deleted. Absent or Delete: they are deleted with it. Retain: they are kept, with the label etcd-operator.cozystack.io/quarantine; those of members that were replaced or removed are kept for a week.',
 });

@@ -1,4 +1,4 @@
-/** What every member of a cluster is made from: written by users, latched as the target, copied to each member. */
+/** The template of every member of a cluster: written by users, latched as the target, copied to each member. */
 import Type, { type Static } from 'typebox';
 import { unvalidated } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
@@ -13,10 +13,10 @@ import { localReference, subdomain } from './text.ts';
 export const VersionSchema = Type.String({
   pattern: String.raw`^\d+\.\d+\.\d+$`,
   maxLength: 32,
-  description: 'The version of etcd, such as 3.6.16: a tag of the etcd image without its v.',
+  description: 'The etcd version, such as 3.6.16: the tag of the etcd image without its v.',
 });
 
-/** Optional parts, as users write them. Version and storage are apart: they are always there. */
+/** Optional fields, as users write them. Version and storage are separate: they are always set. */
 export const templateFields = {
   resources: Type.Optional(ResourcesSchema),
   affinity: Type.Optional(AffinitySchema),
@@ -26,7 +26,7 @@ export const templateFields = {
   imagePullSecrets: Type.Optional(
     Type.Array(localReference('imagePullSecrets[]', 'A Secret of type kubernetes.io/dockerconfigjson.'), {
       maxItems: 64,
-      description: 'Secrets for pulling the etcd image, and that of the operator for snapshots and restores.',
+      description: 'Secrets for pulling the etcd image, and the operator image for snapshots and restores.',
     }),
   ),
   image: Type.Optional(ImageSchema),
@@ -35,24 +35,25 @@ export const templateFields = {
   tolerations: Type.Optional(TolerationsSchema),
   nodeSelector: Type.Optional(NodeSelectorSchema),
   priorityClassName: Type.Optional(
-    subdomain('The PriorityClass of member Pods: which Pods make room when a node is full.'),
+    subdomain('The PriorityClass of member Pods: decides which Pods are preempted when a node is full.'),
   ),
   terminationGracePeriodSeconds: Type.Optional(
     Type.Integer({
       format: 'int64',
       minimum: 5,
       maximum: 3600,
-      description: 'How long etcd may take to stop; a leader hands over in this time. Absent: the 30 of Kubernetes.',
+      description:
+        'How long etcd may take to stop; a leader transfers its leadership in this time. Absent: the 30 of Kubernetes.',
     }),
   ),
   podSecurityContext: Type.Optional(PodSecurityContextSchema),
 } as const;
 
-/** Complete, and not validated again: what an older version of the rules let pass must still be copied. */
+/** Complete, and not validated again: the operator could not copy a template that older rules had accepted. */
 export const TemplateSchema = unvalidated(
   Type.Object({ version: Type.String(), storage: StorageTargetSchema, ...templateFields }),
 );
 export type Template = DeepReadonly<Static<typeof TemplateSchema>>;
 
-/** In the order in which they are named to people. */
+/** In the order in which messages list them. */
 export const TEMPLATE_FIELDS = ['version', 'storage', ...Object.keys(templateFields)] as readonly (keyof Template)[];

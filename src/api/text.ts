@@ -1,4 +1,4 @@
-/** Schemas of the texts that Kubernetes has rules for. */
+/** Schemas of strings with a syntax that Kubernetes defines. */
 import Type from 'typebox';
 import { MAX_QUANTITY_LENGTH } from '../lib/quantity.ts';
 import { cel } from './cel.ts';
@@ -12,7 +12,7 @@ export const LABEL_KEY_PATTERN = `^(${SUBDOMAIN}/)?${LABEL_NAME}$`;
 export const ANNOTATION_KEY_PATTERN = `^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?${LABEL_NAME}$`;
 export const SUBDOMAIN_PATTERN = `^${SUBDOMAIN}$`;
 
-/** Shorter than what Kubernetes takes by a few characters of prefix, so that one bound is enough. */
+/** A little less than Kubernetes allows for prefix and name together, so that one limit is enough. */
 export const MAX_KEY = 253;
 
 export const labelKey = (description?: string) =>
@@ -25,11 +25,11 @@ export const dnsLabel = () => Type.String({ pattern: `^${DNS_LABEL}$`, maxLength
 /** A list that is replaced as a whole. */
 export const atomic = { 'x-kubernetes-list-type': 'atomic' } as const;
 
-/** An object with keys of the user's choice. */
+/** An object with arbitrary keys. */
 export const mapOf = <T>(values: object, options: object = {}) =>
   Type.Unsafe<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values, ...options });
 
-/** Labels as a Pod can carry them. */
+/** Labels that are valid on a Pod. */
 export const labelMap = (field: string, description: string) =>
   mapOf<string>(JSON.parse(JSON.stringify(labelValue())) as object, {
     maxProperties: 64,
@@ -40,7 +40,7 @@ export const labelMap = (field: string, description: string) =>
     }),
   });
 
-/** Names something in the same namespace. Deliberately without a namespace: nobody borrows the operator's eyes. */
+/** A reference within the same namespace. With a namespace field, a user could read Secrets of other namespaces through the operator. */
 export const localReference = (field: string, description: string) =>
   Type.Object(
     { name: Type.Optional(Type.String({ default: '' })) },
@@ -49,15 +49,15 @@ export const localReference = (field: string, description: string) =>
       'x-kubernetes-map-type': 'atomic',
       ...cel({
         rule: "self.name != ''",
-        message: `${field} names nothing: set its name, or leave it out altogether`,
+        message: `${field}.name is empty: set it, or remove ${field}`,
       }),
     },
   );
 
-/** Kubernetes caps amounts at 8 EiB, and takes seconds to do so from an exponent of millions. */
+/** At most three digits of exponent: the API server takes seconds to cap a quantity with an exponent of millions at 8 EiB. */
 const QUANTITY = String.raw`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?0*[0-9]{1,3}))?$`;
 
-/** Numbers are accepted too, and quantity() takes only text: hence string(self) in every rule. */
+/** Integers are accepted too, and CEL's quantity() takes only strings: hence string(self) in every rule. */
 export const quantity = (options: Readonly<Record<string, unknown>>) =>
   Type.Unsafe<string | number>({
     anyOf: [{ type: 'integer' }, { type: 'string' }],

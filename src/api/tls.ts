@@ -1,4 +1,4 @@
-/** Encryption, authentication and the snapshot that a cluster may begin with: all fixed when the cluster is created. */
+/** TLS and authentication: both are immutable after the cluster is created. */
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
@@ -12,7 +12,7 @@ const exactlyOne = (...fields: readonly string[]): string =>
 const issuer = (description: string) =>
   Type.Object(
     {
-      name: Type.String({ minLength: 1, description: 'The issuer.' }),
+      name: Type.String({ minLength: 1, description: 'The name of the issuer.' }),
       kind: Type.Optional(Type.Enum(['Issuer', 'ClusterIssuer'], { type: 'string', default: 'Issuer' })),
     },
     { description },
@@ -24,7 +24,7 @@ const duration = (description: string) =>
 const managedFields = {
   duration: Type.Optional(duration(`How long each certificate is valid, such as 720h. Absent: ${DEFAULT_DURATION}.`)),
   renewBefore: Type.Optional(
-    duration('How long before its end a certificate is renewed. Absent: a third of its duration.'),
+    duration('How long before its expiry a certificate is renewed. Absent: a third of its duration.'),
   ),
 };
 const managedRules = (field: string) =>
@@ -36,12 +36,12 @@ const managedRules = (field: string) =>
     },
     {
       rule: `!has(self.renewBefore) || duration(self.renewBefore) + duration('5m') <= duration(has(self.duration) ? self.duration : '${DEFAULT_DURATION}')`,
-      message: `${field}.renewBefore is not shorter than the duration by 5m: a certificate would have to be renewed as soon as it is issued, and no authority could ever be exchanged`,
+      message: `${field}.renewBefore is not shorter than the duration by 5m: a certificate would have to be renewed as soon as it is issued, and no CA rotation could ever complete`,
       fieldPath: '.renewBefore',
     },
     {
       rule: "!has(self.renewBefore) || duration(self.renewBefore) >= duration('5m')",
-      message: `${field}.renewBefore is shorter than 5m: a certificate could end before its successor has reached every member`,
+      message: `${field}.renewBefore is shorter than 5m: a certificate could expire before the new one has reached every member`,
       fieldPath: '.renewBefore',
     },
   );
@@ -54,7 +54,7 @@ const ClientTlsSchema = Type.Object(
     operatorClientSecretRef: Type.Optional(
       localReference(
         'tls.client.operatorClientSecretRef',
-        'A Secret with tls.crt and tls.key of the operator. With it, clients must show a certificate.',
+        'A Secret with tls.crt and tls.key, the client certificate of the operator. With it, mTLS is on: every client needs a certificate.',
       ),
     ),
     certManager: Type.Optional(
@@ -63,7 +63,7 @@ const ClientTlsSchema = Type.Object(
           serverIssuerRef: issuer('Issues the certificate of the client port.'),
           operatorClientIssuerRef: Type.Optional(
             issuer(
-              'Issues the certificates of the operator and of applications. With it, clients must show one; that of applications is in the Secret <cluster>-client-tls.',
+              'Issues the client certificates of the operator and of applications. With it, mTLS is on: every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls.',
             ),
           ),
         },
@@ -78,12 +78,12 @@ const ClientTlsSchema = Type.Object(
             Type.Enum(['Required', 'None'], {
               type: 'string',
               description:
-                'Required: clients must show a certificate; there is one for applications in the Secret <cluster>-client-tls. None: only members show one. Absent: Required.',
+                'Required: mTLS, every client needs a certificate; the one for applications is in the Secret <cluster>-client-tls. None: only members serve a certificate. Absent: Required.',
             }),
           ),
         },
         {
-          description: 'Certificates from an authority of the operator that is made for this cluster.',
+          description: 'Certificates from a CA that the operator creates and rotates for the clients of this cluster.',
           ...managedRules('tls.client.managed'),
         },
       ),
@@ -104,7 +104,7 @@ const ClientTlsSchema = Type.Object(
       },
       {
         rule: '!(has(self.operatorClientSecretRef) && has(self.managed))',
-        message: 'tls.client.operatorClientSecretRef cannot accompany managed: the operator issues its own',
+        message: 'tls.client.operatorClientSecretRef cannot accompany managed: the operator issues its own certificate',
         fieldPath: '.operatorClientSecretRef',
       },
     ),
@@ -124,13 +124,13 @@ const PeerTlsSchema = Type.Object(
     ),
     managed: Type.Optional(
       Type.Object(managedFields, {
-        description: 'Certificates from an authority of the operator that is made for the peers of this cluster.',
+        description: 'Certificates from a CA that the operator creates and rotates for the peers of this cluster.',
         ...managedRules('tls.peer.managed'),
       }),
     ),
   },
   {
-    description: 'TLS among members; both sides always show a certificate.',
+    description: 'TLS between members (peers), always with certificates on both sides (mTLS).',
     ...cel({
       rule: exactlyOne('secretRef', 'certManager', 'managed'),
       message: 'tls.peer needs exactly one of secretRef, certManager and managed',
@@ -141,7 +141,7 @@ const PeerTlsSchema = Type.Object(
 export const TlsSchema = Type.Object(
   { client: Type.Optional(ClientTlsSchema), peer: Type.Optional(PeerTlsSchema) },
   {
-    description: 'Encryption. Cannot be added, removed or changed later.',
+    description: 'TLS of the client port and of the peer port. Cannot be added, removed or changed later.',
     ...cel({
       rule: 'has(self.client) || has(self.peer)',
       message: 'tls is empty and encrypts nothing: set tls.client, tls.peer or both, or leave tls out',
@@ -151,7 +151,7 @@ export const TlsSchema = Type.Object(
 
 export const AuthSchema = Type.Object(
   {
-    enabled: Type.Optional(Type.Boolean({ description: 'Whether clients must log in. Absent: false.' })),
+    enabled: Type.Optional(Type.Boolean({ description: 'Whether clients must authenticate. Absent: false.' })),
     rootCredentialsSecretRef: Type.Optional(
       localReference('auth.rootCredentialsSecretRef', 'A Secret whose key password is the password of the user root.'),
     ),
@@ -162,5 +162,5 @@ export const AuthSchema = Type.Object(
 export type Tls = DeepReadonly<Static<typeof TlsSchema>>;
 export type Auth = DeepReadonly<Static<typeof AuthSchema>>;
 
-/** Whether clients are to log in. */
+/** Whether clients must authenticate. */
 export const wantsAuth = ({ auth }: { readonly auth?: Auth }): boolean => auth?.enabled === true;

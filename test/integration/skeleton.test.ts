@@ -319,7 +319,7 @@ describe('an invalid spec is refused at once', () => {
   });
 
   test.each([
-    ['shrinking', { storage: { size: '1Gi' } }, 'storage.size cannot shrink'],
+    ['shrinking', { storage: { size: '1Gi' } }, 'storage.size cannot be reduced'],
     ['another medium', { storage: { medium: 'Memory' } }, 'storage.medium cannot change'],
     ['another class', { storage: { storageClassName: 'slow' } }, 'storage.storageClassName cannot change'],
     ['no class', { storage: { storageClassName: null } }, 'storage.storageClassName cannot be added or removed'],

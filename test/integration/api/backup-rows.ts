@@ -10,7 +10,7 @@ const url = 'must be a URL such as https://storage.example.com';
 const kms = { serverSideEncryption: { algorithm: 'aws:kms', kmsKeyId: 'alias/etcd' } };
 
 const confined = (name: string, field: string, store: (fields: object) => object): readonly Row[] => [
-  [`${name}: a path that escapes`, store({ [field]: 'a/../b' }), `${name}.${field} a/../b must stay inside`],
+  [`${name}: a path that escapes`, store({ [field]: 'a/../b' }), `${name}.${field} a/../b must be a relative path`],
   [`${name}: a backslash`, store({ [field]: 'a\\b' }), `${name}.${field} has a control character or a backslash`],
 ];
 const known = (name: string, store: (fields: object) => object): readonly Row[] => [
@@ -18,7 +18,7 @@ const known = (name: string, store: (fields: object) => object): readonly Row[] 
   [
     `${name}: with credentials without a name`,
     store({ credentialsSecretRef: {} }),
-    `${name}.credentialsSecretRef names nothing`,
+    `${name}.credentialsSecretRef.name is empty`,
   ],
   [`${name}: as a ServiceAccount`, store({ serviceAccountName: 'backup' })],
 ];
@@ -27,7 +27,7 @@ const known = (name: string, store: (fields: object) => object): readonly Row[] 
 const locations: readonly Row[] = [
   ['a bucket with the identity of the cloud', s3()],
   ['a bucket with its own CA', s3({ caSecretRef: ref('ca') })],
-  ['a bucket with a CA without a name', s3({ caSecretRef: {} }), 's3.caSecretRef names nothing'],
+  ['a bucket with a CA without a name', s3({ caSecretRef: {} }), 's3.caSecretRef.name is empty'],
   ['encrypted by the service', s3({ serverSideEncryption: { algorithm: 'AES256' } })],
   ['encrypted with a key of the service', s3(kms)],
   [
@@ -47,7 +47,7 @@ const locations: readonly Row[] = [
   ['an emulator of it', azure({ endpoint: 'http://azurite:10000/acc' })],
   ['nothing of Azure', azure({ endpoint: 'azure' }), `azure.endpoint ${url}`],
   ['a volume', pvc()],
-  ['two clouds', { ...gcs(), ...azure() }, 'name exactly one place for the snapshot'],
+  ['two clouds', { ...gcs(), ...azure() }, 'set exactly one of s3'],
   ...known('s3', s3),
   ...known('gcs', gcs),
   ...known('azure', azure),
@@ -65,7 +65,7 @@ const unsealed = { encryption: { keySecretRef: {} } };
 export const snapshots: readonly Row[] = [
   ...located((destination) => ({ clusterRef, destination })),
   ['compressed and encrypted', { clusterRef, destination: s3(), ...sealed }],
-  ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef names nothing'],
+  ['encrypted with no key', { clusterRef, destination: s3(), ...unsealed }, 'encryption.keySecretRef.name is empty'],
 ];
 
 const restore = (fields: object) => ({ bootstrap: { restore: { source: gcs(), ...fields } } });
@@ -75,7 +75,7 @@ export const sources: readonly Row[] = [
   ['no object of Azure', restore({ source: azure({ key: '' }) }), 'bootstrap.restore.source.azure.key is empty'],
   ['without raising revisions', restore({ bumpRevision: 0 })],
   ['an encrypted one', restore({ encryption: { keySecretRef: ref('key') } })],
-  ['one with no key', restore(unsealed), 'encryption.keySecretRef names nothing'],
+  ['one with no key', restore(unsealed), 'encryption.keySecretRef.name is empty'],
 ];
 
 /** Members have copies: everything is accepted. */
@@ -109,8 +109,8 @@ export const schedules: readonly Row[] = [
     }),
   ],
   ...located((destination) => schedule({ destination })),
-  ['of no cluster', schedule({ clusterRef: {} }), 'clusterRef names nothing'],
-  ['to nowhere', schedule({ destination: {} }), 'name exactly one place for the snapshot'],
+  ['of no cluster', schedule({ clusterRef: {} }), 'clusterRef.name is empty'],
+  ['to nowhere', schedule({ destination: {} }), 'set exactly one of s3'],
   ['tried out each time', schedule({ drill: {} })],
   ['kept by number', retention({ keepLast: 1 })],
   ['kept by age', retention({ maxAge: '36h' })],
@@ -120,7 +120,7 @@ export const schedules: readonly Row[] = [
   ['kept for no time', retention({ maxAge: '0h' }), 'retention.maxAge must be a duration above zero'],
   ['kept for days', retention({ maxAge: '7d' }), 'retention.maxAge must be a duration above zero'],
   ['with nothing to lose', schedule({ recoveryPoint: '0s' }), 'recoveryPoint must be a duration above zero'],
-  ['encrypted with no key', schedule({ encryption: { keySecretRef: {} } }), 'encryption.keySecretRef names nothing'],
+  ['encrypted with no key', schedule({ encryption: { keySecretRef: {} } }), 'encryption.keySecretRef.name is empty'],
 ];
 
 export const scheduleEdits: readonly EditRow[] = [

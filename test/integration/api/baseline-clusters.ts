@@ -222,7 +222,7 @@ export const baselineClusters: readonly BaselineObject[] = [
     { options: ages },
     {
       siblings: [{ options: { ...ages, snapshotCount: 9 } }, { options: { ...ages, autoCompactionRetention: '1h' } }],
-      worse: [[{ options: { ...ages, autoCompactionRetention: '9999999' } }, 'etcd counts no further than 2562047']],
+      worse: [[{ options: { ...ages, autoCompactionRetention: '9999999' } }, 'the maximum of etcd is 2562047']],
     },
   ),
   cluster('with claims and odd resources', 'claims', odd, {
@@ -236,8 +236,8 @@ export const baselineClusters: readonly BaselineObject[] = [
     worse: [
       [resources({ memory: '3Gi' }, {}), 'resources.requests asks for more than resources.limits allows'],
       [resources({ cpu: '2' }, { cpu: '1' }), 'resources.requests asks for more than resources.limits allows'],
-      [resources({ tape: '1' }, {}), 'resources.requests has a name that is no resource'],
-      [resources({ cpu: '-2' }, {}), 'resources.requests has an amount below zero'],
+      [resources({ tape: '1' }, {}), 'resources.requests has a name that is not a resource'],
+      [resources({ cpu: '-2' }, {}), 'resources.requests has a value that is negative'],
     ],
   }),
   cluster(
@@ -247,7 +247,7 @@ export const baselineClusters: readonly BaselineObject[] = [
     {
       siblings: [{ resources: { limits: { 'hugepages-2Mi': '8Mi' } } }],
       worse: [
-        [{ resources: { limits: { 'hugepages-2Mi': '0.1Ki' } } }, 'come in whole numbers'],
+        [{ resources: { limits: { 'hugepages-2Mi': '0.1Ki' } } }, 'must be integers'],
         [{ resources: { requests: { 'hugepages-2Mi': '2Mi' }, limits: { 'hugepages-2Mi': '4Mi' } } }, 'must equal'],
       ],
     },

@@ -48,7 +48,7 @@ export const specs: readonly Row[] = [
   [
     'a storage class that cannot be one',
     { storage: { storageClassName: 'Fast_SSD' } },
-    'storage.storageClassName Fast_SSD is not a name that a StorageClass can have',
+    'storage.storageClassName Fast_SSD is not a valid name of a StorageClass',
   ],
   [
     'a paused cluster in memory',
@@ -66,7 +66,7 @@ export const specs: readonly Row[] = [
   ['authentication off by an empty object', { auth: {} }],
   ['authentication off', { auth: { enabled: false } }],
   ['authentication', { ...auth, tls: server }],
-  ['authentication in the clear', auth, 'auth.enabled needs tls.client: passwords must not travel in the clear'],
+  ['authentication in the clear', auth, 'auth.enabled needs tls.client: passwords must not be sent in plaintext'],
   ['authentication with TLS for peers only', { ...auth, tls: peer }, 'auth.enabled needs tls.client'],
   [
     'authentication without a password',
@@ -76,14 +76,14 @@ export const specs: readonly Row[] = [
   [
     'authentication with a Secret without a name',
     { auth: { enabled: true, rootCredentialsSecretRef: {} }, tls: server },
-    'auth.rootCredentialsSecretRef names nothing',
+    'auth.rootCredentialsSecretRef.name is empty',
   ],
 
   ['a snapshot from S3', restore({ s3 })],
   ['a snapshot from a volume', restore({ pvc: { claimName: 'c', subPath: 'a/b.db' } })],
   ['an empty bootstrap', { bootstrap: {} }],
-  ['a snapshot from nowhere', restore({}), 'name exactly one place for the snapshot: s3, gcs, azure or pvc'],
-  ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'name exactly one place'],
+  ['a snapshot from nowhere', restore({}), 'set exactly one of s3, gcs, azure and pvc'],
+  ['a snapshot from two places', restore({ s3, pvc: { claimName: 'c', subPath: 'x' } }), 'set exactly one of s3'],
   ['an object without a key', restore({ s3: { ...s3, key: '' } }), 'bootstrap.restore.source.s3.key is empty'],
   ['a volume without a file', restore({ pvc: { claimName: 'c' } }), 'bootstrap.restore.source.pvc.subPath is empty'],
   [
@@ -144,7 +144,7 @@ export const edits: readonly EditRow[] = [
     'a smaller volume',
     { storage: { size: '2Gi' } },
     { storage: { size: '1Gi' } },
-    'storage.size cannot shrink from 2Gi to 1Gi',
+    'storage.size cannot be reduced from 2Gi to 1Gi',
   ],
   ['another medium', {}, { storage: { medium: 'Memory' } }, 'storage.medium cannot change'],
   ['more memory', { storage: { size: '1Gi', medium: 'Memory' } }, { storage: { size: '2Gi', medium: 'Memory' } }],

@@ -6,7 +6,7 @@ const args = (...extraArgs: string[]) => ({ extraArgs });
 const owned = (flag: string): Row => [
   `--${flag}`,
   args(`--${flag}=x`),
-  `extraArgs: --${flag} is set by the operator or would undo what it promises: remove it`,
+  `extraArgs: --${flag} is set by the operator or would break what it guarantees: remove it`,
 ];
 const typed = (flag: string, field: string): Row => [
   `--${flag}`,
@@ -28,7 +28,7 @@ export const specs: readonly Row[] = [
   [
     'more hours than etcd can count',
     options({ autoCompactionRetention: '2562048' }),
-    'options.autoCompactionRetention is 2562048: etcd counts no further than 2562047 hours',
+    'options.autoCompactionRetention is 2562048: the maximum of etcd is 2562047 hours',
   ],
   [
     'revisions without the mode',
@@ -38,7 +38,7 @@ export const specs: readonly Row[] = [
   [
     'more hours in several parts than etcd can count',
     options({ autoCompactionRetention: '999999h999999h999999h' }),
-    'etcd counts no further than 2562047 hours',
+    'the maximum of etcd is 2562047 hours',
   ],
   ['more digits of hours than there are', options({ autoCompactionRetention: '1000000h' }), 'autoCompactionRetention'],
   ['the most revisions', options({ autoCompactionMode: 'revision', autoCompactionRetention: '9'.repeat(18) })],
@@ -95,10 +95,10 @@ export const specs: readonly Row[] = [
     args('--initial-election-tick-advance=false', '--name-of-nothing=1'),
   ],
   ['feature gates', args('--feature-gates=LeaseCheckpoint=true')],
-  ['a flag with one dash', args('-name=x'), 'extraArgs: "-name=x" is no flag: write --flag=value'],
-  ['a value that is separate from its flag', args('--max-txn-ops', '256'), 'extraArgs: "256" is no flag'],
-  ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'is no flag'],
-  ['no flag', args(''), 'is no flag'],
+  ['a flag with one dash', args('-name=x'), 'extraArgs: "-name=x" is not a flag: write --flag=value'],
+  ['a value that is separate from its flag', args('--max-txn-ops', '256'), 'extraArgs: "256" is not a flag'],
+  ['a flag with a new line in it', args('--max-txn-ops=256\n--name=x'), 'is not a flag'],
+  ['no flag', args(''), 'is not a flag'],
   ['more flags than allowed', args(...Array.from({ length: 33 }, (_, i) => `--flag-${i}`)), 'spec.extraArgs'],
   ...[
     'name',

@@ -13,16 +13,16 @@ export const snapshots: readonly Row[] = [
   ['into a bucket', { clusterRef, destination: s3({ key: 'a/b/', region: 'eu', forcePathStyle: true }) }],
   ['into the root of a bucket', { clusterRef, destination: s3({ key: '' }) }],
   ['into a volume', { clusterRef, destination: pvc({ subPath: 'daily' }) }],
-  ['of no cluster', { clusterRef: {}, destination: s3() }, 'clusterRef names nothing: set its name'],
-  ['of a cluster without a name', { clusterRef: ref(''), destination: s3() }, 'clusterRef names nothing'],
-  ['to nowhere', { clusterRef, destination: {} }, 'name exactly one place for the snapshot'],
-  ['to two places', { clusterRef, destination: { ...s3(), ...pvc() } }, 'name exactly one place for the snapshot'],
+  ['of no cluster', { clusterRef: {}, destination: s3() }, 'clusterRef.name is empty: set it'],
+  ['of a cluster without a name', { clusterRef: ref(''), destination: s3() }, 'clusterRef.name is empty'],
+  ['to nowhere', { clusterRef, destination: {} }, 'set exactly one of s3'],
+  ['to two places', { clusterRef, destination: { ...s3(), ...pvc() } }, 'set exactly one of s3'],
   ['without a bucket', { clusterRef, destination: s3({ bucket: '' }) }, 's3.bucket'],
   ['without an endpoint', { clusterRef, destination: s3({ endpoint: '' }) }, 's3.endpoint'],
   [
     'without credentials',
     { clusterRef, destination: s3({ credentialsSecretRef: {} }) },
-    's3.credentialsSecretRef names nothing',
+    's3.credentialsSecretRef.name is empty',
   ],
   ['without a PVC', { clusterRef, destination: pvc({ claimName: '' }) }, 'pvc.claimName'],
   ...[
@@ -40,8 +40,8 @@ export const snapshots: readonly Row[] = [
     '%2Fa',
     '%252e%252e/x',
   ].flatMap((path): readonly Row[] => [
-    [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }, `s3.key ${path} must stay inside`],
-    [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }, `pvc.subPath ${path} must stay inside`],
+    [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }, `s3.key ${path} must be a relative path`],
+    [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }, `pvc.subPath ${path} must be a relative path`],
   ]),
   ...['a\\b', 'a\nb', 'a\u0085b', 'a%5cb', 'a%0Ab', 'a%255Cb'].flatMap((path): readonly Row[] => [
     [
@@ -86,8 +86,8 @@ export const defrags: readonly Row[] = [
   ['of all', rule({ all: true })],
   ['by free space', rule({ freeSpaceAbove: '500Mi' })],
   ['by use of the quota', rule({ quotaUsageAbove: '80%', minReclaim: '64Mi', freeSpaceAbove: '1Gi' })],
-  ['of no cluster', { clusterRef: {} }, 'clusterRef names nothing'],
-  ['of all, and not of all', rule({ all: true, freeSpaceAbove: '1Mi' }), 'rule.all takes every member'],
+  ['of no cluster', { clusterRef: {} }, 'clusterRef.name is empty'],
+  ['of all, and not of all', rule({ all: true, freeSpaceAbove: '1Mi' }), 'rule.all selects every member'],
   ['of not all', rule({ all: false, freeSpaceAbove: '1Mi' })],
   ['by no free space', rule({ freeSpaceAbove: 0 }), 'rule.freeSpaceAbove is 0: it must be greater than zero'],
   [
@@ -114,9 +114,9 @@ export const defragEdits: readonly EditRow[] = [
     'another rule',
     { clusterRef },
     rule({ all: true }),
-    'a defragmentation is done once: only ttlSecondsAfterFinished can change',
+    'an EtcdDefrag runs once: only ttlSecondsAfterFinished can change',
   ],
-  ['another cluster', { clusterRef }, { clusterRef: ref('other') }, 'a defragmentation is done once'],
+  ['another cluster', { clusterRef }, { clusterRef: ref('other') }, 'an EtcdDefrag runs once'],
 ];
 
 const policy = (fields: object = {}) => ({ clusterRef, schedule: '0 3 * * *', ...fields });
@@ -135,12 +135,12 @@ export const policies: readonly Row[] = [
     }),
   ],
   ['of every member', policy({ rule: { all: true } })],
-  ['of no cluster', policy({ clusterRef: {} }), 'clusterRef names nothing'],
+  ['of no cluster', policy({ clusterRef: {} }), 'clusterRef.name is empty'],
   ['never', policy({ schedule: '' }), 'spec.schedule'],
   ['with another policy', policy({ concurrencyPolicy: 'Replace' }), 'spec.concurrencyPolicy'],
   ['with less than no history', policy({ historyLimit: -1 }), 'spec.historyLimit'],
   ['with a deadline in the past', policy({ startingDeadlineSeconds: -1 }), 'spec.startingDeadlineSeconds'],
-  ['with a rule that cannot be', policy({ rule: { all: true, minReclaim: '1Mi' } }), 'rule.all takes every member'],
+  ['with a rule that cannot be', policy({ rule: { all: true, minReclaim: '1Mi' } }), 'rule.all selects every member'],
   ['by no free space', policy({ rule: { freeSpaceAbove: 0 } }), 'rule.freeSpaceAbove is 0'],
   ['with nothing to gain', policy({ rule: { quotaUsageAbove: '80%', minReclaim: 0 } }), 'rule.minReclaim is 0'],
   ['with a gain and no quota', policy({ rule: { minReclaim: '1Mi' } }), 'rule.minReclaim only works together'],
@@ -155,10 +155,10 @@ export const policies: readonly Row[] = [
 const restore = (source: object) => ({ bootstrap: { restore: { source } } });
 export const sources: readonly Row[] = [
   ['a key and a path', restore(s3({ key: 'a b/ä.db' }))],
-  ['a key that escapes', restore(s3({ key: '../x' })), 's3.key ../x must stay inside'],
+  ['a key that escapes', restore(s3({ key: '../x' })), 's3.key ../x must be a relative path'],
   ['a key with a backslash', restore(s3({ key: 'a\\b' })), 's3.key has a control character or a backslash'],
-  ['no credentials', restore(s3({ key: 'k', credentialsSecretRef: {} })), 's3.credentialsSecretRef names nothing'],
-  ['a path that escapes', restore(pvc({ subPath: '../x' })), 'pvc.subPath ../x must stay inside'],
+  ['no credentials', restore(s3({ key: 'k', credentialsSecretRef: {} })), 's3.credentialsSecretRef.name is empty'],
+  ['a path that escapes', restore(pvc({ subPath: '../x' })), 'pvc.subPath ../x must be a relative path'],
   ['a path with a backslash', restore(pvc({ subPath: 'a\\b' })), 'pvc.subPath has a control character or a backslash'],
 ];
 

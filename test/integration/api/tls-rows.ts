@@ -100,14 +100,14 @@ export const specs: readonly Row[] = [
   [
     'no Secret named for clients',
     { tls: { client: { serverSecretRef: {} } } },
-    'tls.client.serverSecretRef names nothing',
+    'tls.client.serverSecretRef.name is empty',
   ],
   [
     'no Secret named for the operator',
     { tls: { client: { ...server.client, operatorClientSecretRef: ref('') } } },
-    'operatorClientSecretRef names nothing',
+    'operatorClientSecretRef.name is empty',
   ],
-  ['no Secret named for peers', { tls: { peer: { secretRef: {} } } }, 'tls.peer.secretRef names nothing'],
+  ['no Secret named for peers', { tls: { peer: { secretRef: {} } } }, 'tls.peer.secretRef.name is empty'],
   [
     'TLS for peers without a certificate',
     { tls: { peer: {} } },

@@ -12,14 +12,14 @@ export const edits: readonly EditRow[] = [
     'the next minor too early',
     { version: '3.5.31' },
     { version: '3.6.16' },
-    'version cannot go from 3.5.31 to 3.6.16: members could be forgotten on the way. Upgrade to at least 3.5.32 first',
+    'version cannot go from 3.5.31 to 3.6.16: members could be lost during the upgrade. Upgrade to at least 3.5.32 first',
     formed,
   ],
   [
     'the next minor too early, again',
     { version: '3.6.10' },
     { version: '3.7.3' },
-    'members could be forgotten on the way. Upgrade to at least 3.6.11 first',
+    'members could be lost during the upgrade. Upgrade to at least 3.6.11 first',
     formed,
   ],
   [
