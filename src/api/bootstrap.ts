@@ -39,5 +39,8 @@ export const BootstrapSchema = Type.Object(
       }),
     ),
   },
-  { description: 'The data that the cluster is bootstrapped with; empty when absent. Cannot be added, removed or changed later.' },
+  {
+    description:
+      'The data that the cluster is bootstrapped with; empty when absent. Cannot be added, removed or changed later.',
+  },
 );

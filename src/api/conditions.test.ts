@@ -4,7 +4,7 @@ import { changedConditions, messagesOnly, updateConditions } from './conditions.
 const up = { type: 'Available', status: 'True', reason: 'QuorumHealthy', message: 'All members are ready' } as const;
 const before = updateConditions(undefined, [up], { generation: 1, now: '2026-01-01T00:00:00Z' });
 
-test('the time of a condition stays while its status stays, though reason and generation move', () => {
+test('lastTransitionTime is kept while the status is the same, although reason and generation change', () => {
   const after = updateConditions(before, [{ ...up, reason: 'QuorumAvailable' }], {
     generation: 2,
     now: '2026-02-02T00:00:00Z',
@@ -14,7 +14,7 @@ test('the time of a condition stays while its status stays, though reason and ge
   ]);
 });
 
-test('the time moves with the status', () => {
+test('lastTransitionTime changes with the status', () => {
   const [after] = updateConditions(before, [{ ...up, status: 'False' }], {
     generation: 1,
     now: '2026-02-02T00:00:00Z',
@@ -22,11 +22,11 @@ test('the time moves with the status', () => {
   expect(after?.lastTransitionTime).toBe('2026-02-02T00:00:00Z');
 });
 
-test('saying the same again changes nothing', () => {
+test('an update with the same value changes nothing', () => {
   expect(updateConditions(before, [up], { generation: 1, now: '2026-02-02T00:00:00Z' })).toEqual(before);
 });
 
-test('conditions of others are kept', () => {
+test('conditions of other types are kept', () => {
   const other = { ...up, type: 'Other' };
   expect(
     updateConditions([...before, ...updateConditions(undefined, [other], { generation: 1, now: 't' })], [up], {
@@ -36,19 +36,19 @@ test('conditions of others are kept', () => {
   ).toEqual(['Available', 'Other']);
 });
 
-test('only a new status or reason is worth an Event, not a new wording', () => {
-  const say = (v: Partial<typeof up> | object) =>
+test('only a new status or reason leads to an Event, not a new message', () => {
+  const update = (v: Partial<typeof up> | object) =>
     updateConditions(before, [{ ...up, ...v }], { generation: 1, now: 't' });
-  expect(changedConditions(before, say({ message: 'still fine' }))).toEqual([]);
-  expect(changedConditions(before, say({ reason: 'QuorumAvailable' })).map((c) => c.reason)).toEqual([
+  expect(changedConditions(before, update({ message: 'still fine' }))).toEqual([]);
+  expect(changedConditions(before, update({ reason: 'QuorumAvailable' })).map((c) => c.reason)).toEqual([
     'QuorumAvailable',
   ]);
   expect(changedConditions(undefined, before)).toEqual(before);
 });
 
-test('a message that the API server would refuse is cut', () => {
-  const [said] = updateConditions(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
-  expect(said?.message).toBe(`${'x'.repeat(32_767)}…`);
+test('a message that is too long for the API server is truncated', () => {
+  const [updated] = updateConditions(undefined, [{ ...up, message: 'x'.repeat(40_000) }], { generation: 1, now: 't' });
+  expect(updated?.message).toBe(`${'x'.repeat(32_767)}…`);
 });
 
 test.each<[string, object, boolean]>([

@@ -16,7 +16,11 @@ export const ConditionSchema = Type.Object({
   type: Type.String({ maxLength: 316, description: 'The type of the condition, such as Ready.' }),
   status: Type.Enum([...CONDITION_STATUS], { type: 'string' }),
   observedGeneration: Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 0, description: 'The metadata.generation that the condition was determined for.' }),
+    Type.Integer({
+      format: 'int64',
+      minimum: 0,
+      description: 'The metadata.generation that the condition was determined for.',
+    }),
   ),
   lastTransitionTime: Type.String({ format: 'date-time', description: 'When the status last changed.' }),
   reason: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),

@@ -1,4 +1,4 @@
-/** Our definitions beside those of the Go operator: nothing that it has is missing, means something else or is asked for anew. */
+/** Our CRDs compared with those of the Go operator: no field is missing, has another type or is newly required. */
 import { describe, expect, test } from 'vitest';
 import { baselineCrds } from '../../test/support/builders/baseline-crds.ts';
 import type { CustomResourceDefinition } from './crd.ts';

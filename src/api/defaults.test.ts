@@ -22,7 +22,7 @@ describe('the quota that a volume has room for', () => {
   });
 });
 
-test('a spec that says little means the documented defaults', () => {
+test('a spec with only the required fields gets the documented defaults', () => {
   expect(targetOf({ version: '3.6.14' })).toEqual({
     replicas: 3,
     version: '3.6.14',
@@ -49,7 +49,7 @@ test.each([
   ['a new cluster', undefined, '1'],
   ['a cluster that is being made', { clusterToken: 't', defaults: '1' }, '1'],
   ['a cluster that only has a condition', { conditions: [] }, '1'],
-  ['a cluster that the earlier operator began and that never formed', { clusterToken: 't' }, undefined],
+  ['a cluster that the earlier operator started to bootstrap and that never formed', { clusterToken: 't' }, undefined],
   ['a cluster that was made with them', { ...BASELINE, defaults: '1' }, '1'],
   ['a cluster of the earlier operator', BASELINE, undefined],
 ])('%s has the defaults %s', (_what, status, defaults) => {
@@ -80,7 +80,7 @@ describe('a stated value wins', () => {
   });
 });
 
-test('who speaks of anti-affinity speaks of nodes only: zones are still preferred', () => {
+test('affinity.podAntiAffinity replaces only the spread over nodes: zones are still preferred', () => {
   const affinity = { podAntiAffinity: {} };
   expect(targetOf({ version: '3.6.14', affinity }).spread).toBe('Preferred');
   expect(targetOf({ version: '3.6.14', affinity: { nodeAffinity: {} } }).spread).toBe('Preferred');

@@ -24,7 +24,9 @@ export const MemberEntrySchema = Type.Object({
   id: Type.Optional(Type.String({ description: 'The member ID in etcd.' })),
   role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: the member did not respond.' }),
   version: Type.Optional(Type.String({ description: 'The etcd version that the member runs.' })),
-  alarms: Type.Optional(Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' })),
+  alarms: Type.Optional(
+    Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' }),
+  ),
   since: Type.Optional(
     Type.String({
       format: 'date-time',
@@ -47,9 +49,7 @@ const parts = (what: string) => ({
 });
 
 export const EtcdClusterStatusSchema = Type.Object({
-  readyMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
-  ),
+  readyMembers: Type.Optional(Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' })),
   updatedMembers: Type.Optional(
     Type.Integer({ format: 'int32', description: 'Number of members that match the current spec.' }),
   ),
@@ -61,7 +61,10 @@ export const EtcdClusterStatusSchema = Type.Object({
       {
         needed: Type.Integer({ format: 'int32', description: 'Number of voters that make up a quorum.' }),
         healthy: Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' }),
-        margin: Type.Integer({ format: 'int32', description: 'How many more voters may fail. Below zero: the quorum is lost.' }),
+        margin: Type.Integer({
+          format: 'int32',
+          description: 'How many more voters may fail. Below zero: the quorum is lost.',
+        }),
       },
       { description: 'Whether the cluster has a quorum, and how many more failures it tolerates.' },
     ),
@@ -80,7 +83,8 @@ export const EtcdClusterStatusSchema = Type.Object({
   ),
   clusterID: Type.Optional(
     Type.String({
-      description: 'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',
+      description:
+        'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',
     }),
   ),
   clusterToken: Type.Optional(
@@ -98,10 +102,14 @@ export const EtcdClusterStatusSchema = Type.Object({
           }),
         ),
         commanded: Type.Optional(
-          Type.Object(parts('Value'), { description: 'The last observed values of the annotation that requests a CA rotation.' }),
+          Type.Object(parts('Value'), {
+            description: 'The last observed values of the annotation that requests a CA rotation.',
+          }),
         ),
         kept: Type.Optional(
-          Type.Array(Type.String(), { description: 'Secrets with previous CA bundles, kept until no Pod mounts them.' }),
+          Type.Array(Type.String(), {
+            description: 'Secrets with previous CA bundles, kept until no Pod mounts them.',
+          }),
         ),
       },
       {
@@ -131,7 +139,10 @@ export const EtcdClusterStatusSchema = Type.Object({
           description: 'Replacements in a row that failed: each replaced a member that was itself new.',
         }),
         last: Type.String({ format: 'date-time', description: 'When the last replacement started.' }),
-        generation: Type.Integer({ format: 'int64', description: 'The metadata.generation at that time: an edit of the spec resets the count.' }),
+        generation: Type.Integer({
+          format: 'int64',
+          description: 'The metadata.generation at that time: an edit of the spec resets the count.',
+        }),
       },
       { description: 'Members that the operator replaced because they would not have recovered.' },
     ),

@@ -20,10 +20,18 @@ export const EtcdDefragPolicySpecSchema = Type.Object({
     Type.Enum(['Allow', 'Forbid'], { type: 'string', description: 'Whether runs may overlap. Absent: Forbid.' }),
   ),
   startingDeadlineSeconds: Type.Optional(
-    Type.Integer({ format: 'int64', minimum: 0, description: 'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.' }),
+    Type.Integer({
+      format: 'int64',
+      minimum: 0,
+      description: 'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.',
+    }),
   ),
   historyLimit: Type.Optional(
-    Type.Integer({ format: 'int32', minimum: 0, description: 'Number of finished EtcdDefrags that are kept. Absent: all.' }),
+    Type.Integer({
+      format: 'int32',
+      minimum: 0,
+      description: 'Number of finished EtcdDefrags that are kept. Absent: all.',
+    }),
   ),
   rule: Type.Optional(DefragRuleSchema),
   ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
@@ -33,7 +41,10 @@ export const EtcdDefragPolicyStatusSchema = Type.Object({
   lastScheduleTime: Type.Optional(Type.String({ format: 'date-time' })),
   lastSuccessfulTime: Type.Optional(Type.String({ format: 'date-time' })),
   active: Type.Optional(
-    Type.Array(unvalidated(localReference('active[]', '')), { ...atomic, description: 'EtcdDefrags that have not finished.' }),
+    Type.Array(unvalidated(localReference('active[]', '')), {
+      ...atomic,
+      description: 'EtcdDefrags that have not finished.',
+    }),
   ),
   conditions: Type.Optional(ConditionsSchema),
 });

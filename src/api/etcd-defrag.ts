@@ -60,7 +60,11 @@ export const DefragRuleSchema = Type.Object(
 );
 
 export const ttlAfterFinished = () =>
-  Type.Integer({ format: 'int32', minimum: 0, description: 'The object is deleted this many seconds after it has finished. Absent: never.' });
+  Type.Integer({
+    format: 'int32',
+    minimum: 0,
+    description: 'The object is deleted this many seconds after it has finished. Absent: never.',
+  });
 
 const same = (field: string): string =>
   `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`;

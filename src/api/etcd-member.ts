@@ -23,7 +23,9 @@ const MemberTlsSchema = Type.Object(
 /** Fields that an EtcdCluster does not have. */
 const memberFields = {
   bootstrap: Type.Optional(Type.Boolean({ description: 'Whether this member bootstraps the cluster.' })),
-  initialCluster: Type.String({ description: 'The members of the cluster when this one was created, as name=peerURL,…' }),
+  initialCluster: Type.String({
+    description: 'The members of the cluster when this one was created, as name=peerURL,…',
+  }),
   clusterToken: Type.String({ description: 'The initial cluster token.' }),
   deletionPolicy: Type.Optional(DeletionPolicySchema),
   maxLearners: Type.Optional(
@@ -33,7 +35,9 @@ const memberFields = {
       description: 'Maximum number of learners (etcd 3.6 and later); the same for all members. Absent: 1.',
     }),
   ),
-  dormant: Type.Optional(Type.Boolean({ description: 'Paused: the member keeps its volume and its member ID, and has no Pod.' })),
+  dormant: Type.Optional(
+    Type.Boolean({ description: 'Paused: the member keeps its volume and its member ID, and has no Pod.' }),
+  ),
   replicas: Type.Optional(
     Type.Integer({ format: 'int32', default: 1, minimum: 1, maximum: 1, description: 'For the scale subresource.' }),
   ),

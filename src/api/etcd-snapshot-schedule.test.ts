@@ -9,7 +9,7 @@ test.each<[string, object | undefined, string | undefined]>([
   ['nothing is stored', undefined, undefined],
   ['it was read before it was stored', { takenAt: '2026-03-01T05:00:00Z' }, '2026-03-01T05:00:00Z'],
   ['the clock of the node is years ahead', { takenAt: '2031-01-01T00:00:00Z' }, STORED],
-  ['nobody says when it was read', {}, STORED],
+  ['takenAt is missing', {}, STORED],
 ])('how old the newest backup is: %s', (_name, artifact, expected) => {
   const lastSuccessful = { name: 'hourly', time: STORED, artifact } as Stored;
   const at = backedUpAt(aSchedule({}, artifact ? { lastSuccessful } : {}));

@@ -71,7 +71,11 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
       'Cron expression with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
   }),
   timeZone: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 64, description: 'Time zone of the schedule, such as Europe/Berlin. Absent: UTC.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'Time zone of the schedule, such as Europe/Berlin. Absent: UTC.',
+    }),
   ),
   suspend: Type.Optional(Type.Boolean({ description: 'While true, no new snapshots start.' })),
   startingDeadlineSeconds: Type.Optional(
@@ -127,7 +131,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     ),
   ),
   lastFailed: Type.Optional(Type.Object({ ...RunSchema.properties, reason: Type.String(), message: Type.String() })),
-  successes: Type.Optional(Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored so far.' })),
+  successes: Type.Optional(
+    Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored so far.' }),
+  ),
   active: Type.Optional(
     Type.Array(unvalidated(localReference('active[]', '')), {
       ...atomic,
@@ -142,7 +148,10 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
         time: Type.String({ format: 'date-time' }),
         for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
         policy: Type.Optional(
-          Type.String({ description: 'A hash of spec.retention and spec.destination: retention runs again when one of them changes.' }),
+          Type.String({
+            description:
+              'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
+          }),
         ),
       },
       { description: 'The result of the last retention run.' },
@@ -153,7 +162,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
       {
         name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
         time: Type.String({ format: 'date-time' }),
-        after: Type.Optional(Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored by then.' })),
+        after: Type.Optional(
+          Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored by then.' }),
+        ),
         succeeded: Type.Boolean(),
         revision: Type.Optional(Type.Integer({ format: 'int64' })),
         totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -177,7 +188,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     Type.Object(
       {
         name: Type.String({ description: 'The EtcdSnapshot.' }),
-        uid: Type.Optional(Type.String({ description: 'Its uid, which is also in the manifest of the stored snapshot.' })),
+        uid: Type.Optional(
+          Type.String({ description: 'Its uid, which is also in the manifest of the stored snapshot.' }),
+        ),
         time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
         uri: Type.Optional(Type.String({ description: 'Where the snapshot is stored.' })),
       },

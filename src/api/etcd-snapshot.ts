@@ -39,7 +39,9 @@ export const ArtifactSchema = Type.Object({
   sizeBytes: count('Size of the stored object, after compression.'),
   checksum: text('Checksum of the stored object: sha256: and the hex digest.'),
   databaseBytes: count('Size of the database, as etcdctl snapshot save would write it.'),
-  revision: count('The etcd revision just before the snapshot: it has every write up to this revision, and perhaps later ones.'),
+  revision: count(
+    'The etcd revision just before the snapshot: it has every write up to this revision, and perhaps later ones.',
+  ),
   totalKeys: count('Number of keys at that revision.'),
   etcdVersion: text('The version of the member that it was taken from.'),
   clusterID: text('The cluster ID in etcd.'),

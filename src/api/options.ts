@@ -94,7 +94,8 @@ export const OptionsSchema = Type.Object(
     autoCompactionMode: Type.Optional(
       Type.Enum(['periodic', 'revision'], {
         type: 'string',
-        description: 'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
+        description:
+          'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
       }),
     ),
     autoCompactionRetention: Type.Optional(
@@ -123,7 +124,9 @@ export const OptionsSchema = Type.Object(
       }),
     ),
     grpcKeepalive: Type.Optional(GrpcKeepaliveSchema),
-    logLevel: Type.Optional(Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Log level of etcd. etcd: info.' })),
+    logLevel: Type.Optional(
+      Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Log level of etcd. etcd: info.' }),
+    ),
     corruptionCheck: Type.Optional(CorruptionCheckSchema),
   },
   {

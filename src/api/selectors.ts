@@ -51,7 +51,10 @@ const NodeRequirementSchema = Type.Object(
 );
 
 const NodeFieldSchema = Type.Object({
-  key: Type.Enum(['metadata.name'], { type: 'string', description: 'metadata.name is the only field of a node that can be selected.' }),
+  key: Type.Enum(['metadata.name'], {
+    type: 'string',
+    description: 'metadata.name is the only field of a node that can be selected.',
+  }),
   operator: Type.Enum(['In', 'NotIn'], { type: 'string' }),
   values: Type.Array(Type.String({ pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$', maxLength: 253 }), {
     minItems: 1,

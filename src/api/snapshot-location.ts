@@ -59,7 +59,9 @@ const S3Schema = Type.Object(
     key: objectKey('s3.key'),
     region: Type.Optional(Type.String({ description: 'Absent: us-east-1.' })),
     forcePathStyle: Type.Optional(
-      Type.Boolean({ description: 'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.' }),
+      Type.Boolean({
+        description: 'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
+      }),
     ),
     credentialsSecretRef: Type.Optional(
       localReference(
@@ -69,7 +71,10 @@ const S3Schema = Type.Object(
     ),
     serviceAccountName: serviceAccountName(),
     caSecretRef: Type.Optional(
-      localReference('s3.caSecretRef', 'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.'),
+      localReference(
+        's3.caSecretRef',
+        'A Secret whose key ca.crt has CA certificates of the service, in addition to the public CAs.',
+      ),
     ),
     serverSideEncryption: Type.Optional(
       Type.Object(
@@ -101,7 +106,9 @@ const GcsSchema = Type.Object(
   {
     bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
     key: objectKey('gcs.key'),
-    endpoint: Type.Optional(endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.')),
+    endpoint: Type.Optional(
+      endpointUrl('gcs.endpoint', 'The URL of the service. Absent: that of Google Cloud Storage.'),
+    ),
     credentialsSecretRef: Type.Optional(
       localReference(
         'gcs.credentialsSecretRef',

@@ -50,8 +50,7 @@ export const StorageSchema = Type.Object(
         ...cel(
           {
             rule: `self == '' || (size(self) <= 253 && self.matches('${SUBDOMAIN_PATTERN}'))`,
-            message:
-              'storage.storageClassName is not a valid name of a StorageClass: see kubectl get storageclass',
+            message: 'storage.storageClassName is not a valid name of a StorageClass: see kubectl get storageclass',
             messageExpression:
               "'storage.storageClassName ' + self + ' is not a valid name of a StorageClass: see kubectl get storageclass'",
           },

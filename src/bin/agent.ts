@@ -1,4 +1,4 @@
-/** The agent: one task, its result for Kubernetes to keep, and a line for people. */
+/** The agent: runs one task, writes its result to the termination message and a line to the log. */
 import { writeFileSync } from 'node:fs';
 import { AgentFailure } from '../agent/failure.ts';
 import { withoutSecrets } from '../agent/secrets.ts';
@@ -8,30 +8,30 @@ import { RESULT_FILE, TASK_VARIABLE } from '../domain/agent-task.ts';
 
 const INTERRUPTED = new AgentFailure(
   'TimedOut',
-  'interrupted: the Pod was told to end before the task was done, because its time was over or its node is drained',
+  'interrupted: the Pod was terminated before the task was done, because its deadline had passed or its node was drained',
 );
 
-/** Kubernetes kills after 30 s: a store that does not answer must not cost the result. */
-const CLEANING_MS = 20_000;
+/** The kubelet kills the container after 30 s: an unreachable store must not cost the result. */
+const CLEANUP_MS = 20_000;
 
 function failed(error: unknown): Result {
   const { reason, message } =
-    error instanceof AgentFailure ? error : { reason: 'Internal' as const, message: unforeseen(error) };
+    error instanceof AgentFailure ? error : { reason: 'Internal' as const, message: unexpected(error) };
   return { ok: false, reason, message: withoutSecrets(message) };
 }
 
-const unforeseen = (error: unknown): string =>
-  `this was not foreseen: ${error instanceof Error ? `${error.name}: ${error.message}` : typeof error}`;
+const unexpected = (error: unknown): string =>
+  `unexpected error: ${error instanceof Error ? `${error.name}: ${error.message}` : typeof error}`;
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Ends the process: connections that libraries keep would let it live on. */
+/** Exits explicitly: connections that libraries keep open would keep the process running. */
 function end(result: Result): never {
-  say(result.ok ? `${result.task}: done` : `${result.reason}: ${result.message}`);
+  log(result.ok ? `${result.task}: done` : `${result.reason}: ${result.message}`);
   try {
     writeFileSync(process.env['AGENT_RESULT'] ?? RESULT_FILE, resultText(result));
   } catch (error) {
-    say(`the result cannot be written: ${String(error)}`);
+    log(`cannot write the result: ${String(error)}`);
     process.exit(1);
   }
   process.exit(exitCodeOf(result));
@@ -42,7 +42,7 @@ async function main(): Promise<never> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.once(signal, () => {
       stop.abort(INTERRUPTED);
-      setTimeout(() => end(failed(INTERRUPTED)), CLEANING_MS).unref();
+      setTimeout(() => end(failed(INTERRUPTED)), CLEANUP_MS).unref();
     });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.once(event, (error: unknown) => end(failed(error)));

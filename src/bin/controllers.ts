@@ -76,7 +76,7 @@ function controllersOf(ports: Ports, now: () => number) {
   ];
 }
 
-/** Of a TLS handshake that reads the certificate which a member serves. */
+/** Of a TLS handshake that reads the certificate that a member serves. */
 const HANDSHAKE_TIMEOUT_MS = 2_000;
 
 const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () => number): SecretCache =>

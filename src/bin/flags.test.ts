@@ -11,7 +11,7 @@ const refused = (args: readonly string[], env = {}): Usage => {
   throw new Error('was accepted');
 };
 
-test('without flags the defaults of earlier operators hold', () => {
+test('without flags the defaults are those of earlier operators', () => {
   expect(parseFlags([], {})).toEqual({
     metricsBindAddress: ':8080',
     healthProbeBindAddress: ':8081',
@@ -38,7 +38,7 @@ test.each([
   expect(parseFlags(args, {})).toMatchObject({ leaderElect, metricsBindAddress: ':9090' });
 });
 
-test('variables are used where no flag says otherwise', () => {
+test('environment variables are used where no flag is set', () => {
   const env = {
     WATCH_NAMESPACE: 'a, b,',
     ETCD_IMAGE_REPOSITORY: 'r/etcd',
@@ -60,26 +60,26 @@ test('variables are used where no flag says otherwise', () => {
 test.each([
   [['--zap-devel'], "error: unknown option '--zap-devel'"],
   [['run'], 'too many arguments'],
-  [['--leader-elect=maybe'], '--leader-elect is true or false'],
+  [['--leader-elect=maybe'], '--leader-elect must be true or false'],
   [['--kubeconfig'], 'argument missing'],
   [['--operator-image=controller:latest'], 'placeholder'],
-])('%j is refused with a sentence and exit code 2', (args, sentence) => {
+])('%j is refused with a message and exit code 2', (args, message) => {
   const usage = refused(args);
-  expect(usage.message).toContain(sentence);
+  expect(usage.message).toContain(message);
   expect(usage.exitCode).toBe(2);
 });
 
-test('--help says what the flags do, and is a success', () => {
+test('--help describes the flags, with exit code 0', () => {
   const usage = refused(['--help']);
   expect(usage.exitCode).toBe(0);
-  expect(usage.message).toContain('the image of this operator, which snapshots are taken with');
+  expect(usage.message).toContain('image of this operator, which the Jobs of snapshots and restores run');
 });
 
 test.each([
   ['nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\n', 'cluster.local'],
   ['search ns.svc.example.org svc.example.org. example.org', 'example.org'],
   ['search example.org', 'cluster.local'],
-])('the domain of the cluster is that of the Pod: %j', (resolvConf, domain) => {
+])('the cluster domain is read from resolv.conf: %j', (resolvConf, domain) => {
   expect(parseFlags([], {}, resolvConf).clusterDomain).toBe(domain);
   expect(parseFlags(['--cluster-domain=mine'], {}, resolvConf).clusterDomain).toBe('mine');
 });

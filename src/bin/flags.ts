@@ -1,4 +1,4 @@
-/** The command line of the operator: the flags and variables that earlier deployments set keep working. */
+/** The command line of the operator: flags and environment variables of earlier versions keep working. */
 import { Command, CommanderError, Option } from 'commander';
 
 export interface Flags {
@@ -17,7 +17,7 @@ export interface Flags {
   readonly logLevel: string;
 }
 
-/** What to say and how to exit when the command line is not one to run with. */
+/** The message and the exit code for an invalid command line. */
 export class Usage extends Error {
   override readonly name = 'Usage';
   readonly exitCode: number;
@@ -32,21 +32,21 @@ type Env = Readonly<Record<string, string | undefined>>;
 const bool = (value: string): boolean => {
   if (['true', '1', 't', 'TRUE', 'True'].includes(value)) return true;
   if (['false', '0', 'f', 'FALSE', 'False'].includes(value)) return false;
-  throw new Usage(`--leader-elect is true or false, not ${JSON.stringify(value)}`, 2);
+  throw new Usage(`--leader-elect must be true or false, not ${JSON.stringify(value)}`, 2);
 };
 
 const secondsFor =
   (flag: string) =>
   (value: string): number => {
     if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
-    throw new Usage(`${flag} is a number of seconds, not ${JSON.stringify(value)}`, 2);
+    throw new Usage(`${flag} must be a number of seconds, not ${JSON.stringify(value)}`, 2);
   };
 const nodeSeconds = secondsFor('--node-lost-after');
 const graceSeconds = secondsFor('--rotation-grace');
-/** A kubelet looks at the Secrets of a Pod once a minute, and may have a cache that is another minute old. */
+/** A kubelet syncs the Secrets of a Pod once a minute, and its cache may be another minute old. */
 const GRACE_SECONDS = '120';
 
-/** Go programs take one dash as well as two. */
+/** Go programs accept one dash as well as two. */
 const twoDashes = (arg: string): string => (/^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg);
 
 /** `--leader-elect` alone is true; a value needs the equals sign, so that it never swallows the next flag. */
@@ -64,46 +64,50 @@ function command(output: string[]): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => output.push(text), writeErr: (text) => output.push(text) })
     .allowExcessArguments(false)
-    .option('--metrics-bind-address <address>', 'where /metrics is served; 0 turns it off', ':8080')
-    .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 turns it off', ':8081')
-    .addOption(new Option('--leader-elect <bool>', 'act only while holding the Lease').argParser(bool).default(false))
+    .option('--metrics-bind-address <address>', 'address of /metrics; 0 turns it off', ':8080')
+    .option('--health-probe-bind-address <address>', 'address of /healthz and /readyz; 0 turns it off', ':8081')
+    .addOption(
+      new Option('--leader-elect <bool>', 'act only while holding the Lease (leader election)')
+        .argParser(bool)
+        .default(false),
+    )
     .option(
       '--cluster-domain <domain>',
-      'the DNS domain of the cluster, for certificates; else that of this Pod, else cluster.local',
+      'DNS domain of the Kubernetes cluster, for certificates; default: that of this Pod, else cluster.local',
       '',
     )
     .option(
       '--operator-image <image>',
-      'the image of this operator, which snapshots are taken with; env OPERATOR_IMAGE',
+      'image of this operator, which the Jobs of snapshots and restores run; env OPERATOR_IMAGE',
     )
-    .option('--etcd-image-repository <repository>', 'where etcd images come from; env ETCD_IMAGE_REPOSITORY')
+    .option('--etcd-image-repository <repository>', 'default repository of etcd images; env ETCD_IMAGE_REPOSITORY')
     .option(
       '--etcd-image-allowed <list>',
-      'further repositories that an EtcdCluster may name, comma separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
+      'additional repositories that an EtcdCluster may use, comma-separated, /* at the end for all below; env ETCD_IMAGE_ALLOWED',
     )
     .addOption(
       new Option(
         '--node-lost-after <seconds>',
-        'replace a member when nobody has heard of its node for so long; env NODE_LOST_AFTER',
+        'replace a member when its node has been NotReady for this long; env NODE_LOST_AFTER',
       ).argParser(nodeSeconds),
     )
     .addOption(
       new Option(
         '--rotation-grace <seconds>',
-        'how long a changed Secret takes to reach those who mount it, when an authority is exchanged; env ROTATION_GRACE',
+        'during a CA rotation, how long a changed Secret takes to reach the Pods that mount it; env ROTATION_GRACE',
       ).argParser(graceSeconds),
     )
-    .option('--watch-namespace <list>', 'namespaces to watch, comma separated; empty is all; env WATCH_NAMESPACE')
-    .option('--kubeconfig <file>', 'how to reach the API server from outside of a Pod')
-    .option('--namespace <name>', 'the namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
+    .option('--watch-namespace <list>', 'namespaces to watch, comma-separated; empty: all; env WATCH_NAMESPACE')
+    .option('--kubeconfig <file>', 'kubeconfig file for running outside of a Pod')
+    .option('--namespace <name>', 'namespace of the Lease; env POD_NAMESPACE, else that of the Pod')
     .option('--log-level <level>', 'debug, info, warn or error', 'info');
 }
 
-/** Pods look for names in `svc.<domain>`. */
+/** The search path in the resolv.conf of a Pod has `svc.<domain>`. */
 const domainIn = (resolvConf: string): string =>
   /^search\s.*?(?<=\s)svc\.(\S+)/m.exec(resolvConf)?.[1]?.replace(/\.$/, '') ?? 'cluster.local';
 
-/** Throws Usage with the sentence to print. */
+/** Throws Usage with the message to print. */
 export function parseFlags(args: readonly string[], env: Env, resolvConf = ''): Flags {
   const output: string[] = [];
   const program = command(output);

@@ -1,4 +1,4 @@
-/** Objects that a tenant fills to keep the operator busy: each decision about them takes less than a turn of the event loop may. */
+/** Objects with huge fields, as a hostile tenant could write them: no decision about them blocks the event loop for long. */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
@@ -54,7 +54,7 @@ interface Reported {
   readonly conditions?: readonly Condition[];
 }
 
-/** What the loop makes of a plan before it says anything to the API server. */
+/** What the controller computes from a plan before its first request to the API server. */
 function carriedOut<Status extends Reported>(before: object | undefined, plan: Plan<Status, NamedCall>): Status {
   createHash('sha256').update(JSON.stringify(plan.steps)).digest();
   JSON.stringify(mergePatch(before, plan.status));
@@ -156,7 +156,7 @@ const placesOf = (kind: Kind): readonly (readonly [string, Part, Schema, Path])[
     return textPaths(schema).map((path) => [[part, ...path].join('.'), part, schema, path] as const);
   });
 
-/** Copied to Pods as they are, and their places are many: the two that are largest as JSON will do. */
+/** Copied to Pods unchanged, and there are many such fields: the two texts that are largest as JSON are enough. */
 const COPIED = /[.](affinity|topologySpreadConstraints|tolerations)[.]/;
 /** No EtcdCluster has a longer name, and a Pod has it a dozen times. */
 const NAME = 'spec.clusterName';
@@ -165,7 +165,7 @@ const textsFor = (place: string): readonly (readonly [string, string])[] =>
     .slice(COPIED.test(place) ? -2 : 0)
     .map(([what, text]) => [what, place === NAME ? text.slice(0, 253) : text]);
 
-/** More is refused by the API server, and the status would never be written. */
+/** The API server refuses a longer message, and the status would never be written. */
 const MAX_MESSAGE = 32_768;
 
 function expectQuick(what: string, decisions: readonly (() => Reported)[]): void {
@@ -189,7 +189,7 @@ describe.each(kinds.map((kind) => [kind.names.kind, kind] as const))('%s', (name
   });
 });
 
-test('a counter of names that is beyond all', () => {
+test('status.membersNamed is the largest integer', () => {
   const status = { ...FORMED, membersNamed: Number.MAX_SAFE_INTEGER };
   const members = [entry, { ...entry, id: 'beef000000000002', name: '', isLearner: true }];
   const etcd = { is: 'answers', clusterID: CLUSTER_ID, members, alarms: [] } as const;
@@ -199,8 +199,8 @@ test('a counter of names that is beyond all', () => {
   ]);
 });
 
-describe('what others report', () => {
-  const reports = { ...HOSTILE_TEXT, 'the last words of etcd': HOSTILE_WORDS };
+describe('messages from etcd, agents and the API server', () => {
+  const reports = { ...HOSTILE_TEXT, 'termination message of etcd': HOSTILE_WORDS };
   test.each(Object.entries(reports))('1 MiB of %s', (what, text) => {
     const ended = { exitCode: 1, reason: 'Error', finishedAt: '2026-01-01T11:59:00Z', message: text };
     const etcd = { name: 'etcd', image: 'i', imageID: 'i', ready: false, restartCount: 9 };
@@ -208,7 +208,7 @@ describe('what others report', () => {
     const pod = aPod({
       status: { containerStatuses: [{ ...etcd, state: { waiting }, lastState: { terminated: ended } }] },
     });
-    const silent = { is: 'silent', why: text } as const;
+    const unreachable = { is: 'silent', why: text } as const;
     const agent = snapshotWorld.anAgent(1, snapshotWorld.left(1, text));
     const failed = snapshotWorld.begun(snapshotWorld.ended('Failed', 0, { message: text }), agent);
     const schedule = scheduleWorld('09:30:00', {
@@ -216,15 +216,15 @@ describe('what others report', () => {
       jobs: [aWork('hourly-prune-x', { type: 'Failed', reason: text }, text)],
     });
     expectQuick(what, [
-      () => member(memberWorld.world({ member: joined(aMember()), pod: memberWorld.ours(pod), etcd: silent })),
-      () => formed({ etcd: silent }),
+      () => member(memberWorld.world({ member: joined(aMember()), pod: memberWorld.ours(pod), etcd: unreachable })),
+      () => formed({ etcd: unreachable }),
       () => formed({ refusal: text }),
       () => cluster({ cluster: aCluster({ status: LATCHED }), refusal: text }),
       () => carriedOut(failed.object.status, decideSnapshot(failed)),
       () => carriedOut(schedule.object.status, decideSchedule(schedule)),
     ]);
     const errors = [text, ...Array.from({ length: 60_000 }, (_, i) => `memberID:${i} alarm:CORRUPT`)];
-    const asked = () => ({ status: { alarms: alarmsIn(errors) } });
-    expect(blockMs(() => alarmsOf(Array.from({ length: 100 }, asked)))).toBeLessThan(LONGEST_MS);
+    const report = () => ({ status: { alarms: alarmsIn(errors) } });
+    expect(blockMs(() => alarmsOf(Array.from({ length: 100 }, report)))).toBeLessThan(LONGEST_MS);
   });
 });

@@ -32,11 +32,11 @@ async function leadership(client: HttpClient, { flags, log, identity }: Process)
     monotonic: () => clock.monotonic(),
     now: () => new Date(clock.now()),
     sleep: (ms, signal) => sleep(clock, ms, signal),
-    onError: (error) => log.warn({ error: String(error) }, 'the lease could not be renewed'),
+    onError: (error) => log.warn({ error: String(error) }, 'could not renew the Lease'),
   });
 }
 
-/** Until the process is told to end (0), or must not act any more (1). */
+/** Leads until the process is stopped (0) or loses the Lease (1). */
 async function lead(client: HttpClient, stores: Stores, process: Process): Promise<number> {
   const { log, metrics, signal } = process;
   const lease = await leadership(client, process);
@@ -56,10 +56,10 @@ async function lead(client: HttpClient, stores: Stores, process: Process): Promi
   await Promise.race([stopControllers(), sleep(clock, 5_000, AbortSignal.timeout(5_000))]);
   etcd.close();
   if (end === 'lost') {
-    log.error('the lease was lost: another process may be acting, so this one ends');
+    log.error('lost the Lease: another process may be the leader, so this one exits');
     return 1;
   }
-  await lease?.release().catch((error: unknown) => log.warn({ error: String(error) }, 'the lease was not released'));
+  await lease?.release().catch((error: unknown) => log.warn({ error: String(error) }, 'could not release the Lease'));
   return 0;
 }
 
@@ -69,7 +69,7 @@ const untilAborted = (signal: AbortSignal): Promise<'leaving'> =>
     signal.addEventListener('abort', () => resolve('leaving'), { once: true });
   });
 
-/** Pauses between calls to a member that does not answer, answers nonsense, or breaks off. */
+/** Back-off between calls to a member that is unreachable, sends an invalid response or closes the connection. */
 const ETCD_BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 function connectEtcd({ registry }: Metrics): EtcdClient {
@@ -96,7 +96,7 @@ function connect(flags: Flags, metrics: Metrics, pulse: ApiServerHeartbeat): Htt
   return new HttpClient(new Transport(source, { onCall, monotonic }));
 }
 
-/** Resolves to what closes them. */
+/** Serves the probes and the metrics; resolves to a function that closes the servers. */
 async function servePages({ flags, metrics, pulse, parts }: Process): Promise<() => void> {
   const missing = () => parts.stores.filter((s) => s.missing).map((s) => crdOf(s.resource));
   const unsynced = () => parts.stores.filter((s) => !s.synced && !s.missing).map((s) => s.resource.kind);
@@ -127,10 +127,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   const pulse = new ApiServerHeartbeat(clock);
   const client = connect(flags, metrics, pulse);
   await client.transport.identity().catch((error: unknown) => {
-    throw new Usage(
-      `cannot tell where the API server is: ${error instanceof Error ? error.message : String(error)}`,
-      2,
-    );
+    throw new Usage(`cannot find the API server: ${error instanceof Error ? error.message : String(error)}`, 2);
   });
   const identity = `${hostname()}_${randomUUID()}`;
   const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
@@ -150,7 +147,7 @@ export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal
   }
 }
 
-/** Outside of Linux there may be none. */
+/** Empty when the file is missing, as it may be outside of Linux. */
 function readResolvConf(): string {
   try {
     return readFileSync('/etc/resolv.conf', 'utf8');
@@ -159,10 +156,10 @@ function readResolvConf(): string {
   }
 }
 
-/** The process: everything about exit codes and signals is here. */
+/** The process, with its exit codes and signals. */
 export async function main(args: readonly string[]): Promise<number> {
-  // Without it V8 keeps the heap of a burst for good: 180 MiB after a hundred new clusters instead of 105. NODE_OPTIONS may
-  // not have it.
+  // Without it V8 keeps the heap of a burst for good: 180 MiB after a hundred new clusters instead of 105. NODE_OPTIONS does not
+  // accept this flag.
   setFlagsFromString('--optimize-for-size');
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());

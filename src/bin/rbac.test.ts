@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { leaderElectionRbac, rbac } from './rbac.ts';
 
-test('the operator has exactly these rights', () => {
+test('the operator has exactly these permissions', () => {
   const lines = rbac.map((r) => `${r.apiGroups?.join()}/${r.resources?.join()}: ${r.verbs.join(' ')}`);
   expect(lines).toMatchInlineSnapshot(`
     [
@@ -53,7 +53,7 @@ test('the operator has exactly these rights', () => {
   `);
 });
 
-test('nothing is granted with a wildcard, and no Secret can be found without its name', () => {
+test('no rule has a wildcard, and Secrets cannot be listed', () => {
   expect(JSON.stringify([rbac, leaderElectionRbac])).not.toMatch(/\*|exec|impersonate|escalate|"bind"/);
   const ofSecrets = rbac.filter(({ resources }) => resources?.includes('secrets')).flatMap(({ verbs }) => verbs);
   for (const verb of ['list', 'watch', 'deletecollection', 'update']) expect(ofSecrets).not.toContain(verb);

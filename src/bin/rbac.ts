@@ -1,4 +1,4 @@
-/** The rights of the operator, put together from what each part says that it calls. The chart's roles are made from this. */
+/** The permissions (RBAC) of the operator, joined from those that each controller declares. The chart's roles are generated from this. */
 import { clusterRbac } from '../controllers/cluster/rbac.ts';
 import { defragRbac } from '../controllers/defrag/rbac.ts';
 import { memberRbac } from '../controllers/member/rbac.ts';

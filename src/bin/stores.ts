@@ -30,12 +30,12 @@ export interface Process {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Who writes, in Leases and Events. */
+  /** The identity of this process in Leases and Events. */
   readonly identity: string;
-  /** Aborts when the process is to end. */
+  /** Aborts when the process is stopped. */
   readonly signal: AbortSignal;
   readonly pulse: ApiServerHeartbeat;
-  /** What the probes are answered from, as far as it exists yet. */
+  /** What the probes report about, as far as it exists yet. */
   readonly parts: Parts;
 }
 
@@ -65,7 +65,7 @@ export interface Stores {
   readonly volumes: Store<PersistentVolumeClaim>;
   readonly budgets: Store<PodDisruptionBudget>;
   readonly nodes: Store<Node>;
-  /** Others install the kind, or nobody does: it is watched once somebody asks for it, and readiness does not depend on it. */
+  /** cert-manager may not be installed: its CRD is watched once an EtcdCluster needs it, and readiness does not depend on it. */
   readonly certificates: Store<Certificate>;
 }
 
@@ -73,7 +73,10 @@ export function startStores(client: Client, process: Process): Stores {
   const { flags, clock, log, signal, metrics, pulse, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
-    log.error({ kind, error: String(error) }, 'a watch has ended, and the process has to be started anew');
+    log.error(
+      { kind, error: String(error) },
+      'a watch has ended: the liveness probe fails, and the kubelet restarts the process',
+    );
     parts.deadWatches.push(kind);
   };
   const options = { client, clock, log, signal, metrics, pulse, onDead };
@@ -96,17 +99,18 @@ export function startStores(client: Client, process: Process): Stores {
     nodes: cached(new Store(nodes, [])),
   };
   parts.stores = Object.values(needed);
-  const whenMissing = 'cert-manager is not installed, and a cluster asks for it: looking for it every few seconds';
+  const whenMissing =
+    'cert-manager is not installed, and an EtcdCluster needs it: install cert-manager; retrying every few seconds';
   const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
   onFirst(needed.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
   return { ...needed, certificates: onDemand };
 }
 
-function onFirst<T extends KubeObject>(store: Store<T>, isOne: (object: T) => boolean, begin: () => void): void {
-  let begun = false;
+function onFirst<T extends KubeObject>(store: Store<T>, matches: (object: T) => boolean, start: () => void): void {
+  let started = false;
   store.onChange((_, after) => {
-    if (begun || !after || !isOne(after)) return;
-    begun = true;
-    begin();
+    if (started || !after || !matches(after)) return;
+    started = true;
+    start();
   });
 }

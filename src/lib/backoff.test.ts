@@ -10,7 +10,7 @@ test.each([
   [4, 0, 800],
   [20, 1, 30_000],
   [5000, 1, 30_000],
-])('after %i failures and a die of %d the pause is %i ms', (failures, random, ms) => {
+])('after %i failures and with the random number %d the delay is %i ms', (failures, random, ms) => {
   expect(backoffMs(failures, random, limits)).toBe(ms);
 });
 
@@ -20,6 +20,6 @@ test.each([
   [1_000, 250],
   [60_000, 15_000],
   [3_600_000, 30_000],
-])('what started %i ms ago is asked again after %i ms', (elapsed, ms) => {
+])('what started %i ms ago is polled again after %i ms', (elapsed, ms) => {
   expect(probeMs(elapsed, limits)).toBe(ms);
 });

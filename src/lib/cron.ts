@@ -1,11 +1,11 @@
 /**
- * Cron with five fields: which minutes a schedule names, in a time zone. As Kubernetes' CronJob reads it, with two differences where
- * clocks are put forward or back, because a backup that is left out or taken twice is a surprise:
+ * Cron expressions with five fields, in a time zone. They mean what they mean in a Kubernetes CronJob, with two differences at
+ * daylight saving changes, because a backup that is skipped or taken twice is a surprise:
  *
- * - a time that the day does not have is due at the moment of the change, once;
- * - a time that the day has twice is due at the first of the two.
+ * - a time that is skipped on that day is due once, at the moment of the change;
+ * - a time that occurs twice on that day is due at the first of the two.
  *
- * A schedule of every hour goes by real time instead: it is due in both of two equal hours, and has nothing to make up for.
+ * A schedule of every hour follows real time instead: it is due in both of the repeated hours, and once per real hour otherwise.
  */
 import { daysFrom, instantsOf, isZone, steadyOffset, type Zone } from './zone.ts';
 
@@ -15,7 +15,7 @@ export interface Cron {
   readonly days: ReadonlySet<number>;
   readonly months: ReadonlySet<number>;
   readonly weekdays: ReadonlySet<number>;
-  /** With a star in either, both must match; without one, either is enough. */
+  /** With a star in the day of the month or of the week, both must match; without one, either is enough. */
   readonly anyDay: boolean;
   readonly zone: Zone;
 }
@@ -23,10 +23,10 @@ export interface Cron {
 export type ParsedCron = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly why: string };
 
 const MINUTE_MS = 60_000;
-/** Longer than any list of minutes, hours and days. */
+/** Longer than any valid expression. */
 const MAX_LENGTH = 1024;
-/** 29 February is rarest: from 2096 to 2104. */
-const LOOK_DAYS = 366 * 8 + 2;
+/** 29 February is the rarest day: from 2096 to 2104. */
+const MAX_SEARCH_DAYS = 366 * 8 + 2;
 
 const SHORTHANDS: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
@@ -56,7 +56,7 @@ const FIELDS: readonly Field[] = [
   { name: 'day of the week', min: 0, max: 6, alias: 7, names: 'sun mon tue wed thu fri sat'.split(' ') },
 ];
 
-/** The zone is UTC unless the text begins with `CRON_TZ=` or `TZ=`, or one is given beside it. */
+/** The time zone is UTC unless the text starts with `CRON_TZ=` or `TZ=`, or `timeZone` is given. */
 export function parseCron(text: string, timeZone?: string): ParsedCron {
   const no = (why: string): ParsedCron => ({ ok: false, why });
   if (text.length > MAX_LENGTH) return no(`it has ${text.length} characters, more than ${MAX_LENGTH}`);
@@ -64,11 +64,11 @@ export function parseCron(text: string, timeZone?: string): ParsedCron {
   if (named !== undefined && timeZone !== undefined)
     return no(`the time zone is given twice, as ${named} in the schedule and as ${timeZone} beside it: remove one`);
   const zone = named ?? timeZone ?? 'UTC';
-  if (!isZone(zone)) return no(`"${zone}" is no time zone: write a name such as Europe/Berlin`);
+  if (!isZone(zone)) return no(`"${zone}" is not a time zone: use a name such as Europe/Berlin`);
   const words = rest.trim().split(/\s+/);
   const [first = ''] = words;
   const fields = words.length === 1 && first.startsWith('@') ? SHORTHANDS[first.toLowerCase()]?.split(' ') : words;
-  if (!fields) return no(`"${first}" is not known: write five fields, or one of ${Object.keys(SHORTHANDS).join(', ')}`);
+  if (!fields) return no(`"${first}" is unknown: use five fields, or one of ${Object.keys(SHORTHANDS).join(', ')}`);
   if (fields.length !== FIELDS.length)
     return no('five fields are needed: minute, hour, day of the month, month, day of the week');
   const sets: ReadonlySet<number>[] = [];
@@ -81,20 +81,18 @@ export function parseCron(text: string, timeZone?: string): ParsedCron {
   const isStar = (field: string | undefined): boolean => /(^|,)[*?](\/1)?(,|$)/.test(field ?? '');
   const anyDay = isStar(fields[2]) || isStar(fields[4]);
   const cron = { minutes: sorted(minutes), hours: sorted(hours), days, months, weekdays, anyDay, zone };
-  return isNever(cron, isStar(fields[4]))
-    ? no('it never comes: none of the months that it names has that day')
-    : { ok: true, cron };
+  return isNever(cron, isStar(fields[4])) ? no('it is never due: none of its months has that day') : { ok: true, cron };
 }
 
 type Values = ReadonlySet<number>;
 const sorted = (values: Values): readonly number[] => [...values].sort((a, b) => a - b);
 
-const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+const MAX_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 const isNever = ({ months, days }: Pick<Cron, 'months' | 'days'>, anyWeekday: boolean): boolean =>
-  anyWeekday && ![...months].some((month) => [...days].some((day) => day <= (LONGEST[month - 1] ?? 0)));
+  anyWeekday && ![...months].some((month) => [...days].some((day) => day <= (MAX_DAYS[month - 1] ?? 0)));
 
-/** The values of a field; a sentence when it is wrong. */
+/** The values of a field; an error message when it is invalid. */
 function parseField(field: Field, text: string): Values | string {
   const values = new Set<number>();
   for (const part of text.split(',')) {
@@ -106,23 +104,23 @@ function parseField(field: Field, text: string): Values | string {
   return values;
 }
 
-/** `*`, `5`, `1-5`, `mon-fri`, each perhaps with `/2`; `5/2` goes on to the end. */
+/** `*`, `5`, `1-5`, `mon-fri`, each optionally with `/2`; `5/2` continues to the maximum. */
 function parseRange(
   field: Field,
   text: string,
 ): { readonly from: number; readonly to: number; readonly step: number } | string {
   const [, low = '', high, every] = /^([^-/]+)(?:-([^-/]+))?(?:\/(\d{1,4}))?$/.exec(text) ?? [];
-  if (low === '') return 'cannot be read: write *, 5, 1-5, */10 or a list of these with commas';
+  if (low === '') return 'is invalid: use *, 5, 1-5, */10 or a comma-separated list of these';
   const step = every === undefined ? 1 : Number(every);
   if (step === 0) return 'has a step of 0';
   if (low === '*' || low === '?') {
-    if (high !== undefined) return 'cannot be read: a range has a number at both ends';
+    if (high !== undefined) return 'is invalid: a range has a number at both ends';
     return { from: field.min, to: field.max, step };
   }
   const from = parseValue(field, low);
   const to = high === undefined ? (every === undefined ? from : field.max) : parseValue(field, high);
   if (from === undefined || to === undefined) return `is not between ${field.min} and ${field.max}`;
-  return from > to ? 'ends before it begins' : { from, to, step };
+  return from > to ? 'ends before it starts' : { from, to, step };
 }
 
 function parseValue(field: Field, text: string): number | undefined {
@@ -133,19 +131,19 @@ function parseValue(field: Field, text: string): number | undefined {
   return value >= field.min && value <= (field.alias ?? field.max) ? value : undefined;
 }
 
-/** The first moment after `time` at which it is due; `undefined` beyond the end of time. */
+/** The first time after `time` at which it is due; `undefined` beyond the range of Date. */
 export const nextAfter = (cron: Cron, time: number): number | undefined => search(cron, time, 1);
 
-/** The last moment up to and including `time` at which it was due. */
+/** The last time up to and including `time` at which it was due. */
 export const lastUntil = (cron: Cron, time: number): number | undefined => search(cron, time, -1);
 
-/** Days do not follow each other strictly where clocks are put back across midnight: one more is looked at on both sides. */
+/** Days overlap where clocks are put back across midnight: one more day is searched on both sides. */
 function search(cron: Cron, time: number, direction: 1 | -1): number | undefined {
   const isBeyond = (at: number): boolean => (direction > 0 ? at > time : at <= time);
   const nearest = (a: number | undefined, b: number | undefined): number | undefined =>
     a === undefined || b === undefined ? (a ?? b) : direction > 0 ? Math.min(a, b) : Math.max(a, b);
   let found: number | undefined;
-  for (const [i, day] of daysFrom(cron.zone, time, direction, LOOK_DAYS)) {
+  for (const [i, day] of daysFrom(cron.zone, time, direction, MAX_SEARCH_DAYS)) {
     const best = nearest(found, isDay(cron, day) ? nearestOn(cron, day, direction, isBeyond) : undefined);
     if (found !== undefined && i > 1) return best;
     found = best;
@@ -160,7 +158,7 @@ function isDay(cron: Cron, day: number): boolean {
   return cron.anyDay ? byDay && byWeekday : byDay || byWeekday;
 }
 
-/** The nearest moment of a day of the calendar. Most days have no change, and then whole hours are skipped. */
+/** The nearest due time on a calendar day. Most days have no daylight saving change, and then whole hours are skipped. */
 function nearestOn(
   { zone, hours, minutes }: Cron,
   day: number,

@@ -2,10 +2,10 @@
 
 const PART_MS = { h: 3_600_000, m: 60_000, s: 1_000 } as const;
 
-/** Longer than the API takes: reading 1 MiB of it takes 150 ms. */
+/** Longer than the API accepts: parsing 1 MiB takes 150 ms. */
 const MAX_LENGTH = 64;
 
-/** In milliseconds; `undefined` when it is none. */
+/** In milliseconds; `undefined` when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > MAX_LENGTH || !/^(\d+[hms])+$/.test(text)) return undefined;
   let sum = 0;

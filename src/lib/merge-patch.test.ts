@@ -4,10 +4,10 @@ import { mergePatch, sameJson } from './merge-patch.ts';
 test.each([
   ['nothing changed', { a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 }, undefined],
   ['undefined is the same as absent', { a: 1, b: undefined }, { a: 1 }, undefined],
-  ['a field appears', {}, { a: 1 }, { a: 1 }],
-  ['a field appears in no document', undefined, { a: 1 }, { a: 1 }],
-  ['a field goes', { a: 1, b: 2 }, { b: 2 }, { a: null }],
-  ['only the changed leaf is named', { a: { x: 1, y: 2 } }, { a: { x: 1, y: 3 } }, { a: { y: 3 } }],
+  ['a field is added', {}, { a: 1 }, { a: 1 }],
+  ['a field is added to an absent document', undefined, { a: 1 }, { a: 1 }],
+  ['a field is removed', { a: 1, b: 2 }, { b: 2 }, { a: null }],
+  ['only the changed leaf is in the patch', { a: { x: 1, y: 2 } }, { a: { x: 1, y: 3 } }, { a: { y: 3 } }],
   ['lists are replaced whole', { a: [1, 2] }, { a: [1] }, { a: [1] }],
   ['an object replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
 ])('%s', (_name, before, after, patch) => {

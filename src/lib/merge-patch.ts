@@ -13,7 +13,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((k) => sameJson(a[k], b[k]));
 }
 
-/** What to merge into `before` so that it becomes `after`; `undefined` when they are the same already. */
+/** The patch that turns `before` into `after`; `undefined` when they are the same. */
 export function mergePatch(before: unknown, after: unknown): Record<string, unknown> | undefined {
   const from = isObject(before) ? before : {};
   const to = isObject(after) ? after : {};

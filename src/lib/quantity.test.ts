@@ -21,12 +21,12 @@ test.each([
   ['.5', NANO / 2n],
   ['-1', -NANO],
   ['1n', 1n],
-])('%s is read exactly', (text, nano) => {
+])('%s is parsed exactly', (text, nano) => {
   expect(parseQuantity(text)).toBe(nano);
 });
 
 test.each(['', '.', 'Gi', '1gi', '1 Gi', 'one', '1.2.3', '0x10', '1e1000', '1e-1000', '1'.repeat(65)])(
-  '%j is no quantity',
+  '%j is not a quantity',
   (text) => {
     expect(parseQuantity(text)).toBeUndefined();
   },

@@ -2,11 +2,11 @@
 
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
-/** The API takes no longer ones. A number of 1 MiB of digits takes seconds to read, and so does 1e5000000. */
+/** The API accepts no longer ones. A number of 1 MiB of digits takes seconds to parse, and so does 1e5000000. */
 export const MAX_QUANTITY_LENGTH = 64;
 const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?0*\d{1,3}))$/;
 
-/** The value in billionths, exact; `undefined` when the text is not a quantity within these bounds. Smaller parts are cut off. */
+/** The exact value in billionths; `undefined` when the text is not a quantity within these limits. Smaller parts are truncated. */
 export function parseQuantity(value: string | number): bigint | undefined {
   const text = String(value);
   const found = text.length > MAX_QUANTITY_LENGTH ? undefined : SHAPE.exec(text);
@@ -20,7 +20,7 @@ export function parseQuantity(value: string | number): bigint | undefined {
   return sign === '-' ? -magnitude : magnitude;
 }
 
-/** Whether two quantities mean the same; text that is no quantity equals only itself. */
+/** Whether two quantities have the same value; text that is not a quantity equals only itself. */
 export function sameQuantity(a: string | number, b: string | number): boolean {
   const left = parseQuantity(a);
   return left === undefined ? String(a) === String(b) : left === parseQuantity(b);

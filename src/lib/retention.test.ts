@@ -73,12 +73,12 @@ describe('each rule', () => {
     ).toEqual(kept);
   });
 
-  test('a period without anything does not count', () => {
+  test('a period without a snapshot does not count', () => {
     const history = ['2026-03-18T01:00:00Z', '2026-01-02T01:00:00Z', '2025-06-01T01:00:00Z'].map((time) => at(time));
     expect(keptKeys(history, { daily: 2 })).toEqual(['2026-03-18T01:00:00Z', '2026-01-02T01:00:00Z']);
   });
 
-  test('a thing is kept by all rules that want it, and each is told', () => {
+  test('a snapshot may be kept by several rules, and all of them are reported', () => {
     const { keep, remove } = retain(days(40), { keepLast: 2, daily: 3, weekly: 2, monthly: 2 }, NOW);
     expect(keep.map(({ entry, because }) => [entry.key.slice(0, 10), because.join('+')])).toEqual([
       ['2026-03-18', 'keepLast+daily+weekly+monthly+newest good'],
@@ -92,14 +92,14 @@ describe('each rule', () => {
   });
 });
 
-describe('whatever the rules say', () => {
-  test('what is not good takes no place of what is', () => {
+describe('whatever the rules are', () => {
+  test('a snapshot that is not good does not replace a good one', () => {
     const history = [at('2026-03-18T03:00:00Z', false), at('2026-03-18T02:00:00Z'), at('2026-03-17T02:00:00Z')];
     expect(keptKeys(history, { keepLast: 1 })).toEqual(['2026-03-18T03:00:00Z', '2026-03-18T02:00:00Z']);
     expect(keptKeys(history, { daily: 2 })).toHaveLength(3);
   });
 
-  test('when nothing is good, nothing is removed', () => {
+  test('nothing is removed when no snapshot is good', () => {
     expect(
       keptKeys(
         days(20).map((entry) => ({ ...entry, good: false })),
@@ -108,12 +108,12 @@ describe('whatever the rules say', () => {
     ).toHaveLength(20);
   });
 
-  test('what is not good goes when a newer one is good and no rule would keep it', () => {
+  test('a snapshot that is not good is removed when a newer one is good and no rule would keep it', () => {
     const history = [at('2026-03-18T03:00:00Z'), at('2026-03-17T02:00:00Z', false), at('2026-03-16T02:00:00Z', false)];
     expect(keptKeys(history, { keepLast: 2 })).toEqual(['2026-03-18T03:00:00Z', '2026-03-17T02:00:00Z']);
   });
 
-  test('what a drill restored is kept, however old, and takes no place', () => {
+  test('a snapshot that a restore drill restored is kept, however old, and does not count for keepLast', () => {
     const [newest, second, third, ...older] = days(20);
     const proven = older.map((entry, i) => (i === 10 ? { ...entry, restorable: true } : entry));
     const history = [newest, second, third, ...proven].flatMap((entry) => entry ?? []);
@@ -121,7 +121,7 @@ describe('whatever the rules say', () => {
     expect(retain(history, { keepLast: 3 }, NOW).keep.at(-1)?.because).toEqual(['restored by a drill']);
   });
 
-  test('what is from the future is kept, and takes no place', () => {
+  test('a snapshot from the future is kept, and does not count for keepLast', () => {
     const history = [at('2027-01-01T00:00:00Z'), at('2026-03-18T02:00:00Z'), at('2026-03-17T02:00:00Z')];
     expect(keptKeys(history, { keepLast: 1 })).toEqual(['2027-01-01T00:00:00Z', '2026-03-18T02:00:00Z']);
     expect(keptKeys([...history, { key: 'x', takenAt: Infinity, good: false }], { keepLast: 1 })).toHaveLength(3);
@@ -138,7 +138,7 @@ const policies: fc.Arbitrary<RetentionPolicy> = fc.record({
   monthly: count,
   yearly: count,
 });
-/** Crowded and thin, some of it at the same moment, some of it tomorrow. */
+/** Dense and sparse, some at the same time, some in the future. */
 const times = fc
   .oneof(fc.nat(2 * DAY), fc.nat(40 * DAY), fc.nat(1500 * DAY), fc.constantFrom(0, DAY, 7 * DAY))
   .map((age) => NOW + DAY - age);
@@ -158,7 +158,7 @@ describe('for any history and any policy', () => {
     });
   });
 
-  test('the newest good one stays, and so does the newest good one that is not from the future', () => {
+  test('the newest good snapshot is kept, and so is the newest good one that is not from the future', () => {
     holds((history, policy) => {
       const removed = retain(history, policy, NOW).remove;
       for (const among of [history, history.filter(({ takenAt }) => takenAt <= NOW)]) {
@@ -170,7 +170,7 @@ describe('for any history and any policy', () => {
     });
   });
 
-  test('the newest that a drill restored stays, and takes no place of others', () => {
+  test('snapshots that a restore drill restored are kept, and do not replace others', () => {
     holds((history, policy) => {
       const { remove } = retain(history, policy, NOW);
       expect(remove.filter(({ restorable }) => restorable === true)).toEqual([]);
@@ -180,7 +180,7 @@ describe('for any history and any policy', () => {
     });
   });
 
-  // Said anew, one entry at a time: an entry goes only if enough others of its like are there for every rule.
+  // A second implementation, one entry at a time: an entry is removed only if every rule is satisfied by enough others.
   const periods: readonly [keyof RetentionPolicy, (time: number) => string][] = [
     ['hourly', (time) => new Date(time).toISOString().slice(0, 13)],
     ['daily', (time) => new Date(time).toISOString().slice(0, 10)],
@@ -188,7 +188,7 @@ describe('for any history and any policy', () => {
     ['monthly', (time) => new Date(time).toISOString().slice(0, 7)],
     ['yearly', (time) => new Date(time).toISOString().slice(0, 4)],
   ];
-  test('what is removed is wanted by no rule', () => {
+  test('no rule keeps what is removed', () => {
     holds((history, policy) => {
       const { remove } = retain(history, policy, NOW);
       if (Object.values(policy).every((rule: number | undefined) => !rule)) {
@@ -211,7 +211,7 @@ describe('for any history and any policy', () => {
     });
   });
 
-  test('asking again after the removal removes nothing more', () => {
+  test('a second run removes nothing more', () => {
     holds((history, policy) => {
       const { keep } = retain(history, policy, NOW);
       expect(
@@ -224,7 +224,7 @@ describe('for any history and any policy', () => {
     });
   });
 
-  test('a removal that is interrupted anywhere goes on to the same end', () => {
+  test('a removal that was interrupted anywhere has the same result when it is repeated', () => {
     fc.assert(
       fc.property(histories, policies, fc.nat(40), (history, policy, done) => {
         const { keep, remove } = retain(history, policy, NOW);
@@ -237,7 +237,7 @@ describe('for any history and any policy', () => {
     );
   });
 
-  test('the order in which a store tells them does not matter', () => {
+  test('the order in which a store lists snapshots does not matter', () => {
     fc.assert(
       fc.property(
         histories.chain((history) =>
@@ -252,7 +252,7 @@ describe('for any history and any policy', () => {
     );
   });
 
-  test('a rule more, or a larger one, never removes more', () => {
+  test('an additional or larger rule never removes more', () => {
     fc.assert(
       fc.property(
         histories,
@@ -271,7 +271,7 @@ describe('for any history and any policy', () => {
   });
 });
 
-test('a hundred thousand are judged in a moment', () => {
+test('a hundred thousand snapshots are handled within 5 s', () => {
   const many = Array.from({ length: 100_000 }, (_, i) => ({
     key: `s${i}`,
     takenAt: NOW - i * 600_000,

@@ -1,23 +1,23 @@
 /**
- * Which of many stored things are kept. Each rule of a policy keeps something, and what no rule keeps may go:
+ * Which stored snapshots are kept. Each rule of a policy keeps some, and those that no rule keeps are removed:
  *
- * - `keepLast` keeps so many of the newest, `maxAge` all that are not older;
- * - `hourly`, `daily`, `weekly`, `monthly` and `yearly` keep the newest of each of the last so many periods that have one.
- *   Periods are those of the calendar in UTC; a week begins on Monday. Periods without anything do not count: a month of silence
- *   does not eat up what was kept before it.
+ * - `keepLast: n` keeps the newest n, `maxAge` all that are not older;
+ * - `hourly: n`, `daily`, `weekly`, `monthly` and `yearly` keep the newest of each of the last n periods that have one. Periods
+ *   are those of the calendar in UTC; a week starts on Monday. Periods without a snapshot do not count: a month without
+ *   snapshots does not use up the number.
  *
- * A policy without a rule keeps everything. Whatever the rules say, these are kept too: the newest good one; what a drill
- * restored; what is from the future, because some clock is wrong, and it takes no place of others; and what is not known to be
- * good, as long as nothing newer (and not from the future) is. That never takes the place of a good one either, and is otherwise
- * kept as long as if it were good.
+ * A policy without a rule keeps everything. These are kept whatever the rules are: the newest good snapshot; one that a restore
+ * drill restored; one from the future, because some clock is wrong (it does not count towards the number of a rule); and one
+ * that is not known to be good, as long as no newer one (and not from the future) is. The last never replaces a good one either,
+ * and is otherwise kept as long as if it were good.
  */
 export interface Stored {
   readonly key: string;
   /** Milliseconds since 1970. */
   readonly takenAt: number;
-  /** Known to be whole. */
+  /** Known to be complete. */
   readonly good: boolean;
-  /** A drill restored it: while no newer one is known to be restorable, it may be the last that is. */
+  /** A restore drill restored it: while no newer one is known to be restorable, it may be the last that is. */
   readonly restorable?: boolean;
 }
 
@@ -33,9 +33,9 @@ export interface RetentionPolicy {
 }
 
 export interface Verdicts<T> {
-  /** Newest first, each with all that keeps it. */
+  /** Newest first, each with all rules that keep it. */
   readonly keep: readonly { readonly entry: T; readonly because: readonly string[] }[];
-  /** Oldest first: when it is interrupted, the newer ones are still there. */
+  /** Oldest first: when the removal is interrupted, the newer ones still exist. */
   readonly remove: readonly T[];
 }
 
@@ -61,7 +61,7 @@ export function retain<T extends Stored>(history: readonly T[], policy: Retentio
   };
 }
 
-/** What keeps an entry, which is the so-manieth from the newest. */
+/** The reasons that keep an entry; `place` is its index from the newest. */
 function judged<T extends Stored>(
   newestFirst: readonly T[],
   policy: RetentionPolicy,
@@ -84,7 +84,7 @@ function judged<T extends Stored>(
   ];
 }
 
-/** What the rules alone keep. */
+/** The entries that the rules of the policy keep. */
 function kept<T extends Stored>(
   newestFirst: readonly T[],
   policy: RetentionPolicy,

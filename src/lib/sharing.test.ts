@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { sharing } from './sharing.ts';
 
-test('whatever is shared, the value stays the same, and neither side is changed', () => {
+test('the result equals the fresh value, and neither argument is changed', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (fresh, known) => {
       const before = JSON.stringify([fresh, known]);
@@ -13,7 +13,7 @@ test('whatever is shared, the value stays the same, and neither side is changed'
   );
 });
 
-test('equal parts are the very same objects, at any depth', () => {
+test('equal parts are the same objects, at any depth', () => {
   const known = { name: 'a', spec: { ports: [{ port: 1 }, { port: 2 }], labels: { x: 'y' } } };
   const fresh = { name: 'b', spec: { ports: [{ port: 1 }, { port: 3 }], labels: { x: 'y' } } };
   const shared = sharing(fresh, known);
@@ -23,7 +23,7 @@ test('equal parts are the very same objects, at any depth', () => {
   expect(sharing(structuredClone(known), known)).toBe(known);
 });
 
-test('a key without a value is not taken for one that is absent', () => {
+test('a key whose value is undefined is not an absent key', () => {
   expect(Object.keys(sharing({ a: undefined }, { b: undefined }))).toEqual(['a']);
   expect(sharing([], {})).toEqual([]);
   expect(sharing({}, [])).toEqual({});

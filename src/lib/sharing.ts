@@ -1,11 +1,11 @@
-/** JSON documents that are much alike, in little more memory than one of them: equal parts are kept once. */
+/** Structural sharing: similar JSON documents take little more memory than one of them, because equal parts are kept once. */
 
 /**
- * The same value as `fresh`, made from parts of `known` wherever those are equal. Neither is changed, and since nobody changes
- * what was shared, nobody can tell the difference.
+ * A value equal to `fresh`, which reuses the parts of `known` that are equal. Neither is changed; callers must not change the
+ * result in place, because its parts are shared.
  */
 export function sharing<T>(fresh: T, known: unknown): T {
-  if (fresh === known) return known as T; // two texts of the same words are one from now on
+  if (fresh === known) return known as T; // also for equal strings: the copy in `fresh` can be collected
   if (Array.isArray(fresh)) return (Array.isArray(known) ? sharedList(fresh, known) : fresh) as T;
   if (!isObject(fresh) || !isObject(known)) return fresh;
   const copy: Record<string, unknown> = { ...fresh };

@@ -3,7 +3,7 @@
  * which UTC shows the same.
  */
 
-/** The name of a zone that exists. */
+/** The name of an existing time zone. */
 export type Zone = string;
 
 const DAY_MS = 86_400_000;
@@ -11,10 +11,10 @@ const DAY_MS = 86_400_000;
 const at = (zone: Zone, time: number): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone);
 
-/** The longest name has 32. */
+/** The longest name has 32 characters. */
 const MAX_NAME = 64;
 
-/** Offsets such as +02:00 are no zones: they have no summer. */
+/** Offsets such as +02:00 are not accepted: they have no daylight saving time. */
 export function isZone(name: string): boolean {
   if (name.length > MAX_NAME || !/^[A-Za-z]/.test(name)) return false;
   try {
@@ -25,10 +25,10 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** How far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
+/** The UTC offset of a zone at a time, in milliseconds. */
 export const offsetAt = (zone: Zone, time: number): number => at(zone, time).offsetNanoseconds / 1e6;
 
-/** Days of the calendar as midnights on the wall, from the one before (or after) that of `time`, numbered from 0. */
+/** Calendar days as midnights in wall time, from the day before (or after) that of `time`, numbered from 0. */
 export function* daysFrom(
   zone: Zone,
   time: number,
@@ -39,27 +39,27 @@ export function* daysFrom(
   const today = Math.floor((time + offsetAt(zone, time)) / DAY_MS) * DAY_MS;
   for (let i = 0; i < count; i++) {
     const day = today + direction * (i - 1) * DAY_MS;
-    // One more on both sides of a day is asked for its offset: at the end of time there is none.
+    // The offsets of one more day on both sides are read: there are none at the end of the range of Date.
     if (!Number.isFinite(new Date(day + 2 * direction * DAY_MS).valueOf())) return;
     yield [i, day];
   }
 }
 
-/** What clocks are ahead by on the whole day of the calendar; `undefined`: they change on it, or on one beside it. */
+/** The UTC offset on a whole calendar day; `undefined` when it changes on that day or on an adjacent one. */
 export function steadyOffset(zone: Zone, day: number): number | undefined {
   const [before, after] = around(zone, day);
   return before === after ? before : undefined;
 }
 
-/** A change has happened or not by these moments, wherever in the day it is: zones are at most 14 hours from UTC. */
+/** The offsets before and after any change on this day: zones are at most 14 hours from UTC. */
 const around = (zone: Zone, day: number): readonly [number, number] => [
   offsetAt(zone, day - DAY_MS),
   offsetAt(zone, day + 2 * DAY_MS),
 ];
 
 /**
- * The moments at which a clock shows these times of one day, in order and each once. A time that is skipped is the moment of the
- * change; of a time that comes twice, the first, or `both` (and then a skipped one is none).
+ * The instants of these wall times of one day, sorted and without duplicates. A skipped time becomes the instant of the change;
+ * of a repeated time the first counts, or `both` (and then a skipped one has none).
  */
 export function instantsOf(zone: Zone, day: number, walls: readonly number[], how: 'once' | 'both'): readonly number[] {
   const [before, after] = around(zone, day);

@@ -33,7 +33,8 @@ export interface Reconciler<Observed, Status extends object, Call extends NamedC
   readonly forget?: (key: string) => void;
 }
 
-export interface ControllerOptions extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'shouldCoalesce' | 'needsVersion'> {
+export interface ControllerOptions
+  extends Omit<ExecuteOptions, 'onWrite' | 'call' | 'shouldCoalesce' | 'needsVersion'> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

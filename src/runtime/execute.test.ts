@@ -126,7 +126,10 @@ test('a refusal by policy is in the status, in an Event and in the error', async
   const { run, status, notes } = await aWorld();
   const error = await refusal(run({ steps: [create('bad')], status: { message: 'no room' } }));
   expect(String(error)).toContain('the quota is used up');
-  expect([await status(), notes]).toEqual([{ message: 'no room' }, ['refused by the API server: the quota is used up']]);
+  expect([await status(), notes]).toEqual([
+    { message: 'no room' },
+    ['refused by the API server: the quota is used up'],
+  ]);
 });
 
 test('the status is written although an admission webhook is unreachable', async () => {

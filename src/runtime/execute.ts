@@ -33,7 +33,6 @@ const unlessGone = async <T>(ref: Ref, change: Promise<T>): Promise<T> => {
   }
 };
 
-
 export type Outcome =
   | { readonly is: 'done' }
   /** A call was refused for now: nothing has failed. */
@@ -161,7 +160,13 @@ async function runStep<Call extends NamedCall>(
       const preconditions = { uid, ...(resourceVersion && { resourceVersion }) };
       const left = await client.delete(resource, refOf(step.what), preconditions, signal);
       if (left) return report(options, resource, 'delete', left);
-      return options.onWrite({ resource, verb: 'delete', namespace, resourceVersion: undefined, deleted: { name, uid } });
+      return options.onWrite({
+        resource,
+        verb: 'delete',
+        namespace,
+        resourceVersion: undefined,
+        deleted: { name, uid },
+      });
     }
     case 'call': {
       if (!options.call) throw new Error(`a plan calls ${step.call.name}, and this controller executes no calls`);

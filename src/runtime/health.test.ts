@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
-import { alive, ready, UNREACHABLE_MS, STUCK_MS } from './health.ts';
+import { alive, ready, STUCK_MS, UNREACHABLE_MS } from './health.ts';
 import { ApiServerHeartbeat, QUIET_MS } from './heartbeat.ts';
 
 test.each([

@@ -290,7 +290,7 @@ describe('two operators', () => {
       contentType: 'application/merge-patch+json',
     });
     expect(await operator.ended).toBe(1);
-    expect(operator.log()).toContain('the lease was lost');
+    expect(operator.log()).toContain('lost the Lease');
   });
 });
 

@@ -62,7 +62,13 @@ export const DANGEROUS: readonly Sentence[] = [
     ['wantedInitialState', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
   ]),
   ...of('src/runtime/controller.ts', [
-    ['Controller.#reconcile', '#barrier()', 1, 'undefined', 'a reconcile does not see what the previous one has created'],
+    [
+      'Controller.#reconcile',
+      '#barrier()',
+      1,
+      'undefined',
+      'a reconcile does not see what the previous one has created',
+    ],
   ]),
   ...of('src/runtime/execute.ts', [['execute', 'if', 3, 'false', 'a step is taken whose latch was never written']]),
 ];

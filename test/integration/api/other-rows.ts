@@ -41,7 +41,11 @@ export const snapshots: readonly Row[] = [
     '%252e%252e/x',
   ].flatMap((path): readonly Row[] => [
     [`a key of ${path}`, { clusterRef, destination: s3({ key: path }) }, `s3.key ${path} must be a relative path`],
-    [`a path of ${path}`, { clusterRef, destination: pvc({ subPath: path }) }, `pvc.subPath ${path} must be a relative path`],
+    [
+      `a path of ${path}`,
+      { clusterRef, destination: pvc({ subPath: path }) },
+      `pvc.subPath ${path} must be a relative path`,
+    ],
   ]),
   ...['a\\b', 'a\nb', 'a\u0085b', 'a%5cb', 'a%0Ab', 'a%255Cb'].flatMap((path): readonly Row[] => [
     [

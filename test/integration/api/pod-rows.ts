@@ -19,7 +19,11 @@ export const specs: readonly Row[] = [
     'resources.requests asks for more than resources.limits allows',
   ],
   ['less than nothing', resources({ cpu: '-1' }), 'resources.requests has a value that is negative'],
-  ['less than nothing as a limit', resources(undefined, { cpu: '-1' }), 'resources.limits has a value that is negative'],
+  [
+    'less than nothing as a limit',
+    resources(undefined, { cpu: '-1' }),
+    'resources.limits has a value that is negative',
+  ],
   ['an amount that is none', resources({ cpu: 'much' }), 'spec.resources.requests.cpu'],
   ['a resource that is none', resources({ disk: '1' }), 'resources.requests has a name that is not a resource'],
   ['a limit that is none', resources(undefined, { disk: '1' }), 'resources.limits has a name that is not a resource'],

@@ -1,4 +1,4 @@
-/** Objects for tests, as short as the sentence that uses them. */
+/** Builders of Kubernetes objects for tests. */
 import type { Condition } from '../../../src/api/conditions.ts';
 import { targetOf } from '../../../src/api/defaults.ts';
 import type { EtcdCluster, EtcdClusterSpec } from '../../../src/api/etcd-cluster.ts';
@@ -52,11 +52,11 @@ export function aCluster(
   };
 }
 
-/** What a cluster that says little is made of. */
+/** The target of a cluster whose spec has only the required fields. */
 export const TARGET = targetOf({ replicas: 1, version: '3.6.16' });
 const { replicas: _, ...TEMPLATE } = TARGET;
 
-/** What the first pass has latched. */
+/** The status that the first reconcile latches. */
 export const LATCHED: EtcdClusterStatus = {
   clusterToken: `ns-db-${CLUSTER_UID}`,
   defaults: '1',
@@ -65,7 +65,7 @@ export const LATCHED: EtcdClusterStatus = {
 };
 export const FORMED: EtcdClusterStatus = { ...LATCHED, clusterID: CLUSTER_ID };
 
-/** What a member that leads and has nothing against it says of itself. */
+/** The status that a healthy leader reports about itself. */
 export const SELF: SelfReport = {
   id: MEMBER_ID,
   clusterID: CLUSTER_ID,

@@ -1,4 +1,4 @@
-/** What controllers look through: caches that know what they were told, a model API server that may know more, a model etcd. */
+/** Ports of controllers for tests: caches with the objects that a test puts into them, a model API server and a model etcd. */
 
 import { mountedBy } from '../../../src/access/mounted.ts';
 import { SecretCache } from '../../../src/access/secret-cache.ts';
@@ -61,7 +61,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
   };
 }
 
-/** An API server that answers every GET of these plurals with this code. */
+/** An API server that responds to every GET of these plurals with this code. */
 export function failingReads(code: number, ...plurals: readonly string[]): ModelApiServer {
   const server = new ModelApiServer();
   const get: typeof server.get = (resource, ...rest) =>
@@ -77,7 +77,7 @@ export function failingReads(code: number, ...plurals: readonly string[]): Model
   });
 }
 
-/** A cache hears of objects. */
+/** Puts objects into a cache, as a watch event would. */
 export function hear<T extends KubeObject>(store: Store<T>, ...objects: readonly T[]): void {
   for (const object of objects) store.apply(ALL_NAMESPACES, { type: 'put', object });
 }
@@ -107,7 +107,7 @@ export async function storedCluster({ client }: ModelWorld, status: EtcdClusterS
   return client.patch(resource, { namespace: 'ns', name: 'db' }, { status }, { subresource: 'status' });
 }
 
-/** So many voters, each with its object, its Pod and its etcd; and the cluster: the caches know all of them. */
+/** A running cluster of `count` voters, each with its EtcdMember, Pod and etcd process; all objects are in the caches. */
 export async function runningCluster(world: ModelWorld, count: number): Promise<readonly ModelNode[]> {
   const { model } = world;
   const numbers = Array.from({ length: count }, (_, i) => i + 1);
