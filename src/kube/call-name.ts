@@ -1,8 +1,8 @@
-/** Names a request the way people speak about it: `list pods`, `patch etcdmembers/status`. For metrics, logs and the fault proxy. */
+/** Names a request as kubectl would: `list pods`, `patch etcdmembers/status`. For metrics, logs and the fault proxy. */
 
 export interface CallName {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | 'other';
-  /** The plural of the kind, with the subresource if there is one; the path itself for what is not about objects. */
+  /** The plural of the kind, with the subresource if there is one; the request path when it is not about objects. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
@@ -18,7 +18,7 @@ const VERBS: Readonly<Record<string, CallName['verb']>> = {
 export function nameCall(method: string, path: string, query: Readonly<Record<string, string>> = {}): CallName {
   const parts = path.split('/').filter((part) => part !== '');
   const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : [];
-  // A namespace that is followed by something is where that something lives; else it is the object itself.
+  // `namespaces/x/…` addresses objects inside the namespace; `namespaces/x` alone is the Namespace object itself.
   const inside = rest[0] === 'namespaces' && rest.length > 2;
   const [plural, name = '', subresource] = inside ? rest.slice(2) : rest;
   if (plural === undefined)

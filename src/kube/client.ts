@@ -1,19 +1,19 @@
-/** What the rest of the operator may ask of Kubernetes. `HttpClient` answers from a real API server, tests from a model. */
+/** The operator's port to Kubernetes. `HttpClient` implements it with a real API server, tests with a model. */
 import type { KubeObject, Ref, Resource } from './object.ts';
 import type { WireEvent } from './watch-protocol.ts';
 
 export const FIELD_MANAGER = 'etcd-operator';
 
-/** What a deletion is about: exactly this object, and with a version, exactly this state of it. */
+/** Deletion preconditions: the uid selects exactly this object, a resourceVersion exactly this state of it. */
 export interface Preconditions {
   readonly uid: string;
   readonly resourceVersion?: string;
 }
 
 export interface Selection {
-  /** All namespaces without one. */
+  /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** Labels, as in `a=b,c`. */
+  /** A label selector, as in `a=b,c`. */
   readonly selector?: string;
   readonly signal?: AbortSignal;
 }
@@ -36,12 +36,12 @@ export interface WatchCall {
 
 export interface Client {
   get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined>;
-  /** Page by page, so that no answer is large enough to hold up the loop. */
+  /** Page by page: parsing one large response would block the event loop. */
   pages<T extends KubeObject>(resource: Resource<T>, selection: Selection): AsyncIterable<ListPage<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T>;
   /**
-   * Server-side apply of the fields that we own. The uid makes it an update of exactly that object: without it, apply would
-   * take over whatever has the name.
+   * Server-side apply of the fields that the operator owns. The uid makes it an update of exactly that object: without
+   * it, apply would take over a foreign object of the same name.
    */
   apply<T extends KubeObject>(
     resource: Resource<T>,
@@ -50,7 +50,7 @@ export interface Client {
     fields: Readonly<Record<string, unknown>>,
     signal?: AbortSignal,
   ): Promise<T>;
-  /** Merge patch. With a resourceVersion in it, it is refused when the object has moved on. */
+  /** Merge patch. With a resourceVersion, the API server refuses it (409) when the object has changed. */
   patch<T extends KubeObject>(
     resource: Resource<T>,
     ref: Ref,
@@ -58,8 +58,8 @@ export interface Client {
     options?: PatchOptions,
   ): Promise<T>;
   /**
-   * Deletes exactly the object that was looked at; one that is gone already is a success. Resolves to the object if it stays
-   * for a while (finalizers, a grace period), and to nothing when it is gone.
+   * Deletes exactly the object that was read; an object that is already deleted is a success. Resolves to the object
+   * while finalizers or a grace period keep it, and to undefined once it is deleted.
    */
   delete<T extends KubeObject>(
     resource: Resource<T>,
@@ -67,11 +67,11 @@ export interface Client {
     preconditions: Preconditions,
     signal?: AbortSignal,
   ): Promise<T | undefined>;
-  /** Asks for a Pod's removal in a way that a PodDisruptionBudget can refuse (429). */
+  /** Evicts a Pod: unlike a deletion, a PodDisruptionBudget can refuse it (429). */
   evict(ref: Ref, preconditions: Preconditions, signal?: AbortSignal): Promise<void>;
-  /** Sets the number of replicas of anything that can be scaled. */
+  /** Sets the replicas of anything with a scale subresource. */
   scale(resource: Resource, ref: Ref, replicas: number, signal?: AbortSignal): Promise<void>;
-  /** The events of one watch connection, until the server or the signal ends it. */
+  /** The events of one watch connection, until the API server or the signal ends it. */
   watch<T extends KubeObject>(resource: Resource<T>, call: WatchCall): AsyncIterable<WireEvent<T>>;
 }
 

@@ -1,18 +1,22 @@
-/** The pool of connections to one API server with one identity: usually a single HTTP/2 connection that carries everything. */
+/**
+ * The connection pool for one API server and one identity: usually a single HTTP/2 connection that carries everything.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Stream, constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, buildConnector } from 'undici';
 import type { Identity } from './identity.ts';
 
-/** While the first connection is being made, others wait for it at most this long. */
+/** While the first connection is being made, other calls wait for it at most this long. */
 const WAIT_MS = 1_000;
 const NEVER_MS = 24 * 3_600_000;
 const STREAM_OPENED = 'http2.client.stream.created';
 
 export class Connections {
   readonly agent: Agent;
-  /** A connection that is told to go away tells of its end twice: it is remembered, not counted. */
+  /**
+   * A connection that receives GOAWAY emits its disconnect twice: a set instead of a counter keeps the number right.
+   */
   readonly #open = new Set<unknown>();
   #opening: Promise<void> | undefined;
   #opened: (() => void) | undefined;
@@ -21,9 +25,9 @@ export class Connections {
     listenToEveryStream();
     this.agent = new Agent({
       allowH2: true,
-      bodyTimeout: 0, // a watch may be silent for minutes; the watcher has its own idea of a dead peer
-      // undici 8.12 ends an idle HTTP/2 connection with an error that now and then nobody catches, and the process with it.
-      // The server ends connections when it wants to.
+      bodyTimeout: 0, // a watch may receive nothing for minutes; the watcher detects a dead peer itself
+      // undici 8.12 closes an idle HTTP/2 connection with an error that is sometimes uncaught, which ends the process.
+      // The API server closes idle connections itself.
       keepAliveTimeout: NEVER_MS,
       keepAliveMaxTimeout: NEVER_MS,
       connect: connector(identity),
@@ -39,8 +43,8 @@ export class Connections {
   }
 
   /**
-   * Until there is a connection, the pool does not know that one is enough, and would open one per call: after a reset all
-   * watches come back at once. So the first one goes ahead, and the others follow when it has connected.
+   * Until it has a connection, the pool does not know that one is enough and would open one per call: after a reset all
+   * watches reconnect at once. So the first call connects, and the others wait for it.
    */
   async turn(): Promise<void> {
     if (this.#open.size > 0) return;
@@ -59,7 +63,7 @@ export class Connections {
     this.#opened = undefined;
   }
 
-  /** Ends when nothing is on its way any more. */
+  /** Closes the pool when its last request has ended. */
   retire(): void {
     this.agent.close().catch(() => undefined);
   }
@@ -69,7 +73,7 @@ export class Connections {
   }
 }
 
-/** undici does not show its streams; Node tells of every one that this process opens. */
+/** undici does not expose its streams; Node's diagnostics channel reports every one that this process opens. */
 function listenToEveryStream(): void {
   unsubscribe(STREAM_OPENED, mend); // once is enough
   subscribe(STREAM_OPENED, mend);
@@ -77,11 +81,11 @@ function listenToEveryStream(): void {
 
 function mend(message: unknown): void {
   const { stream } = message as { readonly stream: ClientHttp2Stream };
-  // undici 8.12 stops listening to some streams before they have ended: when their connection breaks after that, each tells an
-  // error that nobody hears, and one such error ends the process. By then nobody waits for that stream any more.
+  // undici 8.12 removes its error listener from some streams before they have ended: when the connection breaks after
+  // that, each emits an unhandled error, and one ends the process. No caller waits for such a stream any more.
   stream.on('error', unheard);
-  // It gives a call up by closing its stream without a code and destroying it at once. Node 26 then tells the server only when
-  // the body has gone, which never happens: it makes empty frames for it without end, until no memory is left.
+  // undici aborts a call by closing its stream without a code and destroying it at once. Node 26 then sends RST_STREAM
+  // only when the body was sent, which never happens: it makes empty frames without end, until no memory is left.
   const close = stream.close.bind(stream);
   stream.close = (code = constants.NGHTTP2_CANCEL, closed) => close(code, closed);
 }

@@ -1,18 +1,18 @@
-/** What can go wrong between us and the API server, as one class. */
+/** How calls to the API server fail, as one class. */
 import type { Status } from '../gen/kube.ts';
 
-/** Reasons of our own, with code 0: there was no answer. */
+/** The operator's own reasons, with code 0: the API server did not respond. */
 export type NoAnswer = 'Unreachable' | 'Timeout' | 'Aborted' | 'Garbled' | 'NotLeading';
 
-/** Anything but a success. Branch on `code` and `reason`; `message` is for people. */
+/** Any response but a success. Branch on `code` and `reason`; `message` is for users. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** The HTTP status; 0 when there was no answer, and then nobody knows whether a write happened. */
+  /** The HTTP status; 0 without a response, and then it is unknown whether a write was carried out. */
   readonly code: number;
   readonly reason: string;
-  /** The server's own words. */
+  /** The API server's own message. */
   readonly said: string;
-  /** How long the server asked us to stay away. */
+  /** The API server's Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-/** There was no answer, or not a whole one. */
+/** The API server did not respond, or not completely. */
 export const noAnswer = (request: string, reason: NoAnswer, cause: unknown): ApiError =>
   new ApiError(request, 0, { reason, message: sentence(cause) }, { cause });
 
@@ -49,19 +49,21 @@ const isReason =
     error instanceof ApiError && error.code === 0 && error.reason === reason;
 
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
-/** A precondition did not hold, or the name is taken: what we decided on was stale. */
+/** A precondition failed (409) or the name is taken: the decision was made on a stale object. */
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.code === 409;
 export const isGone = (error: unknown): boolean => error instanceof ApiError && error.code === 410;
 export const isUnauthorized = (error: unknown): boolean => error instanceof ApiError && error.code === 401;
-/** Refused for what it asks: a policy, a quota, a limit. Trying again helps only after somebody has changed something. */
+/**
+ * Refused because of its content: a policy, a quota, a limit. A retry succeeds only after a user has changed something.
+ */
 export const isRefusal = (error: unknown): error is ApiError =>
   error instanceof ApiError && ([400, 403, 422].includes(error.code) || isUnasked(error));
-/** Whoever is to be asked first, such as the webhook of cert-manager, does not answer: of all else the server is well. */
+/** An admission webhook, such as cert-manager's, does not respond; the API server itself is healthy. */
 const isUnasked = ({ code, said }: ApiError): boolean => code === 500 && said.includes('failed calling webhook');
-/** The server does not know the request as such, e.g. an option that is newer than it. */
+/** The API server does not know the request, e.g. an option that is newer than it. */
 export const isRefusedRequest = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 400 || error.code === 422);
-/** A write that was not sent, because this process may not write any more. */
+/** A write that was not sent because this process no longer holds the Lease. */
 export const isNotLeading = isReason('NotLeading');
 export const isUnreachable = isReason('Unreachable');
 export const isTimeout = isReason('Timeout');

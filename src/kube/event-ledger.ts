@@ -1,10 +1,10 @@
 /**
- * Which Events are worth a write. The same words about the same object are one Event with a count; many different words for
- * the same reason are one Event that says so; a count is brought up to date now and then, not each time.
+ * Decides which Events are written. Equal notes about one object are one Event with a count; many different notes for
+ * one reason are combined into one Event; a count is updated from time to time, not at each occurrence.
  */
 
 export interface Happening {
-  /** Of the object that it is about. */
+  /** uid of the regarding object. */
   readonly uid: string;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -12,16 +12,16 @@ export interface Happening {
 }
 
 export type Entry =
-  /** Write a new Event, with these words. */
+  /** Create an Event with this note. */
   | { readonly do: 'create'; readonly key: string; readonly note: string }
-  /** Bring the count of an earlier one up to date. */
+  /** Update the count of an earlier Event. */
   | { readonly do: 'count'; readonly key: string; readonly name: string; readonly count: number }
-  /** It is counted, and told with a later one. */
+  /** Only counted; reported with a later update. */
   | { readonly do: 'hold' };
 
 interface Sent {
   readonly name: string;
-  /** When it was first told. */
+  /** When the Event was created. */
   readonly since: number;
   told: number;
   count: number;
@@ -32,11 +32,11 @@ interface Similar {
   readonly notes: Set<string>;
 }
 
-/** Within this time it is the same story. */
+/** Occurrences within this time belong to one Event. */
 export const SERIES_MS = 10 * 60_000;
 /** A count is written at most this often. */
 export const TELL_MS = 30_000;
-/** So many different words for one reason are told one by one; further ones are told together. */
+/** This number of different notes for one reason are separate Events; further ones are combined into one. */
 export const MAX_SIMILAR = 10;
 const MAX_REMEMBERED = 2_000;
 
@@ -48,7 +48,7 @@ export class EventLedger {
     return this.#sent.size + this.#similar.size;
   }
 
-  /** What to do about something that happened now. */
+  /** What to do about an occurrence now. */
   enter(what: Happening, now: number): Entry {
     const combined = this.#isOneOfMany(what, now);
     const note = combined ? `(combined from similar events): ${what.note}` : what.note;
@@ -61,12 +61,12 @@ export class EventLedger {
     return { do: 'count', key, name: sent.name, count: sent.count };
   }
 
-  /** It was written under this name. */
+  /** The Event was created under this name. */
   created(key: string, name: string, now: number): void {
     remember(this.#sent, key, { name, since: now, told: now, count: 1 });
   }
 
-  /** It is not there any more: Events do not live long. */
+  /** The Event no longer exists: Events expire. */
   lost(key: string): void {
     this.#sent.delete(key);
   }
@@ -83,7 +83,7 @@ export class EventLedger {
   }
 }
 
-/** The longest untouched makes room. */
+/** Evicts the entry that was not used for the longest time. */
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);

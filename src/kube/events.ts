@@ -1,4 +1,4 @@
-/** Kubernetes Events: what happened to an object, in words, where `kubectl describe` shows it. */
+/** Kubernetes Events: what happened to an object, as `kubectl describe` shows it. */
 import type { Event } from '../gen/kube.ts';
 import type { Client } from './client.ts';
 import { ApiError, isConflict, isNotFound, isNotLeading, isRefusal } from './errors.ts';
@@ -12,7 +12,7 @@ export interface EventText {
   readonly note: string;
 }
 
-/** Takes note of something. Never fails and never waits: an Event must not hold up what it tells about. */
+/** Records an Event. Never fails and never waits: an Event must not delay the reconcile that it reports about. */
 export interface Recorder {
   record(resource: Resource, object: KubeObject, text: EventText): void;
 }
@@ -35,10 +35,10 @@ interface Telling {
 }
 
 const MAX_NOTE = 1_000;
-/** What waits to be written while the API server is slow; beyond that the oldest is not told. */
+/** The queue while the API server is slow; beyond this number the oldest Event is dropped. */
 const MAX_WAITING = 500;
 const WRITE_MS = 5_000;
-/** What the server did not take is told again, after each of these. */
+/** Pauses before the retries of an Event that the API server did not accept. */
 const AGAIN_MS = [500, 2_000, 5_000, 10_000];
 
 export class EventRecorder implements Recorder {
@@ -60,7 +60,7 @@ export class EventRecorder implements Recorder {
     this.#writing ??= this.#writeAll();
   }
 
-  /** For the end: resolves when everything that was recorded was written, or tried once more. */
+  /** For shutdown: resolves when every recorded Event was written, or was tried once more. */
   async flush(): Promise<void> {
     this.#ending.abort();
     await this.#writing;
@@ -90,7 +90,7 @@ export class EventRecorder implements Recorder {
     this.#ledger.created(entry.key, event.metadata.name ?? '', at);
   }
 
-  /** Nobody would ever say it later: a condition is looked at again, an Event is not. */
+  /** An Event that is not written now is lost: unlike a condition, no later reconcile reports it again. */
   async #insist<T>(write: () => Promise<T>): Promise<T> {
     for (const ms of AGAIN_MS)
       try {
@@ -102,14 +102,14 @@ export class EventRecorder implements Recorder {
     return write();
   }
 
-  /** A name that is taken is ours: the server did it the first time, and was late to say so. */
+  /** AlreadyExists is a success: the first attempt was carried out and only its response was late. */
   async #create(event: Event): Promise<void> {
     await this.#options.client.create(events, event, AbortSignal.timeout(WRITE_MS)).catch((error: unknown) => {
       if (!isConflict(error)) throw error;
     });
   }
 
-  /** False when the Event is not there any more. */
+  /** False when the Event no longer exists. */
   async #count(namespace: string, name: string, count: number, now: number): Promise<boolean> {
     const series = { count, lastObservedTime: microTime(now) };
     try {
@@ -140,7 +140,7 @@ export class EventRecorder implements Recorder {
   }
 }
 
-/** The server has not said no: it was away, too slow or too busy. */
+/** The API server did not refuse the Event: it was unreachable, too slow or too busy. */
 const mayPass = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.code === 0 || error.code === 429 || error.code >= 500) &&

@@ -1,4 +1,4 @@
-/** Credentials from a program that the kubeconfig names: how cloud providers hand out tokens. */
+/** Credentials from an exec plugin that the kubeconfig names: how cloud providers issue tokens. */
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import type { Identity } from './identity.ts';
@@ -25,7 +25,7 @@ interface ExecCredential {
 
 export interface ExecContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where a command with a slash in it is looked for. */
+  /** Relative commands with a slash are resolved against this folder. */
   readonly folder: string;
   readonly cluster: Pick<Identity, 'server' | 'ca' | 'serverName'>;
 }
@@ -33,7 +33,10 @@ export interface ExecContext {
 const VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const TIMEOUT_MS = 60_000;
 
-/** Runs the program and reads what it printed. What it gives is good until it says, or until it is refused. */
+/**
+ * Runs the plugin and parses its output. The credential is used until its expirationTimestamp, or until the API server
+ * refuses it.
+ */
 export async function execIdentity(entry: ExecEntry, context: ExecContext): Promise<Partial<Identity>> {
   const apiVersion = entry.apiVersion ?? VERSIONS[0] ?? '';
   if (!VERSIONS.includes(apiVersion))

@@ -18,12 +18,12 @@ import type { WireEvent } from './watch-protocol.ts';
 
 const PAGE = 500;
 /**
- * Of one kind. An API server gives out the addresses of Services one after the other; five hundred at once keep each other
- * waiting until all of them time out, are undone and asked for again.
+ * Limit of concurrent creations per kind. An API server allocates the addresses of Services one after the other; five
+ * hundred concurrent creations delay each other until all of them time out, are undone and retried.
  */
 const CREATES_AT_ONCE = 32;
 
-/** Whether a write may leave, and for how long one that has to wait for its connection may still leave. */
+/** Whether a write may be sent, and for how long one that waits for its connection may still be sent. */
 export interface Fence {
   readonly open: () => boolean;
   readonly remainingMs: () => number;
@@ -45,7 +45,7 @@ export class HttpClient implements Client {
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, ref: Ref, signal?: AbortSignal): Promise<T | undefined> {
-    // An earlier operator let references pass that name nothing: to ask for that would be to ask for all of them.
+    // An earlier operator accepted references with an empty name: a GET without a name would list the whole kind.
     if (ref.name === '') return undefined;
     try {
       return await this.transport.json<T>(pathOf(resource, ref.namespace, ref.name), signal ? { signal } : {});
@@ -149,8 +149,8 @@ export class HttpClient implements Client {
   }
 
   /**
-   * The fence is asked when the request leaves, not only here. One that waits for its connection is called back when the
-   * fence closes: it would arrive after somebody else has taken over.
+   * The fence is checked when the request is sent, not only here. A write that waits for its connection is aborted when
+   * the fence closes: it would arrive after another replica has become the leader.
    */
   #write<T>(path: string, call: Call, signal: AbortSignal | undefined): Promise<T> {
     const fence = this.#fence;
@@ -162,8 +162,8 @@ export class HttpClient implements Client {
 }
 
 /**
- * A write that names the uid of an object that is another one by now is a conflict like any other. The server calls it an
- * attempt to change the uid, and that would be told to users as if their policies refused something.
+ * A write with the uid of an object that was recreated meanwhile is a conflict like any other. The API server reports
+ * 422, an attempt to change the uid, and users would read that a policy refused something.
  */
 async function asConflict<T>(answer: Promise<T>): Promise<T> {
   try {
@@ -175,7 +175,10 @@ async function asConflict<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** A deletion is answered with the object when something holds it back, and with a Status or the last state when it is gone. */
+/**
+ * The API server responds to a deletion with the object while a finalizer holds it, and with a Status or the last state
+ * once it is deleted.
+ */
 const staysFor = (answer: KubeObject): boolean =>
   answer.kind !== 'Status' &&
   answer.metadata.deletionTimestamp !== undefined &&

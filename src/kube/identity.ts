@@ -1,26 +1,28 @@
-/** Who we are to the API server and where it is, as it is now: credentials rotate under a running process. */
+/**
+ * The API server's address and the operator's credentials, as they are now: credentials rotate under a running process.
+ */
 export interface Identity {
   readonly server: string;
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
   readonly token?: string;
-  /** The name in the server's certificate, when it is not the one in the address. */
+  /** The name in the API server's certificate, when it differs from the address. */
   readonly serverName?: string;
-  /** Where namespaced commands look when nothing else is said. */
+  /** The default namespace for namespaced commands. */
   readonly namespace?: string;
-  /** Until when (milliseconds since 1970) it need not be asked for again; for credentials that cost a program's run. */
+  /** Valid until then (milliseconds since 1970); for credentials that cost an exec plugin's run. */
   readonly goodUntil?: number;
 }
 
-/** Asked before every call. `doubt` says that the last answer did not work: it must not come from memory again. */
+/** Called before every request. `doubt`: the last identity did not work, so it must not come from the cache again. */
 export type IdentitySource = (doubt?: 'refused' | 'unreachable') => Promise<Identity>;
 
-/** Tokens in a Pod live for an hour and are replaced long before; the files are read again this often. */
+/** A Pod's tokens live for an hour and are replaced long before; the files are read again this often. */
 const REREAD_MS = 30_000;
-/** A server that is down must not make every call read files. */
+/** Minimum time between reads while the API server is unreachable: not every failing call may read files. */
 const DOUBT_MS = 1_000;
-/** A credential is replaced this long before it ends, for clocks that differ and calls that are on their way. */
+/** A credential is replaced this long before it expires, for clock skew and calls in flight. */
 const EARLY_MS = 60_000;
 
 interface Read {
@@ -28,7 +30,9 @@ interface Read {
   readonly at: number;
 }
 
-/** Reads again from time to time; a file that cannot be read in the middle of its rotation leaves the last answer. */
+/**
+ * Reads the files again from time to time; a file that is unreadable during its rotation leaves the previous identity.
+ */
 export function rereading(
   read: () => Promise<Identity>,
   monotonic: () => number,

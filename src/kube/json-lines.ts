@@ -1,10 +1,10 @@
-/** Splits a stream into JSON documents, one per line, without keeping the event loop from its other work. */
+/** Splits a stream into JSON documents, one per line, without blocking the event loop. */
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** After this much parsing in one go, everybody else gets a turn: thousands of objects may lie in the buffers already. */
+/** After this much parsing the event loop runs other tasks: thousands of objects may be buffered already. */
 const SLICE_MS = 5;
 
-/** What comes after the last line break is half a document, and is dropped. */
+/** An incomplete document after the last line break is dropped. */
 export async function* jsonLines<T>(body: AsyncIterable<Uint8Array>): AsyncGenerator<T> {
   const decoder = new TextDecoder();
   let rest: string[] = [];

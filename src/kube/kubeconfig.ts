@@ -1,4 +1,4 @@
-/** Where the API server is and who we are: from kubeconfig files, or from inside a Pod. */
+/** The API server's address and credentials: from kubeconfig files, or from inside a Pod. */
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -39,7 +39,7 @@ interface KubeconfigFile {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** An entry and the folder that its relative paths start from. */
+/** An entry and the folder that its relative paths are resolved against. */
 interface Placed<T> {
   readonly entry: T;
   readonly folder: string;
@@ -56,13 +56,13 @@ interface Merged {
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const decode = (data: string): string => Buffer.from(data, 'base64').toString('utf8');
 
-/** The files that kubectl would read: those of the variable, else the one at home. */
+/** The files that kubectl would read: those in KUBECONFIG, else ~/.kube/config. */
 export function kubeconfigFiles(env: Env, home: string): readonly string[] {
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   return listed.length > 0 ? listed : [join(home, '.kube', 'config')];
 }
 
-/** What is said first stays: of two files with the same name in them, the first counts. One that is missing is skipped. */
+/** Merges as kubectl does: the first file that defines a name wins. A missing file is skipped if there are several. */
 async function merge(files: readonly string[]): Promise<Merged> {
   const contexts = new Map<string, Placed<ContextEntry>>();
   const clusters = new Map<string, Placed<ClusterEntry>>();
@@ -89,7 +89,10 @@ async function merge(files: readonly string[]): Promise<Merged> {
 const text = async (data: string | undefined, file: string | undefined, folder: string): Promise<string | undefined> =>
   data ? decode(data) : file ? readFile(resolve(folder, file), 'utf8') : undefined;
 
-/** Settings that we do not have are refused: to go on without them would be to be somebody else, or to speak to anybody. */
+/**
+ * Unsupported settings are refused: to ignore them would authenticate as another user, or skip verification of the API
+ * server.
+ */
 function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, files: string): void {
   const refused: readonly (readonly [boolean, string])[] = [
     [cluster['insecure-skip-tls-verify'] === true, 'insecure-skip-tls-verify: give the certificate-authority instead'],
@@ -102,7 +105,7 @@ function refuseUnsupported(cluster: ClusterEntry, user: UserEntry, files: string
     if (is) throw new Error(`${files} uses something that is not supported here, ${what}`);
 }
 
-/** Reads the files as kubectl does. Relative paths are relative to the file that they are in. */
+/** Reads the files as kubectl does. Relative paths are relative to the file that contains them. */
 export async function readKubeconfig(files: readonly string[], contextName?: string, env: Env = {}): Promise<Identity> {
   const merged = await merge(files);
   const name = contextName ?? merged.current;
@@ -136,7 +139,7 @@ async function credentials({ entry, folder }: Placed<UserEntry>): Promise<Partia
     text(entry['client-key-data'], entry['client-key'], folder),
     text(undefined, entry.tokenFile, folder),
   ]);
-  const token = tokenText?.trim() ?? entry.token; // the file can be renewed, so it goes before the word
+  const token = tokenText?.trim() ?? entry.token; // tokenFile takes precedence over token: it can be rotated
   return { ...(cert !== undefined && { cert }), ...(key !== undefined && { key }), ...(token && { token }) };
 }
 
@@ -164,7 +167,7 @@ export const identityFromKubeconfig = ({ files, context, env, monotonic }: Kubec
 export const identityFromPod = (env: Env, monotonic: () => number, folder = SERVICE_ACCOUNT): IdentitySource =>
   rereading(() => readServiceAccount(env, folder), monotonic);
 
-/** The namespace that a Pod runs in. */
+/** The namespace that the Pod runs in. */
 export const readOwnNamespace = async (): Promise<string | undefined> => {
   try {
     return (await readFile(`${SERVICE_ACCOUNT}/namespace`, 'utf8')).trim();

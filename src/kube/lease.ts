@@ -1,6 +1,6 @@
 /**
- * Leader election on a Lease. The holder renews every 2 s; whoever could not for 10 s stops writing by itself, 5 s before
- * anybody else may take over. `decideLease` is the protocol; `Leadership` is the loop around it.
+ * Leader election on a Lease. The holder renews every 2 s; a holder that could not renew for 10 s stops writing by
+ * itself, 5 s before another replica may take over. `decideLease` is the protocol; `Leadership` is the loop around it.
  */
 import type { Lease, LeaseSpec } from '../gen/kube.ts';
 import type { Client } from './client.ts';
@@ -13,7 +13,7 @@ export const LEASE_SECONDS = 15;
 export const RENEW_DEADLINE_MS = 10_000;
 export const RETRY_MS = 2_000;
 
-/** What was seen of the Lease, and since when (on our own clock: the holder's clock may be wrong) it looks like that. */
+/** The Lease as it was observed, and since when it is unchanged (on our own clock: the holder's clock may be wrong). */
 export interface Sighting {
   readonly lease: Lease | undefined;
   readonly unchangedMs: number;
@@ -32,9 +32,9 @@ export interface LeadershipOptions {
   readonly client: Client;
   readonly ref: Ref;
   readonly identity: string;
-  /** Milliseconds that never go back. */
+  /** A monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-  /** The time of day, for people who read the Lease. */
+  /** The wall clock, for people who read the Lease. */
   readonly now: () => Date;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
@@ -42,7 +42,7 @@ export interface LeadershipOptions {
 
 const microTime = (date: Date): string => date.toISOString().replace('Z', '000Z');
 
-/** The two clocks at one moment. */
+/** Both clocks at one moment. */
 interface Moment {
   readonly monotonic: number;
   readonly wall: number;
@@ -57,7 +57,7 @@ export class Leadership implements Fence {
     this.#options = options;
   }
 
-  /** Whether a write that leaves now is certainly ours to make. */
+  /** Whether a write that is sent now is certainly covered by the Lease. */
   get held(): boolean {
     return this.remainingMs() > 0;
   }
@@ -65,8 +65,8 @@ export class Leadership implements Fence {
   readonly open = (): boolean => this.held;
 
   /**
-   * How long the lease is certainly ours. A process that was stopped sees it on the monotonic clock; a machine that was
-   * suspended sees it only on the clock on the wall. The more pessimistic of the two counts.
+   * How long the Lease is certainly ours. A process that was stopped detects it on the monotonic clock; a machine that
+   * was suspended detects it only on the wall clock. The more pessimistic of the two counts.
    */
   readonly remainingMs = (): number => {
     if (this.#renewedAt === undefined) return 0;
@@ -79,7 +79,7 @@ export class Leadership implements Fence {
     return { monotonic: this.#options.monotonic(), wall: this.#options.now().getTime() };
   }
 
-  /** Resolves when the lease is ours; rejects when the signal ends the wait. */
+  /** Resolves when this process holds the Lease; rejects when the signal ends the wait. */
   async acquire(signal: AbortSignal): Promise<void> {
     while (!this.held) {
       signal.throwIfAborted();
@@ -88,7 +88,7 @@ export class Leadership implements Fence {
     }
   }
 
-  /** Keeps renewing; resolves when the lease is lost, or when the signal says that we are leaving. */
+  /** Keeps renewing; resolves when the Lease is lost, or when the signal announces shutdown. */
   async keep(signal: AbortSignal): Promise<'lost' | 'leaving'> {
     while (!signal.aborted) {
       await this.#options.sleep(RETRY_MS, signal);
@@ -99,10 +99,10 @@ export class Leadership implements Fence {
     return 'leaving';
   }
 
-  /** Lets the next one start at once instead of after the lease has run out. */
+  /** Releases the Lease, so that the next replica becomes the leader at once and not after the Lease has expired. */
   async release(): Promise<void> {
     const { client, ref, identity } = this.#options;
-    this.#renewedAt = undefined; // from here on nothing is written, whatever is still on its way to a write
+    this.#renewedAt = undefined; // no write is sent from here on, not even one that is already being prepared
     const lease = await client.get(leases, ref);
     if (lease?.spec?.holderIdentity !== identity) return;
     await this.#write(lease, { holderIdentity: '', leaseDurationSeconds: 1 });
@@ -111,14 +111,14 @@ export class Leadership implements Fence {
   async #attempt(signal: AbortSignal): Promise<void> {
     const { client, ref, identity, onError } = this.#options;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(RENEW_DEADLINE_MS / 2)]);
-    const started = this.#moment(); // the lease counts from when we asked, not from when the answer came
+    const started = this.#moment(); // the Lease counts from the request, not from the response
     try {
       const lease = await client.get(leases, ref, limit);
       const version = lease?.metadata.resourceVersion ?? '';
       if (this.#seen?.version !== version) this.#seen = { version, at: started.monotonic };
       const move = decideLease(identity, { lease, unchangedMs: started.monotonic - this.#seen.at });
       if (move === 'wait') {
-        this.#renewedAt = undefined; // somebody else has it, whatever we remember
+        this.#renewedAt = undefined; // another replica holds the Lease, whatever was recorded here
         return;
       }
       await (lease ? this.#write(lease, this.#claim(lease, move)) : this.#create());

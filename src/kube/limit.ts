@@ -1,11 +1,11 @@
 /**
- * A time limit for one call. `AbortSignal.timeout` and `AbortSignal.any` would do, but what they make lives until the time is
- * over, however early the call ended: at a thousand calls a second that is tens of megabytes.
+ * A time limit for one call. `AbortSignal.timeout` and `AbortSignal.any` would also work, but their objects live until
+ * the time is over, however early the call ended: at a thousand calls a second that is tens of megabytes.
  */
 export interface Limit {
   readonly signal: AbortSignal;
   readonly passed: boolean;
-  /** The call is over. */
+  /** The call has ended. */
   done(): void;
 }
 

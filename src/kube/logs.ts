@@ -5,12 +5,12 @@ import type { Transport } from './transport.ts';
 
 export interface LogOptions {
   readonly container?: string;
-  /** Only the last lines of what is there already. */
+  /** Only this number of the last existing lines. */
   readonly tailLines?: number;
   readonly sinceSeconds?: number;
-  /** Of the container that ran before this one. */
+  /** Of the previous container. */
   readonly previous?: boolean;
-  /** Goes on until the container ends or the signal. */
+  /** Follows until the container ends or the signal. */
   readonly follow?: boolean;
   readonly timestamps?: boolean;
   readonly signal: AbortSignal;
@@ -34,5 +34,5 @@ export async function* podLog(transport: Transport, ref: Ref, options: LogOption
     rest = lines.pop() ?? '';
     yield* lines;
   }
-  if (rest !== '') yield rest; // a program may end without a line break
+  if (rest !== '') yield rest; // a program may exit without a final line break
 }

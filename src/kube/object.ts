@@ -1,4 +1,4 @@
-/** What every object and every kind of object has. */
+/** What every object and every kind has. */
 import type { ObjectMeta } from '../gen/kube.ts';
 
 export interface KubeObject {
@@ -7,7 +7,7 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
-/** A kind as the API server's paths know it. The type parameter is what comes back. */
+/** A kind as it appears in the API server's paths. The type parameter is the type of its objects. */
 export interface Resource<T extends KubeObject = KubeObject> {
   readonly group: string;
   readonly version: string;
@@ -30,7 +30,7 @@ export const pathOf = (r: Resource, namespace?: string, name?: string): string =
   return `${base}${scope}/${r.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`;
 };
 
-/** `namespace/name`: how queues and stores call an object. */
+/** `namespace/name`: the key of an object in queues and caches. */
 export const keyOf = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
 export const refKey = (ref: Ref): string => `${ref.namespace}/${ref.name}`;
 export function refOf(key: string): Ref {
@@ -38,6 +38,6 @@ export function refOf(key: string): Ref {
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** Versions are numbers that do not fit a number: longer is newer, then digit by digit. */
+/** resourceVersions are numbers that do not fit a double: longer is newer, then digit by digit. */
 export const isAtLeast = (version: string, wanted: string): boolean =>
   version.length === wanted.length ? version >= wanted : version.length > wanted.length;

@@ -1,10 +1,10 @@
 /**
- * Connections to a port of a Pod through the API server: one WebSocket per connection, protocol `v4.channel.k8s.io`. Each
- * message begins with a channel number: 0 carries the bytes, 1 carries the reason when the Pod's side fails. The first
- * message of each channel is the port number, two bytes, and says nothing more.
+ * Connections to a port of a Pod through the API server: one WebSocket per connection, protocol `v4.channel.k8s.io`.
+ * Each message begins with a channel number: 0 carries the bytes, 1 carries the error message when the Pod's side
+ * fails. The first message of each channel is the port number, two bytes, and nothing more.
  *
- * API servers hand this protocol to the kubelet as it is. The newer one (SPDY frames inside a WebSocket) saves opening a
- * WebSocket per connection, at the price of a second framing layer; nothing here makes many connections.
+ * API servers pass this protocol to the kubelet as it is. The newer one (SPDY frames inside a WebSocket) saves a
+ * WebSocket per connection, at the price of a second framing layer; the operator makes few connections.
  */
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -17,16 +17,16 @@ import type { Transport } from './transport.ts';
 const PROTOCOL = 'v4.channel.k8s.io';
 const DATA = 0;
 const OPEN_MS = 15_000;
-/** Writing waits while this much has not left yet. */
+/** Writes wait while this much is buffered. */
 const HIGH_WATER = 1024 * 1024;
 const DRAIN_MS = 5;
 
-/** A connection to a port of a Pod. It fails with ApiError when the Pod, its node or the server says no. */
+/** A connection to a port of a Pod. It fails with ApiError when the Pod, its node or the API server refuses it. */
 export async function openPodPort(transport: Transport, ref: Ref, port: number, signal: AbortSignal): Promise<Duplex> {
   const { server, ca, cert, key, token, serverName } = await transport.identity();
   const path = `${pathOf(pods, ref.namespace, ref.name)}/portforward`;
   const what = `GET ${path}`;
-  // WebSockets need HTTP/1.1, and a connection each: they do not share the pool of plain requests.
+  // WebSockets need HTTP/1.1, and a connection each: they do not share the connection pool of plain requests.
   const dispatcher = new Agent({
     allowH2: false,
     connect: {
@@ -92,7 +92,7 @@ class PodConnection extends Duplex {
     this.destroy(noAnswer(this.#what, 'Unreachable', cause));
   }
 
-  /** The server sends as fast as it can: a WebSocket cannot be told to wait, so what nobody reads yet is kept. */
+  /** The API server sends as fast as it can: a WebSocket has no backpressure, so unread data is buffered. */
   override _read(): void {}
 
   override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
@@ -124,7 +124,7 @@ export interface LocalPort {
   close(): void;
 }
 
-/** A port on loopback, for programs that want an address: each connection to it becomes one to the Pod. */
+/** A local port for programs that need an address: each connection to it becomes a connection to the Pod. */
 export async function listenForPod(
   transport: Transport,
   ref: Ref,

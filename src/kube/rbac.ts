@@ -1,4 +1,4 @@
-/** What every controller needs: to speak through Events, and to be the only one at work. */
+/** RBAC rules that every controller needs: to record Events, and to hold the leader election Lease. */
 import type { PolicyRule } from '../gen/kube.ts';
 
 export const eventsRbac: readonly PolicyRule[] = [

@@ -1,4 +1,4 @@
-/** The built-in kinds that we use. */
+/** The built-in kinds that the operator uses. */
 import type {
   Event,
   Job,
@@ -23,14 +23,14 @@ export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
   plural: 'persistentvolumeclaims',
   kind: 'PersistentVolumeClaim',
 };
-/** Not in a namespace. */
+/** Cluster-scoped. */
 export const persistentVolumes: Resource<PersistentVolume> = {
   group: '',
   version: 'v1',
   plural: 'persistentvolumes',
   kind: 'PersistentVolume',
 };
-/** Not in a namespace. */
+/** Cluster-scoped. */
 export const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node' };
 export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
   group: 'policy',

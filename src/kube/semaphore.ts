@@ -1,4 +1,4 @@
-/** So many at a time; whoever comes later waits for a turn, in the order of arrival. */
+/** Runs at most N tasks at a time; later ones wait, in the order of arrival. */
 export class Semaphore {
   readonly #waiting = new Set<() => void>();
   #free: number;
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = atATime;
   }
 
-  /** Rejects without having begun when the signal comes first. */
+  /** Rejects without starting the task when the signal aborts first. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     await this.#turn(signal);
     try {
@@ -37,7 +37,7 @@ export class Semaphore {
     });
   }
 
-  /** A turn that ends is the next one's: nobody who comes just now is quicker. */
+  /** A slot that becomes free passes to the first waiter: a task that arrives just now cannot overtake it. */
   #pass(): void {
     const [next] = this.#waiting;
     if (!next) {

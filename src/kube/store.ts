@@ -1,6 +1,6 @@
 /**
- * A read cache of one kind, kept by watches. Readers see whole snapshots only; objects are shared and never changed.
- * It has one shard per watched namespace, or a single one for all of them.
+ * A read cache of one kind, filled by watches. Readers see complete snapshots only; objects are shared and never
+ * modified. It has one shard per watched namespace, or a single one for all of them.
  */
 
 import { sharing } from '../lib/sharing.ts';
@@ -11,11 +11,11 @@ export type Listener<T> = (before: T | undefined, after: T | undefined) => void;
 
 interface Shard<T> {
   live: Map<string, T>;
-  /** A new snapshot that is still arriving. */
+  /** A new snapshot that is still being received. */
   staged: Map<string, T> | undefined;
   version: string;
   synced: boolean;
-  /** The server does not know the kind: its definition is not installed. */
+  /** The API server does not know the kind: its CRD is not installed. */
   missing: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** A store of any kind, for those who do not care which. */
+/** A cache of any kind. */
 export interface AnyStore {
   readonly resource: Resource;
   readonly synced: boolean;
@@ -39,14 +39,14 @@ export interface AnyStore {
 
 export const ALL_NAMESPACES = '';
 
-/** By which objects are found without going through all of them: a label, or something that is said of them elsewhere. */
+/** Finds objects without a scan: by a label, or by a value computed from them. */
 export interface Index<T> {
   readonly name: string;
   readonly of: (object: T) => string | undefined;
 }
 const byLabel = (name: string): Index<KubeObject> => ({ name, of: ({ metadata }) => metadata.labels?.[name] });
 
-/** managedFields is half of an object and nobody here reads it. */
+/** managedFields is half of an object, and the operator does not read it. */
 function trimmed<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
@@ -55,7 +55,7 @@ function trimmed<T extends KubeObject>(object: T): T {
 
 export class Store<T extends KubeObject> {
   readonly resource: Resource<T>;
-  /** Of the form `label=value`: only what carries it is here. */
+  /** Of the form `label=value`: only objects with this label are cached. */
   readonly selector: string | undefined;
   readonly #shards: ReadonlyMap<string, Shard<T>>;
   readonly #listeners: Listener<T>[] = [];
@@ -81,7 +81,7 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** Whether an object like this one is heard of here; waiting for any other would be in vain. */
+  /** Whether the watch selects an object like this one; waiting for any other would never end. */
   selects({ metadata }: KubeObject): boolean {
     const [label = '', value] = this.selector?.split('=') ?? [];
     return this.selector === undefined || metadata.labels?.[label] === value;
@@ -104,7 +104,7 @@ export class Store<T extends KubeObject> {
     this.#listeners.push(listener);
   }
 
-  /** Told whenever a whole snapshot has come, even an empty one. */
+  /** Called whenever a complete snapshot was received, even an empty one. */
   onSynced(listener: () => void): void {
     this.#syncListeners.push(listener);
   }
@@ -140,7 +140,7 @@ export class Store<T extends KubeObject> {
     if (event.type === 'synced') for (const listener of this.#syncListeners) listener();
   }
 
-  /** Objects of one kind are much alike, one is like its neighbour, and most like itself: what is equal is kept once. */
+  /** Objects of one kind are much alike, and versions of one object even more: equal parts are stored once. */
   #put(shard: Shard<T>, key: string, object: T): void {
     const kept = sharing(sharing(object, this.#latest), shard.live.get(key));
     this.#latest = kept;
@@ -191,7 +191,7 @@ export class Store<T extends KubeObject> {
     for (const shard of this.#shards.values()) yield* shard.live.values();
   }
 
-  /** The objects of a namespace that carry this value of an indexed label, or have it in another index, by name. */
+  /** The objects of a namespace with this value of an indexed label, or of another index, sorted by name. */
   byIndex(namespace: string, label: string, value: string): readonly T[] {
     const index = this.#indexes.get(label);
     if (!index) throw new Error(`${this.resource.plural} are not indexed by ${label}`);
@@ -200,15 +200,17 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Resolves when this cache has seen the given version of something in the namespace: read your writes. Not for a kind whose
-   * definition has gone, and with it all that was written.
+   * Resolves when this cache has received the given version of an object in the namespace: read your writes. Does not
+   * wait for a kind whose CRD was deleted, and with it all its objects.
    */
   async waitForVersion(namespace: string, version: string, signal: AbortSignal): Promise<void> {
     const shard = this.#shards.get(namespace) ?? this.#shards.get(ALL_NAMESPACES);
     if (shard) await this.#until(() => shard.missing || isAtLeast(shard.version, version), signal);
   }
 
-  /** Resolves when this cache does not have that very object any more. A deletion is a write without a version. */
+  /**
+   * Resolves when this cache no longer has an object with that uid: a deletion is a write without a resourceVersion.
+   */
   async waitForDeletion(key: string, uid: string, signal: AbortSignal): Promise<void> {
     await this.#until(() => this.get(key)?.metadata.uid !== uid, signal);
   }

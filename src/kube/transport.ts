@@ -1,4 +1,4 @@
-/** HTTP to the API server: one shared HTTP/2 connection, JSON in and out, a time limit on every call. */
+/** HTTP to the API server: one shared HTTP/2 connection, JSON requests and responses, a time limit on every call. */
 import { type Dispatcher, request } from 'undici';
 import type { Status } from '../gen/kube.ts';
 import { type CallName, nameCall } from './call-name.ts';
@@ -17,15 +17,17 @@ export interface Call {
   readonly contentType?: string;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
-  /** Given up after this long in any case, when an answer is on its way as well. */
+  /** Aborted after this long in any case, even while a response is being received. */
   readonly limitMs?: number;
-  /** Asked at the last moment before the request leaves: a process that was paused must not act on what it knew before. */
+  /**
+   * Checked at the last moment before the request is sent: a process that was suspended must not act on a stale state.
+   */
   readonly maySend?: () => boolean;
 }
 
-/** One call that is over: for metrics, and for whoever wants to know when the server was last heard of. */
+/** One call that has ended: for metrics, and for the time of the API server's last response. */
 export interface CallReport extends CallName {
-  /** The HTTP status, or 0 without an answer. */
+  /** The HTTP status, or 0 without a response. */
   readonly code: number;
   readonly ms: number;
 }
@@ -36,17 +38,18 @@ export interface TransportOptions {
 }
 
 const CALL_TIMEOUT_MS = 15_000;
-/** A stream that does not even begin by then is on a dead connection. */
+/** A stream without response headers by then is on a dead connection. */
 const STREAM_START_MS = 30_000;
 /**
- * When no answer begins in time, undici PINGs the server and drops a connection that stays silent, with all watches on it.
- * It looks at its timers about every second; ours would be first, end only the call, and leave a dead connection in use.
+ * When no response starts in time, undici PINGs the server and closes a connection that does not reply, with all
+ * watches on it. It checks its timers about every second; our limit would fire first, end only the call, and leave a
+ * dead connection in use.
  */
 const UNDICI_FIRST_MS = 1_500;
 const MAX_RETRY_AFTER_MS = 60_000;
 const USER_AGENT = 'etcd-operator';
 
-/** Seconds, as the API server sends them; a proxy in between may send a date, which is as good as nothing. */
+/** Seconds, as the API server sends them; a proxy in between may send a date, which is ignored. */
 const retryAfter = (headers: Dispatcher.ResponseData['headers']): number | undefined => {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined;
@@ -66,7 +69,7 @@ export class Transport {
     this.#options = options;
   }
 
-  /** One request, one JSON answer. Rejects with ApiError and with nothing else. */
+  /** One request, one JSON response. Rejects with ApiError and with nothing else. */
   async json<T>(path: string, call: Call = {}): Promise<T> {
     const answerMs = call.timeoutMs ?? CALL_TIMEOUT_MS;
     const limit = limitTo(Math.min(answerMs + UNDICI_FIRST_MS, call.limitMs ?? Number.POSITIVE_INFINITY), call.signal);
@@ -81,7 +84,7 @@ export class Transport {
     }
   }
 
-  /** One JSON document per line, for as long as the server goes on: the shape of a watch. The caller ends it. */
+  /** One JSON document per line, until the server ends the response: the format of a watch. The caller ends it. */
   async *lines<T>(path: string, call: Call & { readonly signal: AbortSignal }): AsyncGenerator<T> {
     const body = await this.stream(path, call);
     try {
@@ -91,7 +94,7 @@ export class Transport {
     }
   }
 
-  /** The bytes of an answer as they come. The caller ends it. */
+  /** The bytes of a response as they are received. The caller ends it. */
   async stream(path: string, call: Call & { readonly signal: AbortSignal }): Promise<Dispatcher.ResponseData['body']> {
     return this.#reported(path, call, undefined, async () => {
       const answer = await this.#send(path, call, call.signal, STREAM_START_MS);
@@ -99,7 +102,7 @@ export class Transport {
     });
   }
 
-  /** Who we are at this moment, for connections that are not plain requests. */
+  /** The current identity, for connections that are not plain requests. */
   identity(): Promise<Identity> {
     return this.#source();
   }
@@ -125,7 +128,7 @@ export class Transport {
     }
   }
 
-  /** With a new identity when the old one was not accepted: a refused request was not carried out, so it may be repeated. */
+  /** Retries with a new identity after a 401: a refused request was not carried out, so it may be repeated. */
   async #send(path: string, call: Call, signal: AbortSignal, answerMs: number): Promise<Dispatcher.ResponseData> {
     const identity = await this.#source();
     try {
@@ -174,12 +177,14 @@ export class Transport {
     if (call.signal?.aborted) return noAnswer(what, 'Aborted', error);
     if (limit?.passed || isHeadersTimeout(error)) return noAnswer(what, 'Timeout', error);
     if (error instanceof SyntaxError) return noAnswer(what, 'Garbled', error);
-    // A certificate that is refused is often one that was just replaced: the next call reads the files again.
+    // A refused certificate is often one that was just rotated: the next call reads the files again.
     void this.#source('unreachable').catch(() => undefined);
     return noAnswer(what, 'Unreachable', error);
   }
 
-  /** A new certificate or authority needs new connections; a new token does not. The old ones end when they are idle. */
+  /**
+   * A new client certificate or CA needs new connections; a new token does not. The old ones close when they are idle.
+   */
   #connectionsFor(identity: Identity): Connections {
     const { server, ca, cert, key, serverName } = identity;
     const fingerprint = JSON.stringify([server, ca, cert, key, serverName]);

@@ -6,10 +6,10 @@ import type { KubeObject, Ref, Resource } from './object.ts';
 
 export type ReadResult<T> =
   | { readonly ok: true; readonly object: T | undefined }
-  /** The status code and a short message; never what is in the object. */
+  /** The status code and a short message; never the content of the object. */
   | { readonly ok: false; readonly why: string };
 
-/** The client gives up after 15 s: a reconcile that waited so long would repair and report nothing meanwhile. */
+/** The client's own limit is 15 s: a reconcile that waited that long would repair and report nothing meanwhile. */
 const READ_TIMEOUT_MS = 5_000;
 const MAX_MESSAGE = 300;
 
@@ -23,7 +23,7 @@ export async function tryGet<T extends KubeObject>(
   try {
     return { ok: true, object: await client.get(resource, ref, limit.signal) };
   } catch (error) {
-    // The reconcile itself is over, or this is a bug: neither says anything about the object.
+    // The reconcile itself has ended, or this is a bug: neither is a statement about the object.
     if (signal?.aborted || !(error instanceof ApiError)) throw error;
     return { ok: false, why: limit.passed ? `no answer within ${READ_TIMEOUT_MS / 1_000} s` : whyOf(error) };
   } finally {
@@ -31,6 +31,8 @@ export async function tryGet<T extends KubeObject>(
   }
 }
 
-/** Without a status code only the reason: a parser's message about a garbled answer quotes the answer, which may be a Secret. */
+/**
+ * Without a status code only the reason: a parser's message about a garbled response quotes it, and it may be a Secret.
+ */
 const whyOf = ({ code, reason, said }: ApiError): string =>
   code === 0 ? `no answer (${reason})` : `${code} ${said.slice(0, MAX_MESSAGE)}`;

@@ -1,5 +1,5 @@
 /**
- * The watch protocol as a pure state machine: one wire event in, the next state and at most one store event out.
+ * The watch protocol as a pure state machine: one wire event in, the next state and at most one cache event out.
  * `watcher.ts` is the loop that feeds it bytes.
  */
 import { isAtLeast, type KubeObject } from './object.ts';
@@ -8,19 +8,22 @@ export type WireEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
   | { readonly type: 'ERROR'; readonly object: { readonly code?: number; readonly message?: string } };
 
-/** What a store must do. What comes between `restart` and `synced` is a whole snapshot: it replaces the old one at once. */
+/**
+ * What a cache must do. Events between `restart` and `synced` are a complete snapshot, which replaces the previous one
+ * at once.
+ */
 export type StoreEvent<T> =
   | { readonly type: 'restart' }
-  /** The server does not know the kind, so far. */
+  /** The API server does not know the kind (yet). */
   | { readonly type: 'missing' }
   | { readonly type: 'synced'; readonly resourceVersion: string }
   | { readonly type: 'progress'; readonly resourceVersion: string }
   | { readonly type: 'put' | 'delete'; readonly object: T };
 
 /**
- * `listing`: the first events are streaming in. `paging`: the same for servers that cannot stream. `following`: changes.
- * Once something has been seen, nothing older is: a list from before `floor` would bring back what is gone, and hide what we
- * have written ourselves.
+ * `listing`: the initial events are streaming in. `paging`: the same for API servers that cannot stream lists.
+ * `following`: changes. A list older than `floor`, the newest version seen, would bring back deleted objects and hide
+ * our own writes.
  */
 export type WatchState =
   | { readonly phase: 'listing' | 'paging'; readonly floor: string }
@@ -29,9 +32,9 @@ export type WatchState =
 export interface WatchStep<T> {
   readonly state: WatchState;
   readonly emit?: StoreEvent<T>;
-  /** This connection has nothing more to say. */
+  /** This connection has ended. */
   readonly over?: true;
-  /** The server knows only this much of what we have seen already. */
+  /** The API server's newest version, which is older than what was already received. */
   readonly behind?: string;
 }
 
@@ -41,7 +44,7 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 const seenBy = (state: WatchState): string => (state.phase === 'following' ? state.resourceVersion : state.floor);
 const listAgain = (state: WatchState): WatchState => ({ phase: 'listing', floor: seenBy(state) });
-/** Whether a list of this version may be shown. */
+/** Whether a list of this version may be used. */
 export const isCurrent = (state: WatchState, resourceVersion: string): boolean =>
   isAtLeast(resourceVersion, seenBy(state));
 
@@ -63,14 +66,14 @@ export function onEvent<T extends KubeObject>(state: WatchState, event: WireEven
 
 export type Interruption = 'ended' | 'gone' | 'missing' | 'refused' | 'failed';
 
-/** Where to go on after a connection ended. A half-streamed list is worth nothing; a followed version is. */
+/** Where to continue after a connection ended. An incomplete list is discarded; a followed version is resumed. */
 export function onInterruption(state: WatchState, how: Interruption): WatchState {
   if (how === 'gone' || how === 'missing') return listAgain(state);
   if (how === 'refused' && state.phase === 'listing') return { ...state, phase: 'paging' };
   return state;
 }
 
-/** The query that opens a watch in a state. */
+/** The query parameters that open a watch in a state. */
 export function watchQuery(state: WatchState, timeoutSeconds: number, selector?: string): Record<string, string> {
   return {
     watch: 'true',

@@ -1,4 +1,4 @@
-/** A watch that survives everything: it reconnects, resumes, lists again, and notices a peer that died silently. */
+/** A watch that survives every interruption: it reconnects, resumes, lists again, and detects a dead peer. */
 import { backoffMs } from '../lib/backoff.ts';
 import type { Client } from './client.ts';
 import { ApiError, isGone, isNotFound, isRefusedRequest } from './errors.ts';
@@ -22,7 +22,7 @@ export interface WatchOptions<T extends KubeObject> {
   readonly signal: AbortSignal;
   readonly emit: (event: StoreEvent<T>) => void;
   readonly onError: (error: unknown) => void;
-  /** A connection is over and another one follows: it goes on where this one ended, or begins with a new list. */
+  /** A connection has ended and another one follows: it resumes at the same version, or starts with a new list. */
   readonly onRestart?: (how: 'resumed' | 'listed again') => void;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random: () => number;
@@ -30,27 +30,33 @@ export interface WatchOptions<T extends KubeObject> {
   readonly silenceMs?: number;
 }
 
-/** The server ends a healthy watch by itself after this long. */
+/** The API server ends a healthy watch after this long. */
 const SERVER_TIMEOUT_SECONDS = 290;
-/** Bookmarks come every minute. Silence for longer is a dead peer, or a server without bookmarks: to resume costs little. */
+/**
+ * Bookmarks arrive every minute. No event for longer means a dead peer, or a server without bookmarks: resuming costs
+ * little.
+ */
 const SILENCE_MS = 150_000;
 const RETRY = { firstMs: 400, maxMs: 30_000 };
-/** Somebody installs the definition and waits for us. To ask costs next to nothing. */
+/** A user is installing the CRD and waits for the operator. A request costs next to nothing. */
 const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
-/** About five minutes. A server that is still behind then has lost its past for good, as after a restore from a backup. */
+/**
+ * About five minutes. An API server that is still behind then has lost its history for good, as after a restore from a
+ * backup.
+ */
 const MOST_BEHIND = 16;
 
-/** The server offers a state from before the one that we have seen. */
+/** The API server offers a state that is older than what was already received. */
 export class ServerWentBack extends Error {
   override readonly name = 'Behind';
   constructor(plural: string, offered: string) {
-    super(`${plural}: the API server offers version ${offered}, which is older than what it has told before`);
+    super(`${plural}: the API server offers version ${offered}, which is older than what it has already served`);
   }
 }
 
 /**
- * Runs until the signal. What goes wrong is told to `onError` and tried again. Rejects only when the server insists on the
- * past: what this process has seen and written is no more, and it has to begin anew.
+ * Runs until the signal. Errors are reported to `onError` and retried. Rejects only when the API server stays behind:
+ * the objects that this process has seen and written no longer exist, and it has to restart.
  */
 export async function watch<T extends KubeObject>(options: WatchOptions<T>): Promise<void> {
   let state: WatchState = START;
@@ -83,7 +89,7 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
   }
 }
 
-/** Carries how far a connection had come when it broke. */
+/** Carries the state that a connection had reached when it broke. */
 class Interrupted extends Error {
   readonly state: WatchState;
   constructor(state: WatchState, cause: unknown) {
@@ -98,12 +104,12 @@ function interruption(error: unknown): Interruption {
   return isRefusedRequest(error) ? 'refused' : 'failed';
 }
 
-/** One connection, to its end. */
+/** One connection, until it ends. */
 async function follow<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {
   const seconds = options.timeoutSeconds ?? SERVER_TIMEOUT_SECONDS;
   const silence = new AbortController();
   const limitMs = options.silenceMs ?? SILENCE_MS;
-  const timer = setTimeout(() => silence.abort(new Error(`silent for ${limitMs} ms`)), limitMs);
+  const timer = setTimeout(() => silence.abort(new Error(`no event for ${limitMs} ms`)), limitMs);
   const signal = AbortSignal.any([options.signal, silence.signal]);
   let state = from;
   if (from.phase === 'listing') options.emit({ type: 'restart' });
@@ -128,7 +134,7 @@ async function follow<T extends KubeObject>(options: WatchOptions<T>, from: Watc
   return onInterruption(state, 'ended');
 }
 
-/** The first list of a server that cannot stream it. */
+/** The first list of an API server that cannot stream it. */
 async function page<T extends KubeObject>(options: WatchOptions<T>, from: WatchState): Promise<WatchState> {
   options.emit({ type: 'restart' });
   let resourceVersion = '';
