@@ -1,4 +1,7 @@
-/** One member about itself. A Pod address is reused: a response counts only from the cluster, and the member, that is expected. */
+/**
+ * The status of one member. A Pod address is reused: a response counts only from the expected cluster and the expected
+ * member.
+ */
 import type { Ask } from './call.ts';
 import { hexId } from './ids.ts';
 import type { MaintenancePort, MemberStatus } from './maintenance.ts';
@@ -10,7 +13,7 @@ export interface SelfReport {
   readonly leader: string | undefined;
   readonly isLearner: boolean;
   readonly version: string;
-  /** Its own, as etcd spells them. */
+  /** The member's own alarms, as etcd spells them. */
   readonly alarms: readonly string[];
   readonly databaseBytes: number;
   readonly term: number;
@@ -37,7 +40,7 @@ export async function askMember(
   if (!answer.ok) return { is: 'failed', message: answer.error.message };
   const self = selfReport(answer.value);
   if (clusterID !== undefined && self.clusterID !== clusterID)
-    return { is: 'otherCluster', message: 'it speaks for another cluster' };
+    return { is: 'otherCluster', message: 'a member of another cluster responds at its address' };
   if (memberID !== undefined && self.id !== memberID)
     return { is: 'otherMember', id: self.id, message: `member ${self.id} responds at its address` };
   return { is: 'answers', self, status: answer.value };

@@ -1,4 +1,4 @@
-/** Users, roles, and whether they are asked for. */
+/** Users, roles, and whether auth is enabled. */
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Result } from './errors.ts';
@@ -10,7 +10,7 @@ export interface AuthPort {
   enable(ask: Ask): Promise<Result<void>>;
   /** A token; calls with an `access.logins` get theirs without this. */
   authenticate(ask: Ask, login: Login): Promise<Result<string>>;
-  /** Without a password, the user is known by a client certificate only. */
+  /** Without a password, the user authenticates with a client certificate only. */
   addUser(ask: Ask, name: string, password?: string): Promise<Result<void>>;
   deleteUser(ask: Ask, name: string): Promise<Result<void>>;
   changePassword(ask: Ask, name: string, password: string): Promise<Result<void>>;

@@ -1,4 +1,4 @@
-/** One call to one member: session, time limit, log-in, and every way it can fail turned into a value. */
+/** One call to one member: session, time limit, authentication, and every failure as a value. */
 import type {
   DescMessage,
   DescMethodStreaming,
@@ -15,20 +15,20 @@ import type { TlsMaterial } from './transport.ts';
 
 /** How the members of one cluster are reached. */
 export interface Access {
-  /** Sessions and the log-in are shared under this name. */
+  /** Sessions and the auth token are shared under this name. */
   readonly cluster: string;
-  /** Asked before every call: what it returns may change, and new sessions use the new. */
+  /** Called before every call: certificates may change, and new sessions use the new ones. */
   readonly tls?: (endpoint: string) => TlsMaterial;
-  /** Asked before every call, too: the first that etcd accepts is used. None when nobody is to log in. */
+  /** Called before every call, too: the first login that etcd accepts is used. Empty: calls do not authenticate. */
   readonly logins?: () => readonly Login[];
-  /** An answer from any other cluster is refused. */
+  /** A response from any other cluster is refused. */
   readonly clusterId?: bigint;
 }
 
 export interface Ask {
   /** `http://address:port` or `https://address:port` of one member. */
   readonly endpoint: string;
-  /** Of the whole call, a log-in included. It reaches etcd, which gives up then, too. */
+  /** For the whole call, authentication included. It is sent to etcd, which then stops, too. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly access?: Access;
@@ -53,12 +53,15 @@ export interface CallerOptions {
   readonly onCall?: ((report: CallReport) => void) | undefined;
 }
 
-/** etcd's clock for a call begins a little after ours, and its answer that time is over can come a little before we know. */
+/**
+ * etcd's clock for a call starts a little after ours, and its DeadlineExceeded can arrive a little before our own
+ * limit.
+ */
 const DEADLINE_SLACK_MS = 100;
 
 const clusterOf = ({ access, endpoint }: Ask): string => access?.cluster ?? endpoint;
 const headersOf = (token: Token): Headers | undefined => (token === undefined ? undefined : new Headers({ token }));
-const late = (timeoutMs: number): EtcdError => ({ kind: 'timeout', message: `no answer within ${timeoutMs} ms` });
+const late = (timeoutMs: number): EtcdError => ({ kind: 'timeout', message: `no response within ${timeoutMs} ms` });
 
 export class Caller {
   readonly #options: CallerOptions;
@@ -68,7 +71,7 @@ export class Caller {
     this.#options = options;
   }
 
-  /** The answer of a call, or why there is none. Never rejects. */
+  /** The response of a call, or its error. Never rejects. */
   async unary<I extends DescMessage, O extends DescMessage, T>(
     ask: Ask,
     method: DescMethodUnary<I, O>,
@@ -86,7 +89,7 @@ export class Caller {
     }
   }
 
-  /** The messages of a stream. Throws EtcdFailure. The time limit is of the whole stream; none if it is 0. */
+  /** The messages of a stream. Throws EtcdFailure. The time limit is for the whole stream; 0: none. */
   async *stream<I extends DescMessage, O extends DescMessage>(
     ask: Ask,
     method: DescMethodStreaming<I, O>,
@@ -109,18 +112,18 @@ export class Caller {
         yield message;
       }
     } catch (error) {
-      const said = this.#meant(classify(error), ask, ask.timeoutMs ? until : Number.POSITIVE_INFINITY);
-      if (said.kind === 'invalidToken' || said.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
-      failed = withSince(said, taken?.release(said));
+      const classified = this.#meant(classify(error), ask, ask.timeoutMs ? until : Number.POSITIVE_INFINITY);
+      if (classified.kind === 'invalidToken' || classified.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
+      failed = withSince(classified, taken?.release(classified));
       throw new EtcdFailure(failed, { cause: error });
     } finally {
       over.abort();
       taken?.release();
-      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise it was not made
+      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise the circuit breaker refused the call
     }
   }
 
-  /** The cluster is gone: its token with it. */
+  /** The cluster was deleted: removes its token and sessions. */
   forget(cluster: string): void {
     this.#logins.forget(cluster);
     this.#options.pool.forget(cluster);
@@ -147,16 +150,18 @@ export class Caller {
       checkCluster(ask, message as WithHeader);
       return { ok: true, value: read(message) };
     } catch (error) {
-      const said = this.#meant(classify(error), ask, until);
-      failed = withSince(said, taken?.release(said, ALONE.includes(nameOf(method))));
+      const classified = this.#meant(classify(error), ask, until);
+      failed = withSince(classified, taken?.release(classified, ALONE.includes(nameOf(method))));
       return { ok: false, error: failed };
     } finally {
       taken?.release();
-      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise it was not made
+      if (taken || failed?.since === undefined) this.#report(method, failed, started); // otherwise the circuit breaker refused the call
     }
   }
 
-  /** A stream is canceled when its caller gives up, but also when the connection breaks, and by etcd when its time is over. */
+  /**
+   * A stream is canceled when its caller aborts, but also when the connection breaks, and by etcd at its time limit.
+   */
   #meant(error: EtcdError, { signal }: Ask, until: number): EtcdError {
     if (error.kind !== 'canceled' || signal?.aborted) return error;
     const over = this.#options.monotonic() > until - DEADLINE_SLACK_MS;
@@ -170,12 +175,12 @@ export class Caller {
   async #token(ask: Ask, until: number, refused?: Refused): Promise<Result<Token>> {
     const logins = ask.access?.logins?.() ?? [];
     if (logins.length === 0) return { ok: true, value: undefined };
-    // Not the caller's signal: other calls may wait for the same log-in.
+    // Not the caller's signal: other calls may wait for the same authentication.
     const { signal, ...shared } = ask;
     const logIn = (login: Login): Promise<Result<string>> => this.authenticate(shared, login, until);
     const answer = this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
     const got = await unlessAborted(answer, signal);
-    // A learner answers a few questions, but lets nobody log in.
+    // A learner serves a few calls, but does not authenticate clients.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
 
@@ -190,13 +195,16 @@ export class Caller {
   }
 }
 
-/** Without a token, whoever shows a certificate is the user that it names: one who may do less, or whom etcd does not know. */
-const NOT_LOGGED_IN: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
+/**
+ * Without a token, etcd takes a client with a certificate for the user in its common name: a user with fewer
+ * permissions, or an unknown one.
+ */
+const UNAUTHENTICATED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
-/** Whether a new token may help: ours was refused, or authentication was off when we asked for one and is on now. */
+/** Whether a new token may help: the token was refused, or auth was off when it was requested and is on now. */
 const loginMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
   (access?.logins?.() ?? []).length > 0 &&
-  (kind === 'invalidToken' || (token === undefined && NOT_LOGGED_IN.includes(kind)));
+  (kind === 'invalidToken' || (token === undefined && UNAUTHENTICATED.includes(kind)));
 
 interface Method {
   readonly name: string;
@@ -204,7 +212,7 @@ interface Method {
 }
 const nameOf = ({ name, parent }: Method): string => `${parent.name}/${name}`;
 
-/** A member answers these without its peers. Any other it may leave unanswered only because there is no quorum. */
+/** A member responds to these without its peers. Any other call may time out only because there is no quorum. */
 const ALONE: readonly string[] = ['Maintenance/Status'];
 
 const withSince = (error: EtcdError, since: number | undefined): EtcdError =>
@@ -214,10 +222,12 @@ function checkCluster({ access }: Ask, { header }: WithHeader): void {
   const { clusterId } = access ?? {};
   if (clusterId === undefined || header === undefined || header.clusterId === clusterId) return;
   const hex = (id: bigint): string => id.toString(16);
-  throw failure('wrongCluster', `the answer is from cluster ${hex(header.clusterId)}, not from ${hex(clusterId)}`);
+  throw failure('wrongCluster', `the response is from cluster ${hex(header.clusterId)}, not from ${hex(clusterId)}`);
 }
 
-/** The answer, or at once that the caller gave up. Leaves nothing behind on a signal that lives longer than the call. */
+/**
+ * The response, or at once that the caller aborted. Removes its listener from a signal that lives longer than the call.
+ */
 async function unlessAborted<T>(answer: Promise<Result<T>>, signal: AbortSignal | undefined): Promise<Result<T>> {
   if (!signal) return answer;
   const givenUp = Promise.withResolvers<Result<T>>();

@@ -1,4 +1,4 @@
-/** What we ask of etcd: narrow ports by subject. Every call names the member that it asks, and has a time limit. */
+/** The operator's etcd client: narrow ports by subject. Every call names its member, and has a time limit. */
 
 import type { BackoffOptions } from '../lib/backoff.ts';
 import { type AuthPort, authPort } from './auth.ts';
@@ -14,21 +14,21 @@ export type { Access, Ask, CallReport } from './call.ts';
 export type { MemberStatus } from './maintenance.ts';
 export type { MemberEntry, Membership } from './members.ts';
 
-/** What a look at a cluster needs. */
+/** What observing a cluster needs. */
 export interface EtcdPort {
-  /** The member about itself; answers without a quorum too. */
+  /** The member's own status; served without a quorum too. */
   status(ask: Ask): Promise<Result<MemberStatus>>;
-  /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
+  /** Linearizable: confirmed by a quorum. Otherwise: as this member last knew it. */
   memberList(ask: Ask & { readonly linearizable: boolean }): Promise<Result<Membership>>;
-  /** These are the cluster's members now: sessions to any other are closed. */
+  /** The current members of the cluster: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void;
-  /** Something about the cluster's members has changed: whoever was given up on is asked again. */
+  /** A Pod of the cluster has changed: members that were not called because of failures are called again. */
   reset(cluster: string): void;
-  /** The cluster is gone. */
+  /** The cluster was deleted. */
   forget(cluster: string): void;
 }
 
-/** Everything, by subject. */
+/** All ports, by subject. */
 export interface Etcd extends EtcdPort {
   readonly members: MembersPort;
   readonly maintenance: MaintenancePort;
@@ -40,17 +40,20 @@ export interface ClientOptions {
   readonly open?: OpenSession;
   /** Sessions are closed after this time without a call. */
   readonly idleMs?: number;
-  /** For a process that asks again and again: members that fail are asked with pauses. Without it, every call is made. */
+  /** For a process that polls: members that fail are called with pauses. Without it, every call is made. */
   readonly backoff?: BackoffOptions;
-  /** Milliseconds since 1970, for what is told about members that fail. */
+  /** Milliseconds since 1970, for reports about members that fail. */
   readonly now?: () => number;
-  /** Told about every call when it has ended. */
+  /** Called after every call. */
   readonly onCall?: (report: CallReport) => void;
 }
 
-/** Longer than the operator waits before it looks at a healthy cluster again: an idle one opens no connection. */
+/** Longer than the requeue interval of a healthy cluster: an idle one opens no connection. */
 const IDLE_MS = 10 * 60_000;
-/** A waiting session costs about 45 KiB, 24 of them in HTTP/2: 53 MiB for all members of 400 clusters; with more, some are dialled. */
+/**
+ * A kept session costs about 45 KiB, 24 of them in HTTP/2: 53 MiB for all members of 400 clusters; with more clusters,
+ * some members are dialled again.
+ */
 const WAITING = 1_200;
 
 export class EtcdClient implements Etcd {
@@ -94,7 +97,7 @@ export class EtcdClient implements Etcd {
     this.caller.forget(cluster);
   }
 
-  /** A Pod of the cluster has changed: none of its members is spared any longer. */
+  /** A Pod of the cluster has changed: none of its members is paused any longer. */
   reset(cluster: string): void {
     this.#pool.reset(cluster);
   }

@@ -1,20 +1,20 @@
-/** How a call to etcd can fail, as a closed set: callers branch on `kind` and show `message`. */
+/** How a call to etcd can fail, as a closed set: callers branch on `kind` and report `message`. */
 import { Code, ConnectError } from '@connectrpc/connect';
 
 export type EtcdErrorKind =
-  // The way to the member.
+  // The connection to the member.
   /** No connection could be made: the call was never sent. */
   | 'unreachable'
-  /** The connection broke during the call: whether it was carried out is not known. */
+  /** The connection broke during the call: whether it was carried out is unknown. */
   | 'disconnected'
-  /** No answer within the call's time: whether it was carried out is not known. */
+  /** No response within the call's time limit: whether it was carried out is unknown. */
   | 'timeout'
-  /** The caller gave up. */
+  /** The caller aborted. */
   | 'canceled'
-  /** The peer's certificate is not trusted, ours is refused, or one side speaks TLS and the other does not. */
+  /** The member's certificate is not trusted, ours is refused, or one side uses TLS and the other does not. */
   | 'tls'
   // The member and its cluster.
-  /** The member is a learner, which serves only a few calls. Another member can be asked. */
+  /** The member is a learner, which serves only a few calls. Another member can be called. */
   | 'learnerRefused'
   | 'noLeader'
   /** Only the leader serves this call. */
@@ -41,13 +41,16 @@ export type EtcdErrorKind =
   | 'futureRevision'
   | 'tooLarge'
   // Authentication.
-  /** The call carried no user, and authentication is on. */
+  /** The call carried no user, and auth is enabled. */
   | 'authRequired'
   | 'authFailed'
-  /** The token is unknown or has expired: log in again. */
+  /** The token is unknown or has expired: authenticate again. */
   | 'invalidToken'
   | 'permissionDenied'
-  /** No such user. Whoever shows a certificate and has not logged in is the user of that name, which may not exist. */
+  /**
+   * No such user. Without a token, etcd takes the common name of the client certificate as the user, which may not
+   * exist.
+   */
   | 'userUnknown'
   | 'authNotEnabled'
   | 'rootMissing'
@@ -55,26 +58,26 @@ export type EtcdErrorKind =
   | 'badDowngradeVersion'
   | 'downgradeInProgress'
   | 'noDowngrade'
-  // Answers that are not to be trusted.
-  /** This etcd does not have the call. */
+  // Responses that are not to be trusted.
+  /** This version of etcd does not have the call. */
   | 'unsupported'
   | 'badAnswer'
-  /** The answer is from another cluster than the one that was meant. */
+  /** The response is from another cluster than the expected one. */
   | 'wrongCluster'
-  /** The bytes of a snapshot are not those that etcd read. */
+  /** The bytes of a snapshot do not match the digest that etcd sent. */
   | 'badDigest'
   | 'other';
 
 export interface EtcdError {
   readonly kind: EtcdErrorKind;
   readonly message: string;
-  /** Milliseconds since 1970: no call to this member has gone well since then. Only clients that back off know it. */
+  /** Milliseconds since 1970: no call to this member has succeeded since then. Only clients with backoff know it. */
   readonly since?: number;
 }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: EtcdError };
 
-/** Streams end with this when they fail. */
+/** Streams throw this when they fail. */
 export class EtcdFailure extends Error {
   readonly error: EtcdError;
   constructor(error: EtcdError, options?: ErrorOptions) {
@@ -86,11 +89,13 @@ export class EtcdFailure extends Error {
 
 export const failure = (kind: EtcdErrorKind, message: string): EtcdFailure => new EtcdFailure({ kind, message });
 
-/** After these, a change may have been made although the call failed: look before repeating it. */
+/** After these, a change may have been made although the call failed: read the state before repeating it. */
 const UNCERTAIN: readonly EtcdErrorKind[] = ['disconnected', 'timeout', 'canceled', 'noLeader', 'noSpace', 'busy'];
 export const mayHaveHappened = ({ kind }: EtcdError): boolean => UNCERTAIN.includes(kind);
 
-/** etcd says what is wrong in words; these are the words, of 3.5, 3.6 and 3.7. The first that fits wins. */
+/**
+ * etcd reports most errors by message only; these are the messages of 3.5, 3.6 and 3.7. The first that matches wins.
+ */
 const SAID: readonly (readonly [RegExp, EtcdErrorKind])[] = [
   [/rpc not supported for learner/, 'learnerRefused'],
   [/server stopped|too many requests|too many concurrent requests|cluster version not found|not capable/, 'busy'],
@@ -137,14 +142,14 @@ const NOT_CONNECTED = [
 const CUT = /^(ECONN|EPIPE$|ENET|ERR_STREAM_|ERR_HTTP2_)/;
 const TLS = /^(ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_OSSL_|HOSTNAME_MISMATCH)/;
 
-/** By gRPC code, for what has no words of etcd's. */
+/** By gRPC code, for errors without a known message. */
 const BY_CODE: Partial<Record<Code, EtcdErrorKind>> = {
   [Code.DeadlineExceeded]: 'timeout',
   [Code.Canceled]: 'canceled',
   [Code.Unimplemented]: 'unsupported',
   [Code.Unavailable]: 'disconnected',
   [Code.Aborted]: 'disconnected',
-  [Code.Internal]: 'badAnswer', // bytes that are no message; broken connections have been told apart before
+  [Code.Internal]: 'badAnswer', // bytes that are no message; broken connections were classified before
   [Code.ResourceExhausted]: 'badAnswer',
   [Code.NotFound]: 'notFound',
   [Code.PermissionDenied]: 'permissionDenied',
@@ -165,7 +170,7 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
   if (codes.includes('ETIMEDOUT')) return 'unreachable';
   const reset = message.startsWith('http/2 ') && known.code !== Code.Canceled;
   if (reset || codes.some((code) => CUT.test(code))) return 'disconnected';
-  if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // what we sent, not what we got
+  if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // the request, not the response
   const said = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
   if (said) return said;
   if (message.startsWith('protocol error') || /message size|invalid (envelope|wire)|missing EndStream/i.test(message))
@@ -175,7 +180,7 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
 
 const wordsOf = (message: string): EtcdErrorKind | undefined => SAID.find(([words]) => words.test(message))?.[1];
 
-/** Node tells what happened by a code somewhere in the chain of causes. */
+/** Node reports the cause by a code somewhere in the chain of causes. */
 function codesOf(error: unknown): readonly string[] {
   const codes: string[] = [];
   let current: unknown = error;

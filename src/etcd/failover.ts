@@ -1,8 +1,8 @@
-/** Asking a cluster instead of a member: elsewhere when one cannot answer. */
+/** Calls any member of a cluster: another one when the first cannot serve the call. */
 import type { Ask } from './call.ts';
 import { type EtcdErrorKind, mayHaveHappened, type Result } from './errors.ts';
 
-/** With these, another member may have an answer. */
+/** With these, another member may serve the call. */
 const ELSEWHERE: readonly EtcdErrorKind[] = [
   'unreachable',
   'disconnected',
@@ -13,27 +13,30 @@ const ELSEWHERE: readonly EtcdErrorKind[] = [
   'busy',
   'badAnswer',
   'wrongCluster',
-  // Each member judges by its own connections to its peers, before it proposes anything. After a peer's address has changed,
-  // that view can be wrong for ever: the leader of two healthy voters refused every MemberAdd, the other one accepted it.
-  // 'notEnoughStarted' is not here: it follows from the replicated member list, and every member answers the same.
+  // Each member judges by its own connections to its peers, before it proposes anything. After a peer's address has
+  // changed, that view can stay wrong: the leader of two healthy voters refused every MemberAdd, the other one accepted
+  // it. 'notEnoughStarted' is not here: it follows from the replicated member list, and every member responds the same.
   'unhealthyCluster',
 ];
 
 export interface AnyOptions {
-  /** False for a change that must not be made twice: then it is tried elsewhere only if it was certainly not made here. */
+  /**
+   * False for a change that must not be made twice: it is tried at another member only if it was certainly not made
+   * here.
+   */
   readonly repeatable: boolean;
 }
 
-const noEndpoint = (why: string): Result<never> => ({ ok: false, error: { kind: 'unreachable', message: why } });
+const noEndpoint = (message: string): Result<never> => ({ ok: false, error: { kind: 'unreachable', message } });
 
-/** The first answer, in the order of the endpoints; without one, what the last said. */
+/** The first success, in the order of the endpoints; without one, the last error. */
 export async function atAny<T>(
   endpoints: readonly string[],
   ask: Omit<Ask, 'endpoint'>,
   { repeatable }: AnyOptions,
   call: (ask: Ask) => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  let last: Result<T> = noEndpoint('there is no member to ask');
+  let last: Result<T> = noEndpoint('the cluster has no member to call');
   for (const endpoint of endpoints) {
     if (ask.signal?.aborted) return last;
     last = await call({ ...ask, endpoint });

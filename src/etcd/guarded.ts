@@ -1,4 +1,6 @@
-/** The same etcd, with changes only while this process may act: one that has slept wakes up with an old view of the world. */
+/**
+ * The etcd client with changes only while this process holds the Lease: a process that was suspended has a stale view.
+ */
 import type { Etcd } from './client.ts';
 import type { Result } from './errors.ts';
 
@@ -7,7 +9,7 @@ const REFUSED: Result<never> = {
   error: { kind: 'canceled', message: 'not sent: this process does not hold the lease, so another one may be acting' },
 };
 
-/** Every call that changes members, alarms, users or data. A new one belongs into this list. */
+/** Every call that changes members, alarms, users or data. Add new ones to this list. */
 const CHANGES: Readonly<Record<string, readonly string[]>> = {
   members: ['add', 'promote', 'remove', 'update'],
   maintenance: ['disarm', 'defragment', 'moveLeader', 'downgrade'],
@@ -16,7 +18,7 @@ const CHANGES: Readonly<Record<string, readonly string[]>> = {
 
 type Call = (...args: readonly unknown[]) => unknown;
 
-/** The lease is looked at when a call leaves, not when somebody takes hold of the port. */
+/** The Lease is checked when a call is sent, not when a caller gets the port. */
 export function guarded(etcd: Etcd, mayChange: () => boolean): Etcd {
   const only = (port: object, changes: readonly string[]): object =>
     new Proxy(port, {

@@ -1,8 +1,8 @@
-/** Which certificate a member shows now. A session that is kept knows only the one of the moment when it was made. */
+/** Which certificate a member serves now. A kept session knows only the one that was served when it was opened. */
 import { connect } from 'node:tls';
 import { type TlsMaterial, tlsOptions } from './transport.ts';
 
-/** Its fingerprint; `undefined` when there was no handshake that ends well. */
+/** Its fingerprint; `undefined` when no handshake succeeded. */
 export function servedFingerprint(endpoint: string, tls: TlsMaterial, timeoutMs: number): Promise<string | undefined> {
   const { hostname, port } = new URL(endpoint);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -17,5 +17,5 @@ export function servedFingerprint(endpoint: string, tls: TlsMaterial, timeoutMs:
     socket.once('secureConnect', () => end(socket.getPeerX509Certificate()?.fingerprint256));
     socket.once('error', () => end());
     socket.once('close', () => end());
-  }).catch(() => undefined); // a key that does not belong to its certificate
+  }).catch(() => undefined); // a key that does not match its certificate
 }

@@ -1,4 +1,4 @@
-/** How many keys a cluster has. The operator reads and writes none of them: they are the users'. */
+/** How many keys a cluster has. The operator reads and writes none of them: they belong to the users. */
 import { KV } from '../gen/etcd/kv_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Result } from './errors.ts';
@@ -6,7 +6,7 @@ import type { Result } from './errors.ts';
 export interface CountOptions {
   /** As of this revision instead of now. */
   readonly revision?: bigint;
-  /** As this member knows it, without asking the others: answers without a quorum, and may be old. */
+  /** As this member knows it, without a quorum: may be stale. */
   readonly serializable?: boolean;
 }
 

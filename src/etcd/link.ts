@@ -1,14 +1,16 @@
 /**
- * One HTTP/2 connection to one member: made when it is needed, checked when it has been silent, made anew when it is gone.
- * An operator keeps thousands of these, so each has as little as it can: under 50 KiB, most of them Node's own.
+ * One HTTP/2 connection to one member: opened when it is needed, checked after an idle time, reopened after it closed.
+ * An operator keeps thousands of these, so each is small: under 50 KiB, most of them Node's own.
  */
 import * as http2 from 'node:http2';
 import { Code, ConnectError } from '@connectrpc/connect';
 
 export interface Timing {
-  /** A stream on which nothing came for this long is checked with a ping. etcd refuses pings more often than every 5 s. */
+  /**
+   * A stream that received nothing for this long is checked with a ping. etcd refuses pings more often than every 5 s.
+   */
   readonly pingIntervalMs: number;
-  /** The answer to a ping must come within this time, or the session and all on it have failed. */
+  /** A ping must be acknowledged within this time, or the session and all its calls have failed. */
   readonly pingTimeoutMs: number;
   /** A session without calls is closed after this. */
   readonly idleMs: number;
@@ -27,7 +29,7 @@ export class Link {
   #dialling: { readonly session: http2.ClientHttp2Session; readonly done: Promise<void> } | undefined;
   #checking: Promise<boolean> | undefined;
   #streams = 0;
-  #heardAt = 0;
+  #receivedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(endpoint: string, options: Options, timing: Timing) {
@@ -41,14 +43,14 @@ export class Link {
     return isUsable(this.#session) ? 'open' : 'closed';
   }
 
-  /** Everything on it fails. The next request makes another one. */
+  /** All calls on it fail. The next request opens another session. */
   close(): void {
     const reason = new ConnectError('the session was closed', Code.Aborted);
     this.#dialling?.session.destroy(reason, CANCEL);
     if (this.#streams === 0) this.#session?.close();
     else this.#session?.destroy(reason, CANCEL);
     this.#session = undefined;
-    clearTimeout(this.#timer); // it would keep all of this in memory until it fires
+    clearTimeout(this.#timer); // the timer would keep this object in memory until it fires
   }
 
   async request(
@@ -62,20 +64,20 @@ export class Link {
       try {
         return this.#followed(session, session.request({ ...headers, ':method': method, ':path': path }, options));
       } catch (error) {
-        if (isUsable(session)) throw error; // otherwise it has gone just now, and nothing was sent
+        if (isUsable(session)) throw error; // otherwise the session was just closed, and nothing was sent
       }
     }
   }
 
   notifyResponseByteRead(): void {
-    this.#heard();
+    this.#received();
   }
 
   async #ready(): Promise<http2.ClientHttp2Session> {
     for (;;) {
       const session = this.#session;
       if (isUsable(session)) {
-        if (performance.now() - this.#heardAt < this.#timing.pingIntervalMs) return session;
+        if (performance.now() - this.#receivedAt < this.#timing.pingIntervalMs) return session;
         if (await this.#isAlive(session)) return session;
       } else await this.#dial();
     }
@@ -86,11 +88,12 @@ export class Link {
     const session = http2.connect(this.authority, this.#options);
     const done = new Promise<void>((resolve, reject) => {
       session.once('connect', () => {
-        if (!isUsable(session)) return; // Node tells of a connection that was given up, too
-        this.#begin(session);
+        if (!isUsable(session)) return; // Node emits this for a destroyed session, too
+        this.#opened(session);
         resolve();
       });
-      // A member that stops says GOAWAY, and Node ends an idle session with an error: unheard, it would end the process.
+      // A member that stops sends GOAWAY, and Node ends an idle session with an error: unhandled, it would end the
+      // process.
       session.on('error', reject);
       session.once('close', () => reject(new ConnectError('the connection was closed', Code.Unavailable)));
     }).finally(() => {
@@ -100,13 +103,14 @@ export class Link {
     return done;
   }
 
-  #begin(session: http2.ClientHttp2Session): void {
-    // Without a wide window a stream over 2 ms of round trip carries 11 MiB/s; with it, 189. That of a stream changes nothing.
+  #opened(session: http2.ClientHttp2Session): void {
+    // Without a wide window a stream over 2 ms of round trip carries 11 MiB/s; with it, 189. The window of a stream
+    // changes nothing.
     session.setLocalWindowSize(WINDOW_BYTES);
-    session.unref(); // an idle connection keeps no process from its end
+    session.unref(); // an idle connection does not keep the process alive
     this.#session = session;
     this.#streams = 0;
-    this.#heard();
+    this.#received();
     session.once('close', () => {
       if (session === this.#session) clearTimeout(this.#timer);
     });
@@ -123,11 +127,11 @@ export class Link {
     return stream;
   }
 
-  #heard(): void {
-    this.#heardAt = performance.now();
+  #received(): void {
+    this.#receivedAt = performance.now();
   }
 
-  /** While it is silent: with calls on it, it is asked whether it is there; without any, it is closed after a while. */
+  /** While nothing is received: a session with calls is pinged; one without any is closed after its idle time. */
   #watch(session: http2.ClientHttp2Session): void {
     clearTimeout(this.#timer);
     const { pingIntervalMs, idleMs } = this.#timing;
@@ -136,16 +140,16 @@ export class Link {
       () => {
         if (session !== this.#session) return;
         if (!busy) return session.close();
-        if (performance.now() - this.#heardAt < pingIntervalMs) return this.#watch(session);
+        if (performance.now() - this.#receivedAt < pingIntervalMs) return this.#watch(session);
         void this.#isAlive(session).then((alive) => alive && this.#watch(session));
       },
       busy ? pingIntervalMs : idleMs,
     ).unref();
   }
 
-  /** Whether it answers a ping in time. One that does not is done for. */
+  /** Whether it acknowledges a ping in time. A session that does not is destroyed. */
   #isAlive(session: http2.ClientHttp2Session): Promise<boolean> {
-    if (!isUsable(session)) return Promise.resolve(false); // a ping on it would throw, and nobody would catch that
+    if (!isUsable(session)) return Promise.resolve(false); // a ping on it would throw an uncaught error
     this.#checking ??= new Promise<boolean>((resolve) => {
       const limit = setTimeout(() => resolve(false), this.#timing.pingTimeoutMs);
       session.ref();
@@ -155,7 +159,7 @@ export class Link {
       });
     }).then((alive) => {
       this.#checking = undefined;
-      if (alive) this.#heard();
+      if (alive) this.#received();
       else
         session.destroy(new ConnectError('the connection is dead: a ping was not answered', Code.Unavailable), CANCEL);
       if (alive && this.#streams === 0) session.unref();

@@ -1,4 +1,4 @@
-/** Who has logged in where: one token per cluster, which every member takes, made anew when etcd no longer knows it. */
+/** Auth tokens: one per cluster, which every member accepts, requested again when etcd no longer knows it. */
 import type { Result } from './errors.ts';
 
 export interface Login {
@@ -6,7 +6,7 @@ export interface Login {
   readonly password: string;
 }
 
-/** `undefined`: authentication is off, calls go without a token. */
+/** `undefined`: auth is off, calls are made without a token. */
 export type Token = string | undefined;
 
 interface Known {
@@ -19,7 +19,7 @@ interface Pending {
   readonly answer: Promise<Result<Token>>;
 }
 
-type LogIn = (login: Login) => Promise<Result<string>>;
+type Authenticate = (login: Login) => Promise<Result<string>>;
 
 interface TokenFor {
   readonly cluster: string;
@@ -28,7 +28,7 @@ interface TokenFor {
   readonly refused: Refused | undefined;
 }
 
-/** What a call was made with that was refused: a token, or none. */
+/** The token, or none, of a call that was refused. */
 export interface Refused {
   readonly token: Token;
 }
@@ -39,21 +39,21 @@ const sameAll = (a: readonly Login[], b: readonly Login[]): boolean =>
 
 export class Logins {
   readonly #known = new Map<string, Known>();
-  /** By cluster and member: one that is dead, or a learner, must not keep others from letting us in. */
+  /** By cluster and member: a dead member, or a learner, must not keep another one from authenticating us. */
   readonly #pending = new Map<string, Pending>();
 
   /**
-   * The token that is known, unless the member has just refused it: then it is replaced if that member lets us log in. A learner
-   * does not, and one that lags may only not have heard of the token yet: for all others it stays.
+   * The known token, unless the member has just refused it: then it is replaced if that member authenticates us. A
+   * learner does not, and a lagging member may not have applied the token yet: for all others it stays valid.
    */
-  async token({ cluster, endpoint, logins, refused }: TokenFor, logIn: LogIn): Promise<Result<Token>> {
+  async token({ cluster, endpoint, logins, refused }: TokenFor, authenticate: Authenticate): Promise<Result<Token>> {
     const known = this.#known.get(cluster);
     const usable = known && (refused === undefined || refused.token !== known.token);
     if (usable && logins.some((login) => same(known.login, login))) return { ok: true, value: known.token };
     const key = `${cluster} ${endpoint}`;
     const pending = this.#pending.get(key);
     if (pending && sameAll(pending.logins, logins)) return pending.answer;
-    const answer = this.#logIn(cluster, logins, logIn);
+    const answer = this.#authenticate(cluster, logins, authenticate);
     const entry = { logins, answer };
     this.#pending.set(key, entry);
     try {
@@ -67,12 +67,12 @@ export class Logins {
     this.#known.delete(cluster);
   }
 
-  /** The first that etcd accepts. */
-  async #logIn(cluster: string, logins: readonly Login[], logIn: LogIn): Promise<Result<Token>> {
+  /** The first login that etcd accepts. */
+  async #authenticate(cluster: string, logins: readonly Login[], authenticate: Authenticate): Promise<Result<Token>> {
     let refused: Result<Token> = { ok: true, value: undefined };
     for (const login of logins) {
-      const answer = await logIn(login);
-      // Authentication that is not on yet: the next call that is refused without a user tries again.
+      const answer = await authenticate(login);
+      // Auth is not enabled yet: the next call that is refused without a user tries again.
       const off = !answer.ok && answer.error.kind === 'authNotEnabled';
       if (answer.ok || off) {
         const token = answer.ok ? answer.value : undefined;

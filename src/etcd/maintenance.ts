@@ -1,4 +1,4 @@
-/** A member's own state, and the work that keeps it in order. */
+/** A member's own state, and maintenance. */
 import {
   AlarmRequest_AlarmAction as AlarmAction,
   type AlarmResponse,
@@ -34,7 +34,7 @@ export interface MemberStatus {
   readonly downgradeTo?: string;
 }
 
-/** As etcd spells it, kinds that we do not know included: `NOSPACE`, `CORRUPT`. */
+/** As etcd spells it, unknown kinds included: `NOSPACE`, `CORRUPT`. */
 export interface StatedAlarm {
   readonly memberId: bigint;
   readonly alarm: string;
@@ -56,19 +56,19 @@ export interface KeyspaceHash {
 }
 
 export interface MaintenancePort {
-  /** The member about itself; answers without a quorum too. */
+  /** The member's own status; served without a quorum too. */
   status(ask: Ask): Promise<Result<MemberStatus>>;
   alarms(ask: Ask): Promise<Result<readonly AlarmEntry[]>>;
   disarm(ask: Ask, entry: AlarmEntry): Promise<Result<readonly AlarmEntry[]>>;
-  /** Blocks the member for as long as it takes: give it minutes. */
+  /** Blocks the member while it runs: set a limit of minutes. */
   defragment(ask: Ask): Promise<Result<void>>;
   /** Of the keys up to a revision; 0: up to now. */
   hashKV(ask: Ask, revision: bigint): Promise<Result<KeyspaceHash>>;
-  /** The time limit is of the whole stream; none if it is 0: a silent member is noticed by pings. */
+  /** The time limit is for the whole stream; 0: none, because pings detect a dead member. */
   snapshot(ask: Ask, options?: { readonly maxBytes?: number }): SnapshotStream;
-  /** Ask the leader, and nobody else. */
+  /** Only the leader serves this call. */
   moveLeader(ask: Ask, to: bigint): Promise<Result<void>>;
-  /** The answer is the version that the cluster has now. */
+  /** Returns the version that the cluster has now. */
   downgrade(ask: Ask, action: 'validate' | 'enable' | 'cancel', version?: string): Promise<Result<string>>;
 }
 
@@ -80,14 +80,14 @@ const ACTIONS = {
 } as const;
 const nothing = (): void => undefined;
 
-/** An alarm of a kind that we do not know is left out: there is nothing that we could do about it. */
+/** An alarm of an unknown kind is left out: the operator could not act on it. */
 export const alarmEntries = ({ alarms }: AlarmResponse): readonly AlarmEntry[] =>
   alarms.flatMap(({ memberID, alarm }) => {
     const known = (Object.keys(ALARMS) as Alarm[]).find((name) => ALARMS[name] === alarm);
     return known ? [{ memberId: memberID, alarm: known }] : [];
   });
 
-/** Two for each of 100 members, which is more than an answer may list. */
+/** Two for each of 100 members, which is more than a response may list. */
 const MAX_ALARMS = 200;
 
 /** A status lists the alarms of all members among its errors, in the text form of the message. */

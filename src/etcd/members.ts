@@ -1,4 +1,4 @@
-/** Membership: who belongs to the cluster, and changes to it. */
+/** Membership: the members of the cluster, and changes to it. */
 import { Cluster, type Member } from '../gen/etcd/cluster_pb.ts';
 import type { Ask, Caller } from './call.ts';
 import { failure, type Result } from './errors.ts';
@@ -22,17 +22,17 @@ export interface Added extends Membership {
 }
 
 export interface MembersPort {
-  /** Linearizable: agreed with a quorum now. Otherwise: as this member last heard. */
+  /** Linearizable: confirmed by a quorum. Otherwise: as this member last knew it. */
   list(ask: Ask, options: { readonly linearizable: boolean }): Promise<Result<Membership>>;
   add(ask: Ask, peerURLs: readonly string[], options: { readonly learner: boolean }): Promise<Result<Added>>;
-  /** With authentication on, members before 3.5.28 and 3.6.6 accept this at the leader only. */
+  /** With auth enabled, members before 3.5.28 and 3.6.6 accept this at the leader only. */
   promote(ask: Ask, id: bigint): Promise<Result<Membership>>;
   remove(ask: Ask, id: bigint): Promise<Result<Membership>>;
   /** Never for a learner: before 3.5.31 and 3.6.12 this made it a voter. */
   update(ask: Ask, id: bigint, peerURLs: readonly string[]): Promise<Result<Membership>>;
 }
 
-/** Nobody runs that many; an answer with more is an attack or a bug. */
+/** No real cluster has this many; a response with more is an attack or a bug. */
 const MAX_MEMBERS = 100;
 
 interface ListAnswer {
@@ -49,7 +49,7 @@ const entry = ({ ID, name, peerURLs, clientURLs, isLearner }: Member): MemberEnt
 });
 
 function membership({ header, members }: ListAnswer): Membership {
-  if (members.length > MAX_MEMBERS) throw failure('badAnswer', `the answer lists ${members.length} members`);
+  if (members.length > MAX_MEMBERS) throw failure('badAnswer', `the response lists ${members.length} members`);
   return { clusterId: header?.clusterId ?? 0n, members: members.map(entry) };
 }
 
@@ -57,7 +57,7 @@ export const membersPort = (caller: Caller): MembersPort => ({
   list: (ask, { linearizable }) => caller.unary(ask, Cluster.method.memberList, { linearizable }, membership),
   add: (ask, peerURLs, { learner }) =>
     caller.unary(ask, Cluster.method.memberAdd, { peerURLs: [...peerURLs], isLearner: learner }, (answer) => {
-      if (!answer.member) throw failure('badAnswer', 'the answer does not say which member was added');
+      if (!answer.member) throw failure('badAnswer', 'the response does not name the member that was added');
       return { ...membership(answer), added: entry(answer.member) };
     }),
   promote: (ask, ID) => caller.unary(ask, Cluster.method.memberPromote, { ID }, membership),

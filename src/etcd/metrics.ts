@@ -1,11 +1,11 @@
-/** What is counted about calls to etcd members. */
+/** Metrics of calls to etcd members. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CallReport } from './call.ts';
 import type { SessionCounts } from './pool.ts';
 
 export interface EtcdMetrics {
   readonly onCall: (report: Pick<CallReport, 'method' | 'outcome' | 'ms'>) => void;
-  /** Reads the sessions whenever the metrics are scraped. */
+  /** Counts the sessions at each scrape. */
   readonly watch: (sessions: () => SessionCounts) => void;
 }
 

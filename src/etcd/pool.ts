@@ -1,8 +1,7 @@
 /**
- * Sessions by cluster and member. So many as memory allows wait for their next call, those that were used last. They are
- * closed when nobody has used them for a while, when their member goes, and, once their calls have ended, when the
- * certificates change.
- * A member that fails is asked more and more rarely, if the client wants that.
+ * Sessions by cluster and member. Idle ones are kept up to a limit, the most recently used first. They are closed after
+ * an idle time, when their member is removed, and, once their calls have ended, when the certificates change. With
+ * backoff, a member that fails is called more and more rarely.
  */
 import type { BackoffOptions } from '../lib/backoff.ts';
 import { afterCall, type Circuit, CLOSED, refusal } from './circuit.ts';
@@ -14,11 +13,11 @@ export interface PoolOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly open: OpenSession;
-  /** A session is closed after this time without a call, and what is known of its member forgotten. */
+  /** A session is closed after this time without a call, and the state of its member removed. */
   readonly idleMs: number;
-  /** So many sessions may wait for their next call, in all clusters together. */
+  /** At most this number of idle sessions, in all clusters together. */
   readonly waiting: number;
-  /** Without it every call goes to the member, however often it has failed. */
+  /** Without it every call is made, however often the member has failed. */
   readonly backoff?: BackoffOptions | undefined;
 }
 
@@ -28,15 +27,15 @@ export interface SessionCounts {
   readonly open: number;
   /** Replaced, with calls that have not ended yet. */
   readonly draining: number;
-  /** Members that are asked with pauses only. */
+  /** Members that are called with pauses only. */
   readonly unreachable: number;
 }
 
 export interface Taken {
   readonly session: Session;
   /**
-   * The call has ended. `alone`: the member needs nobody else for this answer. Tells since when no call to it has gone
-   * well, in milliseconds since 1970.
+   * The call has ended. `alone`: the member needs no peer for this response. Returns since when no call to it has
+   * succeeded, in milliseconds since 1970.
    */
   release(error?: EtcdError, alone?: boolean): number | undefined;
 }
@@ -60,7 +59,7 @@ export class Pool {
   readonly #options: PoolOptions;
   readonly #clusters = new Map<string, Map<string, Entry>>();
   readonly #draining = new Set<Entry>();
-  /** Sessions without a call; the one that was used last is the last. */
+  /** Sessions without a call; the most recently used one is the last. */
   readonly #waiting = new Set<Entry>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -68,12 +67,12 @@ export class Pool {
     this.#options = options;
   }
 
-  /** Throws EtcdFailure at once when the member is not worth asking now. */
+  /** Throws EtcdFailure at once while the member's circuit is open. */
   take(cluster: string, endpoint: string, tls: TlsMaterial | undefined): Taken {
-    const begunAt = this.#options.monotonic();
-    const entry = this.#entry(cluster, endpoint, tls, begunAt);
-    this.#sweep(begunAt);
-    const refused = refusal(entry.circuit, begunAt);
+    const startedAt = this.#options.monotonic();
+    const entry = this.#entry(cluster, endpoint, tls, startedAt);
+    this.#sweep(startedAt);
+    const refused = refusal(entry.circuit, startedAt);
     if (refused) throw new EtcdFailure(refused);
     entry.calls++;
     this.#waiting.delete(entry);
@@ -83,23 +82,23 @@ export class Pool {
       release: (error, alone = false) => {
         if (!released) {
           released = true;
-          this.#release(entry, begunAt, error, alone);
+          this.#release(entry, startedAt, error, alone);
         }
         return entry.circuit.is === 'open' ? entry.circuit.since : undefined;
       },
     };
   }
 
-  #release(entry: Entry, begunAt: number, error: EtcdError | undefined, alone: boolean): void {
+  #release(entry: Entry, startedAt: number, error: EtcdError | undefined, alone: boolean): void {
     const { monotonic, now, backoff } = this.#options;
     const connecting = entry.session.state() === 'connecting';
     entry.calls--;
     entry.usedAt = monotonic();
     if (backoff) {
-      const end = { begunAt, error, alone: alone || connecting };
+      const end = { startedAt, error, alone: alone || connecting };
       entry.circuit = afterCall(entry.circuit, end, { monotonic: entry.usedAt, now: now() }, backoff);
     }
-    // A connection attempt into nothing lasts minutes, and all later calls would wait for it.
+    // A connection attempt to an address without a host lasts minutes, and all later calls would wait for it.
     const stuck = error?.kind === 'timeout' && connecting;
     if (entry.calls > 0) return;
     if (this.#draining.delete(entry) || stuck) entry.session.close();
@@ -114,18 +113,18 @@ export class Pool {
     this.#waiting.add(entry);
     const [oldest] = this.#waiting;
     if (!oldest || this.#waiting.size <= this.#options.waiting) return;
-    // What is known of a member that fails is kept without its session.
+    // The circuit of a member that fails is kept without its session.
     if (oldest.circuit.is === 'closed') return this.#drop(oldest);
     this.#waiting.delete(oldest);
     oldest.session.close();
   }
 
-  /** Something has changed at the cluster's members: each is asked again at once, whatever it did before. */
+  /** A Pod of the cluster has changed: each member is called again at once, whatever its circuit. */
   reset(cluster: string): void {
     for (const entry of this.#clusters.get(cluster)?.values() ?? []) entry.circuit = CLOSED;
   }
 
-  /** These are the members now: sessions to any other are closed. */
+  /** The current members: sessions to any other are closed. */
   retain(cluster: string, endpoints: readonly string[]): void {
     for (const [endpoint, entry] of this.#clusters.get(cluster) ?? [])
       if (!endpoints.includes(endpoint)) this.#drop(entry);

@@ -1,6 +1,6 @@
 /**
- * A member's database as a stream. etcd sends the pages and then, as the last message, the SHA-256 of all of them; here
- * it is computed along the way and compared, so that a snapshot that was read to its end is one that etcd sent.
+ * A member's database as a stream. etcd sends the pages and then, as the last message, the SHA-256 of all of them; it
+ * is computed along the way and compared, so a snapshot that was read to its end is the one that etcd sent.
  */
 import { createHash } from 'node:crypto';
 import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
@@ -9,18 +9,18 @@ import { failure } from './errors.ts';
 
 /** The bytes as `etcdctl snapshot save` writes them: the database, then the 32 bytes of its digest. */
 export interface SnapshotStream extends AsyncIterable<Uint8Array> {
-  /** Of the database, without the digest. Known once the first piece has come. */
+  /** Of the database, without the digest. Known once the first chunk was received. */
   readonly totalBytes: number | undefined;
   readonly receivedBytes: number;
   /** From 3.6 on, such as `3.6.0`. */
   readonly storageVersion: string | undefined;
-  /** In hexadecimal; known only after the stream was read to its end and the digest was right. */
+  /** In hexadecimal; known only after the stream was read to its end and the digest matched. */
   readonly digest: string | undefined;
-  /** Of all bytes of the stream, etcd's digest included; known when that is. */
+  /** Of all bytes of the stream, etcd's digest included; known at the same time. */
   readonly fileDigest: string | undefined;
 }
 
-/** Behind the database: its SHA-256. */
+/** The SHA-256 after the database. */
 export const DIGEST_BYTES = 32;
 
 export function snapshotStream(
@@ -57,12 +57,12 @@ async function* pieces(
   for await (const { blob, remainingBytes, version } of caller.stream(ask, Maintenance.method.snapshot, one({}))) {
     state.totalBytes ??= blob.length + Number(remainingBytes);
     if (state.totalBytes > maxBytes)
-      throw failure('tooLarge', `the database has ${state.totalBytes} bytes, and at most ${maxBytes} are wanted`);
+      throw failure('tooLarge', `the database has ${state.totalBytes} bytes, more than the allowed ${maxBytes}`);
     if (version !== '') state.storageVersion = version;
     if (blob.length === 0) continue;
-    if (sent) throw failure('badDigest', 'the snapshot goes on after its digest');
+    if (sent) throw failure('badDigest', 'the snapshot continues after its digest');
     if (state.receivedBytes === state.totalBytes) {
-      sent = blob; // not handed on before it is known to be right
+      sent = blob; // not passed on before it is known to match
       continue;
     }
     if (state.receivedBytes + blob.length > state.totalBytes)
@@ -77,7 +77,7 @@ async function* pieces(
   const whole = hash.copy();
   const computed = hash.digest();
   if (!computed.equals(sent))
-    throw failure('badDigest', 'the bytes of the snapshot do not have the digest that etcd sent');
+    throw failure('badDigest', 'the bytes of the snapshot do not match the digest that etcd sent');
   state.digest = computed.toString('hex');
   state.fileDigest = whole.update(sent).digest('hex');
   yield sent;

@@ -1,4 +1,4 @@
-/** gRPC to one member: a connection that is kept, noticed when dead, and wide enough for bulk data. */
+/** gRPC to one member: a kept connection, checked for a dead peer, and wide enough for bulk data. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -6,15 +6,18 @@ import { failure } from './errors.ts';
 import { Link, type Timing } from './link.ts';
 import { unary } from './unary.ts';
 
-/** More than any answer about members, alarms or users; a hostile member must not fill our memory with a million of them. */
+/**
+ * More than any response about members, alarms or users; a hostile member must not fill our memory with a million of
+ * them.
+ */
 const CONTROL_BYTES = 256 * 1024;
-/** Of one message with keys or a piece of a snapshot. */
+/** Of one message with keys or a chunk of a snapshot. */
 const BULK_BYTES = 8 * 1024 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
-/** Who we are and whom we trust. */
+/** The client certificate and the CA bundle. */
 export interface TlsMaterial {
-  /** Certificates, in PEM, of the authorities that we trust. */
+  /** The CA bundle, in PEM. */
   readonly ca: string;
   readonly cert?: string;
   readonly key?: string;
@@ -30,7 +33,7 @@ export interface Target {
 
 export const TIMING: Timing = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000, idleMs: 15 * 60_000 };
 
-/** Questions with one answer. */
+/** Unary calls. */
 export interface Asking {
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
@@ -42,7 +45,7 @@ export interface Asking {
 }
 
 export interface Session {
-  /** For questions with small answers. */
+  /** For calls with small responses. */
   readonly control: Asking;
   /** For keys, watches and snapshots. */
   readonly bulk: Asking & Pick<Transport, 'stream'>;
@@ -57,8 +60,8 @@ export function openSession(target: Target, timing: Timing = TIMING): Session {
   const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false };
   const link = new Link(endpoint, { settings, ...tlsOptions(target) }, timing);
   const asking = (maxBytes: number): Asking => ({ unary: (...call) => unary(link, ...call, maxBytes) });
-  let streams: Transport | undefined; // few sessions ever have one
-  // Compressed answers are not asked for: a small one could unpack to more than the limit.
+  let streams: Transport | undefined; // few sessions ever need one
+  // Compressed responses are not accepted: a small one could unpack to more than the limit.
   const streaming = (): Transport =>
     (streams ??= createGrpcTransport({
       baseUrl: endpoint,
@@ -74,11 +77,11 @@ export function openSession(target: Target, timing: Timing = TIMING): Session {
   };
 }
 
-/** Plain where TLS was meant, or the other way round, is an error and never a fall-back. */
+/** Plain HTTP where TLS is expected, or the other way round, is an error and never a fallback. */
 export function tlsOptions({ endpoint, tls }: Target): object {
   const secure = endpoint.startsWith('https://');
-  if (secure && !tls) throw failure('tls', `${endpoint} wants TLS, and no authority to trust was given`);
-  if (!secure && tls) throw failure('tls', `${endpoint} is plain HTTP, and this cluster is reached with TLS only`);
+  if (secure && !tls) throw failure('tls', `${endpoint} uses TLS, and no CA bundle was given`);
+  if (!secure && tls) throw failure('tls', `${endpoint} is plain HTTP, and this cluster requires TLS`);
   if (!tls) return {};
   const { ca, cert, key, serverName } = tls;
   return {
@@ -86,7 +89,7 @@ export function tlsOptions({ endpoint, tls }: Target): object {
     ...(cert !== undefined && key !== undefined && { cert, key }),
     ...(serverName !== undefined && { servername: serverName }),
     rejectUnauthorized: true,
-    allowPartialTrustChain: true, // as etcd does: the authority that is trusted may have one above it
+    allowPartialTrustChain: true, // as etcd does: a trusted CA may be an intermediate
     minVersion: 'TLSv1.2',
   };
 }

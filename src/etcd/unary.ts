@@ -1,4 +1,4 @@
-/** One question and one answer as gRPC has it, on a connection that is there or made: under half of the processor time that connect-node takes for it. */
+/** A unary gRPC call on a Link: under half of the processor time that connect-node takes for it. */
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';
 import {
   create,
@@ -12,10 +12,10 @@ import {
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Link } from './link.ts';
 
-/** Before each message: whether it is compressed, and its length. */
+/** The prefix of each message: whether it is compressed, and its length. */
 const HEAD_BYTES = 5;
 
-/** Rejects with a ConnectError, or with what Node says about the connection. */
+/** Rejects with a ConnectError, or with Node's error of the connection. */
 export async function unary<I extends DescMessage, O extends DescMessage>(
   link: Link,
   method: DescMethodUnary<I, O>,
@@ -51,7 +51,7 @@ function enveloped(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Bytes there and back. */
+/** One request and its response, as bytes. */
 class Exchange {
   readonly answer: Promise<Buffer>;
   readonly #link: Link;
@@ -114,7 +114,7 @@ class Exchange {
 const NOT_THE_END = { endStream: false };
 type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
-/** What is wrong with how a stream has ended; nothing, when etcd says that all went well. */
+/** How a stream failed; `undefined` when etcd reports success. */
 function verdict(head: Head, end: Head, reset: number): ConnectError | undefined {
   const status = end['grpc-status'];
   if (status === undefined) {

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { EventLedger, MAX_SIMILAR, SERIES_MS, TELL_MS } from './event-ledger.ts';
 
-const what = (note = 'the Pod is gone', reason = 'Lost', uid = 'u') => ({
+const what = (note = 'the Pod was deleted', reason = 'Lost', uid = 'u') => ({
   uid,
   type: 'Warning' as const,
   reason,
   note,
 });
 
-/** Writes what the ledger asks for, as the recorder does. */
-function tell(ledger: EventLedger, happening: ReturnType<typeof what>, now: number): string {
-  const entry = ledger.enter(happening, now);
+/** Carries out what the ledger decides, as the recorder does. */
+function enter(ledger: EventLedger, occurrence: ReturnType<typeof what>, now: number): string {
+  const entry = ledger.enter(occurrence, now);
   if (entry.do === 'create') ledger.created(entry.key, `event-${now}`, now);
   return entry.do === 'count'
     ? `count ${entry.name} ${entry.count}`
@@ -19,40 +19,40 @@ function tell(ledger: EventLedger, happening: ReturnType<typeof what>, now: numb
       : 'hold';
 }
 
-test('the same words are one Event; its count is told now and then; after ten minutes it is another story', () => {
+test('equal notes are one Event; its count is updated every 30 s; after ten minutes a new Event is created', () => {
   const ledger = new EventLedger();
-  expect(tell(ledger, what(), 0)).toBe('create the Pod is gone');
-  expect(tell(ledger, what(), 1_000)).toBe('hold');
-  expect(tell(ledger, what(), TELL_MS)).toBe('count event-0 3');
-  expect(tell(ledger, what(), TELL_MS + 1)).toBe('hold');
-  expect(tell(ledger, what(), SERIES_MS)).toBe('create the Pod is gone');
+  expect(enter(ledger, what(), 0)).toBe('create the Pod was deleted');
+  expect(enter(ledger, what(), 1_000)).toBe('hold');
+  expect(enter(ledger, what(), TELL_MS)).toBe('count event-0 3');
+  expect(enter(ledger, what(), TELL_MS + 1)).toBe('hold');
+  expect(enter(ledger, what(), SERIES_MS)).toBe('create the Pod was deleted');
 });
 
-test('the same words about another object are another Event', () => {
+test('the same note about another object is another Event', () => {
   const ledger = new EventLedger();
-  tell(ledger, what('x', 'r', 'one'), 0);
-  expect(tell(ledger, what('x', 'r', 'two'), 0)).toBe('create x');
+  enter(ledger, what('x', 'r', 'one'), 0);
+  expect(enter(ledger, what('x', 'r', 'two'), 0)).toBe('create x');
 });
 
-test('too many different words for one reason become one Event', () => {
+test('too many different notes for one reason are combined into one Event', () => {
   const ledger = new EventLedger();
-  for (let n = 0; n < MAX_SIMILAR; n++) expect(tell(ledger, what(`try ${n}`), n)).toBe(`create try ${n}`);
-  expect(tell(ledger, what('try 98'), 50)).toBe('create (combined from similar events): try 98');
-  expect(tell(ledger, what('try 99'), 51)).toBe('hold');
-  expect(tell(ledger, what('try 100'), 50 + TELL_MS)).toBe('count event-50 3');
-  expect(tell(ledger, what('another reason', 'Found'), 52)).toBe('create another reason');
+  for (let n = 0; n < MAX_SIMILAR; n++) expect(enter(ledger, what(`try ${n}`), n)).toBe(`create try ${n}`);
+  expect(enter(ledger, what('try 98'), 50)).toBe('create (combined from similar events): try 98');
+  expect(enter(ledger, what('try 99'), 51)).toBe('hold');
+  expect(enter(ledger, what('try 100'), 50 + TELL_MS)).toBe('count event-50 3');
+  expect(enter(ledger, what('another reason', 'Found'), 52)).toBe('create another reason');
 });
 
-test('an Event that is not there any more is written anew', () => {
+test('an Event that no longer exists is created again', () => {
   const ledger = new EventLedger();
-  tell(ledger, what(), 0);
+  enter(ledger, what(), 0);
   const entry = ledger.enter(what(), TELL_MS);
   if (entry.do === 'count') ledger.lost(entry.key);
-  expect(tell(ledger, what(), TELL_MS + 1)).toBe('create the Pod is gone');
+  expect(enter(ledger, what(), TELL_MS + 1)).toBe('create the Pod was deleted');
 });
 
 test('memory is bounded', () => {
   const ledger = new EventLedger();
-  for (let n = 0; n < 10_000; n++) tell(ledger, what(`note ${n}`, 'r', `u${n}`), n);
+  for (let n = 0; n < 10_000; n++) enter(ledger, what(`note ${n}`, 'r', `u${n}`), n);
   expect(ledger.size).toBeLessThanOrEqual(4_000);
 });

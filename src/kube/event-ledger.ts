@@ -3,7 +3,7 @@
  * one reason are combined into one Event; a count is updated from time to time, not at each occurrence.
  */
 
-export interface Happening {
+export interface Occurrence {
   /** uid of the regarding object. */
   readonly uid: string;
   readonly type: 'Normal' | 'Warning';
@@ -23,7 +23,7 @@ interface Sent {
   readonly name: string;
   /** When the Event was created. */
   readonly since: number;
-  told: number;
+  reportedAt: number;
   count: number;
 }
 
@@ -49,21 +49,21 @@ export class EventLedger {
   }
 
   /** What to do about an occurrence now. */
-  enter(what: Happening, now: number): Entry {
+  enter(what: Occurrence, now: number): Entry {
     const combined = this.#isOneOfMany(what, now);
     const note = combined ? `(combined from similar events): ${what.note}` : what.note;
     const key = [what.uid, what.type, what.reason, combined ? '' : what.note].join('\n');
     const sent = this.#sent.get(key);
     if (!sent || now - sent.since >= SERIES_MS) return { do: 'create', key, note };
     sent.count++;
-    if (now - sent.told < TELL_MS) return { do: 'hold' };
-    sent.told = now;
+    if (now - sent.reportedAt < TELL_MS) return { do: 'hold' };
+    sent.reportedAt = now;
     return { do: 'count', key, name: sent.name, count: sent.count };
   }
 
   /** The Event was created under this name. */
   created(key: string, name: string, now: number): void {
-    remember(this.#sent, key, { name, since: now, told: now, count: 1 });
+    remember(this.#sent, key, { name, since: now, reportedAt: now, count: 1 });
   }
 
   /** The Event no longer exists: Events expire. */
@@ -71,7 +71,7 @@ export class EventLedger {
     this.#sent.delete(key);
   }
 
-  #isOneOfMany(what: Happening, now: number): boolean {
+  #isOneOfMany(what: Occurrence, now: number): boolean {
     const key = [what.uid, what.type, what.reason].join('\n');
     const known = this.#similar.get(key);
     const similar = known && now - known.since < SERIES_MS ? known : { since: now, notes: new Set<string>() };

@@ -7,15 +7,15 @@ import { events } from './resources.ts';
 
 const things: Resource = { group: 'example.com', version: 'v1', plural: 'things', kind: 'Thing' };
 const thing = { metadata: { name: 'a', namespace: 'n', uid: 'u' } };
-const said: EventText = { type: 'Warning', reason: 'QuorumLost', note: 'one of three answers' };
+const event: EventText = { type: 'Warning', reason: 'QuorumLost', note: 'one of three responds' };
 
 const slow = noAnswer('POST', 'Timeout', 'too slow');
 const busy = new ApiError('POST', 429, { message: 'too many' });
 const broken = new ApiError('POST', 503, { message: 'away' });
 const refused = new ApiError('POST', 403, { message: 'the namespace is being deleted' });
-const notLeading = noAnswer('POST', 'NotLeading', 'somebody else leads');
+const notLeading = noAnswer('POST', 'NotLeading', 'another replica leads');
 
-/** A recorder on a server that answers its first writes with these errors, before it carries them out or `after`. */
+/** A recorder on an API server that fails its first writes with these errors, before it carries them out or `after`. */
 function aRecorder(faults: readonly Error[], after = false) {
   const server = new ModelApiServer();
   const errors: unknown[] = [];
@@ -39,49 +39,49 @@ function aRecorder(faults: readonly Error[], after = false) {
     },
     onError: (error) => errors.push(error),
   });
-  /** Once all is written or given up. */
-  const told = async (): Promise<readonly unknown[]> => {
+  /** Once every Event is written or dropped. */
+  const recorded = async (): Promise<readonly unknown[]> => {
     await new Promise((resolve) => setImmediate(resolve));
     return server.peek(events).map(({ note }) => note);
   };
-  return { recorder, errors, slept, told };
+  return { recorder, errors, slept, recorded };
 }
 
 test.each([
-  ['did not answer', [slow, slow], [500, 2_000]],
-  ['had too much to do', [busy], [500]],
-  ['was away', [broken, broken, broken, broken], [500, 2_000, 5_000, 10_000]],
-])('what a server that %s did not take is told again', async (_what, faults, pauses) => {
-  const { recorder, errors, slept, told } = aRecorder(faults);
-  recorder.record(things, thing, said);
-  expect(await told()).toEqual([said.note]);
+  ['does not respond', [slow, slow], [500, 2_000]],
+  ['is busy', [busy], [500]],
+  ['is unavailable', [broken, broken, broken, broken], [500, 2_000, 5_000, 10_000]],
+])('an Event is written again when the API server %s', async (_what, faults, pauses) => {
+  const { recorder, errors, slept, recorded } = aRecorder(faults);
+  recorder.record(things, thing, event);
+  expect(await recorded()).toEqual([event.note]);
   expect(slept).toEqual(pauses);
   expect(errors).toEqual([]);
 });
 
-test('what was carried out and not answered is there once', async () => {
-  const { recorder, errors, told } = aRecorder([slow], true);
-  recorder.record(things, thing, said);
-  expect(await told()).toEqual([said.note]);
+test('an Event whose creation was carried out without a response exists once', async () => {
+  const { recorder, errors, recorded } = aRecorder([slow], true);
+  recorder.record(things, thing, event);
+  expect(await recorded()).toEqual([event.note]);
   expect(errors).toEqual([]);
 });
 
 test.each([
   ['is refused', [refused]],
-  ['is not ours to tell any more', [notLeading]],
-  ['nobody hears for long', [broken, broken, broken, broken, broken]],
-])('what %s is given up, and the next is told', async (_what, faults) => {
-  const { recorder, errors, told } = aRecorder(faults);
-  recorder.record(things, thing, said);
-  recorder.record(things, thing, { ...said, note: 'two of three answer' });
-  expect(await told()).toEqual(['two of three answer']);
+  ['comes from a process that no longer leads', [notLeading]],
+  ['cannot be written for long', [broken, broken, broken, broken, broken]],
+])('an Event that %s is dropped, and the next one is written', async (_what, faults) => {
+  const { recorder, errors, recorded } = aRecorder(faults);
+  recorder.record(things, thing, event);
+  recorder.record(things, thing, { ...event, note: 'two of three respond' });
+  expect(await recorded()).toEqual(['two of three respond']);
   expect(errors).toEqual([faults[0]]);
 });
 
-test('at the end nobody waits between two attempts', async () => {
-  const { recorder, slept, told } = aRecorder([slow, slow]);
-  recorder.record(things, thing, said);
+test('at shutdown the recorder does not pause between two attempts', async () => {
+  const { recorder, slept, recorded } = aRecorder([slow, slow]);
+  recorder.record(things, thing, event);
   await recorder.flush();
-  expect(await told()).toEqual([said.note]);
+  expect(await recorded()).toEqual([event.note]);
   expect(slept).toEqual([0, 0]);
 });

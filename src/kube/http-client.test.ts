@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A server that answers a creation when it is told to, and anything else at once. */
+/** A server that responds to a creation only on command, and to anything else at once. */
 async function aSlowServer() {
   const waiting: ServerResponse[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -28,7 +28,7 @@ async function aSlowServer() {
   return { client: new HttpClient(transport), waiting };
 }
 
-test('of one kind so many are created at a time, and nothing else waits for them', async () => {
+test('at most 32 objects of one kind are created at a time, and no other call waits for them', async () => {
   const { client, waiting } = await aSlowServer();
   const metadata = { namespace: 'n', name: 'a' };
   const all = Array.from({ length: 40 }, () => client.create(pods, { metadata } as never));
@@ -42,7 +42,7 @@ test('of one kind so many are created at a time, and nothing else waits for them
   await Promise.all(all);
 });
 
-test('what has no name is not there: to ask for it would be to ask for all of its kind', async () => {
+test('a get without a name finds nothing: the request would list the whole kind', async () => {
   const { client } = await aSlowServer();
   expect(await client.get(secrets, { namespace: 'n', name: 'a' })).toEqual({});
   expect(await client.get(secrets, { namespace: 'n', name: '' })).toBeUndefined();

@@ -25,7 +25,7 @@ const config = (cluster: object, user: object, more: object = {}) => ({
   ...more,
 });
 
-describe('what a kubeconfig says', () => {
+describe('a kubeconfig with', () => {
   test.each<[string, object, object, object]>([
     ['nothing but a server', {}, {}, {}],
     [
@@ -42,7 +42,7 @@ describe('what a kubeconfig says', () => {
     ],
     ['a token', {}, { token: 'T' }, { token: 'T' }],
     [
-      'a file with a token, which can be renewed, before a token',
+      'a tokenFile, which can be rotated, and a token: the file wins',
       {},
       { token: 'T', tokenFile: 'token' },
       { token: 'in token' },
@@ -58,10 +58,10 @@ describe('what a kubeconfig says', () => {
   test.each<[string, object, object, string]>([
     ['skipping verification', { 'insecure-skip-tls-verify': true }, {}, 'give the certificate-authority instead'],
     ['a proxy', { 'proxy-url': 'http://p' }, {}, 'without a proxy'],
-    ['being somebody else', {}, { as: 'root' }, 'credentials of that user'],
+    ['impersonation', {}, { as: 'root' }, 'credentials of that user'],
     ['a password', {}, { username: 'u', password: 'p' }, 'use a token'],
     ['an auth-provider', {}, { 'auth-provider': { name: 'gcp' } }, 'use an exec plugin'],
-  ])('%s is refused: to leave it out would change who speaks to whom', async (_what, cluster, user, sentence) => {
+  ])('%s is refused: to ignore it would use another identity or an unverified server', async (_what, cluster, user, sentence) => {
     await expect(readKubeconfig([write('config', config(cluster, user))])).rejects.toThrow(sentence);
   });
 
@@ -74,22 +74,22 @@ describe('what a kubeconfig says', () => {
       'has no server for the cluster "k"',
     ],
     ['an empty file', '', 'has no context'],
-  ])('%s is a sentence', async (_what, content, sentence) => {
+  ])('%s is an error that names the problem', async (_what, content, sentence) => {
     await expect(readKubeconfig([write('config', content)])).rejects.toThrow(sentence);
   });
 
-  test('a file that is not there is a sentence', async () => {
+  test('a missing file is an error that names the file', async () => {
     await expect(readKubeconfig([join(folder, 'nothing')])).rejects.toThrow('cannot read the kubeconfig');
   });
 });
 
 describe('several files', () => {
-  test('are those of the variable, or the one at home', () => {
+  test('are those in KUBECONFIG, or ~/.kube/config', () => {
     expect(kubeconfigFiles({ KUBECONFIG: ['/a', '', '/b'].join(delimiter) }, '/home/me')).toEqual(['/a', '/b']);
     expect(kubeconfigFiles({}, '/home/me')).toEqual(['/home/me/.kube/config']);
   });
 
-  test('are one: the first to say something counts, and one that is missing is nothing', async () => {
+  test('are merged: the first definition wins, and a missing file is skipped', async () => {
     const one = write('one', { 'current-context': 'c', users: [{ name: 'u', user: { token: 'first' } }] });
     const two = write('two', config({}, { token: 'second' }, { 'current-context': 'other' }));
     expect(await readKubeconfig([one, join(folder, 'missing'), two])).toMatchObject({
@@ -114,17 +114,17 @@ describe('a credential plugin', () => {
     `cat <<END\n${JSON.stringify({ apiVersion, kind: 'ExecCredential', status })}\nEND`;
   const read = () => readKubeconfig([join(folder, 'config')], undefined, { PATH: process.env['PATH'] });
 
-  test('gives a token, and for how long it is good', async () => {
+  test('issues a token with its expiry', async () => {
     plugin(answer({ token: 'T', expirationTimestamp: '2026-01-01T00:00:00Z' }));
     expect(await read()).toMatchObject({ token: 'T', goodUntil: Date.parse('2026-01-01T00:00:00Z') });
   });
 
-  test('gives a certificate with its key', async () => {
+  test('issues a certificate with its key', async () => {
     plugin(answer({ clientCertificateData: 'C', clientKeyData: 'K' }));
     expect(await read()).toMatchObject({ cert: 'C', key: 'K' });
   });
 
-  test('is given its arguments, its variables, and the cluster if it wants it', async () => {
+  test('gets its arguments, its environment, and the cluster if it asks for it', async () => {
     plugin(`echo "$1 $WHO $KUBERNETES_EXEC_INFO" > "${join(folder, 'said')}"\n${answer({ token: 'T' })}`, {
       args: ['login'],
       env: [{ name: 'WHO', value: 'me' }],
@@ -147,15 +147,15 @@ describe('a credential plugin', () => {
       {},
       'not client.authentication.k8s.io/v1',
     ],
-    ['gives nothing', answer({}), {}, 'gave neither a token nor a certificate'],
+    ['issues nothing', answer({}), {}, 'gave neither a token nor a certificate'],
     ['is not installed', '', { command: 'no-such-plugin', installHint: 'see the manual' }, 'see the manual'],
     ['is too old', '', { apiVersion: 'client.authentication.k8s.io/v1alpha1' }, 'known are'],
-  ])('that %s is a sentence', async (_what, script, more, sentence) => {
+  ])('that %s is an error that names the problem', async (_what, script, more, sentence) => {
     plugin(script, more);
     await expect(read()).rejects.toThrow(sentence);
   });
 
-  test('runs once while what it gave is good, again when that is refused', async () => {
+  test('runs once while its credential is valid, and again when the API server refuses that', async () => {
     plugin(`echo x >> "${join(folder, 'runs')}"\n${answer({ token: 'T' })}`);
     let time = 0;
     const source = identityFromKubeconfig({ files: [join(folder, 'config')], env: process.env, monotonic: () => time });
@@ -173,7 +173,7 @@ describe('a credential plugin', () => {
 describe('in a Pod', () => {
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '6443' };
 
-  test('token and authority are read again every half a minute, at once in doubt, and never lost half-way', async () => {
+  test('the token and the CA are read again every 30 s, at once after a refusal, and kept while unreadable', async () => {
     let time = 0;
     const source = identityFromPod(env, () => time, folder);
     await expect(source()).rejects.toThrow('ENOENT');
@@ -194,7 +194,7 @@ describe('in a Pod', () => {
     expect(await source()).toMatchObject({ token: 'three' });
   });
 
-  test('elsewhere it is said what to do', async () => {
+  test('outside of a Pod the error names --kubeconfig', async () => {
     await expect(identityFromPod({}, () => 0, folder)()).rejects.toThrow('this is not a Pod');
   });
 });

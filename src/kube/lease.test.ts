@@ -12,17 +12,17 @@ const held = (holderIdentity: string, leaseDurationSeconds = 15): Lease => ({
 });
 
 test.each([
-  ['there is no lease yet', undefined, 0, 'create'],
-  ['it is mine', held('me'), 60_000, 'renew'],
-  ['its holder left', held('', 1), 0, 'take'],
-  ['its holder was seen alive', held('other'), 15_000, 'wait'],
-  ['its holder has been silent for the whole lease', held('other'), 15_001, 'take'],
-  ['its holder asked for a longer lease', held('other', 60), 30_000, 'wait'],
+  ['there is no Lease yet', undefined, 0, 'create'],
+  ['this process holds it', held('me'), 60_000, 'renew'],
+  ['its holder released it', held('', 1), 0, 'take'],
+  ['its holder renewed it in time', held('other'), 15_000, 'wait'],
+  ['its holder has not renewed it for the whole lease duration', held('other'), 15_001, 'take'],
+  ['its holder set a longer lease duration', held('other', 60), 30_000, 'wait'],
 ] as const)('when %s', (_name, lease, unchangedMs, move) => {
   expect(decideLease('me', { lease, unchangedMs })).toBe(move);
 });
 
-/** A Lease that lives in memory, and two clocks that move only when told to. */
+/** A Lease in memory, and two clocks that move only when the test moves them. */
 function aLeadership() {
   let stored: Lease | undefined;
   let version = 0;
@@ -72,20 +72,20 @@ test.each([
     },
   ],
   [
-    'suspended with its machine: only the clock on the wall went on',
+    'suspended with its machine: only the wall clock went on',
     (time: { monotonic: number; wall: number }) => {
       time.wall += RENEW_DEADLINE_MS;
     },
   ],
-])('a process that was %s does not hold the lease any more', async (_what, pass) => {
+])('a process that was %s no longer holds the Lease', async (_what, advance) => {
   const { lease, time } = aLeadership();
   await lease.acquire(never);
   expect([lease.open(), lease.remainingMs()]).toEqual([true, RENEW_DEADLINE_MS]);
-  pass(time);
+  advance(time);
   expect([lease.open(), lease.remainingMs()]).toEqual([false, 0]);
 });
 
-test('a clock on the wall that is set back changes nothing', async () => {
+test('a wall clock that is set back changes nothing', async () => {
   const { lease, time } = aLeadership();
   await lease.acquire(never);
   time.wall -= 3_600_000;
@@ -93,7 +93,7 @@ test('a clock on the wall that is set back changes nothing', async () => {
   expect(lease.remainingMs()).toBe(RENEW_DEADLINE_MS - 1_000);
 });
 
-test('who sees that somebody else has it stops at once', async () => {
+test('a process that observes another holder stops at once', async () => {
   const { lease, steal } = aLeadership();
   await lease.acquire(never);
   steal();
@@ -101,7 +101,7 @@ test('who sees that somebody else has it stops at once', async () => {
   expect(lease.open()).toBe(false);
 });
 
-test('who cannot renew stops before anybody else may start', async () => {
+test('a holder that cannot renew stops before another replica may take over', async () => {
   const { lease, time, breakServer } = aLeadership();
   await lease.acquire(never);
   const began = time.monotonic;
@@ -110,7 +110,7 @@ test('who cannot renew stops before anybody else may start', async () => {
   expect(time.monotonic - began).toBeLessThanOrEqual(15_000 - 2_000);
 });
 
-test('who leaves writes nothing more, and the next one need not wait', async () => {
+test('a holder that releases the Lease writes nothing more, and the next replica need not wait', async () => {
   const { lease, holder } = aLeadership();
   await lease.acquire(never);
   const releasing = lease.release();

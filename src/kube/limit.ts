@@ -14,7 +14,7 @@ export function limitTo(ms: number, outer: AbortSignal | undefined): Limit {
   let passed = false;
   const timer = setTimeout(() => {
     passed = true;
-    controller.abort(new Error(`no answer within ${ms} ms`));
+    controller.abort(new Error(`no response within ${ms} ms`));
   }, ms);
   const follow = (): void => controller.abort(outer?.reason);
   if (outer?.aborted) follow();

@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A Pod whose port answers in capitals, behind an API server that speaks the channel protocol. */
+/** A Pod whose port echoes in capitals, behind an API server that serves the channel protocol. */
 async function aPod(onOpen: (socket: Duplex) => void = () => undefined) {
   const asked: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -41,7 +41,7 @@ async function aPod(onOpen: (socket: Duplex) => void = () => undefined) {
 const ref = { namespace: 'n', name: 'p' };
 const soon = () => AbortSignal.timeout(3_000);
 
-test('bytes go to the port of the Pod and come back', async () => {
+test('bytes reach the port of the Pod and are echoed', async () => {
   const { transport, asked } = await aPod();
   const port = await openPodPort(transport, ref, 2379, soon());
   port.write('hello');
@@ -52,21 +52,21 @@ test('bytes go to the port of the Pod and come back', async () => {
   port.destroy();
 });
 
-test('what goes wrong in the Pod is told', async () => {
+test('an error in the Pod is reported', async () => {
   const { transport } = await aPod((socket) => setTimeout(() => socket.write(message(1, 'connection refused')), 20));
   const port = await openPodPort(transport, ref, 2379, soon());
   const [error] = (await once(port, 'error')) as [Error];
   expect(error.message).toContain('connection refused');
 });
 
-test('a server that does not do it is an error, and so is one that does not answer in time', async () => {
+test('an unreachable server is an error, and so is one that does not respond in time', async () => {
   const { transport } = await aPod();
-  const nobody = new Transport(() => Promise.resolve({ server: 'http://127.0.0.1:1' }));
-  await expect(openPodPort(nobody, ref, 1, soon())).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
+  const unreachable = new Transport(() => Promise.resolve({ server: 'http://127.0.0.1:1' }));
+  await expect(openPodPort(unreachable, ref, 1, soon())).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
   await expect(openPodPort(transport, ref, 1, AbortSignal.abort())).rejects.toMatchObject({ name: 'ApiError' });
 });
 
-test('a port on loopback leads to the Pod', async () => {
+test('a local port forwards to the Pod', async () => {
   const { transport } = await aPod();
   const local = await listenForPod(transport, ref, 2379, { signal: soon(), onError: () => undefined });
   const socket = connect(local.port, '127.0.0.1');
@@ -76,7 +76,7 @@ test('a port on loopback leads to the Pod', async () => {
   await once(socket, 'close');
 });
 
-test('a log comes line by line, with or without a last line break', async () => {
+test('a log is read line by line, with or without a final line break', async () => {
   const { transport, asked } = await aPod();
   const lines: string[] = [];
   for await (const line of podLog(transport, ref, { container: 'etcd', tailLines: 3, previous: true, signal: soon() }))

@@ -23,7 +23,7 @@ function synced(...objects: readonly KubeObject[]) {
 }
 const soon = () => AbortSignal.timeout(20);
 
-test('nothing is visible until the whole first list has arrived', () => {
+test('nothing is visible until the first list is complete', () => {
   const { store } = aStore();
   store.apply(ALL_NAMESPACES, { type: 'restart' });
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '1') });
@@ -32,7 +32,7 @@ test('nothing is visible until the whole first list has arrived', () => {
   expect([store.synced, store.get('n/a')?.metadata.name]).toEqual([true, 'a']);
 });
 
-test('listing again tells only what changed in between, deletions included', () => {
+test('a relist notifies only of what changed in between, deletions included', () => {
   const { store, seen } = synced(thing('a', '1'), thing('b', '2'), thing('c', '3'));
   seen.length = 0;
   store.apply(ALL_NAMESPACES, { type: 'restart' });
@@ -43,7 +43,7 @@ test('listing again tells only what changed in between, deletions included', () 
   expect(seen).toEqual(['2→12', '3→-']);
 });
 
-test('nobody is told of the deletion of what was never here, as when it came and went between two looks', () => {
+test('no handler is notified of the deletion of an object that was never cached, as when it was created and deleted between two lists', () => {
   const { store, seen } = synced();
   store.apply(ALL_NAMESPACES, { type: 'delete', object: thing('a', '12') });
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('b', '13') });
@@ -64,7 +64,7 @@ test('objects are found by label within their namespace, in the order of their n
   expect(store.byIndex('n', 'cluster', 'y').map((o) => o.metadata.name)).toEqual(['a', 'c']);
 });
 
-test('objects are found by what an index says of them, and not any more when that changes', () => {
+test('objects are found by their index value, and no longer when it changes', () => {
   const spoken = (name: string, of: string | undefined): KubeObject & { of: string | undefined } => ({
     ...thing(name, '1'),
     of,
@@ -87,7 +87,7 @@ test('managedFields are not kept', () => {
   expect(store.get('n/a')?.metadata).toEqual({ name: 'a', namespace: 'n', resourceVersion: '1' });
 });
 
-test('a kind that the server does not know is missing until something of it is heard', () => {
+test('a kind that the server does not know is missing until an event of it is received', () => {
   const { store } = synced(thing('a', '1'));
   store.apply(ALL_NAMESPACES, { type: 'missing' });
   store.apply(ALL_NAMESPACES, { type: 'restart' });
@@ -112,7 +112,7 @@ test('a bookmark is progress too', async () => {
   await store.waitForVersion('n', '450', soon());
 });
 
-test('waiting for a write that never shows ends with the signal', async () => {
+test('waiting for a write that is never received ends with the signal', async () => {
   const { store } = synced();
   await expect(store.waitForVersion('n', '11', soon())).rejects.toThrow('timeout');
 });
@@ -126,7 +126,7 @@ test('each watched namespace is a snapshot of its own', async () => {
   await expect(store.waitForVersion('other', '5', soon())).rejects.toThrow('timeout');
 });
 
-test('a reader can wait until an object that it deleted is gone, or is another one', async () => {
+test('a reader can wait until an object that it deleted is removed from the cache, or replaced', async () => {
   const { store } = synced(thing('a', '1'), thing('b', '2'));
   await expect(store.waitForDeletion('n/a', 'uid-a', soon())).rejects.toThrow('timeout');
   const waiting = store.waitForDeletion('n/a', 'uid-a', AbortSignal.timeout(2000));
@@ -135,20 +135,20 @@ test('a reader can wait until an object that it deleted is gone, or is another o
   await store.waitForDeletion('n/b', 'uid-of-an-older-b', soon());
 });
 
-test('a whole snapshot is told, also an empty one, and again when it comes again', () => {
+test('onSynced is called for every complete snapshot, also for an empty one', () => {
   const { store } = aStore();
-  let told = 0;
-  store.onSynced(() => told++);
+  let syncs = 0;
+  store.onSynced(() => syncs++);
   store.apply(ALL_NAMESPACES, { type: 'missing' });
   store.apply(ALL_NAMESPACES, { type: 'restart' });
-  expect(told).toBe(0);
+  expect(syncs).toBe(0);
   store.apply(ALL_NAMESPACES, { type: 'synced', resourceVersion: '1' });
-  expect([told, store.missing]).toEqual([1, false]);
+  expect([syncs, store.missing]).toEqual([1, false]);
   store.apply(ALL_NAMESPACES, { type: 'put', object: thing('a', '2') });
-  expect(told).toBe(1);
+  expect(syncs).toBe(1);
 });
 
-test('nobody waits for a write of a kind whose definition has gone', async () => {
+test('waiting for a write ends when the CRD of its kind was deleted', async () => {
   const { store } = synced();
   const waiting = store.waitForVersion('n', '99', soon());
   store.apply(ALL_NAMESPACES, { type: 'missing' });

@@ -27,7 +27,7 @@ async function against(answer: Answer, source?: (server: string) => IdentitySour
 }
 const failure = (call: Promise<unknown>): Promise<ApiError> =>
   call.then(
-    () => Promise.reject(new Error('was answered')),
+    () => Promise.reject(new Error('did not fail')),
     (error: unknown) => {
       if (error instanceof ApiError) return error;
       throw error;
@@ -42,12 +42,12 @@ test.each<[string, Answer, object]>([
   ],
   ['text that is no JSON', (_i, o) => o.writeHead(502).end('<html>'), { code: 502, said: '<html>' }],
   [
-    'a wish to be left alone',
+    'a Retry-After header',
     (_i, o) => o.writeHead(429, { 'retry-after': '3' }).end('{}'),
     { code: 429, retryAfterMs: 3_000 },
   ],
   [
-    'a wish to be left alone for ever',
+    'a Retry-After header without measure',
     (_i, o) => o.writeHead(429, { 'retry-after': '99999' }).end('{}'),
     { retryAfterMs: 60_000 },
   ],
@@ -56,7 +56,7 @@ test.each<[string, Answer, object]>([
     (_i, o) => o.writeHead(503, { 'retry-after': 'Wed, 21 Oct 2026' }).end('{}'),
     { retryAfterMs: undefined },
   ],
-  ['half an answer', (_i, o) => o.writeHead(200).end('{"a":'), { code: 0, reason: 'Garbled' }],
+  ['an incomplete response', (_i, o) => o.writeHead(200).end('{"a":'), { code: 0, reason: 'Garbled' }],
   ['a broken connection', (i) => i.socket.destroy(), { code: 0, reason: 'Unreachable' }],
   ['silence', () => undefined, { code: 0, reason: 'Timeout' }],
 ])('%s is an ApiError', async (_what, answer, expected) => {
@@ -65,7 +65,7 @@ test.each<[string, Answer, object]>([
   expect(calls).toMatchObject([{ verb: 'list', resource: 'pods' }]);
 });
 
-test('a call that is given up ends at once', async () => {
+test('a call that is aborted ends at once', async () => {
   const { transport } = await against(() => undefined);
   const stop = new AbortController();
   const call = failure(transport.json('/api/v1/pods', { signal: stop.signal }));
@@ -73,13 +73,13 @@ test('a call that is given up ends at once', async () => {
   expect(await call).toMatchObject({ code: 0, reason: 'Aborted' });
 });
 
-test('nobody at the address is an ApiError, too', async () => {
+test('a refused connection is an ApiError, too', async () => {
   const { transport, server } = await against(() => undefined);
   await new Promise((resolve) => server.close(resolve));
   expect(await failure(transport.json('/version'))).toMatchObject({ reason: 'Unreachable' });
 });
 
-test('a token that is not accepted is read again, and the call is made once more with the new one', async () => {
+test('a token that is refused is read again, and the call is repeated with the new one', async () => {
   const seen: string[] = [];
   const { transport } = await against(
     ({ headers }, outgoing) => {
@@ -102,7 +102,7 @@ test('without a new token, a refused call is not repeated', async () => {
   expect(calls).toBe(1);
 });
 
-test('whether it may be sent is asked when it leaves, not when it was decided on', async () => {
+test('the Lease is checked when the request is sent, not when it was decided on', async () => {
   let arrived = 0;
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ test('whether it may be sent is asked when it leaves, not when it was decided on
   expect(arrived).toBe(0);
 });
 
-test('documents come line by line, also in pieces; what is cut off at the end is dropped', async () => {
+test('documents are parsed line by line, also across chunks; an incomplete last line is dropped', async () => {
   const { transport } = await against((_i, outgoing) => {
     const pieces = ['{"n":1}\n{"n"', ':2}\n', '\n{"n":"é', '"}\n{"n":'];
     const next = (): void => {

@@ -9,7 +9,7 @@ const ref = { namespace: 'ns', name: 'mine' };
 const failing = (error: Error): Pick<Client, 'get'> => ({ get: () => Promise.reject(error) });
 const answers = (code: number, reason: string, message: string) =>
   failing(new ApiError('GET', code, { reason, message }));
-/** As the real client: it ends with its signal, and with nothing else. */
+/** Like the real client: it ends only with its signal. */
 const hanging: Pick<Client, 'get'> = {
   get: (_resource, _ref, signal) =>
     new Promise((_, reject) => {
@@ -24,21 +24,21 @@ afterEach(() => {
 
 test.each([
   [
-    'the code and the words of the server',
+    'the status code and the message of the API server',
     answers(403, 'Forbidden', 'secrets "mine" is forbidden'),
     '403 secrets "mine" is forbidden',
   ],
-  ['not more of them than fit into a condition', answers(500, 'X', 'x'.repeat(1_000)), `500 ${'x'.repeat(300)}`],
+  ['no longer a message than fits into a condition', answers(500, 'X', 'x'.repeat(1_000)), `500 ${'x'.repeat(300)}`],
   [
-    'nothing of an answer that could not be parsed: it may be a Secret',
+    'nothing of a response that could not be parsed: it may be a Secret',
     answers(0, 'Garbled', 'Unexpected token, "hunter2" is not valid JSON'),
-    'no answer (Garbled)',
+    'no response (Garbled)',
   ],
 ])('a failed read has %s', async (_what, client, why) => {
   expect(await tryGet(client, secrets, ref)).toEqual({ ok: false, why });
 });
 
-test('what is there, and what is not, was read', async () => {
+test('an object that exists, and one that does not, is a successful read', async () => {
   const object = { apiVersion: 'v1', kind: 'Secret', metadata: ref };
   const get = <T>() => Promise.resolve(object as T);
   expect(await tryGet({ get }, secrets, ref)).toEqual({ ok: true, object });
@@ -48,16 +48,16 @@ test('what is there, and what is not, was read', async () => {
   });
 });
 
-test('a read that hangs is given up after 5 s', async () => {
+test('a read without a response is aborted after 5 s', async () => {
   vi.useFakeTimers();
   const reading = tryGet(hanging, secrets, ref);
   await vi.advanceTimersByTimeAsync(4_999);
   expect(await Promise.race([reading, Promise.resolve('reads')])).toBe('reads');
   await vi.advanceTimersByTimeAsync(1);
-  expect(await reading).toEqual({ ok: false, why: 'no answer within 5 s' });
+  expect(await reading).toEqual({ ok: false, why: 'no response within 5 s' });
 });
 
-test('a reconcile that is over, and a bug, are no answer about the object', async () => {
+test('a reconcile that has ended, and a bug, reject instead of reporting about the object', async () => {
   const over = new AbortController();
   const reading = tryGet(hanging, secrets, ref, over.signal);
   over.abort();

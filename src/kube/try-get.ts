@@ -25,7 +25,7 @@ export async function tryGet<T extends KubeObject>(
   } catch (error) {
     // The reconcile itself has ended, or this is a bug: neither is a statement about the object.
     if (signal?.aborted || !(error instanceof ApiError)) throw error;
-    return { ok: false, why: limit.passed ? `no answer within ${READ_TIMEOUT_MS / 1_000} s` : whyOf(error) };
+    return { ok: false, why: limit.passed ? `no response within ${READ_TIMEOUT_MS / 1_000} s` : whyOf(error) };
   } finally {
     limit.done();
   }
@@ -35,4 +35,4 @@ export async function tryGet<T extends KubeObject>(
  * Without a status code only the reason: a parser's message about a garbled response quotes it, and it may be a Secret.
  */
 const whyOf = ({ code, reason, said }: ApiError): string =>
-  code === 0 ? `no answer (${reason})` : `${code} ${said.slice(0, MAX_MESSAGE)}`;
+  code === 0 ? `no response (${reason})` : `${code} ${said.slice(0, MAX_MESSAGE)}`;

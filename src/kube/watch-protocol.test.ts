@@ -19,7 +19,7 @@ describe('one event', () => {
       { state: START, emit: { type: 'put', object: object('3') } },
     ],
     [
-      'a bookmark inside the first list means nothing',
+      'a bookmark inside the first list is ignored',
       START,
       { type: 'BOOKMARK', object: object('4') },
       { state: START },
@@ -31,13 +31,13 @@ describe('one event', () => {
       { state: following('9'), emit: { type: 'synced', resourceVersion: '9' } },
     ],
     [
-      'a change is stored and remembered',
+      'a change is stored and moves the version that is resumed from',
       following('9'),
       { type: 'MODIFIED', object: object('10') },
       { state: following('10'), emit: { type: 'put', object: object('10') } },
     ],
     [
-      'a deletion is stored and remembered',
+      'a deletion is stored and moves the version that is resumed from',
       following('9'),
       { type: 'DELETED', object: object('10') },
       { state: following('10'), emit: { type: 'delete', object: object('10') } },
@@ -49,37 +49,37 @@ describe('one event', () => {
       { state: following('20'), emit: { type: 'progress', resourceVersion: '20' } },
     ],
     [
-      'an expired version starts over, and not from before it',
+      'an expired version lists again, not older than it',
       following('9'),
       { type: 'ERROR', object: { code: 410 } },
       { state: listing('9'), over: true },
     ],
     [
-      'a list that is as new as what was seen is good',
+      'a list that is as new as what was received is accepted',
       listing('9'),
       { type: 'BOOKMARK', object: end },
       { state: following('9'), emit: { type: 'synced', resourceVersion: '9' } },
     ],
     [
-      'a list from the past is refused, by number and not by letter',
+      'an older list is refused; versions compare as numbers, not as strings',
       listing('10'),
       { type: 'BOOKMARK', object: end },
       { state: listing('10'), over: true, behind: '9' },
     ],
     [
-      'a change from the past is refused, and the whole is listed again',
+      'an older change is refused, and everything is listed again',
       following('10'),
       { type: 'MODIFIED', object: object('9') },
       { state: listing('10'), over: true, behind: '9' },
     ],
     [
-      'a bookmark from the past, too',
+      'an older bookmark, too',
       following('10'),
       { type: 'BOOKMARK', object: object('9') },
       { state: listing('10'), over: true, behind: '9' },
     ],
     [
-      'any other error resumes from where it was',
+      'any other error resumes at the same version',
       following('9'),
       { type: 'ERROR', object: { code: 500 } },
       { state: following('9'), over: true },
@@ -93,17 +93,17 @@ describe('an interruption', () => {
   test.each<[string, WatchState, Parameters<typeof onInterruption>[1], WatchState]>([
     ['the server ended a followed watch: resume', following('9'), 'ended', following('9')],
     ['the connection broke: resume', following('9'), 'failed', following('9')],
-    ['the version is too old: list again, and not from before it', following('9'), 'gone', listing('9')],
-    ['the kind has gone: list again when it is back, and not from before', following('9'), 'missing', listing('9')],
-    ['the list broke half-way: list again', START, 'failed', START],
+    ['the version has expired: list again, not older than it', following('9'), 'gone', listing('9')],
+    ['the CRD was deleted: list again when it is back, not older than before', following('9'), 'missing', listing('9')],
+    ['the connection broke during the list: list again', START, 'failed', START],
     ['the server cannot stream lists: page', START, 'refused', paging],
-    ['a refusal later is not about streaming', following('9'), 'refused', following('9')],
+    ['a refusal while following is not about streaming lists', following('9'), 'refused', following('9')],
   ])('%s', (_name, state, how, after) => {
     expect(onInterruption(state, how)).toEqual(after);
   });
 });
 
-test('a first watch asks for the whole state, a resumed one for changes since', () => {
+test('a first watch requests the whole state, a resumed one the changes since', () => {
   expect(watchQuery(START, 290, 'a=b')).toEqual({
     watch: 'true',
     allowWatchBookmarks: 'true',

@@ -17,7 +17,7 @@ type Answer = (query: URLSearchParams, response: ServerResponse) => void;
 let end: (() => void) | undefined;
 afterEach(() => end?.());
 
-/** A server that gives these answers, one per request, and then keeps a watch open in silence. */
+/** A server that sends these responses, one per request, and then keeps a watch open without events. */
 async function against(...answers: readonly Answer[]) {
   const slept: number[] = [];
   const restarts: string[] = [];
@@ -70,14 +70,14 @@ async function against(...answers: readonly Answer[]) {
 
 const list: Answer = (_q, r) => r.end(line('ADDED', object('a', '5')) + END);
 
-test('a watch that the server ends is resumed where it was, without a second list', async () => {
+test('a watch that the server ends is resumed at its version, without a second list', async () => {
   const { queries, seen, until } = await against(list, (_q, r) => r.end(line('MODIFIED', object('a', '11'))));
   await until(3);
   expect(queries).toEqual(['sendInitialEvents=true', 'resourceVersion=10', 'resourceVersion=11']);
   expect(seen).toEqual(['restart', 'put a', 'synced', 'put a']);
 });
 
-test('a connection that breaks is resumed where it was', async () => {
+test('a connection that breaks is resumed at its version', async () => {
   const { queries, until } = await against(list, (_q, r) => {
     r.write(line('DELETED', object('a', '12')));
     setTimeout(() => r.destroy(), 30);
@@ -87,21 +87,21 @@ test('a connection that breaks is resumed where it was', async () => {
 });
 
 test.each<[string, Answer]>([
-  ['in the answer', (_q, r) => r.writeHead(410).end('{}')],
+  ['in the response', (_q, r) => r.writeHead(410).end('{}')],
   ['in the stream', (_q, r) => r.end(line('ERROR', { code: 410 }))],
-])('a version that is too old, told %s, leads to a new list', async (_how, gone) => {
+])('an expired version, reported %s, leads to a new list', async (_how, gone) => {
   const { queries, until } = await against(list, gone);
   await until(3);
   expect(queries[2]).toBe('sendInitialEvents=true');
 });
 
-test('a list that breaks half-way is begun again, and is not taken for whole', async () => {
+test('a list that breaks is restarted, and is not taken for complete', async () => {
   const { seen, until } = await against((_q, r) => r.end(line('ADDED', object('a', '5'))), list);
   await until(3);
   expect(seen).toEqual(['restart', 'put a', 'restart', 'put a', 'synced']);
 });
 
-test('a server that cannot stream lists is asked page by page', async () => {
+test('a server that cannot stream lists is read page by page', async () => {
   const page = (name: string, next?: string) =>
     JSON.stringify({ metadata: { resourceVersion: '10', continue: next }, items: [object(name, '5')] });
   const { queries, seen, until } = await against(
@@ -114,7 +114,7 @@ test('a server that cannot stream lists is asked page by page', async () => {
   expect(seen.slice(-4)).toEqual(['restart', 'put a', 'put b', 'synced']);
 });
 
-test('a peer that has died without a word is noticed, and the watch goes on where it was', async () => {
+test('a peer that died without closing its connection is detected, and the watch is resumed', async () => {
   const silent: Answer = (_q, r) => r.writeHead(200).flushHeaders();
   const { queries, until, restarts } = await against(list, silent, silent);
   await until(4);
@@ -122,7 +122,7 @@ test('a peer that has died without a word is noticed, and the watch goes on wher
   expect(restarts).toEqual(['resumed', 'resumed', 'resumed']);
 });
 
-test('a bookmark is a sign of life', async () => {
+test('a bookmark proves that the peer is alive', async () => {
   const { queries, until } = await against(list, (_q, r) => {
     let version = 20;
     const beat = setInterval(() => r.write(line('BOOKMARK', object('', String(version++)))), 200);
@@ -135,7 +135,7 @@ test('a bookmark is a sign of life', async () => {
   expect(Number(queries[2]?.split('=')[1])).toBeGreaterThanOrEqual(25);
 });
 
-test('half a line at the end of a connection is not taken for an event', async () => {
+test('an incomplete line at the end of a connection is not taken for an event', async () => {
   const whole = line('MODIFIED', object('a', '11'));
   const { seen, queries, until } = await against(list, (_q, r) =>
     r.end(whole + line('DELETED', object('a', '12')).slice(0, -5)),
@@ -145,7 +145,7 @@ test('half a line at the end of a connection is not taken for an event', async (
   expect(queries[2]).toBe('resourceVersion=11');
 });
 
-test('a server that asks to be left alone is, and each failure in a row waits longer', async () => {
+test('a Retry-After is obeyed, and each failure in a row waits longer', async () => {
   const { slept, until } = await against(
     list,
     (_q, r) => r.writeHead(429, { 'retry-after': '7' }).end('{}'),
@@ -156,7 +156,7 @@ test('a server that asks to be left alone is, and each failure in a row waits lo
   expect(slept.slice(0, 3)).toEqual([7_000, 400, 800]);
 });
 
-test('the server cannot tell an error from silence: an error in the stream resumes, too', async () => {
+test('an error event in the stream resumes at the same version, too', async () => {
   const { queries, until, restarts } = await against(list, (_q, r) =>
     r.end(line('ERROR', { code: 500, message: 'no' })),
   );
@@ -172,7 +172,7 @@ const oldList: Answer = (_q, r) =>
       line('BOOKMARK', object('', '9', { 'k8s.io/initial-events-end': 'true' })),
   );
 
-test('a list from before what was seen is not taken, and is asked for again with pauses', async () => {
+test('a list older than what was received is refused, and requested again with pauses', async () => {
   const { seen, slept, queries, until } = await against(list, gone, oldList, oldList, list);
   await until(6);
   expect(seen.filter((what) => what === 'synced').length).toBe(2);
@@ -181,7 +181,7 @@ test('a list from before what was seen is not taken, and is asked for again with
   expect(slept.slice(0, 3)).toEqual([200, 400, 800]);
 });
 
-test('a page from before what was seen is not taken either', async () => {
+test('a page older than what was received is refused, too', async () => {
   const page = (version: string): Answer => {
     const items = [object('a', '5')];
     return (_q, r) => r.end(JSON.stringify({ metadata: { resourceVersion: version }, items }));
@@ -200,7 +200,7 @@ test('a page from before what was seen is not taken either', async () => {
   ]);
 });
 
-test('a server that insists on the past, as after a restore, ends the watch: only a process without a past can follow it', async () => {
+test('a server that stays behind, as after a restore, ends the watch: only a restarted process can follow it', async () => {
   const { watching, seen } = await against(list, gone, ...Array<Answer>(16).fill(oldList));
   await expect(watching).rejects.toThrow('things: the API server offers version 9, which is older');
   expect(seen.filter((what) => what === 'synced').length).toBe(1);

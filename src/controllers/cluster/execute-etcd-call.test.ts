@@ -169,7 +169,7 @@ test('a response of another cluster is ignored', async () => {
   const { seed, etcd } = aCluster();
   const addition = call('f00', [seed.endpoint], { name: 'addLearner', peerURL: JOINER });
   expect(await outcome(executeEtcdCall(etcd, addition, signal))).toMatch(
-    /^RetryLater: etcd refuses: the answer is from cluster/,
+    /^RetryLater: etcd refuses: the response is from cluster/,
   );
 });
 

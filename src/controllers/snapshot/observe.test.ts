@@ -163,7 +163,7 @@ test('whoever has no Pod, or one that goes or has ended, is not asked; and whoev
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
   hear(ports.clusters, { ...cluster, status: FORMED });
-  expect(await why()).toBe('it speaks for another cluster');
+  expect(await why()).toBe('a member of another cluster responds at its address');
 });
 
 test('how long nobody answers is remembered, until somebody does', async () => {

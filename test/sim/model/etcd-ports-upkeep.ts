@@ -98,7 +98,7 @@ function snapshot(gate: Gate, ask: Ask, maxBytes: number): SnapshotStream {
       stream.totalBytes = size;
       stream.storageVersion = version;
       if (size > maxBytes)
-        throw failure('tooLarge', `the database has ${size} bytes, and at most ${maxBytes} are wanted`);
+        throw failure('tooLarge', `the database has ${size} bytes, more than the allowed ${maxBytes}`);
       const pages = new Uint8Array(size);
       const digest = createHash('sha256').update(pages).digest();
       yield pages;

@@ -164,7 +164,7 @@ export class ModelEtcd {
     if (isRefusal(answer)) return Promise.resolve({ ok: false, error: answer });
     const meant = ask.access?.clusterId;
     if (meant !== undefined && meant !== clusterId)
-      return Promise.resolve(failed('wrongCluster', `the answer is from cluster ${clusterId.toString(16)}`));
+      return Promise.resolve(failed('wrongCluster', `the response is from cluster ${clusterId.toString(16)}`));
     return Promise.resolve({ ok: true, value: answer });
   }
 
