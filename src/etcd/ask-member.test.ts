@@ -52,7 +52,7 @@ test('a member reports ids as objects record them, and of all alarms its own', a
   expect(await asked({}, { ...status, leader: 0n })).toMatchObject({ self: { leader: undefined } });
 });
 
-test('a call that fails says why', async () => {
+test('a call that fails reports its error', async () => {
   const error = { kind: 'unreachable', message: 'connection refused' } as const;
   const etcd = { status: () => Promise.resolve({ ok: false, error } as const) };
   const answer = await askMember(etcd, { endpoint: 'http://a:2379', timeoutMs: 1 }, {});

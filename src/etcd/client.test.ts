@@ -41,12 +41,12 @@ test('ids keep all of their 64 bits', async () => {
   });
 });
 
-test('a failure is a value that says what kind it is', async () => {
+test('a failure is a value with its kind', async () => {
   const list = await aMember().client.memberList({ ...ask, linearizable: true });
   expect(list).toEqual({ ok: false, error: { kind: 'noLeader', message: 'etcdserver: no leader' } });
 });
 
-test('what only later versions tell is absent, not zero', async () => {
+test('a field that only later versions report is absent, not zero', async () => {
   const status = await aMember().client.status(ask);
   expect(status).toMatchObject({ ok: true, value: { version: '3.6.14', dbSize: 0 } });
   expect(status.ok && ['dbSizeQuota', 'storageVersion', 'downgradeTo'].filter((key) => key in status.value)).toEqual(
@@ -54,27 +54,27 @@ test('what only later versions tell is absent, not zero', async () => {
   );
 });
 
-test('nobody at the address is a value too, and comes quickly', async () => {
+test('a refused connection is a value too, and is returned at once', async () => {
   const client = new EtcdClient(() => performance.now());
   const answer = await client.status({ endpoint: 'http://127.0.0.1:9', timeoutMs: 2000 });
   expect(answer).toMatchObject({ ok: false, error: { kind: 'unreachable' } });
   client.close();
 });
 
-test('an answer from another cluster is refused', async () => {
+test('a response from another cluster is refused', async () => {
   const access = { cluster: 'ns/db', clusterId: 8n };
   const answer = await aMember().client.status({ ...ask, access });
   expect(answer).toMatchObject({ ok: false, error: { kind: 'wrongCluster' } });
 });
 
-test('a list of more members than anybody has is refused', async () => {
+test('a list of more members than a real cluster has is refused', async () => {
   const members = Array.from({ length: 101 }, (_, i) => ({ ID: BigInt(i) }));
   const { client } = clientOf(({ service }) => service(Cluster, { memberList: () => ({ members }) }));
   const answer = await client.members.list(ask, { linearizable: true });
   expect(answer).toMatchObject({ ok: false, error: { kind: 'badAnswer' } });
 });
 
-test('every call is told of when it has ended', async () => {
+test('every call is reported when it has ended', async () => {
   const { client, reports } = aMember();
   await client.status(ask);
   await client.memberList({ ...ask, linearizable: true });
@@ -84,9 +84,9 @@ test('every call is told of when it has ended', async () => {
   ]);
 });
 
-test('plain HTTP where TLS is wanted is an error, and so is TLS without anybody to trust', async () => {
+test('plain HTTP where TLS is required is an error, and so is TLS without a CA bundle', async () => {
   const client = new EtcdClient(() => performance.now());
-  const access = { cluster: 'ns/db', tls: () => ({ ca: 'an authority' }) };
+  const access = { cluster: 'ns/db', tls: () => ({ ca: 'a CA' }) };
   const plain = await client.status({ ...ask, access });
   const blind = await client.status({ ...ask, endpoint: 'https://10.0.0.1:2379' });
   expect([plain, blind]).toMatchObject([
@@ -95,7 +95,7 @@ test('plain HTTP where TLS is wanted is an error, and so is TLS without anybody 
   ]);
 });
 
-/** Authentication is on; each log-in makes a new token, and only the newest is known. */
+/** Auth is enabled; each Authenticate call issues a new token, and only the newest is valid. */
 function aGuardedMember(without = 'user name is empty') {
   const state = { enabled: true, logins: 0, password: 'secret' };
   const made = clientOf(({ service }) => {
@@ -129,7 +129,7 @@ function aGuardedMember(without = 'user name is empty') {
 const login = { user: 'root', password: 'secret' };
 const access = { cluster: 'ns/db', logins: () => [login] };
 
-test('many calls at once log in once, and later ones not at all', async () => {
+test('concurrent calls authenticate once, and later ones not at all', async () => {
   const { client, state } = aGuardedMember();
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.status({ ...ask, access })));
   expect(answers.every(({ ok }) => ok)).toBe(true);
@@ -137,14 +137,14 @@ test('many calls at once log in once, and later ones not at all', async () => {
   expect(state.logins).toBe(1);
 });
 
-test('a token that etcd no longer knows is replaced, and the call made again', async () => {
+test('a token that etcd no longer knows is replaced, and the call repeated', async () => {
   const { client, state } = aGuardedMember();
   await client.status({ ...ask, access });
   state.logins++; // as after a restart of the member
   expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
 });
 
-test('a wrong password is told, and tried once per call', async () => {
+test('a wrong password is reported, and tried once per call', async () => {
   const { client, reports } = aGuardedMember();
   const wrong = { cluster: 'ns/db', logins: () => [{ user: 'root', password: 'guess' }] };
   expect(await client.status({ ...ask, access: wrong })).toMatchObject({ ok: false, error: { kind: 'authFailed' } });
@@ -166,7 +166,7 @@ test('of several passwords the first that etcd accepts is used, and then no othe
 });
 
 test.each(['permission denied', 'user name not found'])(
-  'who shows a certificate and is told "%s" logs in, and is not taken for the user in the certificate',
+  'a client with a certificate that gets "%s" authenticates, instead of acting as the user in the certificate',
   async (words) => {
     const { client, state } = aGuardedMember(words);
     state.enabled = false;
@@ -176,15 +176,15 @@ test.each(['permission denied', 'user name not found'])(
   },
 );
 
-test('a member that lets nobody log in does not keep another one from doing so', async () => {
+test('a member that does not authenticate clients does not keep another one from doing so', async () => {
   const logins = new Logins();
   const at = (endpoint: string) => ({ cluster: 'ns/db', endpoint, logins: [login], refused: undefined });
-  const silent = logins.token(at('a'), () => new Promise(() => {}));
+  const unreachable = logins.token(at('a'), () => new Promise(() => {}));
   const other = logins.token(at('b'), () => Promise.resolve({ ok: true, value: 'token' }));
-  expect(await Promise.race([silent, other])).toEqual({ ok: true, value: 'token' });
+  expect(await Promise.race([unreachable, other])).toEqual({ ok: true, value: 'token' });
 });
 
-test('a learner that has not heard of the token yet does not take it away from the others', async () => {
+test('a learner that does not know the token yet does not invalidate it for the others', async () => {
   const logins = new Logins();
   const at = { cluster: 'ns/db', endpoint: 'a', logins: [login], refused: undefined };
   const token = { ok: true, value: 'token' } as const;
@@ -205,7 +205,7 @@ test('a changed password is used at once', async () => {
   expect(await client.status({ ...ask, access: changing })).toMatchObject({ ok: true });
 });
 
-test('while authentication is off calls go without a token; when it is turned on they log in', async () => {
+test('while auth is off calls are made without a token; once it is enabled they authenticate', async () => {
   const { client, state } = aGuardedMember();
   state.enabled = false;
   expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
@@ -213,7 +213,7 @@ test('while authentication is off calls go without a token; when it is turned on
   expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
 });
 
-test('a caller that gives up does not spoil the log-in for others', async () => {
+test('a caller that aborts does not cancel the authentication for others', async () => {
   const { client } = aGuardedMember();
   const stop = new AbortController();
   const first = client.status({ ...ask, access, signal: stop.signal });

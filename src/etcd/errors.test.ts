@@ -2,7 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { expect, test } from 'vitest';
 import { classify, EtcdFailure, mayHaveHappened } from './errors.ts';
 
-/** The words and codes of etcd 3.5, 3.6 and 3.7; where a code differs between versions, each is a row. */
+/** The messages and codes of etcd 3.5, 3.6 and 3.7; where a code differs between versions, each is a row. */
 test.each([
   ['etcdserver: no leader', Code.Unavailable, 'noLeader'],
   ['etcdserver: leader changed', Code.Unavailable, 'noLeader'],
@@ -72,7 +72,7 @@ test.each([
   ['message size 9000000 is larger than configured readMaxBytes 262144', Code.ResourceExhausted, 'badAnswer'],
   ['grpc: received message larger than max (2097165 vs. 2097152)', Code.ResourceExhausted, 'tooLarge'],
   ['protocol error: missing output message for unary method', Code.Unknown, 'badAnswer'],
-] as const)('"%s" from below etcd is told apart too', (message, code, kind) => {
+] as const)('"%s" from the connection is classified too', (message, code, kind) => {
   expect(classify(new ConnectError(message, code))).toEqual({ kind, message });
 });
 
@@ -89,7 +89,7 @@ test.each([
   expect(classify(new ConnectError('some words', Code.Internal, undefined, undefined, cause)).kind).toBe(kind);
 });
 
-test('what is no gRPC error is still an answer', () => {
+test('an error that is no gRPC error is classified, too', () => {
   expect(classify(new TypeError('boom'))).toEqual({ kind: 'other', message: 'boom' });
 });
 

@@ -6,7 +6,7 @@ import { atAny } from './failover.ts';
 const ask = { timeoutMs: 500 };
 const refuse = (kind: EtcdErrorKind): Result<never> => ({ ok: false, error: { kind, message: kind } });
 
-/** What each member says, and who was asked. */
+/** The response of each member, and which ones were called. */
 function members(said: Readonly<Record<string, EtcdErrorKind | 'ok'>>) {
   const asked: string[] = [];
   const call = ({ endpoint }: Ask): Promise<Result<string>> => {
@@ -19,11 +19,11 @@ function members(said: Readonly<Record<string, EtcdErrorKind | 'ok'>>) {
 
 test.each([
   ['a learner refuses', 'learnerRefused', false, 'b'],
-  ['nobody is there', 'unreachable', false, 'b'],
-  ['a question breaks off', 'disconnected', true, 'b'],
-  ['a change breaks off: it may have been made', 'disconnected', false, 'disconnected'],
-  ['a change is late: it may have been made', 'timeout', false, 'timeout'],
-  ['etcd has said no', 'notFound', true, 'notFound'],
+  ['a member is unreachable', 'unreachable', false, 'b'],
+  ['the connection breaks during a read', 'disconnected', true, 'b'],
+  ['the connection breaks during a change: it may have been made', 'disconnected', false, 'disconnected'],
+  ['a change times out: it may have been made', 'timeout', false, 'timeout'],
+  ['etcd refuses the call', 'notFound', true, 'notFound'],
   ['a member misjudges its peers: it has proposed nothing', 'unhealthyCluster', false, 'b'],
   ['too few members have started: all members have the same list', 'notEnoughStarted', false, 'notEnoughStarted'],
 ] as const)('when %s', async (_, first, repeatable, outcome) => {
@@ -32,7 +32,7 @@ test.each([
   expect(answer.ok ? answer.value : answer.error.kind).toBe(outcome);
 });
 
-test('without any member there is nobody to ask', async () => {
+test('without any member the call fails as unreachable', async () => {
   expect(await atAny([], ask, { repeatable: true }, members({}).call)).toMatchObject({
     ok: false,
     error: { kind: 'unreachable' },

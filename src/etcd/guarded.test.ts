@@ -15,7 +15,7 @@ function aGuardedMember() {
   };
 }
 
-test('who has lost the lease changes nothing in etcd, and may still look', async () => {
+test('a process that lost the Lease changes nothing in etcd, and may still read', async () => {
   const { etcd, lease, ask } = aGuardedMember();
   lease.held = false;
   const answers = await Promise.all([
@@ -31,12 +31,12 @@ test('who has lost the lease changes nothing in etcd, and may still look', async
   expect(seen.ok && seen.value.members.length).toBe(1);
 });
 
-test('who holds the lease changes what it likes', async () => {
+test('a process that holds the Lease may make every change', async () => {
   const { etcd, ask } = aGuardedMember();
   expect((await etcd.members.add(ask, ['http://b:2380'], { learner: true })).ok).toBe(true);
 });
 
-test('the lease is looked at when the call leaves, not when the port was taken', async () => {
+test('the Lease is checked when the call is sent, not when the caller got the port', async () => {
   const { etcd, lease, ask } = aGuardedMember();
   const { members } = etcd;
   lease.held = false;

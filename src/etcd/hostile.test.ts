@@ -1,4 +1,4 @@
-/** What a member that means harm, or is broken, can do to us: nothing that lasts, and less the longer it goes on. */
+/** What a hostile or broken member can do to the operator: nothing that lasts, and less with every call. */
 import * as http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -11,7 +11,7 @@ const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.e
 
 type Serve = (stream: http2.ServerHttp2Stream) => void;
 
-/** A server that does this to every call, and counts them. */
+/** A server that handles every call like this, and counts them. */
 async function aHostileMember(serve: Serve) {
   const server = http2.createServer();
   const sessions = new Set<http2.ServerHttp2Session>();
@@ -40,7 +40,7 @@ const answering =
     stream.end(body);
   };
 
-/** A message of 64 KiB is to come, a byte at a time. */
+/** Announces a message of 64 KiB and sends it a byte at a time. */
 const dripping: Serve = (stream) => {
   stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' });
   stream.write(Buffer.from([0, 0, 0, 0xff, 0xff]));
@@ -78,10 +78,10 @@ describe('a hostile member', () => {
   test.each([
     ['announces four gigabytes', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
     ['lists a million members', envelope(Buffer.alloc(1024 ** 2, Buffer.from([0x12, 0])))],
-    ['lists more members than anybody has', aList(101)],
+    ['lists more members than a real cluster has', aList(101)],
     ['sends bytes that are no message', envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))],
-    ['sends a compressed message, which nobody asked for', envelope(Buffer.from('bomb'), 1)],
-    ['sends two answers', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
+    ['sends a compressed message, which the client does not accept', envelope(Buffer.from('bomb'), 1)],
+    ['sends two responses', Buffer.concat([envelope(Buffer.alloc(0)), envelope(Buffer.alloc(0))])],
     ['sends none', Buffer.alloc(0)],
   ])('that %s is refused', async (_, body) => {
     const { endpoint } = await aHostileMember(answering(body));
@@ -91,13 +91,13 @@ describe('a hostile member', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 ** 2);
   });
 
-  test('that drips its answer is given up at the time limit', async () => {
+  test('that drips its response is aborted at the time limit', async () => {
     const { endpoint } = await aHostileMember(dripping);
     expect(kindOf(await aClient().status({ endpoint, timeoutMs: 300 }))).toBe('timeout');
   });
 });
 
-/** Time is the test's, so that the pauses are exact; a call takes none of it. */
+/** A fake clock makes the pauses exact; a call takes no time. */
 function aPatientClient() {
   let time = 0;
   const client = new EtcdClient(() => time, { now: () => time, backoff: { firstMs: 1_000, maxMs: 30_000 } });
@@ -105,19 +105,19 @@ function aPatientClient() {
   return { client, pass: (ms: number) => (time += ms) };
 }
 
-describe('a member that is asked every second for ten minutes', () => {
+describe('a member that is called every second for ten minutes', () => {
   test.each<[string, Serve, string]>([
     ['lists too many members', answering(aList(101)), 'badAnswer'],
     ['sends garbage', answering(envelope(Buffer.from([0x12, 0xff, 0xff, 0xff, 0xff, 0x7f]))), 'badAnswer'],
-    ['answers for another cluster', answering(aList(3, 8n)), 'wrongCluster'],
-    ['drips its answer', dripping, 'timeout'],
-    ['hangs up', hangingUp, 'disconnected'],
-  ])('and %s sees two dozen calls, and is asked again at once when its Pod has changed', async (_, serve, kind) => {
+    ['responds for another cluster', answering(aList(3, 8n)), 'wrongCluster'],
+    ['drips its response', dripping, 'timeout'],
+    ['disconnects', hangingUp, 'disconnected'],
+  ])('and %s gets two dozen calls, and is called again at once when its Pod has changed', async (_, serve, kind) => {
     const member = await aHostileMember(serve);
     const { client, pass } = aPatientClient();
     const timeoutMs = kind === 'timeout' ? 100 : 10_000;
     const ask = { endpoint: member.endpoint, timeoutMs, access: { cluster: 'ns/db', clusterId: 7n } };
-    // A list that is dripped could also lack a quorum: then only the question about the member itself tells.
+    // A dripped list could also lack a quorum: then only the status call proves that the member fails.
     const look = () => (kind === 'timeout' ? client.status(ask) : client.members.list(ask, { linearizable: true }));
     const kinds: Record<string, number> = {};
     for (let second = 0; second < 600; second++) {
@@ -129,7 +129,7 @@ describe('a member that is asked every second for ten minutes', () => {
     const made = kinds[kind] ?? 0;
     expect(made).toBeLessThanOrEqual(25);
     expect(kinds).toEqual({ [kind]: made, unreachable: 600 - made });
-    // On a busy machine the time of a call may be over before it has left.
+    // On a busy machine a call may time out before it was sent.
     if (kind === 'timeout') expect(member.calls).toBeLessThanOrEqual(made);
     else expect(member.calls).toBe(made);
 

@@ -13,7 +13,7 @@ const listening = async (server: Server): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
-/** Answers every call. Its connections can be made as silent as those of a machine that has lost its power. */
+/** Responds to every call. Its connections can be made as unresponsive as those of a machine that lost power. */
 async function aMember() {
   const sessions = new Set<http2.ServerHttp2Session>();
   const h2 = http2.createServer();
@@ -67,7 +67,7 @@ function aLink(endpoint: string, timing: Partial<Timing> = {}) {
   return { link, call };
 }
 
-test('calls at once and later ones share a connection', async () => {
+test('concurrent and later calls share a connection', async () => {
   const { endpoint, opened } = await aMember();
   const { call, link } = aLink(endpoint);
   expect(link.state()).toBe('closed');
@@ -76,7 +76,7 @@ test('calls at once and later ones share a connection', async () => {
   expect([opened(), link.state()]).toEqual([1, 'open']);
 });
 
-test('closing fails what is on its way, at whatever moment it comes, and the next call connects anew', async () => {
+test('closing fails the calls in flight, at whatever moment, and the next call connects again', async () => {
   const { endpoint } = await aMember();
   for (let turns = 0; turns < 30; turns++) {
     const { call, link } = aLink(endpoint);
@@ -88,7 +88,7 @@ test('closing fails what is on its way, at whatever moment it comes, and the nex
   }
 });
 
-test('a connection that has died in silence is noticed before it is used again', async () => {
+test('a dead connection is detected before it is used again', async () => {
   const { endpoint, opened, silence } = await aMember();
   const { call } = aLink(endpoint, { pingIntervalMs: 20, pingTimeoutMs: 1_000 }); // a busy machine answers late, too
   await call();
@@ -106,7 +106,7 @@ test('a connection that dies under a call fails that call', async () => {
   expect(await call()).toBe('the connection is dead: a ping was not answered');
 });
 
-test('a member that says goodbye is dialled again', async () => {
+test('a member that sent GOAWAY is dialled again', async () => {
   const { endpoint, opened, sayGoodbye } = await aMember();
   const { call, link } = aLink(endpoint);
   await call();
@@ -116,7 +116,7 @@ test('a member that says goodbye is dialled again', async () => {
   expect(opened()).toBe(2);
 });
 
-test('a connection that nobody uses is closed', async () => {
+test('an unused connection is closed', async () => {
   const { endpoint } = await aMember();
   const { call, link } = aLink(endpoint, { idleMs: 30 });
   await call();

@@ -5,7 +5,7 @@ import type { Target } from './transport.ts';
 
 const transport = createRouterTransport(() => {});
 const MINUTE = 60_000;
-const silence = { kind: 'timeout', message: 'no answer within 2000 ms' } as const;
+const noResponse = { kind: 'timeout', message: 'no response within 2000 ms' } as const;
 
 function aPool(sizes = { idleMs: MINUTE, waiting: 10 }) {
   const open = new Set<string>();
@@ -32,14 +32,14 @@ function aPool(sizes = { idleMs: MINUTE, waiting: 10 }) {
 
 const withCert = (cert: string) => ({ ca: 'ca', cert, key: 'key' });
 
-test('a member that is asked again is asked on the same session', () => {
+test('a member that is called again is called on the same session', () => {
   const { pool, open } = aPool();
   pool.take('c', 'a', undefined).release();
   pool.take('c', 'a', undefined).release();
   expect([...open]).toEqual(['a #1']);
 });
 
-test('sessions that nobody uses are closed after a while', () => {
+test('unused sessions are closed after a while', () => {
   const { pool, open, pass } = aPool();
   for (const endpoint of ['a', 'b']) pool.take('one', endpoint, undefined).release();
   pass(MINUTE);
@@ -52,13 +52,13 @@ test('sessions that nobody uses are closed after a while', () => {
   expect(pool.counts()).toEqual({ clusters: 1, open: 1, draining: 0, unreachable: 0 });
 });
 
-test('when too many sessions wait, the one goes that was used longest ago', () => {
+test('when there are too many idle sessions, the least recently used one is closed', () => {
   const { pool, open } = aPool({ idleMs: MINUTE, waiting: 2 });
   for (const endpoint of ['a', 'b', 'a', 'c']) pool.take('one', endpoint, undefined).release();
   expect([...open]).toEqual(['a #1', 'c #3']);
 });
 
-test('a session with a call on it takes no room', () => {
+test('a session with a call on it does not count as idle', () => {
   const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
   const calls = ['a', 'b', 'c'].map((endpoint) => pool.take('one', endpoint, undefined));
   expect(open.size).toBe(3);
@@ -66,7 +66,7 @@ test('a session with a call on it takes no room', () => {
   expect([...open]).toEqual(['c #3']);
 });
 
-test('a member that goes while it is being asked does not wait for another call', () => {
+test('the session of a member that is removed during a call is closed after it', () => {
   const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
   const call = pool.take('one', 'a', undefined);
   pool.retain('one', []);
@@ -86,7 +86,7 @@ test('a session with a call on it is never idle', () => {
   watch.release();
 });
 
-test('when members go their sessions go', () => {
+test('when members are removed their sessions are closed', () => {
   const { pool, open } = aPool();
   for (const endpoint of ['a', 'b']) pool.take('c', endpoint, undefined).release();
   pool.retain('c', ['b']);
@@ -112,7 +112,7 @@ test('the same certificates read again are the same', () => {
   expect(open.size).toBe(1);
 });
 
-test('a connection attempt into nothing is given up with the call that waited for it, so that the next tries anew', () => {
+test('a connection attempt without a response is aborted with the call that waited for it, so that the next call dials again', () => {
   let closed = 0;
   const pool = new Pool({
     monotonic: () => 0,
@@ -122,19 +122,19 @@ test('a connection attempt into nothing is given up with the call that waited fo
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => closed++ }),
   });
   const [first, second] = [pool.take('c', 'a', undefined), pool.take('c', 'a', undefined)];
-  first.release(silence);
+  first.release(noResponse);
   expect(closed).toBe(0); // another call still waits for it
-  second.release(silence);
+  second.release(noResponse);
   expect(closed).toBe(1);
 });
 
-test('a member that is silent is not asked for a while, and then again', () => {
+test('an unreachable member is not called for a while, and then again', () => {
   const { pool, pass } = aPool();
   pass(1_000);
-  expect(pool.take('c', 'a', undefined).release(silence, true)).toBe(1_000);
-  const told = { error: { kind: 'unreachable', message: silence.message, since: 1_000 } };
+  expect(pool.take('c', 'a', undefined).release(noResponse, true)).toBe(1_000);
+  const refused = { error: { kind: 'unreachable', message: noResponse.message, since: 1_000 } };
   pass(499);
-  expect(() => pool.take('c', 'a', undefined)).toThrow(expect.objectContaining(told));
+  expect(() => pool.take('c', 'a', undefined)).toThrow(expect.objectContaining(refused));
   expect(pool.counts()).toMatchObject({ unreachable: 1 });
   pool.take('c', 'b', undefined).release(); // the others are asked as ever
   pass(1);
@@ -143,18 +143,18 @@ test('a member that is silent is not asked for a while, and then again', () => {
 });
 
 test.each<[string, (pool: Pool) => void]>([
-  ['something has changed at its cluster', (pool) => pool.reset('c')],
-  ['it has gone and another has come to its address', (pool) => pool.retain('c', [])],
+  ['a Pod of its cluster has changed', (pool) => pool.reset('c')],
+  ['it was removed and another one has its address', (pool) => pool.retain('c', [])],
   ['it is reached with other certificates', (pool) => pool.take('c', 'a', withCert('new')).release()],
-])('a member that is not asked is asked again at once when %s', (_, change) => {
+])('a member that is paused is called again at once when %s', (_, change) => {
   const { pool } = aPool();
-  pool.take('c', 'a', withCert('old')).release(silence, true);
-  expect(() => pool.take('c', 'a', withCert('old'))).toThrow(silence.message);
+  pool.take('c', 'a', withCert('old')).release(noResponse, true);
+  expect(() => pool.take('c', 'a', withCert('old'))).toThrow(noResponse.message);
   change(pool);
   pool.take('c', 'a', withCert('old')).release();
 });
 
-test('silence while a connection is being made is the fault of the member, whatever was asked', () => {
+test('a timeout while connecting is the failure of the member, whatever the call was', () => {
   const pool = new Pool({
     monotonic: () => 0,
     now: () => 0,
@@ -163,11 +163,11 @@ test('silence while a connection is being made is the fault of the member, whate
     waiting: 10,
     open: () => ({ control: transport, bulk: transport, state: () => 'connecting', close: () => {} }),
   });
-  pool.take('c', 'a', undefined).release(silence, false);
-  expect(() => pool.take('c', 'a', undefined)).toThrow(silence.message);
+  pool.take('c', 'a', undefined).release(noResponse, false);
+  expect(() => pool.take('c', 'a', undefined)).toThrow(noResponse.message);
 });
 
-/** Every member of so many clusters is asked every five minutes for an hour, one cluster after the other. */
+/** Calls every member of N clusters every five minutes for an hour, one cluster after the other. */
 function anIdleHour(clusters: number) {
   const made = aPool({ idleMs: 10 * MINUTE, waiting: 1_200 });
   let most = 0;
@@ -188,11 +188,11 @@ test('a thousand idle clusters hold no more sessions than that, and are dialled'
   expect(anIdleHour(1_000)).toEqual({ most: 1_200, again: 36 }); // an hour is twelve rounds of three members
 });
 
-test('a member that fails is not forgotten when its session is closed', () => {
+test('the circuit of a member that fails is kept when its session is closed', () => {
   const { pool, open } = aPool({ idleMs: MINUTE, waiting: 1 });
-  pool.take('c', 'bad', undefined).release(silence, true);
+  pool.take('c', 'bad', undefined).release(noResponse, true);
   pool.take('c', 'good', undefined).release();
   expect([...open]).toEqual(['good #2']);
   expect(pool.counts()).toMatchObject({ unreachable: 1 });
-  expect(() => pool.take('c', 'bad', undefined)).toThrow(silence.message);
+  expect(() => pool.take('c', 'bad', undefined)).toThrow(noResponse.message);
 });

@@ -51,12 +51,12 @@ test.each([
   ['a stream that ends early', honest().slice(0, 2)],
   ['pages after the digest', [...honest(), { blob: Buffer.from('more'), remainingBytes: 0n }]],
   ['nothing at all', []],
-])('%s is a snapshot that failed, and its digest is never known', async (_, pieces) => {
+])('%s fails the snapshot, and its digest stays unknown', async (_, pieces) => {
   const stream = snapshotOf(pieces);
   await expect(read(stream)).rejects.toMatchObject({ error: { kind: 'badDigest' } });
   expect(stream.digest).toBeUndefined();
 });
 
-test('a database that is larger than the caller has room for is refused at its first page', async () => {
+test('a database that is larger than the limit of the caller is refused at its first page', async () => {
   await expect(read(snapshotOf(honest(), 20))).rejects.toMatchObject({ error: { kind: 'tooLarge' } });
 });
