@@ -1,10 +1,10 @@
-/** How a task of an agent fails: a reason of a closed list, and a sentence that says what is wrong and what to do. */
+/** How a task of an agent fails: a reason of a closed list, and a message that says what is wrong and what to do. */
 import type { FailureReason } from '../domain/agent-result.ts';
 
 export class AgentFailure extends Error {
   readonly reason: FailureReason;
 
-  /** The message is read by people in a status: no secret, and no dump of what a library threw. */
+  /** Users read the message in a status: no secret, and no dump of what a library threw. */
   constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'AgentFailure';

@@ -18,21 +18,21 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a key that is there is read as it is, and one that is not is not there', async () => {
+test('an existing key is read as it is, and a missing one is undefined', async () => {
   expect((await secretFile('/agent/store', 'password'))?.toString()).toBe('planted-in-a-file\n');
   expect(await secretFile('/agent/store', 'other')).toBeUndefined();
   expect(await secretFile('/agent/nothing', 'password')).toBeUndefined();
 });
 
-test('one that is needed and missing, empty or unreadable is said to be, with what to do', async () => {
+test('a required key that is missing, empty or unreadable is reported with what to do', async () => {
   const missing = { reason: 'Misconfigured', message: 'the Secret s has no "other": add it to the Secret' };
   await expect(neededSecretFile('/agent/store', 'other', 'the Secret s')).rejects.toMatchObject(missing);
   await expect(neededSecretFile('/agent/store', 'empty', 'the Secret s')).rejects.toThrow('has no "empty"');
   await expect(secretFile('/agent/store', 'folder')).rejects.toThrow('cannot be read: EISDIR');
 });
 
-test('what was read never gets into a text, and ordinary words stay', async () => {
+test('Secret values are redacted from a text, and ordinary words stay', async () => {
   await secretFile('/agent/store', 'password');
   await secretFile('/agent/store', 'short');
-  expect(withoutSecrets('the log-in with planted-in-a-file failed')).toBe('the log-in with [secret] failed');
+  expect(withoutSecrets('authentication with planted-in-a-file failed')).toBe('authentication with [secret] failed');
 });

@@ -1,4 +1,4 @@
-/** Secrets come as files that Kubernetes mounts; nothing of them is in the environment, in an argument or in an output. */
+/** Secrets are files that Kubernetes mounts; they never appear in the environment, in an argument or in an output. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentFailure } from './failure.ts';
@@ -6,14 +6,14 @@ import { AgentFailure } from './failure.ts';
 /** Tests have no mounts: what would be at `/agent` is below this folder. */
 export const ROOT_VARIABLE = 'AGENT_ROOT';
 
-/** Where a mount of `MOUNTS` is. */
+/** The path of a mount of `MOUNTS`. */
 export const mounted = (mount: string): string => join(process.env[ROOT_VARIABLE] ?? '/', mount);
 
 const seen = new Set<string>();
-/** Shorter ones would blot out ordinary words. */
+/** Shorter ones would redact ordinary words. */
 const SHORTEST = 6;
 
-/** The text without anything that was read from a Secret, whatever a library has put into its error. */
+/** The text with every Secret value redacted, whatever a library has put into its error. */
 export function withoutSecrets(text: string): string {
   let clean = text;
   for (const secret of seen) clean = clean.replaceAll(secret, '[secret]');
@@ -34,7 +34,7 @@ export async function secretFile(mount: string, key: string): Promise<Buffer | u
   }
 }
 
-/** One that has to be there. `what` says which Secret lacks it otherwise. */
+/** A key that is required. `what` names the Secret in the error. */
 export async function neededSecretFile(mount: string, key: string, what: string): Promise<Buffer> {
   const content = await secretFile(mount, key);
   if (content === undefined || content.length === 0)

@@ -61,9 +61,12 @@ describe('a kubeconfig with', () => {
     ['impersonation', {}, { as: 'root' }, 'credentials of that user'],
     ['a password', {}, { username: 'u', password: 'p' }, 'use a token'],
     ['an auth-provider', {}, { 'auth-provider': { name: 'gcp' } }, 'use an exec plugin'],
-  ])('%s is refused: to ignore it would use another identity or an unverified server', async (_what, cluster, user, sentence) => {
-    await expect(readKubeconfig([write('config', config(cluster, user))])).rejects.toThrow(sentence);
-  });
+  ])(
+    '%s is refused: to ignore it would use another identity or an unverified server',
+    async (_what, cluster, user, sentence) => {
+      await expect(readKubeconfig([write('config', config(cluster, user))])).rejects.toThrow(sentence);
+    },
+  );
 
   test.each<[string, unknown, string]>([
     ['no context', {}, 'has no context called ""'],

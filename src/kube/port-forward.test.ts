@@ -62,7 +62,10 @@ test('an error in the Pod is reported', async () => {
 test('an unreachable server is an error, and so is one that does not respond in time', async () => {
   const { transport } = await aPod();
   const unreachable = new Transport(() => Promise.resolve({ server: 'http://127.0.0.1:1' }));
-  await expect(openPodPort(unreachable, ref, 1, soon())).rejects.toMatchObject({ name: 'ApiError', reason: 'Unreachable' });
+  await expect(openPodPort(unreachable, ref, 1, soon())).rejects.toMatchObject({
+    name: 'ApiError',
+    reason: 'Unreachable',
+  });
   await expect(openPodPort(transport, ref, 1, AbortSignal.abort())).rejects.toMatchObject({ name: 'ApiError' });
 });
 

@@ -18,12 +18,7 @@ describe('one event', () => {
       { type: 'ADDED', object: object('3') },
       { state: START, emit: { type: 'put', object: object('3') } },
     ],
-    [
-      'a bookmark inside the first list is ignored',
-      START,
-      { type: 'BOOKMARK', object: object('4') },
-      { state: START },
-    ],
+    ['a bookmark inside the first list is ignored', START, { type: 'BOOKMARK', object: object('4') }, { state: START }],
     [
       'the marked bookmark ends the first list',
       START,

@@ -145,7 +145,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     const attempt = (more: Partial<SnapshotTask['from']>): Promise<Run> =>
       agent.run(task(node, { from: { ...from, ...more } }));
     expect(messageOf(await attempt({}))).toBe(
-      'the Secret with what is trusted at members has no "ca.crt": add it to the Secret',
+      'the Secret with the CA bundle of the members has no "ca.crt": add it to the Secret',
     );
     agent.mount(MOUNTS.etcdCa, { 'ca.crt': ca.cert });
     agent.mount(MOUNTS.etcdClient, { 'tls.crt': cert, 'tls.key': key });
@@ -162,7 +162,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
       name: '1 NoMemberReachable',
       'no certificate': '1 NoMemberReachable',
     });
-    expect(messageOf(wrong.name)).toContain('do not trust each other');
+    expect(messageOf(wrong.name)).toContain('TLS handshake');
     expect(filesIn(scene)).toEqual([]);
 
     agent.mount(MOUNTS.etcdRoot, { password: PASSWORD });

@@ -67,7 +67,7 @@ test('a server that offers an older state after a reconnect is not believed: not
   const toThePresent = toThePast();
   await eventually('it to ask again and again', () => lists(scene, clusters.plural, calls) >= 3 || undefined);
   expect(named(writes(scene).slice(written))).toEqual([]);
-  expect(scene.operator.log()).toContain('which is older than what it has told before');
+  expect(scene.operator.log()).toContain('which is older than what it has already served');
   toThePresent();
   await world.createCluster(scene.namespace, 'second');
   await world.patiently(60_000).condition(scene.namespace, 'second', 'Available', 'True');

@@ -208,7 +208,7 @@ describe('a restored cluster', { timeout }, () => {
     expect(['authRequired', 'permissionDenied']).toContain(await greeting(namespace, 'right'));
     await condition(namespace, 'wrong', 'Available', 'False', 'AuthCredentialsRejected');
     const refused = await condition(namespace, 'none', 'Restored', 'False', 'AuthRequired');
-    expect(messageOf(refused, 'Restored')).toContain('Create it with spec.auth');
+    expect(messageOf(refused, 'Restored')).toContain('Create the cluster with spec.auth');
   });
 });
 

@@ -34,7 +34,7 @@ interface Entry {
   readonly child?: number;
 }
 
-/** As long as it needs: a page with room behind it, or the inside of a small bucket. */
+/** As long as needed: a page with free space after it, or the content of an inline bucket. */
 function page(id: number, flags: number, entries: readonly Entry[], size?: number): Buffer {
   const header = Buffer.alloc(16 + entries.length * 16);
   header.writeBigUInt64LE(BigInt(id), 0);
@@ -69,7 +69,7 @@ const rooted = (id: number): Buffer => {
   return header;
 };
 
-/** Two buckets inside the root's page, one with a branch and two leaves of its own; these are four pages from `first` on. */
+/** Two inline buckets in the root's page, one bucket with a branch and two leaves; these are four pages from `first` on. */
 function pagesOf({
   first = 3,
   auth = [{ key: 'authEnabled', value: Buffer.from([1]) }],
@@ -125,7 +125,7 @@ const changed = (change: (bytes: Buffer) => void): Buffer => {
 };
 
 describe('a database', () => {
-  test('tells its version and that it asks for a log-in', async () => {
+  test('contains its version and that auth is enabled', async () => {
     const bytes = database();
     const { authFlagAt, ...facts } = await factsOf(bytes);
     expect(facts).toEqual({ storageVersion: '3.6', clusterVersion: '3.6', authEnabled: true });
@@ -136,13 +136,17 @@ describe('a database', () => {
 
   test.each([
     ['of 3.5 has no storage version', database({ meta: [] }), { storageVersion: undefined }],
-    ['without the flag asks for no log-in', database({ auth: [] }), { authEnabled: false }],
+    ['without the flag has auth disabled', database({ auth: [] }), { authEnabled: false }],
     [
       'whose flag is 0 asks for none',
       database({ auth: [{ key: 'authEnabled', value: '\0' }] }),
       { authEnabled: false },
     ],
-    ['whose first page is damaged is read by its second', changed((b) => b.fill(1, 16, 80)), { storageVersion: '3.6' }],
+    [
+      'whose first meta page is damaged is read by its second',
+      changed((b) => b.fill(1, 16, 80)),
+      { storageVersion: '3.6' },
+    ],
     [
       'whose second page is damaged is read by its first',
       changed((b) => b.fill(1, PAGE, PAGE + 80)),
@@ -166,13 +170,13 @@ describe('a database', () => {
 describe('what is no database of etcd', () => {
   const rootAt = 3 * PAGE;
   test.each([
-    ['nothing', Buffer.alloc(0), 'first pages'],
-    ['text', Buffer.from('not a database '.repeat(1000)), 'first pages'],
-    ['two damaged first pages', changed((b) => b.fill(0, 70, 80).fill(0, PAGE + 70, PAGE + 80)), 'first pages'],
-    ['a cut file', database().subarray(0, 2 * PAGE), 'behind its end'],
-    ['a page that is another one', changed((b) => b.writeUInt32LE(9, rootAt)), 'another one'],
+    ['nothing', Buffer.alloc(0), 'meta pages'],
+    ['text', Buffer.from('not a database '.repeat(1000)), 'meta pages'],
+    ['two damaged meta pages', changed((b) => b.fill(0, 70, 80).fill(0, PAGE + 70, PAGE + 80)), 'meta pages'],
+    ['a truncated file', database().subarray(0, 2 * PAGE), 'beyond its end'],
+    ['a page with the id of another one', changed((b) => b.writeUInt32LE(9, rootAt)), 'another page is in the place'],
     ['a page of no kind', changed((b) => b.writeUInt16LE(16, rootAt + 8)), 'neither a branch nor a leaf'],
-    ['a key behind the end', changed((b) => b.writeUInt32LE(0xffff_fff0, rootAt + 16 + 4)), ''],
+    ['a key beyond the end', changed((b) => b.writeUInt32LE(0xffff_fff0, rootAt + 16 + 4)), ''],
     ['a key of gigabytes', changed((b) => b.writeUInt32LE(0x7fff_ffff, rootAt + 32 + 8)), 'longer than keys'],
     ['a branch below itself', changed((b) => b.writeUInt32LE(4, 4 * PAGE + 16 + 16 + 8)), 'circle'],
     ['a branch to page 1', changed((b) => b.writeUInt32LE(1, 4 * PAGE + 16 + 16 + 8)), 'none of its pages'],
@@ -181,16 +185,16 @@ describe('what is no database of etcd', () => {
       changed((b) => b.writeUInt32LE(7, 4 * PAGE + 16 + 16 + 8)),
       'none of its pages',
     ],
-    ['a version that is none', database({ version: 'latest' }), 'not a version'],
+    ['an invalid version', database({ version: 'latest' }), 'not a version'],
     ['no bucket of etcd', changed((b) => b.writeUInt16LE(1, rootAt + 10)), 'no bucket called'],
-  ])('%s is refused in words', async (_name, bytes, words) => {
+  ])('%s is refused with a message', async (_name, bytes, words) => {
     const refused = expect(factsOf(bytes)).rejects;
     await refused.toMatchObject({ reason: 'SnapshotDamaged' });
     await expect(factsOf(bytes)).rejects.toThrow(words);
   });
 });
 
-test('whatever bytes are changed and wherever it is cut, it is read or refused, with few reads', async () => {
+test('with any bytes changed and truncated anywhere, it is read or refused, with few reads', async () => {
   const original = database();
   const byte = fc.record({ at: fc.nat(original.length - 1), to: fc.nat(255) });
   const place = fc.oneof(byte, fc.record({ at: fc.integer({ min: 3 * PAGE, max: 3 * PAGE + 400 }), to: fc.nat(255) }));

@@ -1,21 +1,21 @@
 /**
- * What a restore has to know before etcd's tool sees the file: which version wrote it, and whether it asks for a log-in. A
- * reader of bbolt's file format that looks up single keys. The file may be anything: every place that it names is checked, the
- * way down a tree is bounded, and no more is read than one key at a time.
+ * What a restore has to know before etcdutl reads the file: which version wrote it, and whether auth is enabled. A
+ * reader of bbolt's file format that looks up single keys. The file is untrusted: every offset in it is checked, the
+ * depth of a tree is bounded, and no more than one key is read at a time.
  */
 import { AgentFailure } from '../failure.ts';
 
 export interface DatabaseFacts {
   /** The minor version that the data was written for, such as `3.6`; from 3.6 on. */
   readonly storageVersion: string | undefined;
-  /** The minor version that the members had agreed on; `undefined` in a cluster that was younger than that. */
+  /** The minor version that the members had agreed on; `undefined` in a cluster that was too young for that. */
   readonly clusterVersion: string | undefined;
   readonly authEnabled: boolean;
-  /** Where in the file that is said: one byte, which is 1. */
+  /** The offset of the auth flag in the file: one byte, which is 1. */
   readonly authFlagAt?: number;
 }
 
-/** Fills the buffer from this place of the file; tells how many bytes there were. */
+/** Fills the buffer from this offset of the file; returns the number of bytes read. */
 export type ReadAt = (into: Uint8Array, position: number) => Promise<number>;
 
 const MAGIC = 0xed0cdaed;
@@ -29,7 +29,7 @@ const LEAF = 0x02;
 const IS_BUCKET = 0x01;
 /** bbolt's own limit of a key. */
 const MAX_KEY_BYTES = 32_768;
-/** Of what is looked up here: versions, flags, and small buckets that are kept inside their parent. */
+/** Of the values read here: versions, flags, and small inline buckets. */
 const MAX_VALUE_BYTES = 1024 * 1024;
 /** A tree of pages with two entries each would be this deep with more pages than a disk has. */
 const MAX_DEPTH = 48;
@@ -38,10 +38,10 @@ const PAGE_SIZES = Array.from({ length: 8 }, (_, i) => 1024 << i);
 const damaged = (what: string): AgentFailure =>
   new AgentFailure(
     'SnapshotDamaged',
-    `the snapshot is not a database of etcd: ${what}. Restore another snapshot, or make a new one`,
+    `the snapshot is not a database of etcd: ${what}. Restore another snapshot, or take a new one`,
   );
 
-/** The file, or a small bucket inside its parent: places outside of it do not exist. */
+/** The file, or an inline bucket: offsets outside of it do not exist. */
 interface Space {
   at(position: number, length: number): Promise<Buffer>;
 }
@@ -70,7 +70,7 @@ function fnv64a(bytes: Uint8Array): bigint {
 
 const spaceOf = (read: ReadAt, size: number): Space => ({
   at: async (position, length) => {
-    if (position + length > size) throw damaged('it points to a place behind its end');
+    if (position + length > size) throw damaged('it points beyond its end');
     const bytes = Buffer.alloc(length);
     if ((await read(bytes, position)) !== length) throw damaged('it became shorter while it was read');
     return bytes;
@@ -79,12 +79,12 @@ const spaceOf = (read: ReadAt, size: number): Space => ({
 
 const inlineSpace = (page: Buffer): Space => ({
   at: (position, length) => {
-    if (position + length > page.length) return Promise.reject(damaged('a bucket points to a place behind its end'));
+    if (position + length > page.length) return Promise.reject(damaged('a bucket points beyond its end'));
     return Promise.resolve(page.subarray(position, position + length));
   },
 });
 
-/** One of the two pages that say where everything is; `undefined` when it was not written to its end, or is none. */
+/** One of the two meta pages; `undefined` when it was not written completely, or is none. */
 function metaOf(page: Buffer): Meta | undefined {
   const bytes = page.subarray(PAGE_HEADER, PAGE_HEADER + META_BYTES);
   const pageSize = bytes.readUInt32LE(8);
@@ -98,7 +98,10 @@ function metaOf(page: Buffer): Meta | undefined {
   };
 }
 
-/** The newer of those that are whole. The second stands at the first page's end, so its place tells the size of pages too. */
+/**
+ * The newer of the valid meta pages. The second starts where the first page ends, so its offset also gives the page
+ * size.
+ */
 async function newestMeta(space: Space, size: number): Promise<Meta> {
   const metaAt = async (position: number): Promise<readonly Meta[]> => {
     if (position + PAGE_HEADER + META_BYTES > size) return [];
@@ -108,14 +111,14 @@ async function newestMeta(space: Space, size: number): Promise<Meta> {
   const found: Meta[] = [];
   for (const position of [0, ...PAGE_SIZES]) found.push(...(await metaAt(position)));
   const [newest] = found.toSorted((a, b) => (a.transaction < b.transaction ? 1 : -1));
-  if (!newest) throw damaged('neither of its two first pages is whole');
+  if (!newest) throw damaged('neither of its two meta pages is valid');
   return newest;
 }
 
 interface Page {
   readonly flags: number;
   readonly count: number;
-  /** Where the page begins in its space. */
+  /** The offset of the page. */
   readonly position: number;
 }
 
@@ -129,13 +132,13 @@ async function pageAt({ space, meta }: Database, id: bigint): Promise<Page> {
   if (id < 2n || id >= meta.end) throw damaged(`it points to page ${id}, which is none of its pages`);
   const position = Number(id) * meta.pageSize;
   const header = await space.at(position, PAGE_HEADER);
-  if (header.readBigUInt64LE(0) !== id) throw damaged(`where page ${id} should be is another one`);
+  if (header.readBigUInt64LE(0) !== id) throw damaged(`another page is in the place of page ${id}`);
   return pageOf(header, position);
 }
 
 interface Element {
   readonly key: Buffer;
-  /** Of a leaf: what kind of value, and where; of a branch: the page below. */
+  /** Of a leaf: the kind of value, and its offset; of a branch: the child page. */
   readonly flags: number;
   readonly value: { readonly position: number; readonly length: number };
   readonly child: bigint;
@@ -173,7 +176,7 @@ async function lastUpTo(space: Space, page: Page, key: Buffer): Promise<Element 
 interface Found {
   readonly isBucket: boolean;
   readonly value: Buffer;
-  /** Where in the file the value is. */
+  /** The offset of the value in the file. */
   readonly position: number;
 }
 
@@ -196,7 +199,7 @@ async function lookUp(database: Database, bucket: Bucket, name: string): Promise
   return { isBucket: (element.flags & IS_BUCKET) !== 0, value, position };
 }
 
-/** All databases of etcd have these buckets, from the first start on. */
+/** Every database of etcd has these buckets, from the first start on. */
 async function valueOf(database: Database, bucketName: string, name: string): Promise<Found | undefined> {
   const parent = await lookUp(database, { root: database.meta.root }, bucketName);
   if (!parent?.isBucket || parent.value.length < BUCKET_HEADER) throw damaged(`it has no bucket called ${bucketName}`);
@@ -214,7 +217,7 @@ function minorOf(found: Found | undefined, what: string): string | undefined {
   return minor;
 }
 
-/** `size` is that of the database, without the digest behind it. */
+/** `size` is that of the database, without the digest after it. */
 export async function readFacts(read: ReadAt, size: number): Promise<DatabaseFacts> {
   const space = spaceOf(read, size);
   const database = { space, meta: await newestMeta(space, size) };

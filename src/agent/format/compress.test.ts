@@ -11,7 +11,7 @@ const all = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer> => Buffer
 const PAGE = Buffer.from('a page of a database, '.repeat(2000));
 const STORED = zstdCompressSync(PAGE);
 
-test('what was compressed comes back, however it is cut, and the zstd tool could read it', async () => {
+test('compressed data decompresses to the original, however it is chunked, and is standard zstd', async () => {
   const check = async (parts: readonly Uint8Array[]): Promise<void> => {
     const stored = await all(compress(pieces(...parts)));
     expect(
@@ -22,26 +22,26 @@ test('what was compressed comes back, however it is cut, and the zstd tool could
   await fc.assert(fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 5000 })), check), { numRuns: 50 });
 });
 
-test('the same pages again take little', async () => {
+test('repeated pages compress well', async () => {
   const stored = await all(compress(pieces(...Array.from({ length: 100 }, () => PAGE))));
   expect(stored.length).toBeLessThan(PAGE.length);
 });
 
 test.each([
-  ['cut off', STORED.subarray(0, STORED.length - 1)],
+  ['truncated', STORED.subarray(0, STORED.length - 1)],
   ['empty', Buffer.alloc(0)],
   ['something else', PAGE],
-])('one that is %s is damaged', async (_how, stored) => {
+])('data that is %s is reported as damaged', async (_how, stored) => {
   await expect(all(decompress(pieces(stored)))).rejects.toMatchObject({ reason: 'SnapshotDamaged' });
 });
 
-test('one flipped bit in whatever place gives nothing else than what was compressed', async () => {
+test('one flipped bit anywhere never yields other data than the original', async () => {
   const stored = await all(compress(pieces(PAGE)));
   let noticed = 0;
   for (let at = 0; at < stored.length; at++) {
     const flipped = Buffer.from(stored);
     flipped[at] = (flipped[at] ?? 0) ^ 0x10;
-    // A few bits of the frame's header mean nothing: with them, the bytes come back as they were.
+    // A few bits of the frame's header are unused: with them flipped, the output is the original.
     const read = await all(decompress(pieces(flipped))).catch((error: unknown) => error);
     if (Buffer.isBuffer(read)) expect(read.equals(PAGE), `byte ${at}`).toBe(true);
     else {
@@ -52,7 +52,7 @@ test('one flipped bit in whatever place gives nothing else than what was compres
   expect(noticed).toBeGreaterThan(stored.length - 5);
 });
 
-test('an error of the source is the error of the reader', async () => {
+test('the reader gets the error of the source', async () => {
   async function* broken(): AsyncGenerator<Uint8Array, void, undefined> {
     yield STORED.subarray(0, 20);
     throw new AgentFailure('StreamBroken', 'gone');
@@ -61,7 +61,7 @@ test('an error of the source is the error of the reader', async () => {
   await expect(all(decompress(broken()))).rejects.toMatchObject({ reason: 'StreamBroken' });
 });
 
-test('a reader that stops lets the source go', async () => {
+test('a reader that stops closes the source', async () => {
   const ended = Promise.withResolvers<void>();
   async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
     try {

@@ -1,11 +1,11 @@
-/** zstd over streams, by Node's own. */
+/** zstd over streams, with Node's implementation. */
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { AgentFailure } from '../failure.ts';
 
 const { ZSTD_c_checksumFlag, ZSTD_c_compressionLevel, ZSTD_d_windowLogMax } = constants;
 const LEVEL = 3;
-/** Ours look back 2 MiB; a hostile one could ask for 128 MiB of memory to look back into. */
+/** Our window is 2 MiB; a hostile frame could ask for 128 MiB of memory. */
 const WINDOW_LOG_MAX = 23;
 const PIECE_BYTES = 256 * 1024;
 
@@ -14,7 +14,7 @@ export function compress(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
   return through(gathered(body), createZstdCompress({ params, chunkSize: PIECE_BYTES }));
 }
 
-/** etcd sends 32 KiB at a time, and each piece costs two changes of threads: on a busy machine those took all the time. */
+/** etcd sends 32 KiB at a time, and each chunk costs two thread switches: on a busy machine those took all the time. */
 async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let waiting: Uint8Array[] = [];
   let length = 0;
@@ -28,19 +28,21 @@ async function* gathered(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   yield Buffer.concat(waiting);
 }
 
-/** Throws SnapshotDamaged when it is not whole. How much comes out is for the reader to limit: little can become very much. */
+/**
+ * Throws SnapshotDamaged when it is incomplete. The reader must limit the output: a small input can become very large.
+ */
 export async function* decompress(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const params = { [ZSTD_d_windowLogMax]: WINDOW_LOG_MAX };
   try {
     yield* through(body, createZstdDecompress({ params, chunkSize: PIECE_BYTES }));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (!/^(ZSTD_|Z_)/.test(String(code))) throw error; // the source's own
-    const message = 'the stored snapshot is not what was compressed: restore from another one';
+    if (!/^(ZSTD_|Z_)/.test(String(code))) throw error; // an error of the source
+    const message = 'the stored snapshot is not valid zstd data: restore from another one';
     throw new AgentFailure('SnapshotDamaged', message, { cause: error });
   }
 }
 
-/** Whoever fails, or stops reading, ends the others, and the reader sees the first error. */
+/** A stage that fails, or stops reading, ends the others, and the reader gets the first error. */
 const through = (body: AsyncIterable<Uint8Array>, transform: Transform): AsyncIterable<Uint8Array> =>
   pipeline(Readable.from(body), transform, () => {});

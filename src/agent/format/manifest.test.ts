@@ -30,19 +30,19 @@ const ENCRYPTED: Manifest = {
 };
 const parse = (value: unknown, key = KEY): Manifest => parseManifest(Buffer.from(JSON.stringify(value)), key);
 
-test('what was written is read', () => {
+test('a written manifest is parsed', () => {
   expect(parseManifest(Buffer.from(manifestText(MANIFEST)), KEY)).toEqual(MANIFEST);
   expect(parse(ENCRYPTED, 'nightly.db.zst.enc')).toEqual(ENCRYPTED);
   const { schedule: _, hash: __, storageVersion: ___, ...least } = MANIFEST;
   expect(parse(least)).toEqual(least);
 });
 
-test('what a later version adds is left out, and does not stop a restore', () => {
+test('fields of a later version are ignored, and do not stop a restore', () => {
   expect(parse({ ...MANIFEST, region: 'moon', object: { ...MANIFEST.object, parts: 3 } })).toEqual(MANIFEST);
 });
 
 test.each<[string, unknown]>([
-  ['of a version that we do not know', { ...MANIFEST, version: 2 }],
+  ['of an unknown version', { ...MANIFEST, version: 2 }],
   ['a list', [MANIFEST]],
   ['null', null],
   ['of another object', { ...MANIFEST, object: { ...MANIFEST.object, key: 'other.db' } }],
@@ -54,14 +54,14 @@ test.each<[string, unknown]>([
   ['with a digest in capitals', { ...MANIFEST, object: { ...MANIFEST.object, sha256: SHA.toUpperCase() } }],
   ['with half a digest', { ...MANIFEST, database: { sizeBytes: 1, sha256: 'ab' } }],
   ['with a hash beyond 32 bits', { ...MANIFEST, hash: { revision: 1, hash: 2 ** 32, compactRevision: 0 } }],
-  ['with a version that is none', { ...MANIFEST, etcdVersion: '3.6' }],
+  ['with an invalid version', { ...MANIFEST, etcdVersion: '3.6' }],
   ['with a version that is a command', { ...MANIFEST, etcdVersion: '3.6.0; reboot' }],
-  ['with a compression that we do not know', { ...MANIFEST, compression: 'gzip' }],
+  ['with an unknown compression', { ...MANIFEST, compression: 'gzip' }],
   [
     'with a cipher that we do not know',
     { ...ENCRYPTED, encryption: { algorithm: 'ROT13', keyId: '0123456789abcdef' } },
   ],
-  ['with a time that is none', { ...MANIFEST, takenAt: 'yesterday' }],
+  ['with an invalid time', { ...MANIFEST, takenAt: 'yesterday' }],
   ['with an endless name', { ...MANIFEST, member: 'x'.repeat(254) }],
   ['without a revision', { ...MANIFEST, revision: undefined }],
   ['that contradicts itself in the size', { ...MANIFEST, object: { ...MANIFEST.object, sizeBytes: 1 } }],
@@ -73,13 +73,13 @@ test.each<[string, unknown]>([
   expect(() => parse(value, key)).toThrow(expect.objectContaining({ reason: 'ManifestDamaged' }));
 });
 
-test('what is not JSON, not UTF-8, or long is refused', () => {
+test('a manifest that is not JSON, not UTF-8, or too long is refused', () => {
   const long = Buffer.from(JSON.stringify({ ...MANIFEST, padding: 'x'.repeat(70_000) }));
   for (const bytes of [Buffer.from('{'), Buffer.of(), Buffer.of(0xff, 0xfe), Buffer.from('{}{}'), long])
     expect(() => parseManifest(bytes, KEY)).toThrow(expect.objectContaining({ reason: 'ManifestDamaged' }));
 });
 
-test('any other text is refused with the same reason, and never with a surprise', () => {
+test('any other text is refused with the same reason, and no other error is thrown', () => {
   const text = Buffer.from(manifestText(MANIFEST));
   const refusedOrSame = (bytes: Uint8Array): boolean => {
     try {

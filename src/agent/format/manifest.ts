@@ -1,7 +1,7 @@
 /**
- * What stands next to a stored snapshot: everything that a restore wants to know before it reads the object, and what it
- * compares it with. It is written last, so a snapshot that has one is whole. Whoever can write to the store can write one:
- * it is read as untrusted text.
+ * The manifest next to a stored snapshot: what a restore needs to know before it reads the object, and what it compares
+ * the object with. It is written last, so a snapshot that has one is complete. Anyone with write access to the store
+ * can write one: it is parsed as untrusted input.
  */
 import Type, { type Static } from 'typebox';
 import { Check, Clean, Errors } from 'typebox/value';
@@ -21,18 +21,21 @@ const named = () => Type.Object({ name: text(), uid: text() });
 
 const ManifestSchema = Type.Object({
   version: Type.Literal(1),
-  /** As it is stored. The key's last part only: whoever copies a folder elsewhere need not change what is in it. */
+  /** As it is stored. Only the key's last part: a folder can be copied elsewhere without changing its manifests. */
   object: Type.Object({ key: Type.String({ pattern: '^[^/]{1,512}$' }), sizeBytes: whole(), sha256: sha256() }),
   /** As `etcdctl snapshot save` would have written it: the database, then the 32 bytes of its digest. */
   database: Type.Object({ sizeBytes: whole(), sha256: sha256() }),
   snapshot: Type.Object({ namespace: text(), name: text(), uid: text() }),
   cluster: Type.Object({ name: text(), uid: text(), id: hexId() }),
   schedule: Type.Optional(named()),
-  /** Read just before the stream: everything up to it is in the snapshot, and perhaps more. */
+  /** Read just before the stream: the snapshot contains everything up to it, and perhaps more. */
   revision: whole(),
   /** Keys that exist at that revision. */
   totalKeys: whole(),
-  /** Of the keys up to that revision, as the member computed it; comparable where the compact revision, -1 when there is none, is the same. */
+  /**
+   * Of the keys up to that revision, as the member computed it; comparable where the compact revision (-1: none) is the
+   * same.
+   */
   hash: Type.Optional(
     Type.Object({
       revision: whole(),
@@ -55,11 +58,11 @@ export type Manifest = DeepReadonly<Static<typeof ManifestSchema>>;
 
 export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, undefined, 2)}\n`;
 
-/** The manifest of this object; throws ManifestDamaged. What a later version may have added is left out. */
+/** Parses the manifest of this object; throws ManifestDamaged. Fields that a later version added are ignored. */
 export function parseManifest(content: Uint8Array, objectKey: string): Manifest {
   const wrong = (how: string): AgentFailure =>
     new AgentFailure('ManifestDamaged', `the manifest of ${objectKey} ${how}: restore from another snapshot`);
-  if (content.length > MAX_BYTES) throw wrong(`has ${content.length} bytes, and none of ours is as long`);
+  if (content.length > MAX_BYTES) throw wrong(`has ${content.length} bytes, more than a manifest can have`);
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(content));
@@ -68,18 +71,18 @@ export function parseManifest(content: Uint8Array, objectKey: string): Manifest 
   }
   if (!Check(ManifestSchema, json)) {
     const [first] = Errors(ManifestSchema, json);
-    throw wrong(`is not one that this version writes: ${first?.instancePath.slice(0, 100) || '/'} is wrong`);
+    throw wrong(`does not match the schema of this version: ${first?.instancePath.slice(0, 100) || '/'} is wrong`);
   }
   const manifest = Clean(ManifestSchema, json) as Manifest;
   const { object, database, compression, encryption } = manifest;
-  if (object.key !== baseName(objectKey)) throw wrong('is that of another object');
+  if (object.key !== baseName(objectKey)) throw wrong('belongs to another object');
   const asItIs = compression === 'none' && !encryption;
   if (asItIs && (object.sizeBytes !== database.sizeBytes || object.sha256 !== database.sha256))
-    throw wrong('contradicts itself: the object is the database as it is, and they are to differ');
+    throw wrong('contradicts itself: the object is the uncompressed database, and their sizes or digests differ');
   return manifest;
 }
 
-/** The manifest that stands next to this object. No more of it is read than one of ours has. */
+/** Reads the manifest next to this object, and no more bytes than a manifest can have. */
 export async function readManifest(
   store: Pick<Store, 'get'>,
   objectKey: string,
@@ -91,7 +94,7 @@ export async function readManifest(
   for await (const piece of body) {
     pieces.push(piece);
     length += piece.length;
-    if (length > MAX_BYTES) break; // and is refused for it
+    if (length > MAX_BYTES) break; // parseManifest refuses it
   }
   return parseManifest(Buffer.concat(pieces), objectKey);
 }

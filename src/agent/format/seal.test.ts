@@ -25,7 +25,7 @@ const sealed = (bytes: Uint8Array, sizes: readonly number[] = []): Promise<Buffe
 const opened = (bytes: Uint8Array, key: SealKey = KEY, sizes: readonly number[] = []): Promise<Buffer> =>
   all(unseal(key, inPieces(bytes, sizes)));
 
-/** Why it does not open, or that it does. */
+/** The reason of the failure, or that decryption succeeded. */
 async function verdict(bytes: Uint8Array, key: SealKey = KEY): Promise<string> {
   try {
     await opened(bytes, key);
@@ -42,12 +42,12 @@ const content = (length: number): Buffer => {
   return bytes;
 };
 
-/** Nothing, around one segment, around several. */
+/** Empty, around one segment, around several. */
 const LENGTHS = [0, 1, 15, 16, 17, 100, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES];
 const lengths = fc.oneof(fc.constantFrom(...LENGTHS), fc.nat(3 * SEGMENT_BYTES));
 const pieces = fc.array(fc.oneof(fc.nat(100), fc.nat(2 * SEGMENT_BYTES)), { maxLength: 20 });
 
-test('what was sealed opens again, however either stream is cut', async () => {
+test('encrypted data decrypts to the original, however either stream is chunked', async () => {
   const check = async (length: number, into: readonly number[], outOf: readonly number[]): Promise<void> => {
     const bytes = content(length);
     const stored = await sealed(bytes, into);
@@ -56,7 +56,7 @@ test('what was sealed opens again, however either stream is cut', async () => {
   await fc.assert(fc.asyncProperty(lengths, pieces, pieces, check), { numRuns: 60 });
 });
 
-test('the same bytes are sealed differently each time, and nothing of them is seen', async () => {
+test('equal bytes are encrypted differently each time, and contain no plaintext', async () => {
   const bytes = content(1000);
   const [one, two] = [await sealed(bytes), await sealed(bytes)];
   expect(one.subarray(HEADER_BYTES).equals(two.subarray(HEADER_BYTES))).toBe(false);
@@ -64,7 +64,7 @@ test('the same bytes are sealed differently each time, and nothing of them is se
   expect(one.includes(KEY.bytes)).toBe(false);
 });
 
-test('one flipped bit anywhere is noticed, in the name of the key as another key and else as damage', async () => {
+test('one flipped bit anywhere is detected, in the key id as another key and otherwise as damage', async () => {
   const stored = await sealed(content(2 * SEGMENT_BYTES + 100));
   const check = async (at: number, bit: number): Promise<void> => {
     const flipped = Buffer.from(stored);
@@ -75,7 +75,7 @@ test('one flipped bit anywhere is noticed, in the name of the key as another key
   await fc.assert(fc.asyncProperty(fc.nat(stored.length - 1), fc.nat(7), check), { numRuns: 60 });
 });
 
-test('one that was cut off is noticed at every segment border, in the header, and anywhere else', async () => {
+test('truncation is detected at every segment border, in the header, and anywhere else', async () => {
   const stored = await sealed(content(3 * SEGMENT_BYTES));
   const borders = [0, 1, 2, 3].map((n) => HEADER_BYTES + n * SEALED_SEGMENT).filter((at) => at < stored.length);
   expect(borders).toHaveLength(3);
@@ -87,7 +87,7 @@ test('one that was cut off is noticed at every segment border, in the header, an
   await fc.assert(fc.asyncProperty(fc.nat(stored.length - 1), check), { numRuns: 40 });
 });
 
-test('segments in another order, twice, left out, of another object or behind the end are noticed', async () => {
+test('reordered, repeated, missing, foreign and appended segments are detected', async () => {
   const stored = await sealed(content(3 * SEGMENT_BYTES));
   const other = await sealed(content(3 * SEGMENT_BYTES));
   const header = stored.subarray(0, HEADER_BYTES);
@@ -109,7 +109,7 @@ test('segments in another order, twice, left out, of another object or behind th
     expect([what, await verdict(Buffer.concat(parts))]).toEqual([what, 'SnapshotDamaged']);
 });
 
-test('no byte of a damaged segment is handed on', async () => {
+test('no byte of a damaged segment is passed on', async () => {
   const bytes = content(2 * SEGMENT_BYTES);
   const stored = await sealed(bytes);
   stored[stored.length - 20] = (stored[stored.length - 20] ?? 0) ^ 1;
@@ -117,11 +117,11 @@ test('no byte of a damaged segment is handed on', async () => {
   const read = async (): Promise<void> => {
     for await (const piece of unseal(KEY, inPieces(stored, []))) seen.push(piece);
   };
-  await expect(read()).rejects.toThrow('segment 2, its last, does not open');
+  await expect(read()).rejects.toThrow('segment 2, its last, fails authentication');
   expect(Buffer.concat(seen).equals(bytes.subarray(0, SEGMENT_BYTES))).toBe(true);
 });
 
-test('another key is said to be another, before anything else, and the source is let go', async () => {
+test('another key is reported as such, before anything else, and the source is closed', async () => {
   let open = true;
   async function* source(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
@@ -131,18 +131,18 @@ test('another key is said to be another, before anything else, and the source is
       open = false;
     }
   }
-  const message = `encrypted with the key ${KEY.id}, and the one that was given is ${OTHER.id}`;
+  const message = `encrypted with the key ${KEY.id}, and the given key is ${OTHER.id}`;
   await expect(all(unseal(OTHER, source()))).rejects.toThrow(message);
   expect(open).toBe(false);
   expect(await verdict(await sealed(content(100)), OTHER)).toBe('WrongKey');
 });
 
-test('what is not sealed at all is damaged, not of another key', async () => {
+test('unencrypted data is reported as damaged, not as another key', async () => {
   expect(await verdict(content(1000))).toBe('SnapshotDamaged');
   expect(await verdict(Buffer.alloc(0))).toBe('SnapshotDamaged');
 });
 
-test('a failing source fails the reader with its own error, on both ways', async () => {
+test('a failing source fails the reader with its own error, in both directions', async () => {
   async function* broken(): AsyncGenerator<Uint8Array, void, undefined> {
     yield content(SEGMENT_BYTES * 2);
     throw new AgentFailure('StreamBroken', 'gone');

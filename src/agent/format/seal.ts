@@ -1,12 +1,13 @@
 /**
- * Encryption of what is stored: AES-256-GCM in segments, so that a database of any size streams, and no byte is handed on
- * before it is known to be the one that was sealed.
+ * Encryption of stored snapshots: AES-256-GCM in segments, so that a database of any size streams, and no byte is
+ * passed on before it is authenticated.
  *
  *   header   magic, format, id of the key, salt; authenticated with every segment
  *   segment  up to 64 KiB encrypted, then its 16-byte tag; all but the last are full
  *
- * Each object has a key of its own, made from the user's and the salt, so a nonce is never used twice. It is the segment's
- * number and whether it is the last: one that is missing, in another place, or behind the end does not open.
+ * Each object has a key of its own, derived from the user's and the salt, so a nonce is never used twice. The nonce is
+ * the segment's number and whether it is the last: a segment that is missing, reordered or appended fails
+ * authentication.
  */
 import { type CipherGCM, createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { MOUNTS } from '../../domain/agent-task.ts';
@@ -26,11 +27,11 @@ export const HEADER_BYTES = MAGIC.length + 1 + ID_BYTES + SALT_BYTES;
 
 export interface SealKey {
   readonly bytes: Buffer;
-  /** Says which key it is and nothing about it. */
+  /** Identifies the key without revealing anything about it. */
   readonly id: string;
 }
 
-/** From what a Secret holds: 32 bytes as they are, or written as base64 or in hexadecimal. */
+/** From the value of a Secret: 32 raw bytes, or base64 or hexadecimal of them. */
 export function sealKey(secret: Buffer): SealKey {
   const bytes = keyBytes(secret);
   const id = createHash('sha256').update('etcd-operator snapshot key id\0').update(bytes).digest('hex');
@@ -48,7 +49,7 @@ function keyBytes(secret: Buffer): Buffer {
   );
 }
 
-/** The one that the task's Secret has. */
+/** The key in the task's Secret. */
 export const mountedSealKey = async (): Promise<SealKey> =>
   sealKey(await neededSecretFile(MOUNTS.encryption, 'key', 'the Secret with the encryption key'));
 
@@ -76,7 +77,7 @@ export async function* unseal(
   for await (const { bytes, last } of cut(body, SEGMENT_BYTES + TAG_BYTES, HEADER_BYTES)) {
     if (!sealed) {
       sealed = { header: bytes, objectKey: keyOf(key, saltOf(key, bytes)) };
-      if (last) throw damaged('ends behind its header');
+      if (last) throw damaged('ends after its header');
       continue;
     }
     if (bytes.length < TAG_BYTES) throw damaged('ends in the middle of a segment');
@@ -88,23 +89,23 @@ export async function* unseal(
     try {
       decipher.final();
     } catch {
-      throw damaged(`is not what was stored: segment ${number}${last ? ', its last,' : ''} does not open`);
+      throw damaged(`was changed: segment ${number}${last ? ', its last,' : ''} fails authentication`);
     }
     yield opened;
   }
 }
 
-/** Which key it was sealed with comes first: everything else would look like damage with another one. */
+/** The id of the key is checked first: with another key everything else would look like damage. */
 function saltOf(key: SealKey, header: Buffer): Buffer {
   if (header.length < HEADER_BYTES || !header.subarray(0, MAGIC.length).equals(MAGIC))
-    throw damaged('does not begin as an encrypted snapshot does');
+    throw damaged('does not begin like an encrypted snapshot');
   const format = header[MAGIC.length];
   if (format !== FORMAT) throw damaged(`is encrypted in format ${format}, and this version reads format ${FORMAT}`);
   const id = header.subarray(MAGIC.length + 1, MAGIC.length + 1 + ID_BYTES).toString('hex');
   if (id !== key.id)
     throw new AgentFailure(
       'WrongKey',
-      `the snapshot is encrypted with the key ${id}, and the one that was given is ${key.id}: name the Secret with the key that it was taken with`,
+      `the snapshot is encrypted with the key ${id}, and the given key is ${key.id}: set the Secret with the key that it was taken with`,
     );
   return header.subarray(HEADER_BYTES - SALT_BYTES);
 }
@@ -122,7 +123,9 @@ function nonce(number: number, last: boolean): Buffer {
   return bytes;
 }
 
-/** Pieces of one size, perhaps but the first, and what is left as the last, which is empty only when there is nothing at all. */
+/**
+ * Chunks of one size, except perhaps the first, and the remainder as the last, which is empty only for an empty input.
+ */
 async function* cut(
   body: AsyncIterable<Uint8Array>,
   size: number,

@@ -12,7 +12,7 @@ test.each<[string | undefined, string, boolean]>([
   ['3.7', '3.7.0', true],
   ['3.10', '3.9.1', false],
   ['4.0', '3.99.0', false],
-])('what etcd %s wrote, read by %s: %s', (storageVersion, version, readable) => {
+])('a snapshot of etcd %s, restored by %s: %s', (storageVersion, version, readable) => {
   const check = (): void => checkVersionCompat({ storageVersion }, version);
   if (readable) expect(check).not.toThrow();
   else expect(check).toThrow(`set spec.version to ${storageVersion} or later`);

@@ -1,7 +1,7 @@
 /**
- * Which snapshots a version of etcd can serve, as trying them all has shown: older ones, however old, and none that is newer.
- * But for 3.5, which does not look and goes on with what 3.6 wrote. What 3.7 wrote it would serve as well, and then be stuck:
- * neither 3.6 nor 3.7 starts with what that leaves.
+ * Which snapshots a version of etcd can serve, as tests of all of them have shown: older ones, however old, and no
+ * newer one. Except for 3.5, which does not check and serves what 3.6 wrote. It would also serve what 3.7 wrote, and
+ * then be stuck: neither 3.6 nor 3.7 starts with the result.
  */
 
 import { AgentFailure } from '../failure.ts';
@@ -13,7 +13,7 @@ const ordinal = (version: string): number => {
 };
 
 export function checkVersionCompat({ storageVersion }: Pick<DatabaseFacts, 'storageVersion'>, version: string): void {
-  if (storageVersion === undefined) return; // of 3.5 or earlier
+  if (storageVersion === undefined) return; // written by 3.5 or earlier
   const newest = ordinal(version) === ordinal('3.5') ? ordinal('3.6') : ordinal(version);
   if (ordinal(storageVersion) <= newest) return;
   throw new AgentFailure(

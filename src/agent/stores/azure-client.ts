@@ -1,4 +1,4 @@
-/** How a container of Azure Blob Storage is reached. */
+/** The client of an Azure Blob Storage container. */
 import {
   BlobServiceClient,
   ContainerClient,
@@ -13,7 +13,7 @@ import type { ReadSecret } from './store.ts';
 
 export type AzurePlace = Extract<Place, { readonly kind: 'azure' }>;
 
-/** See patience.ts. Redirects to other hosts are not followed by the library. */
+/** Retries: see retry.ts. The library does not follow redirects to other hosts. */
 const OPTIONS: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
 
 const OWN = [
@@ -32,14 +32,14 @@ export async function azureContainer(place: AzurePlace, secrets: ReadSecret): Pr
     const service = place.credentials === 'secret' ? await fromSecret(place, secrets) : await ambient(place);
     return guarded(service.getContainerClient(place.container));
   } catch (error) {
-    // The library quotes what it could not parse, which is a secret.
+    // The library quotes the text that it could not parse, which is a secret.
     throw error instanceof AgentFailure
       ? error
       : wrong(`the credentials or the endpoint of the container "${place.container}" cannot be used: check their form`);
   }
 }
 
-/** Where it is may be said by a connection string. */
+/** A connection string may contain the endpoint. */
 function guarded({ url, credential }: ContainerClient): ContainerClient {
   const at = new URL(url);
   checkEndpoint(at);
@@ -73,10 +73,12 @@ async function ambient(place: AzurePlace): Promise<BlobServiceClient> {
 function endpoint(place: AzurePlace, account: string): string {
   if (place.endpoint === undefined && account === '')
     throw wrong(
-      `which account the container "${place.container}" is in, is not said: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
+      `the storage account of the container "${place.container}" is missing: set azure.account, or AZURE_STORAGE_ACCOUNT in the Secret`,
     );
   if (place.endpoint === undefined && !ACCOUNT.test(account))
-    throw wrong(`the account of the container "${place.container}" cannot be one: 3 to 24 of a-z and 0-9`);
+    throw wrong(
+      `the account of the container "${place.container}" is not valid: it must have 3 to 24 characters of a-z and 0-9`,
+    );
   const url = URL.parse(place.endpoint ?? `https://${account}.blob.core.windows.net`);
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== '')
     throw wrong('the endpoint of the container is not a URL such as https://account.blob.core.windows.net');

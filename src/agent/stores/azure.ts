@@ -1,4 +1,4 @@
-/** Azure Blob Storage: blocks that are nobody's until they are committed. */
+/** Azure Blob Storage: blocks are invisible until they are committed. */
 import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
 import { errorInfo } from '../transfer/error-info.ts';
 import type { ErrorPhrases } from '../transfer/error-message.ts';
@@ -8,7 +8,7 @@ import { type AzurePlace, azureContainer } from './azure-client.ts';
 import { type Found, PAGE_SIZE, RemoteStore, type Service, type StartedUpload, type Upload } from './remote.ts';
 import type { ReadSecret, Store, StoredObject } from './store.ts';
 
-/** Names of metadata are identifiers here: no hyphens. */
+/** Metadata names are identifiers here: no hyphens. */
 const UID = 'etcd_snapshot_uid';
 const UPLOAD = 'etcd_snapshot_upload';
 
@@ -41,9 +41,9 @@ class AzureService implements Service {
     });
   }
 
-  /** Blocks that were never committed are dropped by the next commit, or by the service after a week. */
-  async begin(begun: StartedUpload): Promise<Upload> {
-    return new AzureUpload(this.#container.getBlockBlobClient(begun.key), begun);
+  /** The next commit discards uncommitted blocks, or the service does after a week. */
+  async begin(started: StartedUpload): Promise<Upload> {
+    return new AzureUpload(this.#container.getBlockBlobClient(started.key), started);
   }
 
   async read({ key, version }: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
@@ -74,7 +74,7 @@ class AzureService implements Service {
     );
   }
 
-  /** Without the query, which may be a token. */
+  /** Without the query, which may contain a SAS token. */
   uri(key: string): string {
     const url = new URL(this.#container.getBlobClient(key).url);
     return `${url.origin}${url.pathname}`;
@@ -83,17 +83,19 @@ class AzureService implements Service {
 
 class AzureUpload implements Upload {
   readonly #blob: BlockBlobClient;
-  readonly #begun: StartedUpload;
+  readonly #started: StartedUpload;
   #count = 0;
 
-  constructor(blob: BlockBlobClient, begun: StartedUpload) {
+  constructor(blob: BlockBlobClient, started: StartedUpload) {
     this.#blob = blob;
-    this.#begun = begun;
+    this.#started = started;
   }
 
-  /** All of one length, as the service demands, and of this upload: those of a killed one are not taken for ours. */
+  /**
+   * All of one length, as the service requires, and unique to this upload: blocks of a killed upload are not committed.
+   */
   #id(number: number): string {
-    return Buffer.from(`${this.#begun.upload}-${String(number).padStart(6, '0')}`).toString('base64');
+    return Buffer.from(`${this.#started.upload}-${String(number).padStart(6, '0')}`).toString('base64');
   }
 
   async send({ bytes, number }: Part, signal: AbortSignal): Promise<void> {
@@ -105,7 +107,7 @@ class AzureUpload implements Upload {
   }
 
   async commit(signal: AbortSignal): Promise<void> {
-    const { uid, upload, contentType, over } = this.#begun;
+    const { uid, upload, contentType, over } = this.#started;
     const ids = Array.from({ length: this.#count }, (_, index) => this.#id(index + 1));
     await withRetry({ signal, timeoutMs: LONG_CALL_MS }, (abortSignal) =>
       this.#blob.commitBlockList(ids, {
@@ -124,7 +126,7 @@ function azureWords(container: ContainerClient): ErrorPhrases {
   const { origin, pathname } = new URL(container.url);
   const noIdentity = [
     'Misconfigured',
-    'the Pod is given no identity by its cloud: name a Secret with credentials, or a service account that has one',
+    'the Pod has no cloud identity: set a Secret with credentials, or a service account with a workload identity',
   ] as const;
   return {
     place: `the container ${origin}${pathname}`,
@@ -136,8 +138,8 @@ function azureWords(container: ContainerClient): ErrorPhrases {
       AuthenticationFailed: ['AccessDenied', 'the key or token is not accepted: check it, and that it has not expired'],
       CredentialUnavailableError: noIdentity,
       AggregateAuthenticationError: noIdentity,
-      AuthenticationError: ['AccessDenied', 'the identity of the Pod is not accepted: check what it is federated with'],
-      InvalidBlockList: ['ObjectExists', 'somebody else wrote it meanwhile, and that is left alone'],
+      AuthenticationError: ['AccessDenied', 'the identity of the Pod is not accepted: check its federated credentials'],
+      InvalidBlockList: ['ObjectExists', 'another process wrote it meanwhile; it was not overwritten'],
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The few calls to Google Cloud Storage that a store needs. Google's own library for it follows redirects to wherever they
- * point and cannot be stopped in most of its calls; from Google is what makes the tokens.
+ * The few calls to Google Cloud Storage that a store needs. Google's own storage library follows every redirect and
+ * most of its calls cannot be aborted; only its library for tokens is used.
  */
 import { GoogleAuth, JWT } from 'google-auth-library';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -18,7 +18,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer | string;
   readonly signal: AbortSignal;
-  /** Statuses of an answer that is wanted; all others are thrown. */
+  /** Statuses that are expected; all others are thrown. */
   readonly wanted: readonly number[];
 }
 
@@ -40,7 +40,7 @@ export class GcsClient {
     this.#authorization = authorization;
   }
 
-  /** One attempt. Redirects are answers like others. */
+  /** One attempt. Redirects are returned, not followed. */
   async call(url: URL, { method = 'GET', headers, body, signal, wanted }: Call): Promise<Dispatcher.ResponseData> {
     const answer = await request(url, {
       method,
@@ -55,7 +55,7 @@ export class GcsClient {
     throw new Refusal(answer.statusCode, await reasonOf(answer));
   }
 
-  /** `path` with the query's values encoded. */
+  /** `path` with encoded query values. */
   url(path: string, query: Readonly<Record<string, string | undefined>> = {}): URL {
     const url = new URL(`${this.base.pathname.replace(/\/$/, '')}${path}`, this.base);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
@@ -63,7 +63,7 @@ export class GcsClient {
   }
 }
 
-/** Google's word for it, or nothing: the text is not for people's status. */
+/** Google's error code, or undefined: its text is not fit for a status. */
 async function reasonOf({ body }: Dispatcher.ResponseData): Promise<string> {
   const { error } = (await body.json().catch(() => ({}))) as { error?: { errors?: { reason?: string }[] } };
   return error?.errors?.[0]?.reason ?? '';
@@ -81,7 +81,7 @@ export async function gcsClient(place: GcsPlace, secrets: ReadSecret): Promise<G
   return new GcsClient(base, place.credentials === 'secret' ? await keyFile(secrets) : ambient());
 }
 
-/** The key signs the tokens itself: nothing but the endpoint is ever asked, and the file cannot name other servers. */
+/** The key signs the tokens itself: no server but the endpoint is called, and the file cannot name other servers. */
 async function keyFile(secrets: ReadSecret): Promise<Authorization> {
   const wrong = (what: string) =>
     new AgentFailure(
@@ -115,7 +115,7 @@ function ambient(): Authorization {
     const client = await auth.getClient().catch((error: unknown) => {
       throw new AgentFailure(
         'Misconfigured',
-        'the Pod is given no credentials by its cloud: name a Secret with them, or a service account that has them',
+        'the Pod has no cloud credentials: set a Secret with credentials, or a service account with a workload identity',
         { cause: error },
       );
     });

@@ -1,4 +1,4 @@
-/** Google Cloud Storage: a resumable upload in pieces, of which nothing is to be seen before the last. */
+/** Google Cloud Storage: a resumable upload in parts; the object becomes visible with the last one. */
 import type { Dispatcher } from 'undici';
 import { AgentFailure } from '../failure.ts';
 import { Refusal } from '../transfer/error-info.ts';
@@ -11,11 +11,11 @@ import type { ReadSecret, Store, StoredObject } from './store.ts';
 
 const UID = 'etcd-snapshot-uid';
 const UPLOAD = 'etcd-snapshot-upload';
-/** As Google spells "go on". */
+/** Google's status for "resume incomplete". */
 const RESUME = 308;
 const DONE = [200, 201];
 
-/** What is asked for of an object. */
+/** The requested fields of an object. */
 const FIELDS = 'name,size,generation,metadata';
 interface Description {
   readonly name: string;
@@ -30,7 +30,7 @@ export async function openGcs(place: GcsPlace, secrets: ReadSecret): Promise<Sto
 
 class GcsService implements Service {
   readonly words: ErrorPhrases;
-  /** One is on its way while the next is filled: pieces have to come in order. */
+  /** One part is in flight while the next is filled: Google requires them in order. */
   readonly width = 2;
   readonly #client: GcsClient;
   readonly #bucket: string;
@@ -55,7 +55,7 @@ class GcsService implements Service {
       });
       if (answer.statusCode === 200) return described((await answer.body.json()) as Description);
       await answer.body.dump();
-      await this.#page({ prefix: key, maxResults: '1' }, stop); // a missing bucket has the same status
+      await this.#page({ prefix: key, maxResults: '1' }, stop); // a missing bucket has the same status as a missing object
       return undefined;
     });
   }
@@ -73,8 +73,8 @@ class GcsService implements Service {
     }
   }
 
-  async begin(begun: StartedUpload): Promise<Upload> {
-    const { key, uid, upload, contentType, signal, over = '0' } = begun;
+  async begin(started: StartedUpload): Promise<Upload> {
+    const { key, uid, upload, contentType, signal, over = '0' } = started;
     const query = { uploadType: 'resumable', name: key, ifGenerationMatch: over };
     const url = this.#client.url(`/upload${this.#objects}`, query);
     const body = JSON.stringify({ name: key, contentType, metadata: { [UID]: uid, [UPLOAD]: upload } });
@@ -84,11 +84,11 @@ class GcsService implements Service {
       await answer.body.dump();
       return URL.parse(String(answer.headers['location']));
     });
-    // The bytes go where the user said, not to where an answer says.
+    // The bytes are sent to the user's endpoint, not to an address in a response.
     if (session?.origin !== this.#client.base.origin)
       throw new AgentFailure(
         'Misconfigured',
-        `${this.words.place}: the service wants the upload at another address, which is not followed: check the endpoint`,
+        `${this.words.place}: the service redirects the upload to another host, and redirects are not followed: check the endpoint`,
       );
     return new GcsUpload(this.#client, session);
   }
@@ -150,7 +150,10 @@ class GcsUpload implements Upload {
     return sent;
   }
 
-  /** The service ignores what it has already, so a piece whose fate is unknown is sent again; and it may take less than it is given. */
+  /**
+   * The service ignores bytes that it already has, so a part whose fate is unknown is sent again; it may also accept
+   * less than was sent.
+   */
   async #send({ bytes, offset, last }: Part, signal: AbortSignal): Promise<void> {
     const end = offset + bytes.length;
     const total = last ? String(end) : '*';
@@ -172,7 +175,7 @@ class GcsUpload implements Upload {
     }
   }
 
-  /** The last piece did it. */
+  /** The last part completed the upload. */
   async commit(): Promise<void> {}
 
   async cancel(signal: AbortSignal): Promise<void> {
@@ -182,7 +185,7 @@ class GcsUpload implements Upload {
   }
 }
 
-/** How much the service has, from the start. */
+/** How many bytes the service has, from the start. */
 function receivedOf({ headers }: Dispatcher.ResponseData): number {
   const [, last] = /^bytes=0-(\d+)$/.exec(String(headers['range'] ?? '')) ?? [];
   return last === undefined ? 0 : Number(last) + 1;
@@ -194,8 +197,8 @@ function gcsWords(bucket: string, base: URL): ErrorPhrases {
     rights: 'the service account needs storage.objects.create, get, list and delete on the bucket',
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the name'],
-      NoProgress: ['StoreUnreachable', 'the service takes no more of the upload: try again later'],
-      quotaExceeded: ['NoSpace', 'the quota of the project is used up'],
+      NoProgress: ['StoreUnreachable', 'the service accepts no more bytes of the upload: try again later'],
+      quotaExceeded: ['NoSpace', 'the quota of the project is exceeded: raise it, or remove old snapshots'],
       invalid_grant: [
         'AccessDenied',
         'the credentials are not accepted: check that the service account and its key exist',

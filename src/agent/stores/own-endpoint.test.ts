@@ -13,19 +13,19 @@ test.each([
   ['https://storage.googleapis.com.example.org', false],
   ['https://evilgoogleapis.com', false],
   ['https://example.org/storage.googleapis.com', false],
-])('%s is of that cloud: %s', (endpoint, own) => {
+])('%s belongs to that cloud: %s', (endpoint, own) => {
   const ask = (): void => requireOwn(new URL(endpoint), ['.googleapis.com']);
   if (own) expect(ask).not.toThrow();
   else expect(ask).toThrow(refused);
 });
 
-test('the token of a Pod is not shown to whatever somebody wrote as the endpoint of a bucket', async () => {
+test('the token of the Pod is not sent to a foreign endpoint of a bucket', async () => {
   const place = { kind: 'gcs', bucket: 'b', credentials: 'ambient' } as const;
   await expect(gcsClient({ ...place, endpoint: 'https://example.org' }, nothing)).rejects.toEqual(refused);
   await expect(gcsClient(place, nothing)).resolves.toBeDefined();
 });
 
-test('nor to one of a container', async () => {
+test('nor to a foreign endpoint of a container', async () => {
   const place = { kind: 'azure', container: 'c', credentials: 'ambient' } as const;
   await expect(azureContainer({ ...place, endpoint: 'https://example.org' }, nothing)).rejects.toEqual(refused);
 });

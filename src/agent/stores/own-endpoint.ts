@@ -1,14 +1,14 @@
 /**
- * Whom a token may be shown to that a cloud gives to the Pod. Whoever has it is the Pod to that cloud: whoever writes an endpoint
- * would be given it.
+ * Which endpoints may receive the token that a cloud issues to the Pod. A holder of the token acts as the Pod in that
+ * cloud: a user who may only write an endpoint would get it.
  */
 import { AgentFailure } from '../failure.ts';
 
-/** Throws when the endpoint is not one of the cloud's own. `domains` begin with a dot. */
+/** Throws when the endpoint does not belong to the cloud. `domains` begin with a dot. */
 export function requireOwn({ protocol, hostname }: URL, domains: readonly string[]): void {
   if (protocol === 'https:' && domains.some((domain) => hostname.endsWith(domain))) return;
   throw new AgentFailure(
     'Misconfigured',
-    `what the Pod is given by its cloud is shown to nobody but that cloud, at https and names that end in ${domains.join(' or ')}, and ${protocol}//${hostname} is not: name a Secret with credentials for it`,
+    `the Pod's cloud identity is sent only to https endpoints that end in ${domains.join(' or ')}, and ${protocol}//${hostname} is not one: set a Secret with credentials for this endpoint`,
   );
 }

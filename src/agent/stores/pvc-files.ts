@@ -1,4 +1,4 @@
-/** Files of a volume in one folder: how they are written so that they are whole or not there, and whose they are. */
+/** Files of a volume in one folder: written completely or not at all, each with an owner. */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, type FileHandle, link, open, readdir, rename, rm } from 'node:fs/promises';
 import { cut } from '../transfer/multipart.ts';
@@ -10,22 +10,22 @@ export const SIDECAR = '.uid';
 const LONGEST_UID = 256;
 const PARTIAL = '.partial-';
 export const PAGE = 2 ** 20;
-/** A snapshot has everything in it that etcd has: for us and our group only. */
+/** A snapshot contains everything that etcd has: readable for the agent's user and group only. */
 const MODE = 0o640;
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-/** Of file systems without hard links. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
-/** Names of files that belong to others here: not objects. */
+/** Names of sidecars and partial files: not objects. */
 export const ours = (name: string): boolean => name.endsWith(SIDECAR) || name.startsWith(PARTIAL);
 
 export function nameOf(key: string, parts: readonly string[]): string {
   const name = parts.at(-1) ?? '';
-  if (ours(name)) throw refused(key, `has a name that is kept for other files of ours (${SIDECAR}, ${PARTIAL})`);
+  if (ours(name)) throw refused(key, `has a name that is reserved for the agent's own files (${SIDECAR}, ${PARTIAL})`);
   return name;
 }
 
-/** The same beginning for all files of one key, however long its name is. */
+/** The same prefix for all partial files of one key, however long its name is. */
 const partials = (name: string): string => `${PARTIAL}${createHash('sha256').update(name).digest('hex').slice(0, 16)}-`;
 export const partial = (name: string): string => `${partials(name)}${randomUUID()}`;
 
@@ -34,7 +34,7 @@ export async function removeLeftovers(folder: Folder, name: string): Promise<voi
     if (each.startsWith(partials(name))) await rm(folder.path(each), { force: true });
 }
 
-/** Opens it if it is a file: not a link, a pipe or a folder. */
+/** Opens it if it is a regular file: not a symbolic link, a pipe or a folder. */
 export async function regular(folder: Folder, name: string, key: string): Promise<FileHandle | undefined> {
   const handle = await folder.file(name).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -54,7 +54,7 @@ export async function describe(folder: Folder, name: string, key: string): Promi
   return { key, size, ...(uid !== undefined && { uid }) };
 }
 
-/** Whatever is wrong with it, it is not ours then. */
+/** An unreadable sidecar means a foreign file. */
 async function sidecarOf(folder: Folder, name: string): Promise<string | undefined> {
   const handle = await regular(folder, `${name}${SIDECAR}`, name).catch(() => undefined);
   if (!handle) return undefined;
@@ -66,7 +66,7 @@ async function sidecarOf(folder: Folder, name: string): Promise<string | undefin
   }
 }
 
-/** On the disk when it returns, not only on its way there. */
+/** Returns after fsync. */
 export async function write(
   folder: Folder,
   name: string,
@@ -85,7 +85,7 @@ export async function write(
   }
 }
 
-/** A link is refused where something came meanwhile; a rename would replace it. */
+/** A hard link fails where a file was created meanwhile; a rename would replace it. */
 export async function publish(folder: Folder, from: string, to: string, replace: boolean): Promise<void> {
   if (!replace) {
     try {
@@ -104,8 +104,9 @@ async function* one(text: string): AsyncGenerator<Uint8Array, void, undefined> {
 }
 
 /**
- * The sidecar comes before the file: after a crash in between, a file without one would be foreign to its own writer for ever.
- * Whoever has it is the only one to publish the file. False: it was there already, from an attempt of ours that was killed.
+ * The sidecar is written before the file: after a crash in between, a file without one would be foreign to its own
+ * writer for ever. Its creator alone publishes the file. False: it already exists, from an attempt of ours that was
+ * killed.
  */
 export async function claim(folder: Folder, name: string, uid: string): Promise<boolean> {
   const sidecar = partial(name);

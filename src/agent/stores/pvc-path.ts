@@ -1,9 +1,11 @@
-/** Files below a folder and never outside it, also when somebody else puts symbolic links there while we look. */
+/**
+ * Files below a folder and never outside it, even when another process creates symbolic links there at the same time.
+ */
 import { constants, type FileHandle, mkdir, open } from 'node:fs/promises';
 import { AgentFailure } from '../failure.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-const LONGEST_NAME = 255;
+const MAX_NAME_BYTES = 255;
 
 export const refused = (key: string, why: string): AgentFailure =>
   new AgentFailure('PathRefused', `the path ${JSON.stringify(key.slice(0, 200))} ${why}: use another`);
@@ -11,19 +13,19 @@ export const refused = (key: string, why: string): AgentFailure =>
 /** The parts of a key: folders, and then the name of the file. */
 export function segments(key: string): readonly string[] {
   if (key === '' || key.startsWith('/')) throw refused(key, 'is empty or begins with a slash');
-  if (/[\p{Cc}\\]/u.test(key)) throw refused(key, 'has a backslash or a character that cannot be seen in it');
+  if (/[\p{Cc}\\]/u.test(key)) throw refused(key, 'contains a backslash or a control character');
   const parts = key.split('/');
   for (const part of parts) {
-    if (part === '' || part === '.' || part === '..') throw refused(key, 'has an empty part, "." or ".." in it');
-    if (Buffer.byteLength(part) > LONGEST_NAME)
-      throw refused(key, `has a part longer than ${LONGEST_NAME} bytes in it`);
+    if (part === '' || part === '.' || part === '..') throw refused(key, 'contains an empty part, "." or ".."');
+    if (Buffer.byteLength(part) > MAX_NAME_BYTES)
+      throw refused(key, `contains a part longer than ${MAX_NAME_BYTES} bytes`);
   }
   return parts;
 }
 
 /**
- * An open folder, and files in it by their name alone. The kernel finds the folder by its descriptor: a link that is put
- * in its place meanwhile is not followed.
+ * An open folder, and files in it by their name alone. The kernel finds the folder by its descriptor: a symbolic link
+ * that replaces it meanwhile is not followed.
  */
 export class Folder {
   readonly #handle: FileHandle;
@@ -32,7 +34,7 @@ export class Folder {
     this.#handle = handle;
   }
 
-  /** The root may be a link: it is the mount, and ours. */
+  /** The root may be a symbolic link: it is the operator's own mount. */
   static async root(path: string): Promise<Folder> {
     return new Folder(await open(path, O_RDONLY | O_DIRECTORY));
   }
@@ -51,7 +53,7 @@ export class Folder {
     });
   }
 
-  /** To read. A pipe that somebody put there would block for ever without O_NONBLOCK. */
+  /** For reading. Without O_NONBLOCK, a pipe in place of the file would block for ever. */
   file(name: string): Promise<FileHandle> {
     return open(this.path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   }
@@ -65,7 +67,7 @@ export class Folder {
   }
 }
 
-/** Opens the folder of a key, works there and closes it. `make`: also those folders that are not there yet. */
+/** Opens the folder of a key, works there and closes it. `make`: creates missing folders. */
 export async function inFolder<T>(
   root: string,
   folders: readonly string[],
@@ -77,7 +79,7 @@ export async function inFolder<T>(
     for (const name of folders) {
       if (make) await folder.make(name);
       const next = await folder.enter(name);
-      if (make) await folder.sync(); // a folder that was just made must be there after a power cut, like what is in it
+      if (make) await folder.sync(); // a new folder must survive a power cut, like the files in it
       await folder.close();
       folder = next;
     }

@@ -19,7 +19,7 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-test('what others keep on the volume, by whatever names, does not keep ours from being listed', async () => {
+test('foreign files on the volume, whatever their names, do not keep our objects from being listed', async () => {
   const keys: string[] = [];
   for await (const { key } of openVolume('/data').list('nightly-')) keys.push(key);
   expect(keys).toEqual(['nightly-1.db', 'nightly-x/2.db']);

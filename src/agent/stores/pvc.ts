@@ -1,4 +1,4 @@
-/** A volume: files, each with a sidecar that says whose it is. */
+/** A PersistentVolume: files, each with a sidecar that records its owner. */
 import { readdir, rm } from 'node:fs/promises';
 import { AgentFailure } from '../failure.ts';
 import { mounted } from '../secrets.ts';
@@ -20,7 +20,7 @@ import { Folder, inFolder, refused, segments } from './pvc-path.ts';
 import { exists } from './remote.ts';
 import type { PutOptions, Store, StoredObject } from './store.ts';
 
-/** Somebody else published the same, or took our files for what a killed agent left. */
+/** Another process published the same file, or removed ours as leftovers of a killed agent. */
 const TAKEN = new Set(['EEXIST', 'ENOENT']);
 const ABSENT = new Set(['ENOENT', 'ENOTDIR']);
 
@@ -37,7 +37,7 @@ class VolumeStore implements Store {
     this.#root = mounted(root);
   }
 
-  /** What a failing call of the system means here. */
+  /** The failure for an error code of the system. */
   async #explained<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -51,18 +51,18 @@ class VolumeStore implements Store {
     if (error instanceof BodyFailure) return error.cause;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     const at = `${this.uri(key)} (${code})`;
-    if (code === 'ELOOP' || code === 'ENOTDIR') return refused(key, 'leads over a symbolic link or a file');
+    if (code === 'ELOOP' || code === 'ENOTDIR') return refused(key, 'leads through a symbolic link or a file');
     if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
-      return new AgentFailure('NoSpace', `the volume has no room for ${at}: enlarge it, or remove old snapshots`);
+      return new AgentFailure('NoSpace', `no space left on the volume for ${at}: enlarge it, or remove old snapshots`);
     if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
       return new AgentFailure(
         'AccessDenied',
-        `the volume does not let the agent at ${at}: check its owner, its group and that it is writable`,
+        `permission denied on the volume at ${at}: check its owner, its fsGroup and that it is not read-only`,
       );
-    return new AgentFailure('StoreUnreachable', `the volume fails at ${at}: look at the storage that it is on`);
+    return new AgentFailure('StoreUnreachable', `I/O error on the volume at ${at}: check its storage`);
   }
 
-  /** Works in the folder of the key; `absent` when a folder on the way is not there. */
+  /** Works in the folder of the key; returns `absent` when a folder in the path is missing. */
   async #at<T>(key: string, absent: T, work: (folder: Folder, name: string) => Promise<T>): Promise<T> {
     const parts = segments(key);
     const name = nameOf(key, parts);
@@ -133,10 +133,7 @@ class VolumeStore implements Store {
   ): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }> {
     const handle = await this.#at(key, undefined, (folder, name) => regular(folder, name, key));
     if (!handle)
-      throw new AgentFailure(
-        'ObjectNotFound',
-        `there is no ${this.uri(key)}: check the path, with all that its name ends with`,
-      );
+      throw new AgentFailure('ObjectNotFound', `there is no ${this.uri(key)}: check the path, with all suffixes`);
     const { size } = await handle.stat();
     return { size, body: this.#body(key, handle.createReadStream({ highWaterMark: PAGE, signal })) };
   }
@@ -159,8 +156,8 @@ class VolumeStore implements Store {
   }
 
   /**
-   * `below` is empty or ends with a slash. Links are neither followed nor shown. What others keep on the same volume is not
-   * looked at: it may have names that we refuse, and folders that we cannot enter.
+   * `below` is empty or ends with a slash. Symbolic links are neither followed nor listed. Foreign files on the same
+   * volume are not read: they may have names that we refuse, and folders without permission.
    */
   async *#walk(below: string, prefix: string): AsyncGenerator<StoredObject, void, undefined> {
     const entries = await this.#explained(below, () => this.#entries(below));
@@ -174,7 +171,7 @@ class VolumeStore implements Store {
     }
   }
 
-  /** In the order of keys, in which a folder is its name with the slash. */
+  /** Sorted by key, where a folder is its name with the slash. */
   async #entries(below: string): Promise<readonly string[]> {
     const folders = below.split('/').slice(0, -1);
     try {
@@ -193,7 +190,7 @@ class VolumeStore implements Store {
 
   async delete(key: string): Promise<void> {
     await this.#at(key, undefined, async (folder, name) => {
-      // The file first: a sidecar alone is nothing, a file alone would be foreign.
+      // The file first: a sidecar alone is ignored, a file alone would be foreign.
       for (const each of [name, `${name}${SIDECAR}`]) await rm(folder.path(each), { force: true });
       await folder.sync();
     });

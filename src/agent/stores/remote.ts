@@ -1,4 +1,4 @@
-/** A store that is a service: what is the same for all of them. How each is spoken to is a Service. */
+/** A store that is a cloud service: the part that all of them share. A Service implements the calls of one. */
 import { randomUUID } from 'node:crypto';
 import { AgentFailure } from '../failure.ts';
 import { type ErrorPhrases, errorMessage } from '../transfer/error-message.ts';
@@ -11,9 +11,9 @@ import type { PutOptions, Store, StoredObject } from './store.ts';
 export const PAGE_SIZE = 200;
 
 export interface Found extends StoredObject {
-  /** What changes whenever the object does: an etag, or a generation. */
+  /** Changes whenever the object does: an etag, or a generation. */
   readonly version: string;
-  /** Which call of put wrote it. */
+  /** The id of the put call that wrote it. */
   readonly upload?: string;
 }
 
@@ -22,26 +22,26 @@ export interface StartedUpload {
   readonly uid: string;
   readonly upload: string;
   readonly contentType: string;
-  /** The version that is to be replaced; absent: nothing may be there. */
+  /** The version to replace; absent: the object must not exist. */
   readonly over?: string;
   readonly signal: AbortSignal;
 }
 
-/** One upload. Nothing is visible before `commit`, or before the last piece where that is the same. */
+/** One upload. Nothing is visible before `commit`, or before the last part where that is the same. */
 export interface Upload {
   send(piece: Part, signal: AbortSignal): Promise<void>;
   commit(signal: AbortSignal): Promise<void>;
   cancel(signal: AbortSignal): Promise<void>;
 }
 
-/** Calls are made patiently, and what they throw is explained by the caller with these words. */
+/** Implementations retry their calls; the caller turns what they throw into a message with these phrases. */
 export interface Service {
   readonly words: ErrorPhrases;
-  /** At most so many pieces at once. */
+  /** At most this number of parts at once. */
   readonly width: number;
   find(key: string, signal: AbortSignal): Promise<Found | undefined>;
-  /** Removes what a killed agent left of the same key, as far as the service shows it. */
-  begin(begun: StartedUpload): Promise<Upload>;
+  /** Aborts what a killed agent left of the same key, as far as the service lists it. */
+  begin(started: StartedUpload): Promise<Upload>;
   /** From this byte on, of exactly this version. One attempt. */
   read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   list(prefix: string): AsyncIterable<StoredObject>;
@@ -49,7 +49,7 @@ export interface Service {
   uri(key: string): string;
 }
 
-/** Shorter than the grace period of a Pod, in which this has to be done. */
+/** Shorter than the grace period of a Pod, within which the clean-up has to end. */
 const CLEAN_UP_MS = 20_000;
 
 export class RemoteStore implements Store {
@@ -82,8 +82,8 @@ export class RemoteStore implements Store {
     const { uid, signal, contentType = 'application/octet-stream' } = options;
     const there = await this.#service.find(key, signal);
     if (there && !(options.replace && there.uid === uid)) throw exists(this.uri(key), there.uid === uid);
-    const begun = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
-    const upload = await this.#service.begin(begun);
+    const started = { key, uid, upload: randomUUID(), contentType, signal, ...(there && { over: there.version }) };
+    const upload = await this.#service.begin(started);
     let sent = 0;
     try {
       const size = partBytes(options.expectedBytes);
@@ -93,12 +93,12 @@ export class RemoteStore implements Store {
       });
       await upload.commit(signal);
     } catch (error) {
-      if (!(await this.#isThereNevertheless(begun, upload))) throw error;
+      if (!(await this.#existsNevertheless(started, upload))) throw error;
     }
-    await this.#requireWhole(begun, sent);
+    await this.#requireWhole(started, sent);
   }
 
-  /** A service that lost a piece, or took one twice, has an object that nobody should find. */
+  /** A service that lost a part, or took one twice, stored a damaged object, which must not be found later. */
   async #requireWhole({ key, upload, signal }: StartedUpload, size: number): Promise<void> {
     const found = await this.#service.find(key, signal);
     if (found?.size === size) return;
@@ -110,10 +110,10 @@ export class RemoteStore implements Store {
   }
 
   /**
-   * The answer to the last call may have been lost, and its repetition refused because the object is there: ours.
-   * If not, or if it is no longer wanted, nothing stays behind.
+   * The response to the last call may have been lost, and its retry refused because our object exists: that is a
+   * success. Otherwise, or after an abort, nothing is left behind.
    */
-  async #isThereNevertheless({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<boolean> {
+  async #existsNevertheless({ key, upload: id, signal }: StartedUpload, upload: Upload): Promise<boolean> {
     const limited = AbortSignal.timeout(CLEAN_UP_MS);
     await upload.cancel(limited).catch(() => undefined);
     const found = await this.#service.find(key, limited).catch(() => undefined);
@@ -129,9 +129,9 @@ export class RemoteStore implements Store {
       if (!found)
         throw new AgentFailure(
           'ObjectNotFound',
-          `there is no ${this.uri(key)}: check the key; it is the whole name of the object, with all that it ends with`,
+          `there is no ${this.uri(key)}: check the key; it is the full name of the object, with all suffixes`,
         );
-      // The first bytes are asked for here: a refusal is told now and not to whoever reads.
+      // Requests the first bytes here, so that `get` itself reports a refusal and not the reader of the body.
       const first = await withRetry({ signal }, () => this.#service.read(found, 0, signal));
       const read = (from: number) => this.#service.read(found, from, signal);
       const body = wholeBody(first, found.size, read, signal);
@@ -170,7 +170,7 @@ export function exists(uri: string, own: boolean): AgentFailure {
   return new AgentFailure(
     'ObjectExists',
     own
-      ? `${uri} was written for this snapshot before and is not to be replaced`
-      : `${uri} is there and was not written for this snapshot, so it is left alone: use another key or bucket, or another name for the snapshot`,
+      ? `${uri} was already written for this snapshot and must not be replaced`
+      : `${uri} exists and belongs to another snapshot or writer; it was not overwritten: use another key or bucket, or another name for the snapshot`,
   );
 }

@@ -28,7 +28,7 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
   return (error as Error).message;
 };
 
-test('the keys of the Secret are used without the white space around them, and a session token if there is one', async () => {
+test('the keys of the Secret are trimmed, and a session token is used if there is one', async () => {
   expect((await config()).credentials).toEqual({ accessKeyId: 'id', secretAccessKey: 'secret' });
   expect((await config({}, { ...KEYS, AWS_SESSION_TOKEN: 'token\n' })).credentials).toEqual({
     accessKeyId: 'id',
@@ -37,18 +37,18 @@ test('the keys of the Secret are used without the white space around them, and a
   });
 });
 
-test('without a Secret the Pod is asked for what its cloud gave it', async () => {
+test('without a Secret the cloud credentials of the Pod are used', async () => {
   expect(await config({ credentials: 'ambient' }, {})).not.toHaveProperty('credentials');
 });
 
-test('a Secret without a key is named, with the key that it lacks', async () => {
+test('a Secret with a missing key is reported with that key', async () => {
   expect(await refusal(config({}, { AWS_ACCESS_KEY_ID: 'id' }))).toContain('AWS_SECRET_ACCESS_KEY');
   expect(await refusal(config({}, { AWS_ACCESS_KEY_ID: ' ', AWS_SECRET_ACCESS_KEY: 'x' }))).toContain(
     'AWS_ACCESS_KEY_ID',
   );
 });
 
-test('checksums are added only when that is asked for, requests are not redirected and not repeated by the library', async () => {
+test('checksums are added only when configured; the library follows no redirect and does not retry', async () => {
   expect(await config()).toMatchObject({
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -58,7 +58,7 @@ test('checksums are added only when that is asked for, requests are not redirect
   expect(await config({ checksums: 'whenSupported' })).toMatchObject({ requestChecksumCalculation: 'WHEN_SUPPORTED' });
 });
 
-test('an authority is trusted besides the well-known ones', async () => {
+test('a given CA is trusted in addition to the public ones', async () => {
   const pem = '-----BEGIN CERTIFICATE-----\nour own\n-----END CERTIFICATE-----\n';
   const { requestHandler } = await config({ ca: true }, KEYS, pem);
   const { ca } = (requestHandler as { readonly httpsAgent: { readonly options: { readonly ca: string[] } } }).httpsAgent
@@ -76,6 +76,6 @@ test.each(['ftp://s3.example.org', 'https://user:password@s3.example.org', 'http
   },
 );
 
-test('an endpoint without a scheme is reached with TLS', async () => {
+test('an endpoint without a scheme uses TLS', async () => {
   expect(await config({ endpoint: 's3.example.org:9000' })).toMatchObject({ endpoint: 'https://s3.example.org:9000/' });
 });

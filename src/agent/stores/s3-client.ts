@@ -1,4 +1,4 @@
-/** How the bucket is reached: everything about S3 and its look-alikes that is configuration. */
+/** The configuration of the client for S3 and compatible services. */
 import { getCACertificates } from 'node:tls';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { MOUNTS, type Place } from '../../domain/agent-task.ts';
@@ -9,7 +9,7 @@ import type { ReadSecret } from './store.ts';
 export type S3Place = Extract<Place, { readonly kind: 's3' }>;
 
 const CONNECT_MS = 10_000;
-/** No byte in either direction. */
+/** Without a byte in either direction. */
 const SILENCE_MS = 60_000;
 
 export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3ClientConfig> {
@@ -21,13 +21,13 @@ export async function s3Config(place: S3Place, secrets: ReadSecret): Promise<S3C
     // Ceph and others refuse the checksums that the SDK would add as trailers.
     requestChecksumCalculation: checksums,
     responseChecksumValidation: checksums,
-    maxAttempts: 1, // see patience.ts
-    followRegionRedirects: false, // whoever runs one endpoint must not send us to another
+    maxAttempts: 1, // retries: see retry.ts
+    followRegionRedirects: false, // the operator of one endpoint must not redirect us to another
     requestHandler: {
       connectionTimeout: CONNECT_MS,
       socketTimeout: SILENCE_MS,
       httpAgent: httpAgent(),
-      httpsAgent: httpsAgent(place.ca ? { ca: await authorities(secrets) } : {}),
+      httpsAgent: httpsAgent(place.ca ? { ca: await caCertificates(secrets) } : {}),
     },
     ...(place.credentials === 'secret' && { credentials: await credentials(secrets) }),
   };
@@ -58,13 +58,13 @@ async function credentials(secrets: ReadSecret): Promise<NonNullable<S3ClientCon
   };
 }
 
-/** The given authority, and those that every program here trusts: a bucket may move from one to the other. */
-async function authorities(secrets: ReadSecret): Promise<string[]> {
+/** The given CA and the public ones: a bucket may move from one to the other. */
+async function caCertificates(secrets: ReadSecret): Promise<string[]> {
   const given = (await secrets(MOUNTS.storeCa, 'ca.crt'))?.toString('utf8') ?? '';
   if (!given.includes('-----BEGIN CERTIFICATE-----'))
     throw new AgentFailure(
       'Misconfigured',
-      'the Secret with the authority of the bucket has no certificate in "ca.crt"',
+      'the Secret with the CA of the bucket has no certificate in "ca.crt": add it',
     );
   return [given, ...getCACertificates('default')];
 }

@@ -1,4 +1,4 @@
-/** S3 and what speaks like it. */
+/** S3 and compatible services. */
 import { setTimeout } from 'node:timers/promises';
 import {
   AbortMultipartUploadCommand,
@@ -54,18 +54,18 @@ class S3Service implements Service {
         return { key, size: head.ContentLength ?? 0, version, ...(uid && { uid }), ...(upload && { upload }) };
       } catch (error) {
         if (errorInfo(error).status !== 404) throw error;
-        // The answer to HEAD has no text, so it does not say whether the bucket is missing or only the object.
+        // A response to HEAD has no body, so it does not tell a missing bucket from a missing object.
         await this.#client.send(new HeadBucketCommand({ Bucket: this.#place.bucket }), { abortSignal }).catch(missing);
         return undefined;
       }
     });
   }
 
-  async begin(begun: StartedUpload): Promise<Upload> {
-    const at = this.#at(begun.key);
-    for (const UploadId of await uploadsOf(this.#client, at, begun.signal))
-      await abortUpload(this.#client, { ...at, UploadId }, begun.signal);
-    return new S3Upload(this.#client, this.#place, begun);
+  async begin(started: StartedUpload): Promise<Upload> {
+    const at = this.#at(started.key);
+    for (const UploadId of await uploadsOf(this.#client, at, started.signal))
+      await abortUpload(this.#client, { ...at, UploadId }, started.signal);
+    return new S3Upload(this.#client, this.#place, started);
   }
 
   async read(found: Found, from: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
@@ -100,22 +100,22 @@ class S3Service implements Service {
   }
 }
 
-/** One request when everything fits into one piece; otherwise a multipart upload, begun with the first piece. */
+/** One request when everything fits into one part; otherwise a multipart upload, created with the first part. */
 class S3Upload implements Upload {
   readonly #client: S3Client;
-  readonly #begun: StartedUpload;
+  readonly #started: StartedUpload;
   readonly #bucket: string;
   readonly #object: object;
   readonly #tags: { PartNumber: number; ETag: string | undefined }[] = [];
   #id: Promise<string> | undefined;
 
-  constructor(client: S3Client, { bucket, serverSideEncryption }: S3Place, begun: StartedUpload) {
+  constructor(client: S3Client, { bucket, serverSideEncryption }: S3Place, started: StartedUpload) {
     this.#client = client;
-    this.#begun = begun;
+    this.#started = started;
     this.#bucket = bucket;
     this.#object = {
-      Metadata: { [UID]: begun.uid, [UPLOAD]: begun.upload },
-      ContentType: begun.contentType,
+      Metadata: { [UID]: started.uid, [UPLOAD]: started.upload },
+      ContentType: started.contentType,
       ...(serverSideEncryption && {
         ServerSideEncryption: serverSideEncryption.algorithm,
         ...(serverSideEncryption.kmsKeyId !== undefined && { SSEKMSKeyId: serverSideEncryption.kmsKeyId }),
@@ -124,7 +124,7 @@ class S3Upload implements Upload {
   }
 
   get #at(): { Bucket: string; Key: string } {
-    return { Bucket: this.#bucket, Key: this.#begun.key };
+    return { Bucket: this.#bucket, Key: this.#started.key };
   }
 
   async send({ bytes, number, last }: Part, signal: AbortSignal): Promise<void> {
@@ -157,12 +157,12 @@ class S3Upload implements Upload {
     );
   }
 
-  /** Where the server does not know conditions, what was seen before the upload has to do. */
+  /** A service without conditional writes gets an unconditional one: the check before the upload has to be enough. */
   async #conditionally(
     signal: AbortSignal,
     call: (condition: object, signal: AbortSignal) => Promise<unknown>,
   ): Promise<void> {
-    const { over } = this.#begun;
+    const { over } = this.#started;
     const condition = over === undefined ? { IfNoneMatch: '*' } : { IfMatch: over };
     const limits = { signal, timeoutMs: LONG_CALL_MS };
     await withRetry(limits, (abortSignal) => call(condition, abortSignal)).catch((error: unknown) => {
@@ -172,7 +172,7 @@ class S3Upload implements Upload {
     });
   }
 
-  /** A part that was on its way when its upload was ended can bring it back: it is ended until it is not listed any more. */
+  /** A part in flight can bring an aborted upload back: it is aborted until it is no longer listed. */
   async cancel(signal: AbortSignal): Promise<void> {
     const id = await this.#id?.catch(() => undefined);
     if (id === undefined) return;
@@ -191,7 +191,10 @@ interface At {
   readonly Key: string;
 }
 
-/** Parts of an upload that nobody ends are paid for and seen by nobody. Where they cannot be listed, it goes on without. */
+/**
+ * Parts of an unfinished upload are billed and invisible. Where uploads cannot be listed, the snapshot continues
+ * without.
+ */
 async function uploadsOf(client: S3Client, { Bucket, Key }: At, signal: AbortSignal): Promise<readonly string[]> {
   const listed = await withRetry({ signal }, (abortSignal) =>
     client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: Key }), { abortSignal }),
@@ -209,7 +212,7 @@ async function abortUpload(
 ): Promise<void> {
   const command = new AbortMultipartUploadCommand(upload);
   await withRetry({ signal }, (abortSignal) => client.send(command, { abortSignal })).catch((error: unknown) => {
-    if (signal.aborted) throw error; // an upload that is gone, or that may not be removed, is left to the bucket's rules
+    if (signal.aborted) throw error; // an upload that no longer exists, or may not be aborted, is left to the bucket's lifecycle rules
   });
 }
 
@@ -226,21 +229,21 @@ function s3Words({ bucket, endpoint, region }: S3Place): ErrorPhrases {
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the endpoint and the name'],
       NoSuchKey: ['ObjectNotFound', 'there is no such object'],
-      NoSuchUpload: ['ObjectExists', 'another agent writes the same object and ended this upload'],
-      InvalidBucketName: ['Misconfigured', 'this cannot be the name of a bucket'],
-      InvalidAccessKeyId: ['AccessDenied', 'the access key is not known there: check AWS_ACCESS_KEY_ID'],
+      NoSuchUpload: ['ObjectExists', 'another agent writes the same object and aborted this upload'],
+      InvalidBucketName: ['Misconfigured', 'the bucket name is not valid: check it'],
+      InvalidAccessKeyId: ['AccessDenied', 'the access key is unknown: check AWS_ACCESS_KEY_ID'],
       SignatureDoesNotMatch: ['AccessDenied', 'the signature does not match: check AWS_SECRET_ACCESS_KEY'],
       ExpiredToken: ['AccessDenied', 'the session token has expired: renew the credentials'],
       InvalidToken: ['AccessDenied', 'the session token is not valid: renew the credentials'],
-      RequestTimeTooSkewed: ['AccessDenied', 'the clocks of the service and of this node are too far apart: set them'],
+      RequestTimeTooSkewed: ['AccessDenied', 'the clocks of the service and of this node differ too much: check NTP'],
       CredentialsProviderError: [
         'Misconfigured',
-        'the Pod is given no credentials by its cloud: name a Secret with them, or a service account that has them',
+        'the Pod has no cloud credentials: set a Secret with credentials, or a service account with a workload identity',
       ],
       AuthorizationHeaderMalformed: ['Misconfigured', `the bucket is in another region than ${region}: set its region`],
       PermanentRedirect: ['Misconfigured', `the bucket is in another region than ${region}: set its region`],
-      QuotaExceeded: ['NoSpace', 'the quota of the bucket is used up'],
-      XMinioStorageFull: ['NoSpace', 'the service has no room left'],
+      QuotaExceeded: ['NoSpace', 'the quota of the bucket is exceeded: raise it, or remove old snapshots'],
+      XMinioStorageFull: ['NoSpace', 'the service has no space left: enlarge it, or remove old snapshots'],
     },
   };
 }

@@ -1,37 +1,39 @@
-/** Where snapshots are kept: one small interface, and one implementation for each kind of place. */
+/** Where snapshots are stored: one small interface, and one implementation per kind of storage. */
 import type { Place } from '../../domain/agent-task.ts';
 import { secretFile } from '../secrets.ts';
 
 export interface StoredObject {
   readonly key: string;
   readonly size: number;
-  /** Of the snapshot that it belongs to. A listing does not always tell. */
+  /** uid of the snapshot that it belongs to. A listing does not always contain it. */
   readonly uid?: string;
 }
 
 export interface PutOptions {
-  /** Kept with the object: who may replace it later. */
+  /** Stored with the object: only the same uid may replace it later. */
   readonly uid: string;
-  /** Over an object with the same uid; one with another, or none, is never replaced. */
+  /** Replaces an object with the same uid; one with another, or none, is never replaced. */
   readonly replace: boolean;
   readonly signal: AbortSignal;
   readonly contentType?: string;
-  /** As far as it is known: very large objects need larger pieces. */
+  /** As far as it is known: very large objects need larger parts. */
   readonly expectedBytes?: number;
 }
 
-/** Keys are whole. Every failure is an AgentFailure, but one of the body, which passes as it is. */
+/** Keys are complete. Every failure is an AgentFailure, except for a failure of the body, which is passed on. */
 export interface Store {
-  /** `undefined`: it is not there. */
+  /** `undefined`: it does not exist. */
   head(key: string): Promise<StoredObject | undefined>;
-  /** Nothing is to be seen under the key before it is whole. When the body throws or the signal aborts, nothing stays. */
+  /**
+   * The object is not visible before it is complete. When the body throws or the signal aborts, nothing is left behind.
+   */
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<void>;
   get(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }>;
-  /** All keys that begin so, in the order of keys. */
+  /** All keys with this prefix, sorted. */
   list(prefix: string): AsyncIterable<StoredObject>;
-  /** It is fine if it is not there. */
+  /** Succeeds when the object does not exist. */
   delete(key: string): Promise<void>;
-  /** For people. */
+  /** For messages. */
   uri(key: string): string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether a stored snapshot is worth something: it is restored into an etcd that nobody else can reach, and what that serves
- * is compared with what the manifest says. Revisions stay as they are, so that they can be compared.
+ * Restore drill: a stored snapshot is restored into an etcd that only this process can reach, and the data that it
+ * serves is compared with the manifest. Revisions are not bumped, so that they can be compared.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,17 +25,17 @@ const USUAL = '/usr/local/bin/etcd';
 const NAME = 'drill';
 const POLL_MS = 200;
 const ASK_MS = 5_000;
-/** Reads the whole database. */
+/** For a call that reads the whole database. */
 const READ_MS = 10 * 60_000;
-/** A database of some gigabytes is read before it is served. */
+/** etcd reads a database of some gigabytes before it serves it. */
 const START_MS = 10 * 60_000;
 const MAX_OUTPUT = 64 * 1024;
 
-/** Of this machine alone. Tests, which run side by side, say another one. */
+/** Loopback only. Tests, which run in parallel, use another address. */
 const ADDRESS_VARIABLE = 'DRILL_ADDRESS';
 
 interface Workspace {
-  /** Empty, or what an earlier try left; all of it is removed. */
+  /** Empty, or with the leftovers of an earlier attempt, all of which are removed. */
   readonly folder: string;
   readonly version: string;
 }
@@ -43,12 +43,12 @@ interface Workspace {
 interface Drilled {
   readonly revision: number;
   readonly totalKeys: number;
-  /** Not where the snapshot has forgotten more of the past than the member had when it was asked. */
+  /** Not where the snapshot is compacted beyond the revision that the member reported. */
   readonly hashCompared: boolean;
 }
 
 const failed = (message: string): AgentFailure =>
-  new AgentFailure('DrillFailed', `${message}. Do not rely on this snapshot: make a new one, and find out why`);
+  new AgentFailure('DrillFailed', `${message}. Do not rely on this snapshot: take a new one, and find the cause`);
 
 export async function drill(task: DrillTask, signal: AbortSignal): Promise<Success> {
   const began = performance.now();
@@ -81,8 +81,8 @@ async function drillIn(wanted: Wanted, room: Workspace): Promise<Drilled> {
 }
 
 /**
- * Nobody has a password here, and a database that asks for one tells nothing. In this copy, which is thrown away and which
- * only this process reaches, the flag is taken out. Pages have no checksum.
+ * The drill has no password, and a database with auth enabled serves nothing without one. In this copy, which is
+ * discarded and which only this process reaches, the flag is cleared. Pages have no checksum.
  */
 async function disableAuth(path: string): Promise<void> {
   const file = await open(path, 'r+');
@@ -119,7 +119,7 @@ function startEtcd(of: {
       `--initial-advertise-peer-urls=${of.peerURL}`,
       `--initial-cluster=${of.initialCluster}`,
       `--initial-cluster-token=${NAME}`,
-      '--unsafe-no-fsync', // thrown away
+      '--unsafe-no-fsync', // discarded after the drill
       '--log-level=warn',
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
@@ -152,20 +152,22 @@ async function serves(client: EtcdClient, endpoint: string, etcd: Etcd, signal: 
     const answer = await client.memberList({ endpoint, timeoutMs: ASK_MS, linearizable: true, signal });
     if (answer.ok) return;
     const ended = etcd.ended();
-    if (ended !== undefined) throw failed(`what was restored cannot be served: ${ended}`);
-    if (performance.now() > until) throw failed(`what was restored is not served: ${answer.error.message}`);
+    if (ended !== undefined) throw failed(`etcd cannot serve the restored data: ${ended}`);
+    if (performance.now() > until) throw failed(`etcd does not serve the restored data: ${answer.error.message}`);
     await sleep(POLL_MS, undefined, { signal });
   }
 }
 
 function must<T>(answer: Result<T>, what: string): T {
   if (answer.ok) return answer.value;
-  throw failed(`the restored etcd does not tell ${what}: ${answer.error.message}`);
+  throw failed(`the restored etcd does not report ${what}: ${answer.error.message}`);
 }
 
 const isCompacted = (answer: Result<unknown>): boolean => !answer.ok && answer.error.kind === 'compacted';
 
-/** Compactions go on while a snapshot is taken: it may have forgotten the revision that was read just before. */
+/**
+ * Compactions continue while a snapshot is taken: it may be compacted beyond the revision that was read just before.
+ */
 async function compare(
   client: EtcdClient,
   endpoint: string,

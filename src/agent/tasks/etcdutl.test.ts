@@ -1,4 +1,4 @@
-/** What etcdutl printed on databases whose pages were damaged on purpose, and on other failures. The tool itself: test/contract. */
+/** Output of etcdutl for deliberately damaged databases, and for other failures. For etcdutl itself see test/contract. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ test.each([
     'panic: freepages: failed to get all reachable pages (page 4: multiple references)',
   ],
   ['a page outside of the file', 2, 'unexpected fault address 0x7ff2ce2ff000\nfatal error: fault\n[signal SIGSEGV: …]'],
-  ['meta pages that are not whole', 1, 'Error: checksum error'],
+  ['damaged meta pages', 1, 'Error: checksum error'],
   ['no database at all', 1, 'Error: invalid database'],
   ['less than a page', 1, 'Error: file size too small 100'],
 ])('%s: the snapshot is damaged', async (_name, code, output) => {
@@ -41,21 +41,21 @@ test.each([
 });
 
 test.each([
-  ['there was no space', 2, 'panic: failed to write: no space left on device', 'NoSpace'],
-  ['there was no memory', 2, 'panic: failed to open database: mmap: cannot allocate memory', 'RestoreToolFailed'],
-  ['Go had no memory', 2, `fatal error: runtime: out of memory${STACK}`, 'RestoreToolFailed'],
-  ['the flags contradict each other', 1, 'Error: couldn\'t find local name "a"', 'RestoreToolFailed'],
-])('%s: nothing is known about the snapshot', async (_name, code, output, reason) => {
+  ['no disk space', 2, 'panic: failed to write: no space left on device', 'NoSpace'],
+  ['no memory for mmap', 2, 'panic: failed to open database: mmap: cannot allocate memory', 'RestoreToolFailed'],
+  ['no memory for Go', 2, `fatal error: runtime: out of memory${STACK}`, 'RestoreToolFailed'],
+  ['contradicting flags', 1, 'Error: couldn\'t find local name "a"', 'RestoreToolFailed'],
+])('%s: the snapshot is not reported as damaged', async (_name, code, output, reason) => {
   await expect(ended(code, output)).rejects.toMatchObject({ reason });
 });
 
-test('the message has the line that says what is wrong', async () => {
+test('the message contains the line with the cause', async () => {
   await expect(ended(2, `panic: page 3: multiple references${STACK}`)).rejects.toThrow(
     'the database in the snapshot is damaged: etcdutl snapshot restore failed with "panic: page 3: multiple references"',
   );
 });
 
-/** The tool prints this, and ends so. */
+/** A fake etcdutl with this output and exit code. */
 function ended(code: number, output: string): Promise<void> {
   const program = join(mkdtempSync(join(folder, 'tool-')), 'etcdutl');
   writeFileSync(`${program}.txt`, `${INFO}\n${output}\n`);

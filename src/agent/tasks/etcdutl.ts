@@ -1,4 +1,4 @@
-/** etcd's own tool for files, from the image of the version that is to serve them. */
+/** etcdutl, from the etcd image of the version that will serve the data. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const MAX_OUTPUT = 64 * 1024;
 
 export interface Ended {
   readonly code: number | undefined;
-  /** The end of what it said, on both ways. */
+  /** The end of its stdout and stderr. */
   readonly output: string;
 }
 
@@ -19,20 +19,20 @@ export function run(program: string, args: readonly string[], signal: AbortSigna
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
     let output = '';
-    const hear = (piece: Buffer): void => {
+    const append = (piece: Buffer): void => {
       output = (output + piece.toString()).slice(-MAX_OUTPUT);
     };
-    child.stdout.on('data', hear);
-    child.stderr.on('data', hear);
+    child.stdout.on('data', append);
+    child.stderr.on('data', append);
     child.on('error', (error) => {
-      const why = `${program} cannot be started: ${error.message}`;
-      reject(signal.aborted ? signal.reason : new AgentFailure('RestoreToolFailed', why));
+      const message = `${program} cannot be started: ${error.message}`;
+      reject(signal.aborted ? signal.reason : new AgentFailure('RestoreToolFailed', message));
     });
     child.on('close', (code) => resolve({ code: code ?? undefined, output }));
   });
 }
 
-/** Found before anything is fetched. */
+/** Searched before anything is downloaded. */
 export async function findEtcdutl(): Promise<string> {
   const path = process.env[PATH_VARIABLE] ?? USUAL;
   try {
@@ -46,7 +46,7 @@ export async function findEtcdutl(): Promise<string> {
   return path;
 }
 
-/** What the tool says last is why it failed. It writes JSON lines, or a line that begins with Error. */
+/** The last line of the output is the cause. etcdutl writes JSON lines, or a line that begins with Error. */
 export function lastLines(output: string): string {
   const lines = output.trim().split('\n');
   const said = lines.findLast((line) => /^Error|panic:|"error"|fatal/i.test(line)) ?? lines.at(-1) ?? '';
@@ -55,7 +55,7 @@ export function lastLines(output: string): string {
 
 export interface NewIdentity {
   readonly file: string;
-  /** Must not be there. */
+  /** Must not exist. */
   readonly folder: string;
   readonly name: string;
   readonly initialCluster: string;
@@ -65,14 +65,14 @@ export interface NewIdentity {
 }
 
 /**
- * bbolt walks every page when etcdutl opens the file, and panics or faults on one that is damaged. A member streams such a
- * database with a digest that is right, so nothing before this notices. Without memory the file cannot be opened either.
+ * bbolt walks every page when etcdutl opens the file, and panics or faults on a damaged one. A member streams such a
+ * database with a matching digest, so nothing before this detects it; lack of memory makes the file unreadable as well.
  */
 const isDamaged = (output: string): boolean =>
   /^panic: |^fatal error: fault|invalid database|checksum error|file size too small/m.test(output) &&
   !/cannot allocate memory|out of memory/.test(output);
 
-/** Makes a data directory of a new cluster with one member. The digest is checked by the tool, too. */
+/** Makes a data directory of a new cluster with one member. etcdutl verifies the digest, too. */
 export async function makeDataDirectory(etcdutl: string, to: NewIdentity, signal: AbortSignal): Promise<void> {
   const args = [
     'snapshot',
@@ -100,8 +100,8 @@ export async function makeDataDirectory(etcdutl: string, to: NewIdentity, signal
   if (isDamaged(output))
     throw new AgentFailure(
       'SnapshotDamaged',
-      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastLines(output)}". Restore another snapshot, and look at the disk of the member that this one was taken from`,
+      `the database in the snapshot is damaged: etcdutl snapshot restore failed with "${lastLines(output)}". Restore another snapshot, and check the disk of the member that this one was taken from`,
     );
-  const how = code === undefined ? 'was killed, perhaps for want of memory' : `ended with ${code}`;
+  const how = code === undefined ? 'was killed, perhaps out of memory' : `ended with ${code}`;
   throw new AgentFailure('RestoreToolFailed', `etcdutl snapshot restore ${how}: ${lastLines(output)}`);
 }

@@ -1,6 +1,6 @@
 /**
- * A stored snapshot as a file on a volume: fetched, unsealed, decompressed, and compared with everything that is known about
- * it. The file is whole and as it was taken, or there is a failure that says why not.
+ * A stored snapshot as a file on a volume: downloaded, decrypted, decompressed, and verified with everything that is
+ * known about it. The file is complete and unchanged, or there is an AgentFailure.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, statfs } from 'node:fs/promises';
@@ -13,24 +13,24 @@ import { type Manifest, readManifest } from '../format/manifest.ts';
 import { mountedSealKey, type SealKey, unseal } from '../format/seal.ts';
 import { openStore, type Store } from '../stores/store.ts';
 
-/** Pages are a multiple of this, so what is left over shows whether the digest of the database is behind it. */
+/** Pages are a multiple of this, so the remainder shows whether the digest follows the database. */
 const SECTOR = 512;
 const MI = 1024 ** 2;
-/** etcd makes files for its log of this size in advance. */
+/** etcd preallocates WAL files of this size. */
 const WAL_BYTES = 64 * MI;
 const MARGIN_BYTES = 16 * MI;
 
 export interface Wanted {
   readonly store: Store;
   readonly key: string;
-  /** The key that the user named; absent when none was. */
+  /** The key that the user set; absent without encryption. */
   readonly sealKey?: SealKey;
   readonly signal: AbortSignal;
 }
 
 export interface Fetched {
   readonly facts: DatabaseFacts;
-  /** With the digest behind it. */
+  /** With the digest after it. */
   readonly sizeBytes: number;
 }
 
@@ -42,32 +42,35 @@ export async function wantedBy(
   return { store: await openStore(from), key, signal, ...(sealKey && { sealKey }) };
 }
 
-/** S3 says so too of what is not there, to whoever may not list the bucket: the digest at the end of the object is left. */
+/**
+ * S3 also responds 403 for a missing object when the credentials may not list the bucket: then only the digest at the
+ * end of the object is verified.
+ */
 const unknown = (error: unknown): undefined => {
   if (error instanceof AgentFailure && error.reason === 'AccessDenied') return undefined;
   throw error;
 };
 
-/** What stands next to the object; earlier operators and etcdctl leave nothing there. */
+/** The manifest next to the object; earlier operators and etcdctl write none. */
 export async function fetchManifest({ store, key, signal }: Wanted): Promise<Manifest | undefined> {
   if (!(await store.head(manifestKey(key)).catch(unknown))) return undefined;
   return readManifest(store, key, signal);
 }
 
-/** Nobody but who has the key can have made it: a snapshot that is not encrypted does not stand in for one that is. */
+/** Only a holder of the key can have made an encrypted snapshot: an unencrypted one must not replace it. */
 function checkKey({ key, sealKey }: Wanted, encrypted: boolean): void {
   if (encrypted === (sealKey !== undefined)) return;
   throw new AgentFailure(
     'WrongKey',
     encrypted
-      ? `${key} is encrypted, and no key was named: name the Secret with the key that it was taken with in encryption.keySecretRef`
-      : `${key} is not encrypted, and a key was named: it may not be the snapshot that was meant. Leave encryption out if it is`,
+      ? `${key} is encrypted, and no encryption key was set: set encryption.keySecretRef to the Secret with the key that it was taken with`
+      : `${key} is not encrypted, and an encryption key was set: it may be the wrong snapshot. Remove encryption if it is the right one`,
   );
 }
 
 const mebibytes = (bytes: number): string => `${Math.ceil(bytes / MI)} MiB`;
 
-/** The file and the copy that etcd's tool makes of it; and then etcd with its log and the next piece of it. */
+/** The file and etcdutl's copy of it; then etcd with its WAL and the next preallocated WAL file. */
 const roomFor = (databaseBytes: number): number =>
   databaseBytes + Math.max(databaseBytes + WAL_BYTES, 2 * WAL_BYTES) + MARGIN_BYTES;
 
@@ -92,10 +95,10 @@ const noSpace = (how: string, options?: ErrorOptions): AgentFailure =>
 const damaged = (how: string): AgentFailure =>
   new AgentFailure(
     'SnapshotDamaged',
-    `the snapshot ${how}. Restore another one, or fetch this one again from where it came from`,
+    `the snapshot ${how}. Restore another one, or copy this one again from its source`,
   );
 
-/** Counts and digests what passes. */
+/** Counts and digests the bytes that are streamed. */
 class Meter {
   bytes = 0;
   readonly #hash: Hash = createHash('sha256');
@@ -111,7 +114,7 @@ class Meter {
   }
 }
 
-/** The last 32 bytes are the digest of all before them: so much is always held back. */
+/** The last 32 bytes are the digest of all before them, so that many are always held back. */
 class Trailer {
   readonly #hash: Hash = createHash('sha256');
   #last: Buffer = Buffer.alloc(0);
@@ -127,7 +130,9 @@ class Trailer {
   }
 }
 
-/** Writes the stream to a new file, and to the disk. Nobody else writes there: a full disk is the only failure that is expected. */
+/**
+ * Writes the stream to a new file, with fsync. No other process writes there: a full disk is the only expected failure.
+ */
 async function write(
   file: FileHandle,
   body: AsyncIterable<Uint8Array>,
@@ -151,7 +156,7 @@ async function write(
   return trailer.isRight();
 }
 
-/** Fetches the snapshot into a new file of the folder that has to have room for all that follows. */
+/** Downloads the snapshot into a new file of the folder, which must have space for all later steps. */
 export async function fetchSnapshot(
   wanted: Wanted,
   manifest: Manifest | undefined,
@@ -164,14 +169,14 @@ export async function fetchSnapshot(
   checkKey(wanted, encrypted);
   const { size, body } = await store.get(key, signal);
   if (manifest && size !== manifest.object.sizeBytes)
-    throw damaged(`${key} has ${size} bytes, and its manifest says ${manifest.object.sizeBytes}`);
+    throw damaged(`${key} has ${size} bytes, and its manifest records ${manifest.object.sizeBytes}`);
   const free = await checkRoom(folder, manifest?.database.sizeBytes ?? size);
   const stored = new Meter();
   const database = new Meter();
   const most = (): AgentFailure | undefined => {
     if (manifest && database.bytes > manifest.database.sizeBytes)
-      return damaged(`${key} is longer than its manifest says`);
-    return roomFor(database.bytes) > free ? noSpace(`${mebibytes(free)} are free, and it needs more`) : undefined;
+      return damaged(`${key} is longer than its manifest records`);
+    return roomFor(database.bytes) > free ? noSpace(`${mebibytes(free)} are free, and more is needed`) : undefined;
   };
   const asStored = stored.through(body);
   const opened = encrypted && sealKey ? unseal(sealKey, asStored) : asStored;
@@ -181,14 +186,14 @@ export async function fetchSnapshot(
     const right = await write(file, pages, most);
     if (stored.bytes !== size) throw damaged(`${key} ended after ${stored.bytes} of ${size} bytes`);
     if (manifest && stored.sha256() !== manifest.object.sha256)
-      throw damaged(`${key} does not have the SHA-256 of its manifest`);
+      throw damaged(`${key} does not match the SHA-256 in its manifest`);
     if (database.bytes % SECTOR !== DIGEST_BYTES)
       throw damaged(
-        `${key} has no digest at its end: it was cut, or it is a copy of a member's file and not what "etcdctl snapshot save" or an EtcdSnapshot makes`,
+        `${key} has no digest at its end: it is truncated, or it is a copy of a member's file and not what "etcdctl snapshot save" or an EtcdSnapshot makes`,
       );
-    if (!right) throw damaged(`${key} does not have the digest that etcd put at its end: bytes of it have changed`);
+    if (!right) throw damaged(`${key} does not match the digest at its end: it is corrupt`);
     if (manifest && (database.bytes !== manifest.database.sizeBytes || database.sha256() !== manifest.database.sha256))
-      throw damaged(`${key} holds another database than its manifest says`);
+      throw damaged(`${key} contains another database than its manifest describes`);
     const read = async (into: Uint8Array, position: number) =>
       (await file.read(into, 0, into.length, position)).bytesRead;
     return { facts: await readFacts(read, database.bytes - DIGEST_BYTES), sizeBytes: database.bytes };

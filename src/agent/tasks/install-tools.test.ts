@@ -31,7 +31,7 @@ const on = (loader: string, triplet: string): Running => ({
 test.each([
   ['amd64', '/lib64/ld-linux-x86-64.so.2', 'x86_64-linux-gnu'],
   ['arm64', '/lib/ld-linux-aarch64.so.1', 'aarch64-linux-gnu'],
-])('on %s everything has the same name in the volume', (_architecture, loader, triplet) => {
+])('on %s every file has the same path in the volume', (_architecture, loader, triplet) => {
   const files = layout(on(loader, triplet));
   expect(files.get('loader')).toBe(loader);
   expect(files.get('lib/libc.so.6')).toBe(`/lib/${triplet}/libc.so.6`);
@@ -43,8 +43,8 @@ test.each([
   ]);
 });
 
-test('without a loader it says so', () => {
-  expect(() => layout({ ...on('', ''), libraries: ['/lib/libc.so.6'] })).toThrow('is a loader');
+test('a missing loader is an error', () => {
+  expect(() => layout({ ...on('', ''), libraries: ['/lib/libc.so.6'] })).toThrow('is a dynamic loader');
 });
 
 /** Small files in place of large ones. */
@@ -64,7 +64,7 @@ function small(name: string): Running {
 }
 
 describe('a copy', () => {
-  test('is whole or not there, and one that was cut off is made again', async () => {
+  test('is complete or absent, and an interrupted one is made again', async () => {
     const parts = small('cut');
     const volume = join(dir, 'cut-volume');
     await expect(installTools({ ...parts, certificates: '/missing' }, join(volume, 'agent'))).rejects.toThrow('ENOENT');
@@ -74,7 +74,7 @@ describe('a copy', () => {
     expect(readFileSync(join(volume, 'agent/lib/libc.so.6'), 'utf8')).toBe('libc.so.6');
   });
 
-  test('that is there is left as it is', async () => {
+  test('that exists is not changed', async () => {
     const parts = small('again');
     const folder = join(dir, 'again-volume/agent');
     await installTools(parts, folder);
@@ -84,7 +84,7 @@ describe('a copy', () => {
   });
 });
 
-test('Node runs from it where there is nothing else: no libc, no loader, no shell', async () => {
+test('Node runs from it without anything else: no libc, no loader, no shell', async () => {
   const root = join(dir, 'root');
   const agent = join(dir, 'agent.mjs');
   writeFileSync(agent, 'process.stdout.write(`${process.argv[2]} in ${process.cwd()}, ${process.version}`)');

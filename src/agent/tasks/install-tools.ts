@@ -1,7 +1,7 @@
 /**
- * Copies this very program into a shared volume: Node, the loader and the libraries that it runs with, the agent and the
- * certificates. A container of the etcd image runs them from there. The folder gets its name when all of it is written, so
- * that half a copy is never taken for a whole one.
+ * Copies the agent into a shared volume: Node, its loader and libraries, the agent's bundle and the CA certificates. A
+ * container of the etcd image runs them from there. The folder gets its final name last, so that an incomplete copy is
+ * never used.
  */
 import { constants } from 'node:fs';
 import { chmod, copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
@@ -11,21 +11,21 @@ import { TOOLS, TOOLS_FOLDER } from '../../domain/agent-tools.ts';
 import { AgentFailure } from '../failure.ts';
 
 export interface Running {
-  /** The program of Node. */
+  /** The Node binary. */
   readonly node: string;
-  /** The bundle of the agent. */
+  /** The agent's bundle. */
   readonly agent: string;
-  /** All that Node has loaded, its loader among them, by the names that it asked for. */
+  /** All shared libraries that Node has loaded, its loader among them, by the names that it asked for. */
   readonly libraries: readonly string[];
   readonly certificates: string;
 }
 
 const isLoader = (path: string): boolean => /^ld-linux(-[\w-]+)?\.so\.\d+$/.test(basename(path));
 
-/** What this process runs with: on every architecture, and wherever the image has it. */
+/** The files that this process runs with: on every architecture, and wherever the image has them. */
 export function running(): Running {
   const report: { excludeNetwork?: boolean; getReport(): object } = process.report;
-  report.excludeNetwork = true; // it would look up names
+  report.excludeNetwork = true; // it would resolve names
   const { sharedObjects } = report.getReport() as { readonly sharedObjects: readonly string[] };
   return {
     node: process.execPath,
@@ -35,14 +35,11 @@ export function running(): Running {
   };
 }
 
-/** Where each file goes, below the folder. */
+/** The destination of each file, relative to the folder. */
 export function layout({ node, agent, libraries, certificates }: Running): ReadonlyMap<string, string> {
   const loader = libraries.find(isLoader);
   if (loader === undefined)
-    throw new AgentFailure(
-      'Internal',
-      `none of ${libraries.join(', ')} is a loader: the operator's image is not one of ours`,
-    );
+    throw new AgentFailure('Internal', `none of ${libraries.join(', ')} is a dynamic loader: use the operator's image`);
   return new Map([
     ...libraries.map((path) => [join(TOOLS.libraries, basename(path)), path] as const),
     [TOOLS.node, node],
@@ -52,7 +49,7 @@ export function layout({ node, agent, libraries, certificates }: Running): Reado
   ]);
 }
 
-/** Into `folder`, which is there only when it is whole. */
+/** Into `folder`, which exists only when it is complete. */
 export async function installTools(from: Running, folder: string): Promise<void> {
   if (await stat(folder).catch(() => undefined)) return;
   const unfinished = join(dirname(folder), '.unfinished');
@@ -67,7 +64,7 @@ export async function installTools(from: Running, folder: string): Promise<void>
       if (code === 'ENOSPC')
         throw new AgentFailure(
           'NoSpace',
-          `the node has no room for the agent's tools: free some, or raise its ephemeral storage`,
+          `no space left on the node for the agent's tools: free some, or raise its ephemeral storage`,
         );
       throw new AgentFailure('Internal', `${source} cannot be copied: ${code ?? String(error)}`, { cause: error });
     }

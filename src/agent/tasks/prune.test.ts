@@ -1,4 +1,4 @@
-/** On a volume. The same on the other stores: test/contract. */
+/** On a volume. For the other stores see test/contract. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Removes stored snapshots of one schedule that its retention does not keep. What belongs to it is known from manifests alone:
- * without one, or with one that names another cluster or another schedule, nothing is touched.
+ * Removes stored snapshots of one schedule that its retention does not keep. Only manifests identify them: an object
+ * without one, or with one of another cluster or schedule, is not touched.
  */
 import type { Success } from '../../domain/agent-result.ts';
 import { MANIFEST, type PruneTask } from '../../domain/agent-task.ts';
@@ -19,7 +19,7 @@ export interface Pruned {
   readonly removed: number;
 }
 
-/** As the task of an agent. */
+/** The agent's task. */
 export async function runPrune(task: PruneTask, signal: AbortSignal): Promise<Success> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   return { ok: true, task: 'prune', ...(await prune(await openStore(task.at), task, say, signal)) };
@@ -46,11 +46,11 @@ export async function prune(
 function policyOf({ maxAge, ...counts }: PruneTask['retention']): RetentionPolicy {
   const age = maxAge === undefined ? undefined : parseDuration(maxAge);
   if (maxAge !== undefined && age === undefined)
-    throw new AgentFailure('Misconfigured', `retention.maxAge "${maxAge}" is no duration: write it like 720h`);
+    throw new AgentFailure('Misconfigured', `retention.maxAge "${maxAge}" is not a duration: write it like 720h`);
   return { ...counts, maxAge: age };
 }
 
-/** All that this schedule has stored. Its snapshots are named after it, so others are not even listed. */
+/** All snapshots of this schedule. They are named after it, so others are not even listed. */
 async function historyOf(
   store: Store,
   { prefix, cluster, schedule, restored }: PruneTask,
@@ -67,10 +67,10 @@ async function historyOf(
     if (!manifestKey.endsWith(MANIFEST) || key !== `${folder}${baseName(key)}`) continue;
     const manifest = await manifestOf(store, key, say, signal);
     if (manifest?.cluster.uid !== cluster.uid || manifest.schedule?.uid !== schedule.uid) continue;
-    // A listing may be older than what was just written: the store itself is asked before anything counts as gone.
+    // A listing may be stale: the object itself is read before it counts as deleted.
     const size = sizes.get(key) ?? (await store.head(key))?.size;
     if (size === undefined) {
-      say(`removed: the manifest of ${store.uri(key)}, which is not there any more`);
+      say(`removed: the manifest of ${store.uri(key)}, which no longer exists`);
       await store.delete(manifestKey);
       continue;
     }
@@ -105,11 +105,13 @@ async function manifestOf(
   }
 }
 
-/** The object first: one without a manifest would never be found again. Not when it is somebody else's by now. */
+/**
+ * The object first: one without a manifest would never be found again. Not when it belongs to another snapshot by now.
+ */
 async function removeOne(store: Store, { key, manifest }: Snapshot, say: (line: string) => void): Promise<boolean> {
   const there = await store.head(key);
   if (there && there.uid !== undefined && there.uid !== manifest.snapshot.uid) {
-    say(`left alone: ${store.uri(key)} is not the snapshot that its manifest speaks of`);
+    say(`left alone: ${store.uri(key)} is not the snapshot that its manifest describes`);
     return false;
   }
   await store.delete(key);

@@ -1,7 +1,7 @@
 /**
- * Makes a member's data directory from a stored snapshot, before its etcd starts for the first time. Whoever is killed at any
- * point and run again finds either a whole directory or none: what is half-done has names that nobody else reads, and the
- * directory gets its own name last.
+ * Makes a member's data directory from a stored snapshot, before its etcd starts for the first time. An agent that is
+ * killed at any point and run again finds either a complete directory or none: partial files have names that etcd does
+ * not read, and the directory gets its final name last.
  */
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,21 +12,21 @@ import { checkVersionCompat } from '../format/version-compat.ts';
 import { findEtcdutl, makeDataDirectory } from './etcdutl.ts';
 import { fetchManifest, fetchSnapshot, type Wanted, wantedBy } from './fetch.ts';
 
-/** What etcd calls its data. */
+/** etcd's name for its data. */
 const MEMBER = 'member';
-/** Half-done; also by the earlier operator, whose Pod may have begun on the same volume. */
+/** Partial files; also those of the earlier operator, whose Pod may have started a restore on the same volume. */
 const FILE = '.restore.db';
 const FOLDER = '.restore';
 const LEFTOVER = /^(\.restore(\.db)?|etcd-restore-.*\.db)$/;
 
 export interface Restored {
-  /** The data was there already. */
+  /** The data directory already existed. */
   readonly already: boolean;
-  /** The snapshot's, where its manifest tells it. */
+  /** The snapshot's revision, if its manifest records it. */
   readonly revision?: number;
 }
 
-/** For who reads the log of the container. */
+/** For the log of the container. */
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const isThere = (path: string): Promise<boolean> =>
@@ -52,7 +52,7 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Everything in it and its names: a machine that loses power must not keep the name of what is not written. */
+/** All files and their names: after a power cut, the name of an unwritten file must not remain. */
 async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
     await syncPath(join(entry.parentPath, entry.name));
@@ -63,17 +63,18 @@ export type Target = Pick<
   RestoreTask,
   'dataDir' | 'member' | 'initialCluster' | 'token' | 'peerURL' | 'bumpRevision' | 'version'
 > & {
-  /** Whether a database that asks for a log-in can be served. */
+  /** Whether the operator can authenticate to a database with auth enabled. */
   readonly auth: boolean;
 };
 
 /**
- * A node that starts again runs this again, in a member that has long served. Whatever became of its data, the snapshot is no
- * substitute: a voter would come back without what it had agreed to, and a cluster of one without what it had acknowledged.
+ * After a restart of its node, a member that has long served runs this again. Whatever happened to its data, the
+ * snapshot is no substitute: a voter would lose entries that it had voted for, and a single-member cluster acknowledged
+ * writes.
  */
 export async function restore(task: RestoreTask, signal: AbortSignal): Promise<Success> {
   if (process.env[STATE_VARIABLE] === 'existing') {
-    log('the cluster was begun already: nothing is restored');
+    log('the cluster is already bootstrapped: nothing is restored');
     return { ok: true, task: 'restore', already: true };
   }
   const { already, revision } = await restoreInto(await wantedBy(task, signal), task);
@@ -86,7 +87,7 @@ export async function restoreInto(wanted: Wanted, target: Target): Promise<Resto
   const there = await isThere(join(dataDir, MEMBER));
   await removeLeftovers(dataDir);
   if (there) {
-    log(`${dataDir} has its data already: nothing to restore`);
+    log(`${dataDir} already has data: nothing to restore`);
     return { already: true };
   }
   try {
@@ -111,7 +112,7 @@ async function restoreFresh(wanted: Wanted, target: Target): Promise<Restored> {
   if (facts.authEnabled && !target.auth)
     throw new AgentFailure(
       'AuthRequired',
-      'the snapshot asks for log-ins, and spec.auth says nothing of them: the operator could not look after the cluster. Create it with spec.auth and the password that root had',
+      'auth is enabled in the snapshot, and the cluster has no spec.auth: the operator could not authenticate. Create the cluster with spec.auth and the root password of the snapshot',
     );
   const folder = join(dataDir, FOLDER);
   const { member: name, initialCluster, token, peerURL, bumpRevision } = target;

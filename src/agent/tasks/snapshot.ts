@@ -1,7 +1,7 @@
 /**
- * One snapshot: etcd → verified → zstd → encrypted → store, in one stream and little memory, and then the manifest, which
- * says that it is whole. A task that is run again, because its Pod died, finds what it left: a snapshot with its manifest
- * is the result, one without is written anew, and what somebody else has put there is not touched.
+ * One snapshot: etcd → verified → zstd → encrypted → store, in one stream and little memory, and then the manifest,
+ * which marks it complete. A task that is run again, because its Pod died, finds its leftovers: a snapshot with its
+ * manifest is the result, one without is written again, and a foreign object is not touched.
  */
 import { createHash } from 'node:crypto';
 import type { SnapshotResult } from '../../domain/agent-result.ts';
@@ -29,7 +29,7 @@ export async function snapshot(task: SnapshotTask, ended: AbortSignal): Promise<
 const tooLate = ({ deadlineSeconds }: SnapshotTask): AgentFailure =>
   new AgentFailure(
     'TimedOut',
-    `the snapshot was not stored within ${deadlineSeconds} s, and nothing of it was left: see whether the store or the member is slow`,
+    `the snapshot was not stored within ${deadlineSeconds} s, and nothing of it was left behind: check whether the store or the member is slow`,
   );
 
 async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotResult> {
@@ -41,7 +41,7 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
   const source = await openSource(task.from, signal);
   try {
     const facts = await source.facts();
-    const begun = { takenAt: new Date().toISOString(), at: performance.now() };
+    const started = { takenAt: new Date().toISOString(), at: performance.now() };
     const stream = source.stream();
     const stored = await put(store, key, stream, {
       task,
@@ -50,8 +50,8 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
       signal,
       expectedBytes: facts.databaseBytes,
     });
-    const durationMs = Math.round(performance.now() - begun.at);
-    const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: begun.takenAt, durationMs };
+    const durationMs = Math.round(performance.now() - started.at);
+    const about = { ...stored, ...(await facts.hash), key, sealing, takenAt: started.takenAt, durationMs };
     const manifest = manifestOf(task, facts, stream, about);
     await store.put(manifestKey(key), manifestBody(manifest, key), {
       uid: task.snapshot.uid,
@@ -66,9 +66,9 @@ async function take(task: SnapshotTask, signal: AbortSignal): Promise<SnapshotRe
 }
 
 interface There {
-  /** An earlier run of this very task was done. */
+  /** An earlier run of this task succeeded. */
   readonly done?: Manifest;
-  /** What it left, and may be replaced. */
+  /** Leftovers of this task, which may be replaced. */
   readonly object: boolean;
   readonly manifest: boolean;
 }
@@ -79,7 +79,7 @@ async function inspectStore(store: Store, key: string, uid: string, signal: Abor
     if (found && found.uid !== uid)
       throw new AgentFailure(
         'ObjectExists',
-        `${store.uri(at)} exists and is not of this snapshot: nothing was changed. Use another name, or move it away`,
+        `${store.uri(at)} exists and does not belong to this snapshot: nothing was changed. Use another name, or move the object`,
       );
     return found?.size;
   };
@@ -87,7 +87,7 @@ async function inspectStore(store: Store, key: string, uid: string, signal: Abor
   const manifestSize = await isOurs(manifestKey(key));
   const there = { object: size !== undefined, manifest: manifestSize !== undefined };
   if (size === undefined || manifestSize === undefined) return there;
-  // Ours and not readable: it is written anew.
+  // Our own manifest, but damaged: it is written again.
   const done = await readManifest(store, key, signal).catch((error: unknown) => {
     if (!(error instanceof AgentFailure) || error.reason !== 'ManifestDamaged') throw error;
   });
@@ -118,7 +118,7 @@ async function put(
     const small = task.compression === 'zstd' ? compress(database) : database;
     for await (const piece of sealing ? seal(sealing, small) : small) {
       sizeBytes += piece.length;
-      if (!asItIs) hash.update(piece); // else the digest of the stream's bytes is known
+      if (!asItIs) hash.update(piece); // otherwise the digest of the stream is used
       yield piece;
     }
   }
@@ -126,15 +126,15 @@ async function put(
   return { sizeBytes, sha256: asItIs ? fileDigestOf(stream) : hash.digest('hex') };
 }
 
-/** A store that says it is done although the stream was not read to its end has stored something else. */
+/** A store that reports success although the stream was not read to its end has stored something else. */
 function fileDigestOf({ fileDigest }: SnapshotStream): string {
-  if (fileDigest === undefined) throw new AgentFailure('Internal', 'the store was done before the stream was');
+  if (fileDigest === undefined) throw new AgentFailure('Internal', 'the store finished before the stream ended');
   return fileDigest;
 }
 
 function manifestOf(
   { snapshot: { namespace, name, uid }, cluster, schedule, from, compression }: SnapshotTask,
-  { clusterId, told }: Facts,
+  { clusterId, reported }: Facts,
   stream: SnapshotStream,
   stored: Stored & {
     readonly hash?: Manifest['hash'];
@@ -145,7 +145,7 @@ function manifestOf(
   },
 ): Manifest {
   const { hash, sealing, takenAt, durationMs } = stored;
-  const storageVersion = told.storageVersion ?? stream.storageVersion;
+  const storageVersion = reported.storageVersion ?? stream.storageVersion;
   return {
     version: 1,
     object: { key: baseName(stored.key), sizeBytes: stored.sizeBytes, sha256: stored.sha256 },
@@ -153,7 +153,7 @@ function manifestOf(
     snapshot: { namespace, name, uid },
     cluster: { name: cluster.name, uid: cluster.uid, id: clusterId },
     ...(schedule && { schedule: { name: schedule.name, uid: schedule.uid } }),
-    ...told,
+    ...reported,
     ...(hash && { hash }),
     ...(storageVersion !== undefined && { storageVersion }),
     member: from.member,
@@ -164,7 +164,10 @@ function manifestOf(
   };
 }
 
-/** One that nobody could read would make the next run take the snapshot again, and no restore could use it. */
+/**
+ * Parsed before it is written: an unreadable manifest would make the next run take the snapshot again, and no restore
+ * could use it.
+ */
 async function* manifestBody(manifest: Manifest, key: string): AsyncGenerator<Uint8Array, void, undefined> {
   const content = Buffer.from(manifestText(manifest));
   parseManifest(content, key);

@@ -4,17 +4,17 @@ import { sourceFailure } from './source.ts';
 
 const FROM = { member: 'db-x', endpoint: 'http://10.0.0.1:2379', login: true };
 const asked: readonly (readonly [EtcdErrorKind, string, RegExp])[] = [
-  ['unreachable', 'NoMemberReachable', /does not answer: words\. See that it runs/],
-  ['timeout', 'NoMemberReachable', /does not answer/],
-  ['busy', 'NoMemberReachable', /does not answer/],
-  ['tls', 'NoMemberReachable', /do not trust each other: words\. Check the certificates/],
+  ['unreachable', 'NoMemberReachable', /does not respond: words\. Check that it runs/],
+  ['timeout', 'NoMemberReachable', /does not respond/],
+  ['busy', 'NoMemberReachable', /does not respond/],
+  ['tls', 'NoMemberReachable', /^TLS handshake with .* failed: words\. Check the certificates/],
   ['learnerRefused', 'NoMemberReachable', /is a learner/],
   ['corrupt', 'NoMemberReachable', /is corrupt/],
-  ['authFailed', 'LoginRefused', /does not let root in with the password of the Secret/],
+  ['authFailed', 'LoginRefused', /refuses the root password of the Secret/],
   ['permissionDenied', 'LoginRefused', /Check spec\.auth/],
 ];
 
-test.each(asked)('a question that ends in %s is %s', (kind, reason, words) => {
+test.each(asked)('a call that fails with %s is %s', (kind, reason, words) => {
   const failure = sourceFailure(FROM, { kind, message: 'words' }, 'asked');
   expect(failure.reason).toBe(reason);
   expect(failure.message).toMatch(words);
@@ -26,11 +26,11 @@ test.each<[EtcdErrorKind, string]>([
   ['timeout', 'StreamBroken'],
   ['badDigest', 'DigestMismatch'],
   ['invalidToken', 'LoginRefused'],
-])('a stream that ends in %s is %s', (kind, reason) => {
+])('a stream that fails with %s is %s', (kind, reason) => {
   expect(sourceFailure(FROM, { kind, message: 'words' }, 'streaming').reason).toBe(reason);
 });
 
-test('who has no password is not told that it is wrong', () => {
+test('an agent without a password does not report a wrong one', () => {
   const { message } = sourceFailure({ ...FROM, login: false }, { kind: 'authRequired', message: 'words' }, 'asked');
-  expect(message).toContain('wants a log-in, and the agent has none');
+  expect(message).toContain('has auth enabled, and the agent has no root password');
 });

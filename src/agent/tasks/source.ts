@@ -1,4 +1,4 @@
-/** The member that a snapshot is taken from: what it says about itself, its database as a stream, and how either can fail. */
+/** The member that a snapshot is taken from: its status, its database as a stream, and how either can fail. */
 import type { FailureReason } from '../../domain/agent-result.ts';
 import { MOUNTS, type SnapshotTask } from '../../domain/agent-task.ts';
 import { type Access, type Ask, EtcdClient, type MemberStatus } from '../../etcd/client.ts';
@@ -9,21 +9,24 @@ import { AgentFailure } from '../failure.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { neededSecretFile } from '../secrets.ts';
 
-/** For a question that a member answers at once, if it does. */
+/** For a call that a healthy member serves at once. */
 const QUESTION_MS = 10_000;
-/** For one that makes it read all keys. */
+/** For a call that makes the member read all keys. */
 const COUNT_MS = 60_000;
-/** The member writes nothing while it computes this hash, for a second or two each gigabyte, and a drill can do without. */
+/**
+ * The member writes nothing while it computes this hash, for a second or two each gigabyte, and a restore drill can do
+ * without.
+ */
 const HASHED_BYTES = 1024 ** 3;
-/** The revision may be compacted between two questions. */
+/** The revision may be compacted between two calls. */
 const ATTEMPTS = 5;
 
 export interface Facts {
   readonly clusterId: string;
-  /** About as many as will come. */
+  /** The approximate size of the stream. */
   readonly databaseBytes: number;
-  readonly told: Pick<Manifest, 'revision' | 'totalKeys' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
-  /** Computed by the member while it streams: of what it had at the revision, so it is the same whenever it is done. */
+  readonly reported: Pick<Manifest, 'revision' | 'totalKeys' | 'etcdVersion' | 'storageVersion' | 'authEnabled'>;
+  /** Computed by the member while it streams: of its keys at the revision, so the time does not matter. */
   readonly hash: Promise<Pick<Manifest, 'hash'>>;
 }
 
@@ -63,7 +66,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
     return { hash: { revision: Number(revision), hash, compactRevision: Number(compactRevision) } };
   };
 
-  /** All members have to agree on it. When they cannot, because a quorum is lost, the operator knows it too. */
+  /** Needs a quorum. When it is lost, the operator's own record is used. */
   const authEnabled = async (): Promise<boolean> => {
     const answer = await client.auth.status(ask(QUESTION_MS));
     if (!answer.ok && NO_QUORUM.includes(answer.error.kind)) return from.login;
@@ -73,14 +76,14 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
   return {
     facts: async () => {
       const { status, totalKeys } = await revisionAndKeys();
-      const told = {
+      const reported = {
         revision: Number(status.revision),
         totalKeys: Number(totalKeys),
         etcdVersion: status.version,
         ...(status.storageVersion !== undefined && { storageVersion: status.storageVersion }),
         authEnabled: await authEnabled(),
       };
-      return { told, hash: hashAt(status), clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
+      return { reported, hash: hashAt(status), clusterId: hexId(status.clusterId), databaseBytes: status.dbSize };
     },
     stream: () => client.maintenance.snapshot(ask(0)),
     close: () => client.close(),
@@ -92,14 +95,14 @@ async function accessTo({ endpoint, tls, login }: From): Promise<Access> {
     (await neededSecretFile(...file)).toString();
   const own = 'the Secret with the operator’s client certificate';
   const material = tls && {
-    ca: await text(MOUNTS.etcdCa, 'ca.crt', 'the Secret with what is trusted at members'),
+    ca: await text(MOUNTS.etcdCa, 'ca.crt', 'the Secret with the CA bundle of the members'),
     serverName: tls.serverName,
     ...(tls.client && {
       cert: await text(MOUNTS.etcdClient, 'tls.crt', own),
       key: await text(MOUNTS.etcdClient, 'tls.key', own),
     }),
   };
-  const password = login ? await text(MOUNTS.etcdRoot, 'password', 'the Secret of root') : undefined;
+  const password = login ? await text(MOUNTS.etcdRoot, 'password', 'the Secret with the root password') : undefined;
   return {
     cluster: endpoint,
     ...(material && { tls: () => material }),
@@ -107,7 +110,7 @@ async function accessTo({ endpoint, tls, login }: From): Promise<Access> {
   };
 }
 
-/** Each piece as it comes; what breaks the stream is told in our words. */
+/** Each chunk as it is received; an error of the stream becomes an AgentFailure. */
 export async function* piecesOf(
   from: From,
   stream: AsyncIterable<Uint8Array>,
@@ -121,7 +124,7 @@ export async function* piecesOf(
 
 type Doing = 'asked' | 'streaming';
 
-/** A member that answers other questions, and this one not. */
+/** A member that responds to other calls, and not to this one. */
 const NO_QUORUM: readonly EtcdErrorKind[] = ['noLeader', 'timeout'];
 
 const LOGIN: readonly EtcdErrorKind[] = [
@@ -134,28 +137,25 @@ const LOGIN: readonly EtcdErrorKind[] = [
 
 export function sourceFailure({ member, endpoint, login }: From, { kind, message }: EtcdError, doing: Doing) {
   const who = `member ${member} at ${endpoint}`;
-  const said = (reason: FailureReason, text: string): AgentFailure => new AgentFailure(reason, text);
+  const failed = (reason: FailureReason, text: string): AgentFailure => new AgentFailure(reason, text);
   if (kind === 'learnerRefused')
-    return said('NoMemberReachable', `${who} is a learner, which may lack data: wait until it is promoted`);
+    return failed('NoMemberReachable', `${who} is a learner, which may lack data: wait until it is promoted`);
   if (kind === 'tls')
-    return said(
-      'NoMemberReachable',
-      `${who} and the agent do not trust each other: ${message}. Check the certificates`,
-    );
+    return failed('NoMemberReachable', `TLS handshake with ${who} failed: ${message}. Check the certificates and CAs`);
   if (LOGIN.includes(kind)) {
     const what = login
-      ? 'does not let root in with the password of the Secret'
-      : 'wants a log-in, and the agent has none';
-    return said('LoginRefused', `${who} ${what}: ${message}. Check spec.auth of the cluster and its Secret`);
+      ? 'refuses the root password of the Secret'
+      : 'has auth enabled, and the agent has no root password';
+    return failed('LoginRefused', `${who} ${what}: ${message}. Check spec.auth of the cluster and its Secret`);
   }
   if (kind === 'badDigest')
-    return said('DigestMismatch', `the stream of ${who} is not what etcd read: ${message}. It is tried again`);
+    return failed('DigestMismatch', `the stream of ${who} does not match its digest: ${message}. It will be retried`);
   if (kind === 'corrupt')
-    return said('NoMemberReachable', `${who} says that its data is corrupt: ${message}. Replace it`);
+    return failed('NoMemberReachable', `${who} reports that its data is corrupt: ${message}. Replace the member`);
   if (doing === 'streaming')
-    return said(
+    return failed(
       'StreamBroken',
-      `the stream of ${who} broke: ${message}. It is tried again; see why the member stopped`,
+      `the stream of ${who} broke: ${message}. It will be retried; check why the member stopped`,
     );
-  return said('NoMemberReachable', `${who} does not answer: ${message}. See that it runs and can be reached`);
+  return failed('NoMemberReachable', `${who} does not respond: ${message}. Check that it runs and is reachable`);
 }

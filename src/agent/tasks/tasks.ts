@@ -1,4 +1,4 @@
-/** What an agent can do. Each is loaded when it is asked for: a restore does not need what a snapshot does. */
+/** The agent's tasks. Each is loaded on demand: a restore does not need the libraries of a snapshot. */
 import type { Success } from '../../domain/agent-result.ts';
 import type { Task, TaskName } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
@@ -14,7 +14,7 @@ const LOADERS: Loaders = {
   prune: async () => (await import('./prune.ts')).runPrune,
 };
 
-/** The task of the command line, which the variable must agree with: a container that was put together wrongly does nothing. */
+/** Runs the task of the command line, which AGENT_TASK must match: a container with a wrong spec does nothing. */
 export async function runTask(name: string, text: string | undefined, signal: AbortSignal): Promise<Success> {
   const task = parseTask(name, text);
   const load = LOADERS[task.task] as () => Promise<Run<Task>>;
@@ -26,12 +26,12 @@ function parseTask(name: string, text: string | undefined): Task {
   try {
     json = JSON.parse(text ?? '');
   } catch {
-    throw new AgentFailure('Misconfigured', 'AGENT_TASK is not JSON: the operator starts agents, not people');
+    throw new AgentFailure('Misconfigured', 'AGENT_TASK is not JSON: the agent is started by the operator only');
   }
-  const said = typeof json === 'object' && json !== null && 'task' in json ? json.task : undefined;
+  const declared = typeof json === 'object' && json !== null && 'task' in json ? json.task : undefined;
   if (!Object.hasOwn(LOADERS, name))
-    throw new AgentFailure('Misconfigured', `this agent cannot do "${name}": use the image of the operator`);
-  if (said !== name)
-    throw new AgentFailure('Misconfigured', `the task is "${name}", and AGENT_TASK is about "${String(said)}"`);
+    throw new AgentFailure('Misconfigured', `unknown task "${name}": use the operator's image`);
+  if (declared !== name)
+    throw new AgentFailure('Misconfigured', `the task is "${name}", and AGENT_TASK declares "${String(declared)}"`);
   return json as Task;
 }

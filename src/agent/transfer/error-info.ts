@@ -1,15 +1,18 @@
-/** What went wrong in a call to a service, whichever library made it: the few parts that are enough to decide by and safe to show. */
+/**
+ * What went wrong in a call to a service, whichever library made it: the few parts that suffice to decide and are safe
+ * to report.
+ */
 
 export interface ErrorInfo {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status?: number;
-  /** The service's own word for it, such as NoSuchBucket. */
+  /** The service's error code, such as NoSuchBucket. */
   readonly code?: string;
   readonly network?: string;
   readonly tls?: string;
 }
 
-/** A service's answer that is not the wanted one, of those that no library makes an error of. */
+/** An unexpected response of a service whose library does not throw one. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -43,7 +46,7 @@ const NETWORK = new Set([
 ]);
 const TLS = /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH$|EPROTO$)/;
 const WORD = /^[A-Za-z][A-Za-z0-9._-]{1,60}$/;
-/** What libraries call an error when they know no better. */
+/** Names that libraries give to unknown errors. */
 const NOTHING = new Set(['Error', 'TypeError', 'RestError', 'Unknown', 'UnknownError', 'AbortError']);
 const DEPTH = 5;
 
@@ -53,13 +56,13 @@ interface Raw {
   readonly status?: unknown;
   readonly statusCode?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: unknown };
-  /** Where Azure's library has it when the answer had no text. */
+  /** Where Azure's library has the code when the response had no body. */
   readonly details?: { readonly errorCode?: unknown };
   readonly cause?: unknown;
   readonly errors?: readonly unknown[];
 }
 
-/** The outermost error that says something, of each part. */
+/** Of each field, the outermost error that has it. */
 export function errorInfo(error: unknown): ErrorInfo {
   const found: { -readonly [K in keyof ErrorInfo]: ErrorInfo[K] } = {};
   let next = error;
@@ -80,13 +83,13 @@ export function errorInfo(error: unknown): ErrorInfo {
 
 const AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** Whether the same call may succeed in a moment. */
+/** Whether a retry may succeed. */
 export const isPassing = ({ status, network, tls, code }: ErrorInfo): boolean =>
   tls === undefined &&
   (status === undefined
     ? network !== undefined
     : AGAIN.has(status) || code === 'RequestTimeout' || code === 'SlowDown');
 
-/** For a message: never more than these words. */
+/** For a message: nothing else of the error is reported. */
 export const errorInfoText = ({ status, code, network, tls }: ErrorInfo): string =>
-  [status, code, network ?? tls].filter((part) => part !== undefined).join(' ') || 'for an unknown cause';
+  [status, code, network ?? tls].filter((part) => part !== undefined).join(' ') || 'unknown cause';

@@ -17,15 +17,15 @@ const azure = (statusCode: number, code: string): Error =>
 
 const table: readonly (readonly [string, unknown, reason: string, passing: boolean])[] = [
   ['a missing bucket', aws(404, 'NoSuchBucket'), 'BucketNotFound', false],
-  ['a forbidden HEAD, which has no text', aws(403, 'Unknown'), 'AccessDenied', false],
+  ['a forbidden HEAD, which has no body', aws(403, 'Unknown'), 'AccessDenied', false],
   [
     'a missing bucket, said in the head of an answer without text',
     { name: 'RestError', statusCode: 404, details: { errorCode: 'NoSuchBucket' } },
     'BucketNotFound',
     false,
   ],
-  ['no log-in', new Refusal(401, 'authError'), 'AccessDenied', false],
-  ['something that came meanwhile', azure(409, 'BlobAlreadyExists'), 'ObjectExists', false],
+  ['no authentication', new Refusal(401, 'authError'), 'AccessDenied', false],
+  ['an object that was created meanwhile', azure(409, 'BlobAlreadyExists'), 'ObjectExists', false],
   ['a condition that does not hold', azure(412, 'ConditionNotMet'), 'ObjectExists', false],
   ['a full service', aws(507, 'InsufficientStorage'), 'NoSpace', false],
   ['a redirect', aws(301, 'PermanentRedirect'), 'Misconfigured', false],
@@ -33,7 +33,7 @@ const table: readonly (readonly [string, unknown, reason: string, passing: boole
   ['an overloaded service', aws(503, 'SlowDown'), 'StoreUnreachable', true],
   ['a request that was sent too slowly', aws(400, 'RequestTimeout'), 'StoreUnreachable', true],
   ['too many requests', new Refusal(429, 'rateLimitExceeded'), 'StoreUnreachable', true],
-  ['nobody who listens', system('ECONNREFUSED'), 'StoreUnreachable', true],
+  ['a refused connection', system('ECONNREFUSED'), 'StoreUnreachable', true],
   [
     'a lost connection inside another error',
     new Error('x', { cause: system('UND_ERR_SOCKET') }),
@@ -41,8 +41,8 @@ const table: readonly (readonly [string, unknown, reason: string, passing: boole
     true,
   ],
   ['all addresses failing', new AggregateError([system('ETIMEDOUT')]), 'StoreUnreachable', true],
-  ['a name that nobody knows', azure(undefined as unknown as number, 'ENOTFOUND'), 'StoreUnreachable', true],
-  ['a certificate of a stranger', system('SELF_SIGNED_CERT_IN_CHAIN'), 'Misconfigured', false],
+  ['an unknown host name', azure(undefined as unknown as number, 'ENOTFOUND'), 'StoreUnreachable', true],
+  ['a certificate of an unknown CA', system('SELF_SIGNED_CERT_IN_CHAIN'), 'Misconfigured', false],
   ['a certificate for another name', system('ERR_TLS_CERT_ALTNAME_INVALID'), 'Misconfigured', false],
   ['a bug', new TypeError('secret in a message'), 'Internal', false],
   ['not even an error', 'secret', 'Internal', false],
@@ -57,20 +57,20 @@ test.each(table)('%s', (_, error, reason, passing) => {
   expect(isPassing(errorInfo(error))).toBe(passing);
 });
 
-test('a failure of ours, and one of the body, are passed on as they are', () => {
+test('an AgentFailure, and a failure of the body, are passed on as they are', () => {
   const ours = new AgentFailure('WrongKey', 'x');
   const theirs = new Error('the member went away');
   expect(errorMessage(ours, words, 'a')).toBe(ours);
   expect(errorMessage(new BodyFailure(theirs), words, 'a')).toBe(theirs);
 });
 
-test('access denied says what is needed', () => {
+test('access denied reports the permissions that are needed', () => {
   expect(errorMessage(aws(403, 'Forbidden'), words, 'a')).toMatchObject({
     message: expect.stringContaining('ListBucket'),
   });
 });
 
-test('a word that is no word is not shown', () => {
+test('a code that is not an identifier is not reported', () => {
   expect(errorInfo(Object.assign(new Error('x'), { code: 'a code with a secret in it', statusCode: 400 }))).toEqual({
     status: 400,
   });

@@ -9,7 +9,7 @@ async function* chunks(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array>
   yield* parts;
 }
 
-test('pieces put together are the body, all of one size but the last, and only the last says so', async () => {
+test('the parts joined are the body, all of one size but the last, and only that one is marked as last', async () => {
   const body = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(body, fc.integer({ min: 1, max: 16 }), async (parts, size) => {
@@ -26,7 +26,7 @@ test('pieces put together are the body, all of one size but the last, and only t
   );
 });
 
-test('as many are sent at once as is said, and their buffers are used again', async () => {
+test('at most `width` parts are sent at once, and their buffers are reused', async () => {
   const [size, width] = [4, 3];
   const buffers = new Set<ArrayBufferLike>();
   let [now, most] = [0, 0];
@@ -44,8 +44,8 @@ test('as many are sent at once as is said, and their buffers are used again', as
   expect(buffers.size).toBeLessThanOrEqual(width + 1);
 });
 
-test('after a failure no more are begun, those on their way are waited for, and the body is ended', async () => {
-  let [begun, ended, closed] = [0, 0, false];
+test('after a failure no part is started, those in flight are awaited, and the body is closed', async () => {
+  let [started, ended, closed] = [0, 0, false];
   async function* endless(): AsyncGenerator<Uint8Array> {
     try {
       for (;;) yield Buffer.alloc(8);
@@ -54,19 +54,19 @@ test('after a failure no more are begun, those on their way are waited for, and 
     }
   }
   const sending = sendParts(endless(), { size: 8, width: 3, signal: never }, async ({ number }, signal) => {
-    begun += 1;
+    started += 1;
     await new Promise((resolve) => setTimeout(resolve, 5));
     ended += 1;
     if (number === 2) throw new Error('refused');
     expect(number < 2 || signal.aborted).toBe(true);
   });
   await expect(sending).rejects.toThrow('refused');
-  expect(begun).toBe(ended);
-  expect(begun).toBeLessThan(6);
+  expect(started).toBe(ended);
+  expect(started).toBeLessThan(6);
   expect(closed).toBe(true);
 });
 
-test('a failure of the body is told from one of the store, and the last piece is not sent', async () => {
+test('a failure of the body differs from one of the store, and the last part is not sent', async () => {
   const mine = new Error('mine');
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield Buffer.alloc(10);

@@ -1,16 +1,19 @@
-/** A stream in pieces of equal size that are sent several at a time, each of which can be sent again: memory is bounded by their buffers. */
+/**
+ * Splits a stream into parts of equal size that are sent several at a time, and retried one by one: their buffers bound
+ * the memory.
+ */
 import { stopped } from './retry.ts';
 
 export interface Part {
   readonly bytes: Buffer;
   /** From 1. */
   readonly number: number;
-  /** Where it begins in the whole. */
+  /** The offset in the whole body. */
   readonly offset: number;
   readonly last: boolean;
 }
 
-/** The body's own failure, told from those of the store that takes it. */
+/** A failure of the body itself, as opposed to one of the store that receives it. */
 export class BodyFailure extends Error {
   constructor(cause: unknown) {
     super('the body failed', { cause });
@@ -19,9 +22,11 @@ export class BodyFailure extends Error {
 
 const MIB = 2 ** 20;
 const SMALLEST = 8 * MIB;
-/** With what is on its way and the piece that is being filled, and what sockets hold, an agent stays below 200 MiB. */
+/**
+ * With the parts in flight, the part that is being filled, and the buffers of sockets, an agent stays below 200 MiB.
+ */
 const IN_FLIGHT = 16 * MIB;
-/** S3 allows 10,000 parts; some look-alikes want them all of one size, so it cannot grow along the way. */
+/** S3 allows 10,000 parts; some compatible services need equal sizes, so the size cannot grow during the upload. */
 const PARTS = 9_000;
 
 export function partBytes(expectedBytes = 0): number {
@@ -30,7 +35,7 @@ export function partBytes(expectedBytes = 0): number {
 
 export const atOnce = (size: number): number => Math.max(1, Math.floor(IN_FLIGHT / size));
 
-/** The next of the body, or a failure as soon as the signal aborts, also when the body never answers. */
+/** The next chunk of the body, or a failure as soon as the signal aborts, also when the body hangs. */
 function nextOf(body: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<IteratorResult<Uint8Array>> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(stopped(signal));
@@ -43,7 +48,7 @@ function nextOf(body: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<I
   });
 }
 
-/** An empty body is one empty piece. Buffers come from `take`, and whoever gets a piece says when its buffer is free. */
+/** An empty body is one empty part. Buffers come from `take`, and the consumer of a part releases its buffer. */
 export async function* cut(
   body: AsyncIterable<Uint8Array>,
   size: number,
@@ -77,7 +82,9 @@ export async function* cut(
   }
 }
 
-/** Sends all pieces, `width` at a time; at the first failure no more are begun, and it returns when none is on its way. */
+/**
+ * Sends all parts, `width` at a time; after the first failure none is started, and it returns when none is in flight.
+ */
 export async function sendParts(
   body: AsyncIterable<Uint8Array>,
   { size, width, signal }: { readonly size: number; readonly width: number; readonly signal: AbortSignal },

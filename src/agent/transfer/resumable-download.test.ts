@@ -6,7 +6,7 @@ import { wholeBody } from './resumable-download.ts';
 const never = new AbortController().signal;
 const WHOLE = Buffer.from('0123456789');
 
-/** From this byte on, so many of them, and then this end. */
+/** From this byte on, `count` bytes, and then this error or the end. */
 async function* part(from: number, count: number, end?: Error): AsyncGenerator<Uint8Array> {
   for (const byte of WHOLE.subarray(from, from + count)) yield Buffer.from([byte]);
   if (end !== undefined) throw end;
@@ -15,7 +15,7 @@ async function* part(from: number, count: number, end?: Error): AsyncGenerator<U
 const text = async (body: AsyncIterable<Uint8Array>): Promise<string> =>
   Buffer.concat(await Array.fromAsync(body)).toString();
 
-test('it goes on where it broke, as often as it breaks, also when an answer just ends', async () => {
+test('a download resumes where it broke, as often as it breaks, also when a response just ends', async () => {
   const asked: number[] = [];
   const read = async (from: number) => {
     asked.push(from);
@@ -25,17 +25,17 @@ test('it goes on where it broke, as often as it breaks, also when an answer just
   expect(asked).toEqual([4, 7]);
 });
 
-test('an end that breaks after the last byte is an end', async () => {
-  const read = () => Promise.reject(new Error('not asked for'));
+test('an error after the last byte is a complete download', async () => {
+  const read = () => Promise.reject(new Error('unexpected request'));
   expect(await text(wholeBody(part(0, 10, new Error('aborted')), WHOLE.length, read, never))).toBe('0123456789');
 });
 
-test('what is refused is not asked for again: the object was replaced, or is gone', async () => {
+test('a refused request is not repeated: the object was replaced, or deleted', async () => {
   const read = () => Promise.reject(new Refusal(412, 'conditionNotMet'));
   await expect(text(wholeBody(part(0, 4, new Error('aborted')), WHOLE.length, read, never))).rejects.toThrow('412');
 });
 
-test('a service that never gets further is given up', async () => {
+test('a service that makes no progress is not retried for ever', async () => {
   let asked = 0;
   const read = async () => {
     asked += 1;
@@ -45,10 +45,10 @@ test('a service that never gets further is given up', async () => {
   expect(asked).toBeLessThan(30);
 });
 
-test('once stopped, nothing is asked for any more', async () => {
+test('after an abort no request is made', async () => {
   const stop = new AbortController();
   stop.abort();
-  const read = () => Promise.reject(new Error('not asked for'));
+  const read = () => Promise.reject(new Error('unexpected request'));
   const reading = text(wholeBody(part(0, 4, new Error('aborted')), WHOLE.length, read, stop.signal));
   await expect(reading).rejects.toBeInstanceOf(AgentFailure);
   await expect(reading).rejects.toMatchObject({ reason: 'TimedOut' });

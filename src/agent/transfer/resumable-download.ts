@@ -1,11 +1,11 @@
-/** A download that goes on where it broke: a server that is back after a moment costs nothing but that moment. */
+/** A download that resumes where it broke: a short outage of the server costs no more than its duration. */
 
 import { errorInfo } from './error-info.ts';
 import { stopped, withRetry } from './retry.ts';
 
-/** No byte for so long: the connection is dead, whatever it says. */
+/** No byte for this long: the connection is dead. */
 const STALL_MS = 60_000;
-/** A service that always breaks off is not read for ever. */
+/** A service that disconnects again and again is not retried for ever. */
 const MAX_BREAKS = 20;
 
 const broken = (message: string, cause?: unknown): Error =>
@@ -26,13 +26,13 @@ export async function* wholeBody(
         yield bytes;
       }
       if (received >= size) return;
-      throw broken('the answer ended early');
+      throw broken('the response ended early');
     } catch (error) {
       if (received >= size) return;
       if (signal.aborted) throw stopped(signal);
-      // Libraries have many words for a body that breaks off. It is the same for us, and what was answered has a status.
+      // Libraries have many errors for a body that breaks. All are handled alike; a refusal has a status.
       if (errorInfo(error).status !== undefined) throw error;
-      if (breaks >= MAX_BREAKS) throw broken('the answer breaks off again and again', error);
+      if (breaks >= MAX_BREAKS) throw broken('the response breaks again and again', error);
     }
     part = await withRetry({ signal }, () => read(received));
   }
@@ -57,7 +57,7 @@ async function* unstalled(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
       yield next.value;
     }
   } finally {
-    // Not awaited: it waits for the byte that does not come. The signal of the reader ends the request for good.
+    // Not awaited: it waits for the byte that never arrives. The signal of the reader ends the request.
     if (!ended) source.return?.().catch(() => undefined);
   }
 }

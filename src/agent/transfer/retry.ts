@@ -1,9 +1,9 @@
-/** Calls that outlive a server's restart: the same policy for every service, instead of one per library. */
+/** Calls that survive a server's restart: the same retry policy for every service, instead of one per library. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFailure } from '../failure.ts';
 import { errorInfo, isPassing } from './error-info.ts';
 
-/** A server that was killed is mostly back within half a minute; after this, a person should hear of it. */
+/** A server that was killed is mostly back within half a minute; after this, the failure is reported. */
 const GIVE_UP_MS = 60_000;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 5_000;
@@ -16,10 +16,13 @@ export const NEVER = new AbortController().signal;
 export function stopped(signal: AbortSignal): AgentFailure {
   return signal.reason instanceof AgentFailure
     ? signal.reason
-    : new AgentFailure('TimedOut', 'the work was stopped before it was done: its time was up, or its Pod was ended');
+    : new AgentFailure(
+        'TimedOut',
+        'the task was stopped before it was done: its deadline was exceeded, or its Pod was terminated',
+      );
 }
 
-/** Repeats what fails in passing. The attempt's own signal also ends it after `timeoutMs`. */
+/** Retries transient failures. The attempt's own signal also ends it after `timeoutMs`. */
 export async function withRetry<T>(
   { signal = NEVER, timeoutMs = SHORT_CALL_MS }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -37,7 +40,7 @@ export async function withRetry<T>(
   }
 }
 
-/** Ends the attempt when the signal aborts or the time is up; the latter looks like any other silent server. */
+/** Ends the attempt when the signal aborts or the time is up; the latter is reported like any unreachable server. */
 async function within<T>(
   signal: AbortSignal,
   timeoutMs: number,
@@ -55,7 +58,7 @@ async function within<T>(
   try {
     return await attempt(end.signal);
   } catch (error) {
-    throw late ? Object.assign(new Error('no answer in time', { cause: error }), { code: 'ETIMEDOUT' }) : error;
+    throw late ? Object.assign(new Error('no response in time', { cause: error }), { code: 'ETIMEDOUT' }) : error;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stop);

@@ -22,7 +22,7 @@ test.each([
   ['https://s3.example.org', false],
 ])('%s is refused: %s', (endpoint, refused) => {
   const check = (): void => checkEndpoint(new URL(endpoint));
-  if (refused) expect(check).toThrow('where clouds tell machines who they are');
+  if (refused) expect(check).toThrow('the address of a cloud metadata service');
   else expect(check).not.toThrow();
 });
 
@@ -61,7 +61,10 @@ const look = async (place: Place): Promise<unknown> => {
   });
   return store.head('key');
 };
-const refused = expect.objectContaining({ reason: 'Misconfigured', message: expect.stringContaining('clouds tell') });
+const refused = expect.objectContaining({
+  reason: 'Misconfigured',
+  message: expect.stringContaining('cloud metadata service'),
+});
 
 describe.each(['s3', 'gcs', 'azure'])('a store of %s', (kind) => {
   const at = (endpoint: string): Place => places(endpoint).find((each) => each.kind === kind) as Place;
@@ -77,23 +80,23 @@ describe.each(['s3', 'gcs', 'azure'])('a store of %s', (kind) => {
   afterAll(() => void server.close());
   afterEach(() => void vi.restoreAllMocks());
 
-  /** Names lead to this address. */
+  /** Every name resolves to this address. */
   const leadTo = (address: string): void => {
     const answer = ((_host: string, _options: object, done: (...said: unknown[]) => void) =>
       done(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as unknown as typeof dns.lookup;
     vi.spyOn(dns, 'lookup').mockImplementation(answer);
   };
 
-  test.each(['http', 'https'])('is not looked for at a metadata service (%s)', async (scheme) => {
+  test.each(['http', 'https'])('is refused at the address of a metadata service (%s)', async (scheme) => {
     await expect(look(at(`${scheme}://169.254.169.254`))).rejects.toEqual(refused);
   });
 
-  test.each(['http', 'https'])('nor at a name that leads there (%s)', async (scheme) => {
+  test.each(['http', 'https'])('is refused at a name that resolves there (%s)', async (scheme) => {
     leadTo('169.254.169.254');
     await expect(look(at(`${scheme}://store.example.org`))).rejects.toEqual(refused);
   });
 
-  test('is looked for where a name leads to otherwise', async () => {
+  test('is connected to where a name resolves to another address', async () => {
     leadTo('127.0.0.1');
     asked = 0;
     const { port } = server.address() as AddressInfo;
