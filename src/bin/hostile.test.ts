@@ -129,7 +129,7 @@ const DECISIONS: Readonly<Record<string, (parts: Parts) => readonly (() => Repor
     const object = { ...made, spec: { ...made.spec, ...parts.spec }, status: parts.status } as EtcdSnapshot;
     const run = (o: Parameters<typeof decideSnapshot>[0]) => () =>
       carriedOut(o.object.status, decideSnapshot({ ...o, object }));
-    return [run(snapshotWorld.world()), run(snapshotWorld.begun(snapshotWorld.ended('Complete', 0)))];
+    return [run(snapshotWorld.world()), run(snapshotWorld.withJob(snapshotWorld.ended('Complete', 0)))];
   },
   EtcdSnapshotSchedule: (parts) => {
     const made = aSchedule();
@@ -208,9 +208,9 @@ describe('messages from etcd, agents and the API server', () => {
     const pod = aPod({
       status: { containerStatuses: [{ ...etcd, state: { waiting }, lastState: { terminated: ended } }] },
     });
-    const unreachable = { is: 'silent', why: text } as const;
+    const unreachable = { is: 'silent', why: text, message: text } as const;
     const agent = snapshotWorld.anAgent(1, snapshotWorld.left(1, text));
-    const failed = snapshotWorld.begun(snapshotWorld.ended('Failed', 0, { message: text }), agent);
+    const failed = snapshotWorld.withJob(snapshotWorld.ended('Failed', 0, { message: text }), agent);
     const schedule = scheduleWorld('09:30:00', {
       object: aSchedule({ retention: { keepLast: 1 } }),
       jobs: [aWork('hourly-prune-x', { type: 'Failed', reason: text }, text)],

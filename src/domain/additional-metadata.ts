@@ -1,25 +1,25 @@
-/** The metadata of what the operator makes: its own, and what users add to it. */
+/** The metadata of objects that the operator creates: its own, plus spec.additionalMetadata. */
 import { GROUP } from '../api/names.ts';
 import type { AdditionalMetadata } from '../api/resources.ts';
 
 type Entries = Readonly<Record<string, string>>;
 
-/** Keys of ours mean something to the operator: a user's value for one of them would be believed. */
+/** The operator reads its own label and annotation keys back: it would act on a user's value for one of them. */
 const withoutOurs = (entries: Entries = {}): Entries =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => !key.startsWith(`${GROUP}/`)));
 
-/** Annotations by which Kubernetes takes a Pod for something else than what it says: less confined, or not from the API server. */
+/** Annotations by which the kubelet would confine a Pod less than its spec states, or take it for a static Pod. */
 const ON_PODS = [
   /^container\.apparmor\.security\.beta\.kubernetes\.io\//,
   /^(container\.)?seccomp\.security\.alpha\.kubernetes\.io\//,
   /^kubernetes\.io\/config\./,
 ];
-/** Those that provisioners and the volume controller believe. */
+/** Annotations that provisioners and the volume controller act on. */
 const ON_VOLUMES = [/^volume\.([^/]+\.)?kubernetes\.io\//, /^pv\.kubernetes\.io\//];
 const without = (entries: Entries, patterns: readonly RegExp[]): Entries =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => !patterns.some((p) => p.test(key))));
 
-/** The operator's own labels win. */
+/** The operator's labels win over the user's. */
 export function metadataWith(
   additional: AdditionalMetadata | undefined,
   labels: Entries,

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { agentContainer, secretFiles } from './agent-pod.ts';
 import type { Task } from './agent-task.ts';
 
-/** What Kubernetes makes of a value, as far as it needs no other variable. */
+/** How the kubelet expands a value that refers to no other variable. */
 const expanded = (value: string): string => value.replaceAll('$$', () => '$');
 
-test('what a user wrote reaches the agent as it is, whatever Kubernetes does with dollars', () => {
+test('values of the user reach the agent unchanged although the kubelet expands $(VAR)', () => {
   const task: Task = {
     task: 'drill',
     from: { kind: 'pvc', root: '/r' },
@@ -19,6 +19,6 @@ test('what a user wrote reaches the agent as it is, whatever Kubernetes does wit
   expect(JSON.parse(expanded(value))).toEqual(task);
 });
 
-test('a Secret that is not there does not keep the agent from saying so', () => {
+test('a missing Secret does not keep the agent from starting and reporting it', () => {
   expect(secretFiles('n', 's', '/m', ['k']).volumes).toMatchObject([{ secret: { secretName: 's', optional: true } }]);
 });

@@ -1,4 +1,4 @@
-/** What all Pods with an agent have in common: how it is started, what it is told, what it may read. */
+/** What all agent Pods have in common: command, task, mounts and security context. */
 
 import type { EtcdClusterSpec } from '../api/etcd-cluster.ts';
 import type { EtcdSnapshotSpec } from '../api/etcd-snapshot.ts';
@@ -19,10 +19,10 @@ import { AGENT_RUNTIME } from './agent-runtime.ts';
 import { MOUNTS, TASK_VARIABLE, type Task } from './agent-task.ts';
 import { TOOLS_ENVIRONMENT, toolsCommand } from './agent-tools.ts';
 
-/** For the group of the Pod, which the agent is in, and nobody else. */
+/** Readable by the Pod's fsGroup, which the agent runs in, and by no other user. */
 const MODE = 0o440;
 
-/** A volume and where a container has it. */
+/** Volumes and their mounts. */
 export interface Mounted {
   readonly volumes: readonly Volume[];
   readonly mounts: readonly VolumeMount[];
@@ -33,7 +33,7 @@ export const together = (...parts: readonly Mounted[]): Mounted => ({
   mounts: parts.flatMap(({ mounts }) => mounts),
 });
 
-/** Some keys of a Secret as files; without keys, all of them. One that is not there is told by the agent: a kubelet would wait for ever. */
+/** Some keys of a Secret as files; without keys, all of them. Optional, so that the agent reports a missing Secret: the kubelet would wait for ever. */
 export function secretFiles(
   name: string,
   secretName: string,
@@ -47,7 +47,7 @@ export function secretFiles(
   };
 }
 
-/** What it takes to open a location: its credentials, its authority, its volume, and the key of what is stored there. */
+/** What an agent needs to open a location: credentials, CA, PVC and encryption key. */
 export function locationFiles(
   location: SnapshotLocation,
   encryption: EtcdSnapshotSpec['encryption'],
@@ -55,7 +55,7 @@ export function locationFiles(
 ): Mounted {
   const { s3, gcs, azure, pvc } = location;
   const credentials = (s3 ?? gcs ?? azure)?.credentialsSecretRef?.name;
-  const claim = pvc && {
+  const snapshots = pvc && {
     volumes: [
       {
         name: 'snapshots',
@@ -70,15 +70,15 @@ export function locationFiles(
     ...(credentials === undefined ? [] : [secretFiles('store', credentials, MOUNTS.credentials)]),
     ...(ca === undefined ? [] : [secretFiles('store-ca', ca, MOUNTS.storeCa, ['ca.crt'])]),
     ...(key === undefined ? [] : [secretFiles('encryption', key, MOUNTS.encryption, ['key'])]),
-    ...(claim ? [claim] : []),
+    ...(snapshots ? [snapshots] : []),
   );
 }
 
-/** Whose identity a cloud gives to the Pod. */
+/** The ServiceAccount whose cloud identity the Pod gets. */
 export const serviceAccountOf = ({ s3, gcs, azure }: SnapshotLocation): string | undefined =>
   (s3 ?? gcs ?? azure)?.serviceAccountName;
 
-/** As the restricted level demands. */
+/** As the restricted Pod Security Standard requires. */
 export const agentSecurity: PodSecurityContext = {
   runAsNonRoot: true,
   runAsUser: USER,
@@ -93,13 +93,13 @@ export const AGENT_RESOURCES: ResourceRequirements = {
   limits: { memory: '256Mi' },
 };
 
-/** Node is most of it. */
+/** The Node binary takes most of it. */
 const TOOLS_ROOM = '512Mi';
 
-/** In the operator's image. */
+/** Paths in the operator's image. */
 export const AGENT_COMMAND: readonly string[] = ['/usr/local/bin/node', '/agent.mjs'];
 
-/** Kubernetes would replace $(NAME) by a variable, and two dollars by one. */
+/** The kubelet would expand $(NAME), and replace two dollars by one. */
 const verbatim = (text: string): string => text.replaceAll('$', () => '$$');
 
 export function agentContainer(container: {
@@ -134,8 +134,8 @@ export function agentContainer(container: {
 }
 
 /**
- * An agent in a container of the etcd image, for etcd's own tools of that version: the image has neither Node nor a libc, so
- * a container of the operator's image brings them into a volume first.
+ * An agent in a container of the etcd image, for etcdutl of that version: the image has neither Node nor a libc, so an init
+ * container of the operator's image copies them into a volume first.
  */
 export function agentBesideEtcd(container: {
   readonly name: string;
@@ -168,7 +168,7 @@ export function agentBesideEtcd(container: {
   };
 }
 
-/** Where an agent may run is where members may; it keeps no distance from anybody. */
+/** Agents are scheduled where members may run, without anti-affinity. */
 export function agentPlacement(
   spec: EtcdClusterSpec,
 ): Pick<PodSpec, 'tolerations' | 'nodeSelector' | 'priorityClassName' | 'imagePullSecrets'> {
@@ -181,7 +181,7 @@ export function agentPlacement(
   };
 }
 
-/** How often a Job tries: not again where the agent says that it would be in vain. */
+/** How often a Job retries: not after the exit code by which the agent reports a permanent failure. */
 export const attempts = (containerName: string): Pick<JobSpec, 'backoffLimit' | 'podFailurePolicy'> => ({
   backoffLimit: 3,
   podFailurePolicy: {

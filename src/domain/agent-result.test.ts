@@ -13,17 +13,17 @@ test.each([
   ['nothing', undefined],
   ['no JSON', 'snapshot uploaded: uri="s3://b/k"'],
   ['a list', '[]'],
-  ['a reason that agents do not have', JSON.stringify({ ok: false, reason: 'Bored', message: '' })],
-  ['a size below zero', JSON.stringify({ ok: true, task: 'snapshot', artifact: { uri: 's3://b/k', sizeBytes: -1 } })],
+  ['an unknown reason', JSON.stringify({ ok: false, reason: 'Bored', message: '' })],
+  ['a negative size', JSON.stringify({ ok: true, task: 'snapshot', artifact: { uri: 's3://b/k', sizeBytes: -1 } })],
   [
-    'more than Kubernetes keeps',
+    'more than a termination message holds',
     JSON.stringify({ ok: false, reason: 'Internal', message: ' '.repeat(MAX_RESULT_BYTES) }),
   ],
 ])('%s is no result', (_what, text) => {
   expect(parseResult(text)).toBeUndefined();
 });
 
-test('what an agent writes is read as it was, however long its words are', () => {
+test('a result is read back as the agent wrote it, and a long message is truncated', () => {
   const failed: Result = { ok: false, reason: 'NoSpace', message: 'é'.repeat(10_000) };
   const text = resultText(failed);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_RESULT_BYTES);
@@ -32,25 +32,25 @@ test('what an agent writes is read as it was, however long its words are', () =>
   expect(parseResult(resultText(pruned))).toEqual(pruned);
 });
 
-test('nothing in its words moves a cursor or ends a line', () => {
-  const said = parseResult(JSON.stringify({ ok: false, reason: 'Internal', message: 'a\u001b[2J\nb\u202ec' }));
-  expect(said).toMatchObject({ message: 'a [2J b c' });
+test('control characters in the message of an agent are removed', () => {
+  const result = parseResult(JSON.stringify({ ok: false, reason: 'Internal', message: 'a\u001b[2J\nb\u202ec' }));
+  expect(result).toMatchObject({ message: 'a [2J b c' });
 });
 
-test('another attempt is made where it may help, and only there', () => {
-  const ends = (reason: (typeof FAILURES)[number]): number => exitCodeOf({ ok: false, reason, message: '' });
-  const again = FAILURES.filter((reason) => ends(reason) === 1);
-  expect(again).toEqual([
+test('the Job retries transient failures only', () => {
+  const exitCode = (reason: (typeof FAILURES)[number]): number => exitCodeOf({ ok: false, reason, message: '' });
+  const transient = FAILURES.filter((reason) => exitCode(reason) === 1);
+  expect(transient).toEqual([
     'NoMemberReachable',
-    'LoginRefused', // a password may be on its way
+    'LoginRefused', // a new password may not be applied yet
     'StreamBroken',
     'DigestMismatch',
     'StoreUnreachable',
-    'NoSpace', // others may make room
+    'NoSpace', // space may be freed
     'RestoreToolFailed',
     'TimedOut',
     'Internal',
   ]);
-  expect(FAILURES.filter((reason) => !again.includes(reason)).map(ends)).toEqual(Array(12).fill(HOPELESS_EXIT));
+  expect(FAILURES.filter((reason) => !transient.includes(reason)).map(exitCode)).toEqual(Array(12).fill(HOPELESS_EXIT));
   expect(exitCodeOf({ ok: true, task: 'install-tools' })).toBe(0);
 });

@@ -1,23 +1,23 @@
-/** What an agent tells: text from a Pod in somebody's namespace, and taken as such. */
+/** The result of an agent: text from a Pod in a user's namespace, so it is validated as untrusted input. */
 import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { ArtifactSchema } from '../api/etcd-snapshot.ts';
 import type { DeepReadonly } from '../api/meta.ts';
 
-/** Another attempt, a moment later, may end otherwise. */
-const PASSING = [
+/** Transient: a retry may succeed. */
+const TRANSIENT = [
   'NoMemberReachable',
-  'LoginRefused', // a password may be on its way
+  'LoginRefused', // a new password may not be applied yet
   'StreamBroken',
   'DigestMismatch',
   'StoreUnreachable',
-  'NoSpace', // others may make room
+  'NoSpace', // space may be freed
   'RestoreToolFailed',
   'TimedOut',
   'Internal',
 ] as const;
-/** Somebody has to do something. */
-const HOPELESS = [
+/** Permanent: a user has to act. */
+const PERMANENT = [
   'AccessDenied',
   'BucketNotFound',
   'ObjectExists',
@@ -31,15 +31,15 @@ const HOPELESS = [
   'Misconfigured',
   'DrillFailed',
 ] as const;
-export const FAILURES = [...PASSING, ...HOPELESS] as const;
+export const FAILURES = [...TRANSIENT, ...PERMANENT] as const;
 export type FailureReason = (typeof FAILURES)[number];
 
-/** How the agent ends where another attempt is in vain: its Job makes none. */
+/** The exit code of a permanent failure: the Job's podFailurePolicy does not retry it. */
 export const HOPELESS_EXIT = 2;
 export const exitCodeOf = (result: Result): number =>
-  result.ok ? 0 : PASSING.some((reason) => reason === result.reason) ? 1 : HOPELESS_EXIT;
+  result.ok ? 0 : TRANSIENT.some((reason) => reason === result.reason) ? 1 : HOPELESS_EXIT;
 
-/** What Kubernetes keeps of a termination message. */
+/** The kubelet keeps this much of a termination message. */
 export const MAX_RESULT_BYTES = 4096;
 const MAX_MESSAGE = 2048;
 
@@ -56,7 +56,7 @@ const ended = [
     ok: Type.Literal(true),
     task: Type.Literal('restore'),
     revision: Type.Optional(whole()),
-    /** The data was there already, or the cluster was begun. */
+    /** The data directory was restored before, or the cluster is bootstrapped. */
     already: Type.Optional(Type.Boolean()),
   }),
   Type.Object({
@@ -76,10 +76,10 @@ export type Result = DeepReadonly<Static<typeof ResultSchema>>;
 export type Success = Extract<Result, { readonly ok: true }>;
 export type SnapshotResult = Extract<Success, { readonly task: 'snapshot' }>;
 
-/** Letters that would move a cursor, or end a line of a log, have no place in a condition. */
+/** Control characters could move a terminal's cursor or forge a log line. */
 const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
-/** `undefined`: nothing that an agent of ours would write. */
+/** `undefined`: not a result that an agent writes. */
 export function parseResult(text: string | undefined): Result | undefined {
   if (text === undefined || Buffer.byteLength(text) > MAX_RESULT_BYTES) return undefined;
   let json: unknown;
@@ -93,7 +93,7 @@ export function parseResult(text: string | undefined): Result | undefined {
   return result.ok ? result : { ...result, message: printable(result.message) };
 }
 
-/** As the agent writes it, within what Kubernetes keeps. */
+/** What the agent writes, truncated to what the kubelet keeps. */
 export function resultText(result: Result): string {
   if (result.ok) return JSON.stringify(result);
   for (let length = MAX_MESSAGE; ; length = Math.floor(length / 2)) {

@@ -1,4 +1,4 @@
-/** What the operator tells an agent, in the environment of its container. Nothing in it is secret: that comes as files. */
+/** An agent's task, in an environment variable of its container. Nothing in it is secret: Secrets are mounted as files. */
 import type { Retention } from '../api/etcd-snapshot-schedule.ts';
 import type { SnapshotLocation } from '../api/snapshot-location.ts';
 
@@ -8,14 +8,14 @@ export type TaskName = (typeof TASKS)[number];
 /** The variable with the task as JSON. */
 export const TASK_VARIABLE = 'AGENT_TASK';
 /**
- * The variable that says `new` until the member has begun its cluster, in the words of etcd, which may be told by it too. It
- * is looked up at every start of a container: those before etcd run again when a node does.
+ * `new` until the member has bootstrapped its cluster, as in etcd's --initial-cluster-state, which reads it too. The kubelet
+ * resolves it at every container start: init containers run again after a node restart.
  */
 export const STATE_VARIABLE = 'INITIAL_CLUSTER_STATE';
-/** Where the agent leaves its result: Kubernetes puts up to 4096 bytes of it into the Pod's status. */
+/** The agent writes its result here: the kubelet puts up to 4096 bytes of it into the Pod's status. */
 export const RESULT_FILE = '/dev/termination-log';
 
-/** Where the parts of Secrets and volumes are in an agent's container. */
+/** Mount paths in an agent's container. */
 export const MOUNTS = {
   /** The keys of the location's credentialsSecretRef. */
   credentials: '/agent/store',
@@ -23,9 +23,9 @@ export const MOUNTS = {
   storeCa: '/agent/store-ca',
   /** The file `key`. */
   encryption: '/agent/encryption',
-  /** ca.crt: whom to trust at the member. */
+  /** ca.crt: the CA bundle that verifies the member. */
   etcdCa: '/agent/etcd-ca',
-  /** tls.crt and tls.key: who we are to the member. */
+  /** tls.crt and tls.key: the client certificate. */
   etcdClient: '/agent/etcd-client',
   /** The file `password` of root. */
   etcdRoot: '/agent/etcd-root',
@@ -35,11 +35,11 @@ export const MOUNTS = {
   source: '/restore/src',
   /** Node, the agent and what they need, for a container of the etcd image. */
   tools: '/tools',
-  /** Room of a drill. */
+  /** Scratch space of a restore drill. */
   scratch: '/drill',
 } as const;
 
-/** Where objects are, as an agent opens it. Keys are apart. */
+/** A bucket, container or volume, as an agent opens it; object keys are separate. */
 export type Place =
   | {
       readonly kind: 's3';
@@ -82,13 +82,13 @@ export interface SnapshotTask {
   readonly from: {
     readonly member: string;
     readonly endpoint: string;
-    /** Trust and a name in the member's certificate; absent on a plain port. */
+    /** The name in the member's certificate, and whether to send a client certificate; absent without TLS. */
     readonly tls?: { readonly serverName: string; readonly client: boolean };
-    /** root logs in with the mounted password. */
+    /** Authenticate as root with the mounted password. */
     readonly login: boolean;
   };
   readonly to: Place;
-  /** What keys begin with: empty, or a path without a slash at its end. */
+  /** The key prefix: empty, or a path without a trailing slash. */
   readonly prefix: string;
   readonly compression: Compression;
   readonly encrypted: boolean;
@@ -109,7 +109,7 @@ export interface RestoreTask {
   readonly bumpRevision: number;
   /** The version of etcd that is to serve the data. */
   readonly version: string;
-  /** The cluster's spec has log-ins turned on. */
+  /** The cluster's spec enables auth. */
   readonly auth: boolean;
 }
 
@@ -128,7 +128,7 @@ export interface PruneTask {
   readonly cluster: Named;
   readonly schedule: Named;
   readonly retention: Retention;
-  /** The newest snapshot that a drill restored: kept whatever the retention says. The uid is not always known. */
+  /** The newest snapshot that a drill restored: kept whatever the retention is. The uid is not always known. */
   readonly restored?: { readonly name: string; readonly uid?: string };
   /** Milliseconds since 1970, by the operator's clock. */
   readonly now: number;
@@ -140,7 +140,7 @@ export interface InstallTask {
 
 export type Task = SnapshotTask | RestoreTask | DrillTask | PruneTask | InstallTask;
 
-/** The place that a location speaks of; a volume is mounted where it is used. */
+/** The place of a location; `volume` is the mount path of its PVC. */
 export function placeOf(location: SnapshotLocation, volume: string): Place {
   const { s3, gcs, azure } = location;
   const credentials = (ref: object | undefined) => (ref ? ('secret' as const) : ('ambient' as const));
@@ -174,10 +174,10 @@ export function placeOf(location: SnapshotLocation, volume: string): Place {
   return { kind: 'pvc', root: volume };
 }
 
-/** What a location says about the object: a prefix, or exactly its key. */
+/** The key of a location: a prefix, or the exact key of the object. */
 export function keyOf({ s3, gcs, azure, pvc }: SnapshotLocation): string {
   const key = s3?.key ?? gcs?.key ?? azure?.key ?? pvc?.subPath ?? '';
-  let end = key.length; // a pattern for the slashes at the end would start over at every slash before them
+  let end = key.length; // a regular expression for trailing slashes takes quadratic time
   while (key[end - 1] === '/') end--;
   return key.slice(0, end);
 }

@@ -1,8 +1,8 @@
-/** Where an agent's parts are in a container of the etcd image, which has neither Node nor a libc. */
+/** The agent and its runtime in a container of the etcd image, which has neither Node nor a libc. */
 import { AGENT_RUNTIME } from './agent-runtime.ts';
 import { MOUNTS } from './agent-task.ts';
 
-/** Below the mounted volume: it gets this name when it is whole. */
+/** In the mounted volume; renamed to this when complete, so that a partial copy is never run. */
 export const TOOLS_FOLDER = `${MOUNTS.tools}/agent`;
 export const TOOLS = {
   loader: 'loader',
@@ -12,7 +12,7 @@ export const TOOLS = {
   certificates: 'ca-certificates.crt',
 } as const;
 
-/** The kernel knows no loader in this image: it is started as the program, and told what to load. */
+/** The image has no dynamic loader for the kernel to find: the loader is run as the program, with the paths as arguments. */
 export const toolsCommand = (): readonly string[] => [
   `${TOOLS_FOLDER}/${TOOLS.loader}`,
   '--library-path',
@@ -21,7 +21,7 @@ export const toolsCommand = (): readonly string[] => [
   `${TOOLS_FOLDER}/${TOOLS.agent}`,
 ];
 
-/** With what the operator's image has for itself. */
+/** With the CA certificates of the operator's image. */
 export const TOOLS_ENVIRONMENT = [
   ...AGENT_RUNTIME,
   { name: 'SSL_CERT_FILE', value: `${TOOLS_FOLDER}/${TOOLS.certificates}` },

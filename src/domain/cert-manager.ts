@@ -1,4 +1,4 @@
-/** The kinds of cert-manager, as far as the operator writes and reads them. */
+/** The cert-manager kinds, with the fields that the operator writes and reads. */
 import type { Condition } from '../api/conditions.ts';
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { ObjectMeta } from '../api/meta.ts';
@@ -13,7 +13,7 @@ export const certificateRequestKind = {
   kind: 'CertificateRequest',
 } as const;
 
-/** Conditions of theirs may lack what ours always have. */
+/** cert-manager's conditions may lack fields that the operator's always have. */
 export type TheirCondition = Pick<Condition, 'type' | 'status'> &
   Partial<Pick<Condition, 'reason' | 'message' | 'observedGeneration'>>;
 
@@ -35,7 +35,7 @@ export interface Certificate {
   readonly status?: { readonly revision?: number; readonly conditions?: readonly TheirCondition[] };
 }
 
-/** What cert-manager puts before the issuer on behalf of a Certificate. */
+/** cert-manager creates it for a Certificate, and the issuer approves and signs it. */
 export interface CertificateRequest {
   readonly apiVersion: Certificate['apiVersion'];
   readonly kind: typeof certificateRequestKind.kind;
@@ -48,7 +48,7 @@ export const theirCondition = (
   type: string,
 ): TheirCondition | undefined => status?.conditions?.find((c) => c.type === type);
 
-/** The one for the certificate that comes next. */
+/** The name of the CertificateRequest for the next revision. */
 export const nextRequestName = ({ metadata, status }: Certificate): string =>
   `${metadata.name ?? ''}-${(status?.revision ?? 0) + 1}`;
 

@@ -1,4 +1,4 @@
-/** Which certificates a cluster needs, where they come from, and which names they must carry. */
+/** Which certificates a cluster needs, which Secrets they are in, and which DNS names they must have. */
 
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import {
@@ -25,9 +25,9 @@ import { parseDuration } from '../lib/duration.ts';
 
 export type CertificateRole = 'server' | 'peer' | 'operator' | 'application';
 
-/** What each is shown for. */
+/** Extended key usages by role. */
 export const EXTENDED_USAGES: Readonly<Record<CertificateRole, readonly ('server auth' | 'client auth')[]>> = {
-  server: ['server auth', 'client auth'], // the gateway inside of etcd is a client that shows it
+  server: ['server auth', 'client auth'], // etcd's gRPC gateway is a client that uses it
   peer: ['server auth', 'client auth'],
   operator: ['client auth'],
   application: ['client auth'],
@@ -36,28 +36,28 @@ export const EXTENDED_USAGES: Readonly<Record<CertificateRole, readonly ('server
 export const ETCD_PORTS: readonly EtcdPortName[] = ['client', 'peer'];
 export const portOf = (role: CertificateRole): EtcdPortName => (role === 'peer' ? 'peer' : 'client');
 
-/** A Certificate that cert-manager is asked for. */
+/** A Certificate that the operator requests from cert-manager. */
 export interface Requested {
   readonly certificate: string;
   readonly issuer: { readonly name: string; readonly kind?: string };
 }
 
-/** One certificate: in a Secret of the user's or of cert-manager's, or in one that the operator issues it into. */
+/** One certificate: in a Secret of the user or of cert-manager, or in one that the operator issues. */
 export type CertificateRequirement = {
   readonly role: CertificateRole;
-  /** Where it is. */
+  /** The Secret that it is in. */
   readonly secret: string;
 } & (
   | {
       readonly from: 'user';
-      /** The copy that members mount, or that the operator shows; applications take it from where it is. */
+      /** The managed copy that members mount or the operator uses; applications read the original. */
       readonly mount?: string;
-      /** Whoever else has put the Secret there is not the one to take it from. */
+      /** The Secret counts only if this Certificate has issued it, not if another controller or a user created it. */
       readonly requested?: Requested;
     }
   | {
       readonly from: 'operator';
-      /** The Secret of the authority that signs it. */
+      /** The Secret of the CA that signs it. */
       readonly authority: string;
       readonly durationMs: number;
       readonly renewBeforeMs: number;
@@ -78,13 +78,13 @@ function lifeOf({ duration, renewBefore }: Managed): { readonly durationMs: numb
   return { durationMs, renewBeforeMs: parseDuration(renewBefore ?? '') ?? durationMs / 3 };
 }
 
-/** Whether clients must show a certificate. */
+/** Whether client certificates are required (mTLS). */
 export const isMutual = ({ client }: Tls): boolean =>
   client?.operatorClientSecretRef !== undefined ||
   client?.certManager?.operatorClientIssuerRef !== undefined ||
   (client?.managed !== undefined && client.managed.clientCertificates !== 'None');
 
-/** Members read whom they trust when they start, and only where others show certificates to them. */
+/** etcd reads its CA bundle at start, and only on ports where it verifies certificates of others. */
 export const loadsBundleAtStart = ({ spec }: EtcdCluster, part: EtcdPortName): boolean =>
   part === 'peer' ? spec.tls?.peer !== undefined : isMutual(spec.tls ?? {});
 
@@ -148,8 +148,9 @@ function peerNeeds(
 ): readonly CertificateRequirement[] {
   const mount = peerMountName(cluster);
   if (managed) {
-    const authority = peerAuthorityName(cluster);
-    return [{ role: 'peer', secret: mount, from: 'operator', authority, ...lifeOf(managed) }];
+    return [
+      { role: 'peer', secret: mount, from: 'operator', authority: peerAuthorityName(cluster), ...lifeOf(managed) },
+    ];
   }
   if (certManager) {
     const requested = { certificate: peerRequestName(cluster), issuer: certManager.issuerRef };
@@ -158,19 +159,19 @@ function peerNeeds(
   return [{ role: 'peer', from: 'user', secret: secretRef?.name ?? '', mount }];
 }
 
-/** Of members that are to come. */
+/** The peer scheme of new members. */
 export const peerScheme = ({ spec }: EtcdCluster): Scheme => (spec.tls?.peer ? 'https' : 'http');
 
 export interface CertificateNames {
-  /** By which members are reached, `*.` for every one that there is or will be. */
+  /** Names of members; a wildcard covers present and future ones. */
   readonly members: readonly string[];
-  /** By which clients come to the Service. */
+  /** Names of the client Service. */
   readonly clients: readonly string[];
-  /** All that a certificate gets when it is made to fit. */
+  /** All names that an issued certificate gets. */
   readonly all: readonly string[];
 }
 
-/** etcd looks up the name of the address that a peer comes from, and that one ends with the domain of the cluster. */
+/** etcd resolves the IP of a peer back to a name, and that name ends with the cluster domain. */
 export function namesOf(
   { metadata: { name = '', namespace = '' } }: EtcdCluster,
   role: CertificateRole,

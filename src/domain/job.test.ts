@@ -7,12 +7,12 @@ const job = (...conditions: readonly { readonly type: string; readonly status: s
 });
 
 test.each([
-  ['runs while nothing is said', job(), undefined],
+  ['runs while it has no condition', job(), undefined],
   ['runs while it is suspended', job({ type: 'Suspended', status: 'True' }), undefined],
-  ['runs when what is said is not so', job({ type: 'Failed', status: 'False' }), undefined],
+  ['runs when its condition is False', job({ type: 'Failed', status: 'False' }), undefined],
   ['has failed', job({ type: 'FailureTarget', status: 'True' }, { type: 'Failed', status: 'True' }), 'Failed'],
   [
-    'has failed when it is given up, although its Pod lives on',
+    'has failed with FailureTarget, although its Pod still runs',
     job({ type: 'FailureTarget', status: 'True' }),
     'Failed',
   ],
@@ -21,18 +21,22 @@ test.each([
   expect(endOf(given)?.type).toBe(end);
 });
 
-test('a Job that is given up is waited for longer than one that has ended', () => {
+test('a Job with FailureTarget settles later than one that has finished', () => {
   const at = { status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
-  const [givenUp, failed] = [
+  const [failureTarget, failed] = [
     { type: 'FailureTarget', ...at },
     { type: 'Failed', ...at },
   ];
-  expect([isStopping(job(givenUp)), isStopping(job(givenUp, failed)), isStopping(job())]).toEqual([true, false, false]);
-  expect(new Date(settledAt(job(givenUp))).toISOString()).toBe('2026-01-01T00:01:00.000Z');
-  expect(new Date(settledAt(job(givenUp, failed))).toISOString()).toBe('2026-01-01T00:00:15.000Z');
+  expect([isStopping(job(failureTarget)), isStopping(job(failureTarget, failed)), isStopping(job())]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(new Date(settledAt(job(failureTarget))).toISOString()).toBe('2026-01-01T00:01:00.000Z');
+  expect(new Date(settledAt(job(failureTarget, failed))).toISOString()).toBe('2026-01-01T00:00:15.000Z');
 });
 
-test('the Pods of a Job are its own, the oldest first', () => {
+test('the Pods of a Job are those that it controls, the oldest first', () => {
   const pod = (name: string, second: number, uid: string) => ({
     metadata: {
       name,
@@ -44,7 +48,7 @@ test('the Pods of a Job are its own, the oldest first', () => {
   expect(found.map(({ metadata }) => metadata.name)).toEqual(['first', 'second']);
 });
 
-test('what is in the way of a Pod is said with its name, and nothing when nothing is', () => {
+test('the problem of a Pod is reported with its name, and nothing when there is none', () => {
   const pod = { metadata: { name: 'p', deletionTimestamp: '2026-01-01T00:00:00Z' } };
   expect(troubleSuffix(pod, 'agent')).toBe('; Pod p: the Pod is being deleted');
   expect(troubleSuffix({ metadata: { name: 'p' } }, 'agent')).toBe('');

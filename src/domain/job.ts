@@ -1,4 +1,4 @@
-/** Questions about Jobs that more than one controller asks. */
+/** Predicates about Jobs that several controllers share. */
 import type { ObjectMeta } from '../api/meta.ts';
 import { controllerOf } from './ownership.ts';
 import { troubleOf } from './pod.ts';
@@ -18,37 +18,37 @@ interface JobLike extends Named {
 }
 type PodLike = Named & Parameters<typeof troubleOf>[0];
 
-/** The status of a Pod may be heard of after that of its Job. */
+/** The cache may receive the status of a Pod after that of its Job. */
 const SETTLE_MS = 15_000;
-/** A Pod that is told to end has half of it, and may still tell what it has done. */
+/** A terminating Pod has half of this as its grace period, and may still report its result. */
 const STOP_MS = 60_000;
 
-const said = (job: JobLike, type: string): Ending | undefined =>
+const trueCondition = (job: JobLike, type: string): Ending | undefined =>
   job.status?.conditions?.find((each) => each.type === type && each.status === 'True');
-const over = (job: JobLike): Ending | undefined => said(job, 'Complete') ?? said(job, 'Failed');
+const finished = (job: JobLike): Ending | undefined => trueCondition(job, 'Complete') ?? trueCondition(job, 'Failed');
 
 /**
- * How a Job has ended; `undefined` as long as it runs. One that Kubernetes has given up has failed, also while its Pod has not
- * ended: on a node that is gone it never does, and nothing would ever follow on it.
+ * How a Job has finished; `undefined` while it runs. A Job with FailureTarget has failed although its Pod has not terminated:
+ * on a lost node it never does, and the snapshot or schedule would wait for ever.
  */
 export function endOf(job: JobLike): Ending | undefined {
-  const givenUp = said(job, 'FailureTarget');
-  return over(job) ?? (givenUp && { ...givenUp, type: 'Failed' });
+  const failing = trueCondition(job, 'FailureTarget');
+  return finished(job) ?? (failing && { ...failing, type: 'Failed' });
 }
 
-/** It has been given up, and its Pod may not have ended yet. */
-export const isStopping = (job: JobLike): boolean => endOf(job) !== undefined && !over(job);
+/** It has failed, and its Pod may not have terminated yet. */
+export const isStopping = (job: JobLike): boolean => endOf(job) !== undefined && !finished(job);
 
-/** Until when its Pods may still be heard of. */
+/** Until when the cache may still receive the status of its Pods. */
 export const settledAt = (job: JobLike): number =>
-  (Date.parse(endOf(job)?.lastTransitionTime ?? '') || 0) + (over(job) ? SETTLE_MS : STOP_MS);
+  (Date.parse(endOf(job)?.lastTransitionTime ?? '') || 0) + (finished(job) ? SETTLE_MS : STOP_MS);
 
-/** Of Pods with its name on their label, those that are the Job's own; the oldest first. */
+/** Of Pods labelled with the Job's name, those that it controls; the oldest first. */
 export const podsOf = <P extends Named>(job: JobLike, labelled: readonly P[]): readonly P[] =>
-  labelled.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid).toSorted((a, b) => madeAt(a) - madeAt(b));
-const madeAt = ({ metadata }: Named): number => Date.parse(metadata.creationTimestamp ?? '');
+  labelled.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid).toSorted((a, b) => createdAt(a) - createdAt(b));
+const createdAt = ({ metadata }: Named): number => Date.parse(metadata.creationTimestamp ?? '');
 
-/** What is in the way of a Job's Pod, to be said after something else; nothing when nothing is. */
+/** The problem of a Job's Pod, as a suffix of a message; empty when there is none. */
 export function troubleSuffix(pod: PodLike | undefined, container: string): string {
   const trouble = pod && troubleOf(pod, container);
   return trouble === undefined ? '' : `; Pod ${pod?.metadata.name ?? ''}: ${trouble}`;

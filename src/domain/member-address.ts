@@ -1,4 +1,4 @@
-/** Where a member is: its name in DNS, and how its ports are spoken to. */
+/** A member's DNS name, endpoints and URL schemes. */
 
 import type { EtcdMember } from '../api/etcd-member.ts';
 import {
@@ -11,18 +11,18 @@ import {
 } from '../api/names.ts';
 import { endpointOf } from '../lib/endpoint.ts';
 
-/** One safe name, as a folder or a host: anything else is ignored rather than let out of its place. */
+/** One path segment or host label: any other value is ignored, because it could point outside of the volume or the domain. */
 const SAFE = /^[A-Za-z0-9][-A-Za-z0-9_.]*$/;
 export const annotated = (m: EtcdMember, annotation: string): string | undefined => {
   const value = m.metadata.annotations?.[annotation];
   return value !== undefined && SAFE.test(value) ? value : undefined;
 };
 
-/** A member that was taken over keeps the addresses that etcd knows. */
+/** An adopted member keeps the headless Service that is in its peer URL. */
 export const serviceOf = (m: EtcdMember): string =>
   annotated(m, HEADLESS_SERVICE_ANNOTATION) ?? headlessServiceName(m.spec.clusterName);
 
-/** The name that its certificate must have. */
+/** The DNS name that its certificate must have. */
 export const memberHost = (m: EtcdMember): string =>
   hostOf(m.metadata.name ?? '', serviceOf(m), m.metadata.namespace ?? '');
 
@@ -31,10 +31,10 @@ export const memberClientScheme = ({ spec: { tls } }: EtcdMember): Scheme =>
 export const memberPeerScheme = ({ spec: { tls } }: EtcdMember): Scheme =>
   tls?.peerSecretRef || tls?.peerAutoTLS ? 'https' : 'http';
 
-/** Where clients reach it, at the address of its Pod. */
+/** The client endpoint at the Pod IP. */
 export const memberEndpoint = (m: EtcdMember, ip: string): string => endpointOf(ip, CLIENT_PORT, memberClientScheme(m));
 
-/** The address that etcd was told when the member was added by us, before it had a name there. */
+/** The peer URL that the operator adds the member to etcd with; until it starts, it has no name there. */
 export const addedPeerURL = (m: EtcdMember): string =>
   peerURL(
     m.metadata.name ?? '',

@@ -1,17 +1,17 @@
-/** Things that the API has and this build does not do yet: accepted, not started, and said so. */
+/** API fields that this build does not support yet: accepted, not acted on, and reported in a condition. */
 import type { ConditionUpdate } from '../api/conditions.ts';
 
 export const NOT_YET_SUPPORTED = 'NotYetSupported';
 
-/** Something that was asked for and cannot be done yet. */
+/** A field that is not supported yet. */
 export interface NotYet {
-  /** What it is about, as a condition's reason: `TLS`, `Replicas`. */
+  /** The condition's reason: `TLS`, `Replicas`. */
   readonly subject: string;
-  /** What was asked, why nothing happens, and what to do. */
+  /** Which field, why nothing happens, and what to do. */
   readonly message: string;
 }
 
-/** One condition for all of it; none when all can be done. */
+/** One condition for all such fields; none when all are supported. */
 export function notYetConditions(asked: readonly NotYet[]): readonly ConditionUpdate[] {
   const [first, ...others] = asked;
   if (!first) return [];

@@ -5,14 +5,14 @@ import { holding, isMemberOf } from './ownership.ts';
 
 const owner = { apiVersion: 'v1', kind: 'EtcdCluster', name: 'a', uid: 'u1' };
 
-test('an object controlled by us is ours', () => {
+test('an object that we control is ours', () => {
   const object = { metadata: { ownerReferences: [{ ...owner, controller: true }] } };
   expect(holding(object, 'u1')).toEqual({ is: 'ours', object });
 });
 
 test.each([
-  ['nobody owns it', {}, 'nobody: it was not made by this operator'],
-  ['we own it but do not control it', { ownerReferences: [owner] }, 'nobody: it was not made by this operator'],
+  ['it has no owner', {}, 'no controller: this operator did not create it'],
+  ['we own it but do not control it', { ownerReferences: [owner] }, 'no controller: this operator did not create it'],
   [
     'an earlier cluster of the same name controls it',
     { ownerReferences: [{ ...owner, uid: 'u0', controller: true }], deletionTimestamp: '2026-01-01T00:00:00Z' },

@@ -1,4 +1,4 @@
-/** Whose an object is. An object of the right name that is not ours is never used and never changed. */
+/** Who controls an object. A foreign object of the right name is never used and never changed. */
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import type { EtcdMember } from '../api/etcd-member.ts';
 import type { ObjectMeta, OwnerReference } from '../api/meta.ts';
@@ -22,13 +22,13 @@ export const identity = ({ metadata: { name = '', namespace = '', uid = '' } }: 
 
 export const isBeingDeleted = ({ metadata }: Owned): boolean => metadata.deletionTimestamp !== undefined;
 
-/** For what the garbage collector deletes with this object. */
+/** The owner reference of objects that the garbage collector deletes with `owner`. */
 export function ownedBy({ kind }: { readonly kind: string }, owner: Owned): readonly OwnerReference[] {
   const { name, uid } = identity(owner);
   return [{ apiVersion: API_VERSION, kind, name, uid, controller: true, blockOwnerDeletion: true }];
 }
 
-/** What is known about an object that we want by name. */
+/** An object that the operator needs by name: absent, ours, or foreign. */
 export type Holding<T> =
   | { readonly is: 'absent' }
   | { readonly is: 'ours'; readonly object: T }
@@ -39,12 +39,12 @@ export const controllerOf = (object: Owned): OwnerReference | undefined =>
 
 const describe = (object: Owned): string => {
   const owner = controllerOf(object);
-  if (!owner) return 'nobody: it was not made by this operator';
-  const going = object.metadata.deletionTimestamp === undefined ? '' : ', and is being deleted';
-  return `${owner.kind} ${owner.name} (uid ${owner.uid})${going}`;
+  if (!owner) return 'no controller: this operator did not create it';
+  const deleting = object.metadata.deletionTimestamp === undefined ? '' : ', and is being deleted';
+  return `${owner.kind} ${owner.name} (uid ${owner.uid})${deleting}`;
 };
 
-/** Sorts an object by its controller: ours only if that is exactly the object with this uid. */
+/** Ours only if the controller has exactly this uid: a recreated owner of the same name has another one. */
 export function holding<T extends Owned>(object: T | undefined, uid: string): Holding<T> {
   if (object === undefined) return { is: 'absent' };
   if (controllerOf(object)?.uid === uid) return { is: 'ours', object };
@@ -53,8 +53,8 @@ export function holding<T extends Owned>(object: T | undefined, uid: string): Ho
 
 /**
  * Whether a member is part of this cluster: the cluster controls it, or no controller does and the member names the cluster.
- * etcd-migrate creates EtcdMembers without an owner reference. The token tells clusters of one name apart: that of a cluster
- * that was deleted with --cascade=orphan contains another uid.
+ * etcd-migrate creates EtcdMembers without an owner reference. The token distinguishes clusters of one name: that of a
+ * cluster that was deleted with --cascade=orphan contains another uid.
  */
 export function isMemberOf({ metadata, spec }: EtcdMember, { metadata: cluster, status }: EtcdCluster): boolean {
   const owner = controllerOf({ metadata });

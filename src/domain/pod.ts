@@ -1,6 +1,6 @@
-/** Questions about Pods that more than one controller asks. */
+/** Predicates about Pods that several controllers share. */
 
-interface Told {
+interface Reported {
   readonly reason?: string;
   readonly message?: string;
 }
@@ -10,10 +10,10 @@ interface PodLike {
   readonly status?: {
     readonly phase?: string;
     readonly podIP?: string;
-    readonly conditions?: readonly ({ readonly type: string; readonly status: string } & Told)[];
+    readonly conditions?: readonly ({ readonly type: string; readonly status: string } & Reported)[];
     readonly containerStatuses?: readonly {
       readonly name: string;
-      readonly state?: { readonly waiting?: Told; readonly terminated?: Told & { readonly exitCode: number } };
+      readonly state?: { readonly waiting?: Reported; readonly terminated?: Reported & { readonly exitCode: number } };
     }[];
   };
 }
@@ -21,10 +21,10 @@ interface PodLike {
 export const isPodReady = (pod: PodLike): boolean =>
   pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
 
-/** Finished for good: Kubernetes never starts the containers of such a Pod again. */
+/** Terminated: the kubelet never starts the containers of such a Pod again. */
 export const isPodOver = (pod: PodLike): boolean => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
 
-/** Why a Pod does not get on, in the words of whoever is in the way: scheduler, kubelet, image, container. */
+/** Why a Pod is not running, in the words of the scheduler, the kubelet or the container runtime. */
 export function troubleOf(pod: PodLike, container: string): string | undefined {
   if (pod.metadata?.deletionTimestamp !== undefined) return 'the Pod is being deleted';
   const unscheduled = pod.status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
@@ -33,6 +33,6 @@ export function troubleOf(pod: PodLike, container: string): string | undefined {
   if (state?.waiting)
     return `${container} is waiting: ${[state.waiting.reason, state.waiting.message].filter(Boolean).join(': ')}`;
   if (state?.terminated)
-    return `${container} ended: ${state.terminated.reason ?? ''} (exit code ${state.terminated.exitCode})`;
+    return `${container} terminated: ${state.terminated.reason ?? ''} (exit code ${state.terminated.exitCode})`;
   return undefined;
 }

@@ -144,7 +144,7 @@ test('a foreign PodDisruptionBudget of the same name is not changed, and the sta
   await world.createCluster(namespace, 'db');
   const cluster = await world.condition(namespace, 'db', 'Degraded', 'True', 'NameConflict');
   expect(cluster.status?.conditions?.find((c) => c.type === 'Degraded')?.message).toContain(
-    'PodDisruptionBudget db exists and belongs to nobody',
+    'PodDisruptionBudget db exists and belongs to no controller',
   );
   const now = await world.admin.get(podDisruptionBudgets, metadata);
   expect(now?.spec).toEqual(foreign.spec);

@@ -321,7 +321,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
       'both to be named',
       async () => {
         const found = await message(namespace, 'False', 'NameConflict');
-        return /Certificate db-server exists and belongs to nobody.*Secret db-peer-tls exists and belongs to nobody/.test(
+        return /Certificate db-server exists and belongs to no controller.*Secret db-peer-tls exists and belongs to no controller/.test(
           found ?? '',
         )
           ? true

@@ -196,7 +196,7 @@ describe.concurrent('a schedule', { timeout }, () => {
       const notes = await it.notesOf('MissedSchedule');
       return notes.length > 0 ? notes : undefined;
     });
-    expect(note).toMatch(/^\d snapshots were missed since .*: only that of .* is made up for$/);
+    expect(note).toMatch(/^\d snapshots were missed since .*: only that of .* is taken now$/);
   });
 
   test('waits, replaces, suspends and reports it, as configured', async () => {

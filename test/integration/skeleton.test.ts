@@ -137,7 +137,7 @@ describe('faults', () => {
     const foreign = await world.admin.create(services, { apiVersion: 'v1', kind: 'Service', metadata: ref, spec });
     await world.createCluster(namespace, 'db');
     const cluster = await world.condition(namespace, 'db', 'Available', 'False', 'NameConflict');
-    expect(cluster.status?.conditions?.[0]?.message).toContain('Service db-client exists and belongs to nobody');
+    expect(cluster.status?.conditions?.[0]?.message).toContain('Service db-client exists and belongs to no controller');
     await pause(1_000);
     expect((await world.admin.get(services, ref))?.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
     expect(await world.list(members, namespace)).toEqual([]);

@@ -209,7 +209,7 @@ describe('a snapshot', { timeout }, () => {
     const namespace = await running();
     await take(namespace, 'one', { destination: bucket(namespace, { credentialsSecretRef: { name: 'late' } }) });
     const waiting = await becomes(namespace, 'one', 'Pending', 'SecretMissing');
-    expect(readyOf(waiting)?.message).toContain('Secret late is not there: create it with AWS_ACCESS_KEY_ID');
+    expect(readyOf(waiting)?.message).toContain('Secret late does not exist: create it with AWS_ACCESS_KEY_ID');
     expect(await jobOf(namespace, 'one')).toBeUndefined();
     await give(namespace, 'late', keys());
     await becomes(namespace, 'one', 'Complete', 'SnapshotStored');
@@ -283,7 +283,7 @@ describe('what cannot become a snapshot', { timeout }, () => {
     await becomes(namespace, 'paused', 'Failed', 'ClusterParked');
     await becomes(namespace, 'missing', 'Failed', 'ClusterNotFound');
     const taken = await becomes(namespace, 'taken', 'Failed', 'NameConflict');
-    expect(readyOf(taken)?.message).toContain('Job taken-snapshot exists and belongs to nobody');
+    expect(readyOf(taken)?.message).toContain('Job taken-snapshot exists and belongs to no controller');
     const after = await jobOf(namespace, 'taken');
     expect([after?.metadata.uid, after?.metadata.generation, after?.metadata.ownerReferences]).toEqual([
       metadata.uid,

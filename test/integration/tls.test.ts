@@ -130,7 +130,7 @@ describe('certificates of the operator', { timeout: 4 * PATIENCE_MS }, () => {
     await world.createCluster(namespace, 'db', { tls });
     const cluster = await condition(namespace, 'CertificatesValid', 'False', 'NameConflict');
     const message = cluster.status?.conditions?.find((c) => c.type === 'CertificatesValid')?.message;
-    expect(message).toContain('Secret db-client-ca exists and belongs to nobody');
+    expect(message).toContain('Secret db-client-ca exists and belongs to no controller');
     expect(await world.list(members, namespace)).toEqual([]);
     expect((await read(namespace, 'db-client-ca')).data).toEqual({ mine: Buffer.from('keep').toString('base64') });
   });

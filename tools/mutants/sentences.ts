@@ -53,7 +53,7 @@ export const DANGEROUS: readonly Sentence[] = [
     ['deleteRemovedMember', '||', 2, 'left', 'members are deleted, because an emptied member does not list them'],
   ]),
   ...of('src/controllers/member/observe.ts', [
-    ['look', '??', 1, 'left', 'a Pod or a PVC counts as deleted, because the cache is late'],
+    ['getOrFetch', '??', 1, 'left', 'a Pod or a PVC counts as deleted, because the cache is late'],
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
     ['release', 'if', 3, 'true', 'a finalizer is released although etcd still counts the vote'],

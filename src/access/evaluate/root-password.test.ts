@@ -81,7 +81,7 @@ describe('the stored password', () => {
   test('a foreign Secret of that name is not used, and reported', () => {
     const { view, logins } = evaluated(given('new'), secret({ password: 'theirs' }));
     expect(view).toMatchObject({ kept: 'nothing', problem: { reason: 'NameConflict' } });
-    expect(view.problem?.message).toContain('Secret db-root-applied exists and belongs to nobody');
+    expect(view.problem?.message).toContain('Secret db-root-applied exists and belongs to no controller');
     expect(logins.map(({ password }) => password)).toEqual(['new']);
   });
 });

@@ -25,7 +25,7 @@ import type { EtcdView, MemberView, Observed } from './observed.ts';
 
 const ours = <T>(object: T): Holding<T> => ({ is: 'ours', object });
 const absent = { is: 'absent' } as const;
-const foreign: Holding<never> = { is: 'foreign', owner: 'a user: it was not created by this operator' };
+const foreign: Holding<never> = { is: 'foreign', owner: 'no controller: this operator did not create it' };
 const withUid = (service: Service): Service => ({ ...service, metadata: { ...service.metadata, uid: 'service-uid' } });
 const services = {
   headless: ours(withUid(headlessService(aCluster()))),

@@ -21,18 +21,18 @@ export interface Observed {
   readonly object: Accepted;
 }
 
-/** A run of another operator that has ended stays as it is. */
+/** A finished run of another operator is not changed. */
 const hasEnded = ({ phase = '' }: Status): boolean => ['Complete', 'Failed'].includes(phase);
 
 export const decide =
   (kind: string) =>
   ({ now, object }: Observed): Plan<Status> => {
-    const why = `${kind} is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator`;
+    const message = `${kind} is not supported by this build yet: nothing is started. Delete it, or wait for a later version of the operator`;
     const before: Status = object.status ?? {};
-    const verdicts = notYetConditions([{ subject: 'Defragmentation', message: why }]);
+    const updates = notYetConditions([{ subject: 'Defragmentation', message }]);
     const at = { generation: object.metadata.generation, now: iso(now) };
     const status = hasEnded(before)
       ? before
-      : { ...before, conditions: updateConditions(before.conditions, verdicts, at) };
-    return { rule: 'notYetSupported', message: why, steps: [], status, events: [] };
+      : { ...before, conditions: updateConditions(before.conditions, updates, at) };
+    return { rule: 'notYetSupported', message, steps: [], status, events: [] };
   };

@@ -1,4 +1,4 @@
-/** What the controllers of EtcdDefrag and EtcdDefragPolicy may do, and no more. */
+/** RBAC permissions of the EtcdDefrag and EtcdDefragPolicy controllers. */
 import { GROUP } from '../../api/names.ts';
 import type { PolicyRule } from '../../gen/kube.ts';
 

@@ -21,7 +21,7 @@ test('the Pod of a member that votes carries the role that the client Service se
   );
 });
 
-test('a member that is to join reads at every start whom, and one that has joined can join nobody', () => {
+test('a joining member reads the member list at every start, and a joined one cannot join again', () => {
   const list = 'a=http://a:2380,b=http://b:2380';
   const joiner = aMember({ spec: { bootstrap: false, initialCluster: list } });
   const joining = memberPod(joiner, { ...options, beginning: 'member' });
@@ -38,7 +38,7 @@ test('a member that is to join reads at every start whom, and one that has joine
   expect(Object.keys(joined.metadata.annotations ?? {})).toEqual([INITIAL_CHECK_ANNOTATION]);
 });
 
-test('a member that exists already joins instead of beginning', () => {
+test('a joined member never bootstraps', () => {
   const command = memberPod(aMember(), { ...options, beginning: 'member' }).spec?.containers[0]?.command;
   expect(command).toContain('--initial-cluster-state=existing');
 });
@@ -50,12 +50,12 @@ test.each([
   ['3.5.11', '/readyz'],
   ['3.6.0', '/readyz'],
   ['4.0.0', '/readyz'],
-])('etcd %s is asked at %s whether it is ready', (version, path) => {
+])('the readiness probe of etcd %s is %s', (version, path) => {
   const [container] = memberPod(aMember({ spec: { version } }), options).spec?.containers ?? [];
   expect(container?.readinessProbe?.httpGet?.path).toBe(path);
 });
 
-test('data in memory is a tmpfs of the asked size', () => {
+test('in-memory data is a tmpfs of the requested size', () => {
   const member = aMember({ spec: { storage: { size: '64Mi', medium: 'Memory' } } });
   expect(memberPod(member, options).spec?.volumes).toEqual([
     { name: 'data', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
@@ -70,7 +70,7 @@ test.each([
   [undefined, undefined],
   ['', ''],
   ['fast', 'fast'],
-])('storage class %j is asked for as %j', (storageClassName, asked) => {
+])('storage class %j becomes %j in the PVC', (storageClassName, asked) => {
   const storage = {
     size: 1073741824,
     medium: '',
@@ -80,7 +80,7 @@ test.each([
   expect([spec?.storageClassName, spec?.resources?.requests]).toEqual([asked, { storage: '1073741824' }]);
 });
 
-describe('what a cluster says about its Pods', () => {
+describe('the Pod options of a cluster', () => {
   const podOf = (spec: Partial<EtcdMember['spec']>) => memberPod(aMember({ spec }), options);
 
   test.each<[string, Partial<EtcdMember['spec']>, string]>([
@@ -104,7 +104,7 @@ describe('what a cluster says about its Pods', () => {
     expect(podOf(resources ? { resources } : {}).spec?.containers[0]?.resources).toEqual(expected);
   });
 
-  test('the restricted level stays, whatever is overridden', () => {
+  test('the restricted Pod Security Standard cannot be overridden', () => {
     expect(
       podOf({ podSecurityContext: { runAsUser: 1000, fsGroupChangePolicy: 'Always' } }).spec?.securityContext,
     ).toEqual({
@@ -117,7 +117,7 @@ describe('what a cluster says about its Pods', () => {
     });
   });
 
-  test('labels and annotations are added; ours win, and nobody sets ours', () => {
+  test('additional labels and annotations are added; a user cannot set those of the operator', () => {
     const additionalMetadata = {
       labels: { team: 'a', 'app.kubernetes.io/name': 'x', 'etcd-operator.cozystack.io/role': 'voter' },
       annotations: { note: 'b', 'etcd-operator.cozystack.io/allow-deletion': 'true' },
@@ -172,12 +172,12 @@ describe('members keep apart', () => {
   const antiAffinity = { podAntiAffinity: {} };
   test.each<[string, Partial<EtcdMember['spec']>, string]>([
     ['by preference', { spread: 'Preferred' }, 'nodes preferred, zones ScheduleAnyway'],
-    ['at any price', { spread: 'Required' }, 'nodes required, zones ScheduleAnyway'],
+    ['required', { spread: 'Required' }, 'nodes required, zones ScheduleAnyway'],
     ['not at all', { spread: 'None' }, 'nodes any, zones any'],
     ['not when the earlier operator made them', { spread: undefined } as never, 'nodes any, zones any'],
-    ['as the user says', { spread: 'Preferred', affinity: antiAffinity }, 'nodes any, zones ScheduleAnyway'],
+    ['by the affinity of the user', { spread: 'Preferred', affinity: antiAffinity }, 'nodes any, zones ScheduleAnyway'],
     [
-      'as the user says about zones',
+      'by the topologySpreadConstraints of the user',
       { spread: 'Required', topologySpreadConstraints: [] },
       'nodes required, zones any',
     ],
@@ -185,7 +185,7 @@ describe('members keep apart', () => {
     expect(placed(spec)).toBe(expected);
   });
 
-  test('and what the user says about nodes stays', () => {
+  test('and the node affinity of the user is kept', () => {
     const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [] };
     const { affinity } =
       memberPod(aMember({ spec: { spread: 'Required', affinity: { nodeAffinity } } }), options).spec ?? {};
@@ -212,10 +212,13 @@ describe('a member that was taken over', () => {
       ]),
     );
   });
-  test.each(['..', '../x', '/etc', 'a/b', '', '.hidden'])('is not led out of its volume by %j', (path) => {
-    const spec = taken({ 'etcd-operator.cozystack.io/data-dir-subpath': path });
-    expect(spec?.containers[0]?.command).toContain('--data-dir=/var/lib/etcd');
-  });
+  test.each(['..', '../x', '/etc', 'a/b', '', '.hidden'])(
+    'keeps its data directory inside of its volume with subpath %j',
+    (path) => {
+      const spec = taken({ 'etcd-operator.cozystack.io/data-dir-subpath': path });
+      expect(spec?.containers[0]?.command).toContain('--data-dir=/var/lib/etcd');
+    },
+  );
 });
 
 describe('with certificates', () => {
@@ -229,7 +232,7 @@ describe('with certificates', () => {
     return { pod, flags: pod.spec?.containers[0]?.command ?? [] };
   };
 
-  test('all ports for others are encrypted, and the one for probes is not', () => {
+  test('the client and peer ports use TLS, and the metrics port for probes does not', () => {
     const { pod, flags } = flagsOf(both);
     expect(flags.filter((flag) => flag.includes('://'))).toEqual([
       '--listen-peer-urls=https://0.0.0.0:2380',
@@ -260,7 +263,7 @@ describe('with certificates', () => {
     expect(pod.spec?.containers[0]?.readinessProbe).toEqual(flagsOf(undefined).pod.spec?.containers[0]?.readinessProbe);
   });
 
-  test('whom it trusts comes from Secrets that never change, also for a member of an earlier operator', () => {
+  test('the CA bundle comes from immutable Secrets, also for a member of an earlier operator', () => {
     const trust = { client: 'a'.repeat(64), peer: 'b'.repeat(64) };
     const volumes = (tls: EtcdMember['spec']['tls']) =>
       memberPod(aMember({ spec: { ...(tls && { tls }) } }), { ...options, trust }).spec?.volumes?.slice(1);
@@ -286,13 +289,13 @@ describe('with certificates', () => {
     expect(volumes(both)).toEqual(mounts);
     const earlier = { clientServerSecretRef: { name: 'mine' }, clientMTLS: true, peerSecretRef: { name: 'theirs' } };
     expect(volumes(earlier)).toEqual(mounts);
-    // Who asks nobody for a certificate reads no trust.
+    // Without mTLS, etcd reads no CA bundle for clients.
     expect(volumes({ clientServerSecretRef: { name: 'mine' } })).toEqual([
       { name: 'tls-client', secret: { secretName: 'db-server-mounted', defaultMode: 0o440 } },
     ]);
   });
 
-  test('clients need none unless it is asked for', () => {
+  test('client certificates are required only with mTLS', () => {
     const { flags } = flagsOf({ clientServerSecretRef: { name: 's' } });
     expect(flags.filter((flag) => /cert-auth|trusted-ca|peer-cert/.test(flag))).toEqual([]);
     expect(flags).toContain('--listen-peer-urls=http://0.0.0.0:2380');

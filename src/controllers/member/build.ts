@@ -1,4 +1,4 @@
-/** The objects that a member is made of. */
+/** The Pod and the PVC of a member. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
@@ -32,18 +32,18 @@ import { placement } from './placement.ts';
 import { restoring } from './restore.ts';
 import { tlsFlags, tlsMounts, tlsVolumes } from './tls.ts';
 
-/** What an empty data directory is to become: a new cluster, one more member of a cluster, or nothing any more. */
+/** What etcd may do with an empty data directory: bootstrap a cluster, join one, or (once joined) nothing. */
 export type InitialState = 'cluster' | 'member' | 'nothing';
 
 const DATA = 'data';
 const DATA_DIR = '/var/lib/etcd';
 const dataMount = { name: DATA, mountPath: DATA_DIR };
 
-/** A member that was taken over keeps its data where it is. */
+/** An adopted member keeps its data directory. */
 const dataDirOf = (m: EtcdMember): string =>
   [DATA_DIR, annotated(m, DATA_SUBPATH_ANNOTATION)].filter(Boolean).join('/');
 
-/** What ties a volume to its member: Kubernetes deletes what has an owner, so one that is to stay never gets one. */
+/** The garbage collector deletes what has an owner, so a retained PVC never gets an owner reference. */
 export const volumeOwnership = (member: EtcdMember): Pick<ObjectMeta, 'annotations' | 'ownerReferences'> =>
   member.spec.deletionPolicy === 'Retain'
     ? { annotations: { [MEMBER_UID_ANNOTATION]: member.metadata.uid ?? '' } }
@@ -75,16 +75,16 @@ export function volumeClaim(member: EtcdMember): PersistentVolumeClaim {
   };
 }
 
-/** The labels of a member's Pod. Clients are routed by the role, so it is there only once the member votes. */
+/** The labels of a member's Pod. The client Service selects by role: the label of a learner would route clients to it. */
 export const podLabels = (member: EtcdMember, votes: boolean): Readonly<Record<string, string>> => ({
   ...memberLabels(member.spec.clusterName, identity(member).name),
   ...(votes && { [ROLE_LABEL]: ROLE_VOTER }),
 });
 
 /**
- * etcd reads from its Pod's annotation at every start what an empty data directory may become. Once the member has joined,
- * the annotation is changed: an emptied volume would otherwise begin a second, empty cluster under the same ids, or come
- * back as a voter that has forgotten what it had agreed to, as soon as only the container restarts.
+ * etcd reads from a Pod annotation at every start what it may do with an empty data directory. The annotation changes once the
+ * member has joined: after a container restart, an emptied volume would otherwise bootstrap a second, empty cluster under the
+ * same ids, or rejoin as a voter that has lost the log that it acknowledged.
  */
 const fromAnnotation = (name: string, annotation: string): EnvVar => ({
   name,
@@ -92,13 +92,13 @@ const fromAnnotation = (name: string, annotation: string): EnvVar => ({
 });
 const LIST = 'INITIAL_CLUSTER';
 
-/** A list that nobody can join by. It is ignored by an etcd that has its data. */
+/** An --initial-cluster that etcd cannot join with. An etcd that has its data ignores it. */
 const listOfOne = (member: EtcdMember): string => {
   const { name, namespace } = identity(member);
   return `${name}=${peerURL(name, serviceOf(member), namespace, memberPeerScheme(member))}`;
 };
 
-/** The annotation by which a member begins, what it says until then, and what it says once the member has joined. */
+/** The annotation that lets a member bootstrap or join, with its values before and after that. */
 export function initialStateOf(
   member: EtcdMember,
   beginning: Exclude<InitialState, 'nothing'>,
@@ -119,15 +119,15 @@ export function initialStateOf(
 }
 
 /**
- * A snapshot is brought by who restores it, and told there whether it may. etcd itself goes on with that data or not at all:
- * an emptied volume would otherwise become an empty cluster in the place of the restored one.
+ * With a restore, the init container reads the annotation and writes the data directory. etcd itself starts with that data or
+ * not at all: an emptied volume would otherwise become an empty cluster in place of the restored one.
  */
 const bootstrapFlags = (member: EtcdMember, beginning: InitialState): boolean =>
   beginning === 'cluster' && member.spec.restore === undefined;
 
 /**
- * What a Pod's annotations tell its etcd at every start. Members that start together must not compare their data first: each
- * would wait for the others, none of which serves before it has compared, for seven seconds each. Who is new has no data.
+ * What etcd reads from its Pod's annotations at every start. Members that start together must not run the initial corruption
+ * check: each would wait seven seconds for each of the others, none of which serves yet. A new member has no data to compare.
  */
 function readsInitialCluster(member: EtcdMember, beginning: InitialState, hasCompany: boolean) {
   const begins = beginning === 'nothing' ? undefined : initialStateOf(member, beginning);
@@ -167,7 +167,7 @@ function command(member: EtcdMember, beginning: InitialState): readonly string[]
   ];
 }
 
-/** What is said replaces the default as a whole, as with the earlier operator. */
+/** The user's resources replace the defaults as a whole, as with the earlier operator. */
 const DEFAULT_RESOURCES: ResourceRequirements = { requests: { cpu: '100m', memory: '128Mi' } };
 const amounts = (map: Resources['limits']): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map ?? {}).map(([name, amount]) => [name, String(amount)]));
@@ -198,8 +198,8 @@ const etcdContainer = (
   ],
   resources: resources(member.spec.resources),
   volumeMounts: [dataMount, ...tlsMounts(member)],
-  terminationMessagePolicy: 'FallbackToLogsOnError', // etcd's last words say whether its data is of any use
-  // Asks only whether the process is there: restarting a member because others are gone would make it worse.
+  terminationMessagePolicy: 'FallbackToLogsOnError', // the termination message is the evidence whether the data is usable
+  // Checks only that the process listens: restarting a member because its peers are unreachable would cost quorum.
   livenessProbe: { tcpSocket: { port: PEER_PORT }, initialDelaySeconds: 15, periodSeconds: 10, failureThreshold: 3 },
   readinessProbe: {
     httpGet: { path: readinessPath(member.spec.version), port: METRICS_PORT },
@@ -217,10 +217,10 @@ const dataVolume = (member: EtcdMember): Volume =>
 function podMetadata(
   member: EtcdMember,
   labels: Readonly<Record<string, string>>,
-  told: Readonly<Record<string, string>>,
+  initial: Readonly<Record<string, string>>,
 ): ReturnType<typeof metadataWith> {
   const metadata = metadataWith(member.spec.additionalMetadata, labels);
-  const annotations = { ...metadata.annotations, ...told };
+  const annotations = { ...metadata.annotations, ...initial };
   return { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) };
 }
 
@@ -230,11 +230,11 @@ export function memberPod(
     readonly imageRepository: string;
     readonly beginning: InitialState;
     readonly votes: boolean;
-    /** Another member serves: there is somebody to compare the data with. */
+    /** Another member serves, so etcd can compare its data at start. */
     readonly hasCompany: boolean;
-    /** Of agents, and whether clients are to log in; for a seed that begins with a snapshot. */
+    /** The agent's image, and whether auth is enabled; for a seed that restores a snapshot. */
     readonly restore?: { readonly operatorImage: string; readonly auth: boolean };
-    /** What was recorded about whom members trust. */
+    /** The recorded digests of the CA bundles. */
     readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
   },
 ): Pod {
@@ -264,7 +264,7 @@ export function memberPod(
     spec: {
       hostname: identity(member).name,
       subdomain: serviceOf(member),
-      // etcd looks up its own name when it joins. DNS may not have it yet, and says so for as long as it caches that.
+      // etcd resolves its own name when it joins. DNS may not have it yet, and caches the negative response.
       hostAliases: [{ ip: '127.0.0.1', hostnames: [memberHost(member)] }],
       automountServiceAccountToken: false,
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags

@@ -1,4 +1,4 @@
-/** Which changes lead to a look at a member. */
+/** Which changes reconcile a member. */
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import { hear, member, modelWorld } from '../../../test/support/builders/ports.ts';
@@ -9,12 +9,12 @@ import { wireMember } from './controller.ts';
 function aWorld(present: EtcdMember = member(1)) {
   const world = modelWorld();
   hear(world.members, present);
-  const looks: string[] = [];
-  wireMember(world, (key) => looks.push(key));
-  return { ...world, news: (): number => looks.splice(0).length };
+  const enqueued: string[] = [];
+  wireMember(world, (key) => enqueued.push(key));
+  return { ...world, news: (): number => enqueued.splice(0).length };
 }
 
-test('the id and the end of the cluster are news, and whatever else is told about it is not', () => {
+test('a new cluster id and the deletion of the cluster reconcile its members, and other status changes do not', () => {
   const { clusters, news } = aWorld();
   const { metadata, ...cluster } = aCluster();
   const now = (version: string, change: object, about: object = {}): void =>
@@ -37,7 +37,7 @@ test('the id and the end of the cluster are news, and whatever else is told abou
   expect(news()).toBe(1);
 });
 
-test('for a member that leaves, whatever is told about its cluster is news: it waits for what becomes of the others', () => {
+test('a member that is being deleted is reconciled on every change of its cluster: it waits for the other members', () => {
   const { metadata, ...rest } = member(1);
   const { clusters, news } = aWorld({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   const cluster = aCluster();

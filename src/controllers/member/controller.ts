@@ -1,4 +1,4 @@
-/** The member controller: which events concern which member, and the three parts of its loop. */
+/** The member controller: its watches and its reconciler. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
@@ -27,7 +27,7 @@ export const memberReconciler = (ports: MemberPorts): Reconciler<Observed, EtcdM
   needsVersion,
 });
 
-/** Calls `enqueue` with the member's key whenever something that concerns it has changed. */
+/** Enqueues a member when it, its Pod, its PVC, its node or its cluster changes. */
 export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): void {
   ports.members.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
   const ownerOf = (object: KubeObject | undefined): void => {
@@ -50,38 +50,38 @@ export function wireMember(ports: MemberPorts, enqueue: (key: string) => void): 
     const known = sameJson(fate(before), fate(after));
     const cluster = after ?? before;
     const { namespace = '', name = '' } = cluster?.metadata ?? {};
-    // One that leaves waits for what becomes of the others, and any word about the cluster may be about that.
+    // A member that is being deleted waits for the other members, and any change of the cluster may be about them.
     for (const member of ports.members.byIndex(namespace, CLUSTER_LABEL, name))
       if (!known || member.metadata.deletionTimestamp !== undefined) enqueue(keyOf(member));
   });
 }
 
-/** What members care about in a node. Its heartbeats are none of it. */
+/** What members depend on in a node. Its heartbeats would reconcile every member. */
 const standing = (node: Node | undefined) =>
   node && {
     ready: node.status?.conditions?.find((c) => c.type === 'Ready')?.status,
     taints: node.spec?.taints?.map((t) => t.key),
   };
 
-/** What members care about in their cluster: most of what is told about it is what they have told themselves. */
+/** What members depend on in their cluster: most of its status is derived from theirs, and would reconcile them in a loop. */
 const fate = (cluster: EtcdCluster | undefined) =>
   cluster && {
     uid: cluster.metadata.uid,
-    going: cluster.metadata.deletionTimestamp,
+    deleting: cluster.metadata.deletionTimestamp,
     id: cluster.status?.clusterID,
   };
 
 const podKey = (claim: KubeObject): string =>
   refKey({ namespace: claim.metadata.namespace ?? '', name: memberOf(claim) ?? '' });
 
-/** A volume that is to stay has no owner; its label says whose it is. */
+/** A retained PVC has no owner reference; its label names the member. */
 const memberOf = (object: KubeObject): string | undefined => {
   const owner = controllerOf(object);
   if (owner) return owner.kind === etcdMembers.kind ? owner.name : undefined;
   return object.metadata.labels?.[COMPONENT_LABEL];
 };
 
-/** Whether it need not be reconciled first when the operator starts. */
+/** Ready members are reconciled last when the operator starts. */
 export const isMemberReady = (pods: Store<Pod>, { metadata }: EtcdMember): boolean => {
   const pod = metadata.deletionTimestamp === undefined ? pods.get(keyOf({ metadata })) : undefined;
   return pod !== undefined && isPodReady(pod);

@@ -1,4 +1,4 @@
-/** A member that goes: when it is let go, and what is kept running or is taken away until then. */
+/** A member that is being deleted: when its finalizer is released, and what runs or is deleted until then. */
 import { describe, expect, test } from 'vitest';
 import {
   aCluster,
@@ -22,76 +22,76 @@ import {
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-const forgotten: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
-const asleep = aMember({ status: joined, deleting: true, spec: { dormant: true } });
+const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
+const paused = aMember({ status: joined, deleting: true, spec: { dormant: true } });
 
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
-    ['it goes with its cluster', leaving({ cluster: undefined }), 'release', ['patch EtcdMember']],
+    ['it is deleted with its cluster', leaving({ cluster: undefined }), 'release', ['patch EtcdMember']],
     [
       'its cluster is being deleted',
       leaving({ cluster: aCluster({ status: FORMED, deleting: true }) }),
       'release',
       ['patch EtcdMember'],
     ],
-    ['it goes and is the only one: its data stays until another one has it', leaving(), 'release', []],
+    ['it is deleted and is the only one: its data is kept until another member has it', leaving(), 'release', []],
     [
-      'it goes and is the only one, and loses its Pod: it has to run for another one to take over',
+      'it is deleted, is the only one, and loses its Pod: it must run until a replacement voter has joined',
       leaving({ pod: absent }),
       'makeVolumeAndPod',
       ['create Pod'],
     ],
     [
-      'it goes, was the only one, and its data is gone before',
+      'it is deleted, was the only one, and its data is lost',
       leaving({ pod: absent, volume: absent }),
       'release',
       ['patch EtcdMember'],
     ],
     [
-      'it goes, was the only one, and its volume is lost',
+      'it is deleted, was the only one, and its volume is lost',
       leaving({ pod: absent, volume: ours({ ...aVolume(), status: { phase: 'Lost' } }) }),
       'release',
       ['patch EtcdMember'],
     ],
     [
-      'it goes, and its cluster was never begun: there is nothing to keep',
+      'it is deleted, and its cluster was never bootstrapped: there is nothing to keep',
       leaving({ member: aMember({ deleting: true }), cluster: aCluster({ status: LATCHED }) }),
       'release',
       ['patch EtcdMember'],
     ],
     [
-      'it goes while its cluster is parked: its Pod goes',
-      leaving({ member: asleep, peers: { is: 'silent', why: 'timeout' } }),
+      'it is deleted while its cluster is paused: its Pod is deleted',
+      leaving({ member: paused, peers: { is: 'silent', message: 'timeout' } }),
       'pause',
       ['delete Pod'],
     ],
     [
-      'it goes while its cluster is parked, and another one still runs: its Pod goes',
-      leaving({ member: asleep, peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
+      'it is deleted while its cluster is paused, and another one still runs: its Pod is deleted',
+      leaving({ member: paused, peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
       'pause',
       ['delete Pod'],
     ],
     [
-      'it is the only one, and goes from a parked cluster: its Pod goes',
-      leaving({ member: asleep }),
+      'it is the only one, and is deleted from a paused cluster: its Pod is deleted',
+      leaving({ member: paused }),
       'pause',
       ['delete Pod'],
     ],
     [
-      'it goes while its cluster is parked, and has no Pod any more',
-      leaving({ member: asleep, peers: { is: 'silent', why: 'timeout' }, pod: absent }),
+      'it is deleted while its cluster is paused, and has no Pod any more',
+      leaving({ member: paused, peers: { is: 'silent', message: 'timeout' }, pod: absent }),
       'pause',
       [],
     ],
-    ['it goes and etcd has forgotten it', leaving({ peers: forgotten }), 'release', ['patch EtcdMember']],
+    ['it is deleted and etcd has removed it', leaving({ peers: removed }), 'release', ['patch EtcdMember']],
     [
-      'it goes and etcd still counts it',
+      'it is deleted and etcd still lists it',
       leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] } }),
       'release',
       [],
     ],
     [
-      'it goes before it ever started, and etcd still counts it',
+      'it is deleted before it ever started, and etcd still lists it',
       leaving({
         member: aMember({ deleting: true }),
         peers: { is: 'answer', members: [{ id: '7', name: '', peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`] }] },
@@ -100,18 +100,18 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'it goes, and its volume is to stay',
+      'it is deleted, and its PVC is retained',
       leaving({
         member: aMember({ status: joined, deleting: true, spec: retain }),
         volume: ours(untied),
-        peers: forgotten,
+        peers: removed,
       }),
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
-    ['it goes and nobody can say', leaving({ peers: { is: 'silent', why: 'timeout' } }), 'release', []],
+    ['it is deleted and no peer is reachable', leaving({ peers: { is: 'silent', message: 'timeout' } }), 'release', []],
     [
-      'it goes and never joined: there is nothing on its volume to keep',
+      'it is deleted and never joined: its volume has no data to keep',
       leaving({
         member: aMember({ deleting: true, spec: retain }),
         cluster: aCluster({ status: LATCHED }),
@@ -120,31 +120,31 @@ describe('the rule that answers', () => {
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
     [
-      'it goes, etcd still counts it, and it loses its Pod: its vote may be needed',
+      'it is deleted, etcd still lists it, and it loses its Pod: its vote may be needed',
       leaving({ peers: { is: 'answer', members: [{ id: MEMBER_ID, name: '', peerURLs: [] }] }, pod: absent }),
       'makeVolumeAndPod',
       ['create Pod'],
     ],
     [
-      'it goes, nobody can say, and its Pod has ended: without it there may be no quorum',
-      leaving({ peers: { is: 'silent', why: 'timeout' }, pod: ended }),
+      'it is deleted, no peer is reachable, and its Pod has terminated: without it there may be no quorum',
+      leaving({ peers: { is: 'silent', message: 'timeout' }, pod: ended }),
       'removeEndedPod',
       ['delete Pod'],
     ],
     [
-      'it goes and has lost its volume, too: nothing is made',
-      leaving({ peers: { is: 'silent', why: 'timeout' }, pod: absent, volume: absent }),
+      'it is deleted and has lost its volume, too: nothing is created',
+      leaving({ peers: { is: 'silent', message: 'timeout' }, pod: absent, volume: absent }),
       'release',
       [],
     ],
     [
-      'it goes and others hold on to it',
+      'it is deleted and has finalizers of other controllers',
       leaving({ member: aMember({ deleting: true, finalizers: ['x/y'] }) }),
       'release',
       [],
     ],
     [
-      'it goes before its id was recorded, and etcd still counts its name',
+      'it is deleted before its id was recorded, and etcd still lists its name',
       leaving({
         member: aMember({ deleting: true }),
         peers: { is: 'answer', members: [{ id: '7', name: SEED_NAME, peerURLs: [] }] },
@@ -153,8 +153,8 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'its cluster is being deleted, and nobody can say anything any more',
-      leaving({ cluster: aCluster({ status: FORMED, deleting: true }), peers: { is: 'silent', why: 'timeout' } }),
+      'its cluster is being deleted, and no peer is reachable any more',
+      leaving({ cluster: aCluster({ status: FORMED, deleting: true }), peers: { is: 'silent', message: 'timeout' } }),
       'release',
       ['patch EtcdMember'],
     ],

@@ -1,4 +1,4 @@
-/** A member that has begun: it runs, is parked, loses its Pod or its data, and keeps its volume. */
+/** A member that has joined: it runs, is paused, loses its Pod or its data, and keeps its PVC. */
 import { describe, expect, test } from 'vitest';
 import { aMember, aPod, aVolume, POD_UID } from '../../../test/support/builders/builders.ts';
 import {
@@ -26,41 +26,41 @@ const standingAside = {
 describe('the rule that answers', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     ['all is well', world(), 'steady', []],
-    ['the Pod is gone', world({ pod: absent, etcd: { is: 'notAsked' } }), 'makeVolumeAndPod', ['create Pod']],
-    ['the Pod has ended', world({ pod: ended }), 'removeEndedPod', ['delete Pod']],
+    ['the Pod is deleted', world({ pod: absent, etcd: { is: 'notAsked' } }), 'makeVolumeAndPod', ['create Pod']],
+    ['the Pod has terminated', world({ pod: ended }), 'removeEndedPod', ['delete Pod']],
     [
-      'a parked member',
+      'a paused member',
       world({ member: aMember({ status: joined, spec: { dormant: true } }), pod: absent }),
       'pause',
       [],
     ],
-    ['the volume is gone: no empty one takes its place', world({ pod: absent, volume: absent }), 'stopOnDataLoss', []],
+    ['the PVC is deleted: no empty one replaces it', world({ pod: absent, volume: absent }), 'stopOnDataLoss', []],
     [
-      'the volume of a seed is gone after the cluster formed, though its id was never recorded',
+      'the PVC of a seed is deleted after the cluster formed, though its id was never recorded',
       world({ member: aMember(), pod: absent, volume: absent }),
       'stopOnDataLoss',
       [],
     ],
     [
-      'a Pod with data in memory is gone',
+      'a Pod with in-memory data is deleted',
       world({ member: aMember({ status: joined, spec: inMemory }), pod: absent, volume: absent }),
       'stopOnDataLoss',
       [],
     ],
     [
-      'a Pod with data in memory has ended',
+      'a Pod with in-memory data has terminated',
       world({ member: aMember({ status: joined, spec: inMemory }), pod: ended, volume: absent }),
       'stopOnDataLoss',
       [],
     ],
     [
-      'a Pod with data in memory is gone before there was a cluster: nothing is lost',
+      'a Pod with in-memory data is deleted before the cluster formed: nothing is lost',
       fresh({ member: aMember({ spec: inMemory, status: { podUID: POD_UID } }) }),
       'makeVolumeAndPod',
       ['create Pod'],
     ],
     [
-      'the volume is on its way out',
+      'the PVC is being deleted',
       world({
         pod: absent,
         volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
@@ -69,20 +69,25 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'the finalizer was taken off',
+      'the finalizer was removed',
       world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }),
       'addFinalizer',
       ['patch EtcdMember'],
     ],
     [
-      'it votes, and clients are led to others, because it is about to be started again',
+      'it votes, and is out of the client Service, because it is about to be restarted',
       world({ pod: ours(standingAside) }),
       'steady',
       [],
     ],
-    ['it votes and clients cannot reach it', world({ pod: ours(aPod({ ready: true })) }), 'markPod', ['patch Pod']],
     [
-      'it does not vote and clients can reach it',
+      'it votes and is not in the client Service',
+      world({ pod: ours(aPod({ ready: true })) }),
+      'markPod',
+      ['patch Pod'],
+    ],
+    [
+      'it does not vote and is in the client Service',
       world({ member: aMember({ status: { ...joined, isVoter: false } }) }),
       'markPod',
       ['patch Pod'],
@@ -94,32 +99,27 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'parked in memory, and its Pod has ended: the Pod goes',
+      'paused with in-memory data, and its Pod has terminated: the Pod is deleted',
       world({ member: aMember({ status: joined, spec: { ...inMemory, dormant: true } }), pod: ended }),
       'pause',
       ['delete Pod'],
     ],
     [
-      'its volume is to stay: it must have no owner',
+      'its PVC is retained: it must have no owner',
       world({ member: retained }),
       'ownVolume',
       ['patch PersistentVolumeClaim'],
     ],
-    ['its volume has none', world({ member: retained, volume: ours(untied) }), 'steady', []],
+    ['its retained PVC has no owner', world({ member: retained, volume: ours(untied) }), 'steady', []],
+    ['its PVC is not retained any more', world({ volume: ours(untied) }), 'ownVolume', ['patch PersistentVolumeClaim']],
     [
-      'its volume is to go with it again',
-      world({ volume: ours(untied) }),
-      'ownVolume',
-      ['patch PersistentVolumeClaim'],
-    ],
-    [
-      'parked: the Pod goes',
+      'paused: the Pod is deleted',
       world({ member: aMember({ status: joined, spec: { dormant: true } }) }),
       'pause',
       ['delete Pod'],
     ],
     [
-      'its volume is to stay, and somebody deletes it',
+      'its PVC is retained, and a user deletes it',
       world({
         member: retained,
         volume: ours({ ...aVolume(), metadata: { ...aVolume().metadata, deletionTimestamp: 'now' } }),
@@ -128,7 +128,7 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'parked, and the Pod is on its way',
+      'paused, and the Pod is being deleted',
       world({
         member: aMember({ status: joined, spec: { dormant: true } }),
         pod: ours({ ...aPod(), metadata: { ...aPod().metadata, deletionTimestamp: 'now' } }),

@@ -1,4 +1,4 @@
-/** What a member begins with: its volume, its Pod, and the list of whom it joins; and what it is not begun with. */
+/** A new member: its PVC, its Pod and its --initial-cluster, and when no Pod is created. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, aMember, aPod, aVolume, LATCHED } from '../../../test/support/builders/builders.ts';
 import {
@@ -26,43 +26,43 @@ const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [IN
 const command = ['etcd', `--initial-cluster=${aMember().spec.initialCluster}`];
 const joiningPod: Pod = { ...aPod(), spec: { containers: [{ name: 'etcd', image: 'i', command }] } };
 
-describe('the rule that answers', () => {
+describe('the rule that decides', () => {
   test.each<[string, Observed, string, readonly string[]]>([
     ['a new member', fresh(), 'makeVolumeAndPod', ['create PersistentVolumeClaim', 'create Pod']],
     ['a crash after the volume', fresh({ volume: ours(aVolume()) }), 'makeVolumeAndPod', ['create Pod']],
     ['a new member in memory', fresh({ member: aMember({ spec: inMemory }) }), 'makeVolumeAndPod', ['create Pod']],
     [
-      'a new member with TLS that is not built: no Pod, and surely none in plain text',
+      'a new member with unsupported TLS: no Pod, and none in plain text',
       fresh({ member: aMember({ spec: withTls }) }),
       'cannotRun',
       [],
     ],
     [
-      'a new member from a snapshot, and no image to restore it with: no Pod, and surely none that begins with nothing',
+      'a new member with a restore, and no operator image: no Pod, and none that bootstraps an empty cluster',
       fresh({ member: aMember({ spec: { restore } }) }),
       'cannotRun',
       [],
     ],
     [
-      'a new member from a snapshot',
+      'a new member with a restore',
       fresh({ member: aMember({ spec: { restore } }), images: agents }),
       'makeVolumeAndPod',
       ['create PersistentVolumeClaim', 'create Pod'],
     ],
     [
-      'a member that came from a snapshot and has lost its Pod',
+      'a restored member that has lost its Pod',
       world({ member: aMember({ status: joined, spec: { restore } }), pod: absent, etcd: { is: 'notAsked' } }),
       'makeVolumeAndPod',
       ['create Pod'],
     ],
     [
-      'a member with TLS whose Pod has ended: it is not taken away',
+      'a member with unsupported TLS whose Pod has terminated: it is not deleted',
       world({ member: aMember({ status: joined, spec: withTls }), pod: ended }),
       'cannotRun',
       [],
     ],
     [
-      'a member with TLS that runs is left running',
+      'a running member with unsupported TLS is left alone',
       world({ member: aMember({ status: joined, spec: withTls }) }),
       'steady',
       [],
@@ -74,21 +74,21 @@ describe('the rule that answers', () => {
       [],
     ],
     [
-      'a member whose image is not allowed any more is left running',
+      'a running member whose image is not allowed any more is left alone',
       world({ member: aMember({ status: joined, spec: { image: { repository: 'evil/etcd' } } }) }),
       'steady',
       [],
     ],
-    ['the volume is somebody else’s', fresh({ volume: foreign }), 'nameTaken', []],
-    ['the Pod is somebody else’s', fresh({ pod: foreign }), 'nameTaken', []],
+    ['the PVC is foreign', fresh({ volume: foreign }), 'nameTaken', []],
+    ['the Pod is foreign', fresh({ pod: foreign }), 'nameTaken', []],
     [
-      'the earlier operator has not said whom to join',
+      'the earlier operator has not set initialCluster yet',
       fresh({ member: aMember({ spec: { bootstrap: false, initialCluster: '' } }) }),
       'waitForJoinList',
       [],
     ],
     [
-      'its list has changed before it has joined',
+      'initialCluster has changed before it has joined',
       fresh({
         member: aMember({ spec: { bootstrap: false, initialCluster: 'a=http://a:2380' } }),
         pod: readyPod,
@@ -98,30 +98,30 @@ describe('the rule that answers', () => {
       ['delete Pod'],
     ],
     [
-      'its list has changed since it joined, and its id was never recorded: nobody restarts a voter',
+      'initialCluster has changed since it joined, and its id was never recorded: a voter is not restarted',
       world({ member: aMember({ status: { isVoter: true }, spec: { bootstrap: false, initialCluster: 'a=b' } }) }),
       'steady',
       [],
     ],
     [
-      'it has joined, and the list has changed since: its Pod stays',
+      'it has joined, and initialCluster has changed since: its Pod is kept',
       world({ member: aMember({ status: joined, spec: { bootstrap: false } }) }),
       'steady',
       [],
     ],
     [
-      'it joins with the right list: its Pod stays',
+      'it joins with the current initialCluster: its Pod is kept',
       fresh({ member: aMember({ spec: { bootstrap: false } }), pod: ours(joiningPod), volume: ours(aVolume()) }),
       'steady',
       [],
     ],
     [
-      'a seed that has not begun yet may still begin',
+      'a seed that has not bootstrapped yet may still do so',
       fresh({ pod: ours(mayBegin), volume: ours(aVolume()) }),
       'steady',
       [],
     ],
-    ['its cluster is gone and it is not deleted yet', fresh({ cluster: undefined }), 'clusterGoing', []],
+    ['its cluster is deleted and it is not yet', fresh({ cluster: undefined }), 'clusterGoing', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });
@@ -130,7 +130,7 @@ describe('the rule that answers', () => {
 test.each([
   [true, true],
   [false, false],
-])('the agent is told whether clients log in: %s', (enabled, auth) => {
+])('the task of the agent states whether auth is enabled: %s', (enabled, auth) => {
   const cluster = aCluster({
     spec: { auth: { enabled, rootCredentialsSecretRef: { name: 'root' } } },
     status: LATCHED,
@@ -139,6 +139,6 @@ test.each([
   const made = steps.flatMap((step) =>
     step.do === 'create' && step.object.kind === 'Pod' ? [step.object as Pod] : [],
   );
-  const told = made[0]?.spec?.initContainers?.[1]?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
-  expect(JSON.parse(told ?? '{}')).toMatchObject({ task: 'restore', auth });
+  const task = made[0]?.spec?.initContainers?.[1]?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
+  expect(JSON.parse(task ?? '{}')).toMatchObject({ task: 'restore', auth });
 });

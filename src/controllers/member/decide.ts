@@ -1,4 +1,4 @@
-/** What to do next for one EtcdMember. Order is policy: the first rule that answers wins. */
+/** Decides the next steps for one EtcdMember. The order is policy: the first rule that returns a decision wins. */
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
@@ -20,15 +20,15 @@ import {
 import { eventsFor, statusOf } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[] = [
-  { name: 'release', rule: release }, // first: nothing is made for a member that goes, unless its vote still counts
+  { name: 'release', rule: release }, // first: nothing is created for a member that is being deleted, unless its vote still counts
   { name: 'clusterGoing', rule: clusterGoing },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
-  { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could make an empty data directory
+  { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could create an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up
-  { name: 'ownVolume', rule: ownVolume }, // before anybody can delete what it hangs on
-  { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod that could join nothing
-  { name: 'pause', rule: pause }, // before anything that makes a Pod
-  { name: 'cannotRun', rule: cannotRun }, // before a Pod is made or taken away
+  { name: 'ownVolume', rule: ownVolume }, // before a user can delete the owner of the PVC
+  { name: 'waitForJoinList', rule: waitForJoinList }, // before a Pod is created that could not join
+  { name: 'pause', rule: pause }, // before any rule that creates a Pod
+  { name: 'cannotRun', rule: cannotRun }, // before a Pod is created or deleted
   { name: 'removeEndedPod', rule: removeEndedPod },
   { name: 'remakeJoiningPod', rule: remakeJoiningPod },
   { name: 'makeVolumeAndPod', rule: makeVolumeAndPod },

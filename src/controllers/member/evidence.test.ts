@@ -19,19 +19,19 @@ import { failedStartsOf } from './terminations.ts';
 const MINUTE = 60_000;
 const iso = (msAgo: number): string => new Date(NOW - msAgo).toISOString();
 
-/** It was there, and does not answer. */
+/** A joined member that is unreachable. */
 const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
   running({
     member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
     pod: ours(aPod()),
     node: { is: 'present', name: 'n1', outOfService: false },
-    etcd: { is: 'silent', why: 'connection refused' },
+    etcd: { is: 'silent', message: 'connection refused' },
     ...patch,
   });
 
 const fatal = (error: string): string => `{"level":"fatal","msg":"discovery failed","error":"${error}"}`;
 
-/** A world in which etcd has ended so often in a row, each time alike, and the operator has seen every end. */
+/** etcd has exited N times in a row with the same message, and the operator has observed every exit. */
 function ended(ends: number, message: string, more: Partial<ContainerStatus> = {}, patch: Partial<Observed> = {}) {
   const terminated = (n: number) => ({ exitCode: 1, reason: 'Error', message, finishedAt: iso((ends - n) * MINUTE) });
   const seen = (n: number, last: Partial<ContainerStatus> = {}): ContainerStatus => ({
@@ -50,44 +50,44 @@ function ended(ends: number, message: string, more: Partial<ContainerStatus> = {
   };
   let status: EtcdMemberStatus = {};
   for (let n = 1; n < ends; n++) {
-    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'silent', why: '' } });
+    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'silent', message: '' } });
     status = failedStarts ? { failedStarts } : {};
   }
   return at(ends, status, more);
 }
-/** The start after the last end. */
+/** The start after the last exit. */
 const runningFor = (ms: number, restartCount = 3) => ({ restartCount, state: { running: { startedAt: iso(ms) } } });
 const killed = (reason: string) => ({ exitCode: 137, reason, message: 'panic: wal: crc mismatch', finishedAt: iso(0) });
 const fresh = aMember({ spec: { bootstrap: false } });
 
-describe('a member will not come back', () => {
+describe('a member will not recover', () => {
   test.each<[string, Observed, string]>([
-    ['its claim is gone', world({ volume: absent }), 'DataLost'],
+    ['its PVC is deleted', world({ volume: absent }), 'DataLost'],
     [
-      'the volume behind its claim is gone',
+      'the PersistentVolume of its PVC is lost',
       world({ volume: ours({ ...aVolume(), status: { phase: 'Lost' } }) }),
       'VolumeLost',
     ],
-    ['the Pod with its memory is gone', world({ pod: absent }, inMemory), 'DataLost'],
+    ['the Pod with in-memory data is deleted', world({ pod: absent }, inMemory), 'DataLost'],
     [
-      'the Pod with its memory has ended',
+      'the Pod with in-memory data has terminated',
       world({ pod: ours(aPod({ status: { phase: 'Failed' } })) }, inMemory),
       'DataLost',
     ],
-    ['the Pod with its memory is another one', world({ pod: ours(aPod({ uid: 'other' })) }, inMemory), 'DataLost'],
+    ['the Pod with in-memory data was replaced', world({ pod: ours(aPod({ uid: 'other' })) }, inMemory), 'DataLost'],
     [
-      'its node is gone, and its volume was there',
+      'its node is deleted, and its volume was on it',
       world({ node: { is: 'gone', name: 'n1' }, volumeOnNode: true }),
       'NodeLost',
     ],
-    ['its node is gone, and its memory with it', world({ node: { is: 'gone', name: 'n1' } }, inMemory), 'NodeLost'],
+    ['its node is deleted, with its in-memory data', world({ node: { is: 'gone', name: 'n1' } }, inMemory), 'NodeLost'],
     [
-      'its node is out of service, and its volume is there',
+      'its node is out of service, and its volume is on it',
       world({ node: { is: 'present', name: 'n1', outOfService: true }, volumeOnNode: true }),
       'NodeLost',
     ],
     [
-      'its node has been silent for ten minutes',
+      'its node has been NotReady for ten minutes',
       world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 10 * MINUTE } }),
       'NodeLost',
     ],
@@ -103,12 +103,12 @@ describe('a member will not come back', () => {
       'DataInvalid',
     ],
     [
-      'its directory is empty, and the list is old',
+      'its directory is empty, and initialCluster is outdated',
       ended(3, fatal('error validating peerURLs: member count is unequal')),
       'DataInvalid',
     ],
     [
-      'its directory is empty, and it was followed',
+      'its directory is empty, and the leader has sent it entries',
       ended(3, 'panic: tocommit(9) is out of range [lastIndex(0)]. Was the raft log corrupted'),
       'DataInvalid',
     ],
@@ -119,21 +119,21 @@ describe('a member will not come back', () => {
       ended(3, fatal('walpb: crc mismatch'), runningFor(5_000)),
       'DataInvalid',
     ],
-    ['it ends again and again', ended(6, 'unknown flag'), 'CrashLooping'],
-    ['it ends again and again before it has joined', ended(6, 'unknown flag', {}, { member: fresh }), 'CrashLooping'],
+    ['it exits again and again', ended(6, 'unknown flag'), 'CrashLooping'],
+    ['it exits again and again before it has joined', ended(6, 'unknown flag', {}, { member: fresh }), 'CrashLooping'],
   ])('%s', (_what, observed, reason) => {
     expect(evidenceOf(observed)).toMatchObject({ reason });
     expect(evidenceOf(observed)?.leftMs).toBeLessThanOrEqual(0);
   });
 });
 
-describe('a member may still come back', () => {
+describe('a member may still recover', () => {
   test.each<[string, Observed]>([
-    ['its Pod is gone, and its volume is there', world({ pod: absent })],
-    ['it has not joined, and its claim is not made yet', world({ member: fresh, volume: absent })],
-    ['its node is gone, and its volume can go elsewhere', world({ node: { is: 'gone', name: 'n1' } })],
+    ['its Pod is deleted, and its PVC exists', world({ pod: absent })],
+    ['it has not joined, and its PVC does not exist yet', world({ member: fresh, volume: absent })],
+    ['its node is deleted, and its volume can be mounted elsewhere', world({ node: { is: 'gone', name: 'n1' } })],
     [
-      'its node is gone, and its etcd answers all the same',
+      'its node is deleted, and its etcd responds all the same',
       world({
         node: { is: 'gone', name: 'n1' },
         volumeOnNode: true,
@@ -141,10 +141,10 @@ describe('a member may still come back', () => {
       }),
     ],
     [
-      'its node is out of service, and its volume can go elsewhere',
+      'its node is out of service, and its volume can be mounted elsewhere',
       world({ node: { is: 'present', name: 'n1', outOfService: true } }),
     ],
-    ['it has ended twice', ended(2, fatal('walpb: crc mismatch'))],
+    ['it has exited twice', ended(2, fatal('walpb: crc mismatch'))],
     ['it runs again', ended(9, fatal('walpb: crc mismatch'), { ready: true, state: { running: {} } })],
     [
       'it failed to join at first, runs since then, and its network is cut for a moment',
@@ -157,7 +157,7 @@ describe('a member may still come back', () => {
       }),
     ],
     [
-      'the cluster was begun in another Pod than the first, whose uid alone is recorded',
+      'the cluster was bootstrapped in another Pod than the first, whose uid alone is recorded',
       world({ member: aMember({ spec: inMemory, status: { podUID: 'first' } }) }),
     ],
     ['it was OOM-killed the last time', ended(9, 'x', { lastState: { terminated: killed('OOMKilled') } })],
@@ -166,52 +166,52 @@ describe('a member may still come back', () => {
       'its container cannot be started',
       ended(9, 'x', { lastState: { terminated: { ...killed('StartError'), exitCode: 128 } } }),
     ],
-    ['it has ended five times', ended(5, 'x')],
-    ['it has ended often, and runs', ended(9, 'x', { restartCount: 9, state: { running: { startedAt: iso(0) } } })],
+    ['it has exited five times', ended(5, 'x')],
+    ['it has exited often, and runs', ended(9, 'x', { restartCount: 9, state: { running: { startedAt: iso(0) } } })],
     [
-      'it ended long ago',
+      'it exited long ago',
       ended(6, 'x', { lastState: { terminated: { exitCode: 1, message: 'x', finishedAt: iso(11 * MINUTE) } } }),
     ],
-    ['its volume does not let it in, again and again', ended(9, fatal('open /var/lib/etcd: permission denied'))],
+    ['its volume denies access, again and again', ended(9, fatal('open /var/lib/etcd: permission denied'))],
     [
       'its data differs from that of a peer, which may be the one that is corrupt',
       ended(9, fatal('checkInitialHashKV failed: found data inconsistency with peers')),
     ],
     ['its disk fails, again and again', ended(9, fatal('read /var/lib/etcd/member/snap/db: input/output error'))],
     [
-      'only a warning speaks of damage',
+      'only a warning reports damage',
       ended(3, '{"level":"warn","msg":"lost TCP streaming connection with remote peer","error":"walpb: crc mismatch"}'),
     ],
     [
-      'it has not joined, and its list is old',
+      'it has not joined, and initialCluster is outdated',
       ended(3, fatal('error validating peerURLs: member count is unequal'), {}, { member: fresh }),
     ],
   ])('%s', (_what, observed) => {
     expect(evidenceOf(observed)).toBeUndefined();
   });
 
-  test('what is quoted of a panic is the line that says why', () => {
+  test('the quoted line of a panic is the one with the error', () => {
     const panic = 'panic: tocommit(9) is out of range [lastIndex(0)]\n\ngoroutine 1 [running]:\n\tnode.go:287 +0x59';
     expect(evidenceOf(ended(3, panic))?.message).toContain('tocommit(9) is out of range');
   });
 
-  test('a start after three ends is judged by them for a minute', () => {
+  test('a start after three exits is judged by them for a minute', () => {
     const o = ended(3, fatal('walpb: crc mismatch'), runningFor(5_000));
     expect(evidenceOf(o)?.standsForMs).toBe(55_000);
     expect(decide(o).requeueAfterMs).toBe(55_000);
   });
 
-  test('how often it has ended counts its first start as well, and times are told as they were set', () => {
-    expect(evidenceOf(ended(6, 'unknown flag'))?.message).toContain('etcd has ended 6 times');
+  test('the first exit counts as well, and the message has the configured time', () => {
+    expect(evidenceOf(ended(6, 'unknown flag'))?.message).toContain('etcd has exited 6 times');
     const node = { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - MINUTE } as const;
     expect(evidenceOf({ ...world({ node }), nodeLostAfterMs: 20_000 })?.message).toBe(
-      'nobody has heard of node n1 for 20 s',
+      'node n1 has been NotReady for 20 s',
     );
   });
 
-  test('its node has been silent for nine minutes: one is left', () => {
+  test('its node has been NotReady for nine minutes: one is left', () => {
     const o = world({ node: { is: 'present', name: 'n1', outOfService: false, notReadySince: NOW - 9 * MINUTE } });
     expect(evidenceOf(o)).toMatchObject({ reason: 'NodeLost', leftMs: MINUTE });
-    expect(provenLoss(o)).toBeUndefined(); // nobody acts on it before its grace is over
+    expect(provenLoss(o)).toBeUndefined(); // the cluster controller does not act before the grace period is over
   });
 });

@@ -1,4 +1,4 @@
-/** Evidence that a member will not come back by itself, each class with its own time of grace. */
+/** Failure evidence: a member will not recover by itself. Each kind has its own grace period. */
 
 import { DATA_INCONSISTENT, EVIDENCE, type EvidenceReason, STORAGE_ERROR } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
@@ -19,24 +19,24 @@ import {
 export interface Evidence {
   readonly reason: EvidenceReason;
   readonly message: string;
-  /** How much of its grace is left: until then it may still come to nothing. */
+  /** What is left of the grace period, in which the member may still recover. */
   readonly leftMs: number;
-  /** It is withdrawn after this time, unless etcd ends once more. */
+  /** The evidence is withdrawn after this time, unless etcd exits once more. */
   readonly standsForMs?: number;
 }
 
-/** One end can have many causes: the same finding in as many ends in a row is proof. */
+/** One exit can have many causes: this many exits in a row with the same finding are proof. */
 const ENDS_THAT_PROVE = 3;
-/** An etcd that cannot use its data directory has mostly ended before: one that goes on is not judged by its last end. */
-const GOES_ON_AFTER_MS = 60_000;
-/** As many ends as Kubernetes lets happen in about five minutes. */
+/** An etcd that cannot use its data directory mostly exits sooner: after this time, the run is not judged by the previous exit. */
+const STABLE_AFTER_MS = 60_000;
+/** CrashLoopBackOff allows this many exits in about five minutes. */
 const ENDS_OF_A_LOOP = 6;
 
 export function evidenceOf(o: Observed): Evidence | undefined {
   return lostData(o) ?? lostVolume(o) ?? lostNode(o) ?? invalidData(o) ?? crashLoop(o);
 }
 
-/** Evidence whose grace is over: the cluster may act on it. */
+/** Evidence whose grace period is over: the cluster controller may replace the member. */
 export const provenLoss = (o: Observed): Evidence | undefined => {
   const evidence = evidenceOf(o);
   return evidence && evidence.leftMs <= 0 ? evidence : undefined;
@@ -44,23 +44,23 @@ export const provenLoss = (o: Observed): Evidence | undefined => {
 
 const now = (reason: EvidenceReason, message: string): Evidence => ({ reason, message, leftMs: 0 });
 
-/** An empty data directory must never come back under the name of a member that had joined. */
+/** A joined member must never restart with an empty data directory: it would vote again without the log that it acknowledged. */
 function lostData(o: Observed): Evidence | undefined {
   if (!hasJoined(o)) return undefined;
   const { name } = identity(o.member);
   const lost = (message: string): Evidence => now(EVIDENCE.dataLost, message);
   if (!inMemory(o))
     return o.volume.is === 'absent'
-      ? lost(`PersistentVolumeClaim ${volumeClaimName(name)} is gone, and the data with it`)
+      ? lost(`PersistentVolumeClaim ${volumeClaimName(name)} was deleted, and its data is lost`)
       : undefined;
   const recorded = o.member.status?.podUID;
-  if (o.pod.is === 'absent') return lost(`Pod ${name} is gone, and the data in its memory with it`);
+  if (o.pod.is === 'absent') return lost(`Pod ${name} was deleted, and its in-memory data is lost`);
   if (o.pod.is === 'foreign') return undefined;
-  if (isPodOver(o.pod.object)) return lost(`Pod ${name} has ended, and the data in its memory is gone`);
-  // Before its id is recorded, a later Pod of the seed may be the one in which the cluster was begun.
+  if (isPodOver(o.pod.object)) return lost(`Pod ${name} has terminated, and its in-memory data is lost`);
+  // Before the member id is recorded, a later Pod of the seed may be the one that bootstrapped the cluster.
   const known = recorded !== undefined && o.member.status?.memberID !== undefined;
   return known && o.pod.object.metadata.uid !== recorded
-    ? lost(`Pod ${name} was replaced, and the data in the memory of the old one is gone`)
+    ? lost(`Pod ${name} was replaced, and the in-memory data of the previous Pod is lost`)
     : undefined;
 }
 
@@ -68,34 +68,34 @@ const lostVolume = (o: Observed): Evidence | undefined =>
   o.volume.is === 'ours' && o.volume.object.status?.phase === 'Lost'
     ? now(
         EVIDENCE.volumeLost,
-        `the volume of PersistentVolumeClaim ${o.volume.object.metadata.name} is gone, and the data with it`,
+        `PersistentVolumeClaim ${o.volume.object.metadata.name} has lost its PersistentVolume, and the data is lost`,
       )
     : undefined;
 
 function lostNode(o: Observed): Evidence | undefined {
   const { node } = o;
   const stuck = inMemory(o) || o.volumeOnNode;
-  if (node.is === 'unknown' || o.etcd.is === 'answers') return undefined; // only its kubelet is silent
+  if (node.is === 'unknown' || o.etcd.is === 'answers') return undefined; // etcd responds: only the kubelet is unreachable
   if (node.is === 'gone')
-    return stuck ? now(EVIDENCE.nodeLost, `node ${node.name} is gone, and the data with it`) : undefined;
+    return stuck ? now(EVIDENCE.nodeLost, `node ${node.name} was deleted, and the data on it is lost`) : undefined;
   if (node.outOfService && stuck)
-    return now(EVIDENCE.nodeLost, `node ${node.name} is out of service, and the data is there`);
+    return now(EVIDENCE.nodeLost, `node ${node.name} is out of service, and the data is on it`);
   if (node.notReadySince === undefined) return undefined;
   return {
     reason: EVIDENCE.nodeLost,
-    message: `nobody has heard of node ${node.name} for ${o.nodeLostAfterMs / 1000} s`,
+    message: `node ${node.name} has been NotReady for ${o.nodeLostAfterMs / 1000} s`,
     leftMs: node.notReadySince + o.nodeLostAfterMs - o.now,
   };
 }
 
-/** For how long the run after the last end is still judged by that end; `undefined`: etcd does not run. */
+/** For how long the present run is still judged by the previous exit; `undefined`: etcd does not run. */
 const judgedForMs = (o: Observed, { state }: ContainerStatus): number | undefined =>
-  state?.running && Date.parse(state.running.startedAt ?? '') + GOES_ON_AFTER_MS - o.now;
+  state?.running && Date.parse(state.running.startedAt ?? '') + STABLE_AFTER_MS - o.now;
 
-/** etcd runs, and has for so long that its last end says nothing about this run. */
-export const goesOn = (o: Observed, container: ContainerStatus): boolean => (judgedForMs(o, container) ?? 1) <= 0;
+/** etcd has run for long enough that its previous exit proves nothing about this run. */
+export const isStable = (o: Observed, container: ContainerStatus): boolean => (judgedForMs(o, container) ?? 1) <= 0;
 
-/** What the last end of etcd says about its data, as long as the present run is judged by it. */
+/** What the last exit of etcd proves about its data, while the present run is judged by it. */
 function lastFinding(o: Observed): (Finding & { readonly standsForMs?: number }) | undefined {
   const container = etcdContainer(o);
   const end = container && lastTermination(container);
@@ -108,7 +108,7 @@ function lastFinding(o: Observed): (Finding & { readonly standsForMs?: number })
 
 const NO_EVIDENCE: readonly string[] = [STORAGE_ERROR, DATA_INCONSISTENT];
 
-/** What etcd said when it ended, three times in a row. Before a member has joined, it is mere advice on joining. */
+/** The same fatal error in three exits in a row. Before a member has joined, it is only about joining, and no evidence. */
 function invalidData(o: Observed): Evidence | undefined {
   const finding = lastFinding(o);
   if (!finding || !isEvidence(finding.reason) || !hasJoined(o)) return undefined;
@@ -118,7 +118,7 @@ function invalidData(o: Observed): Evidence | undefined {
 const isEvidence = (reason: Finding['reason']): reason is Finding['reason'] & EvidenceReason =>
   !NO_EVIDENCE.includes(reason);
 
-/** The data may be in order: nothing is replaced for this, and nothing is deleted. What a person can do. */
+/** The data may be intact: the operator replaces and deletes nothing, and the message states what a user can do. */
 export function dataTrouble(
   o: Observed,
 ): { readonly reason: string; readonly message: string; readonly standsForMs?: number } | undefined {
@@ -132,8 +132,8 @@ export function dataTrouble(
 }
 
 /**
- * etcd ends again and again, by itself and without having served in between. Restarts over months are no loop, and what a
- * signal ended (an OOM kill asks for more memory) or a disk refused is not the fault of the data.
+ * etcd exits again and again by itself, without serving in between. Restarts over months are no crash loop, and neither an exit
+ * by a signal (an OOM kill needs more memory) nor a disk error is the fault of the data.
  */
 function crashLoop(o: Observed): Evidence | undefined {
   const container = etcdContainer(o);
@@ -144,6 +144,6 @@ function crashLoop(o: Observed): Evidence | undefined {
   if (ends < ENDS_OF_A_LOOP || !recent || dataTrouble(o) !== undefined) return undefined;
   return now(
     EVIDENCE.crashLooping,
-    `etcd has ended ${ends} times in a row, last with exit code ${end.exitCode}: ${lastLine(end)}`,
+    `etcd has exited ${ends} times in a row, last with exit code ${end.exitCode}: ${lastLine(end)}`,
   );
 }

@@ -1,4 +1,4 @@
-/** What a look at a member sees, through models of the API server and of etcd. */
+/** Observing a member, with models of the API server and of etcd. */
 import { describe, expect, test } from 'vitest';
 import { aVolume, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
 import {
@@ -32,7 +32,7 @@ const leaving = (world: ModelWorld, n: number): void => {
   hear(world.members, member(n, { deleting: true }, cluster?.metadata.uid));
 };
 
-test('nothing counts as gone, because the cache has not heard of it yet', async () => {
+test('an object that is not in the cache yet does not count as deleted', async () => {
   const world = modelWorld();
   hear(world.members, member(1));
   await world.client.create(pods, podOf(1));
@@ -45,7 +45,7 @@ test('nothing counts as gone, because the cache has not heard of it yet', async 
   expect([o.pod.is, o.volume.is]).toEqual(['ours', 'foreign']);
 });
 
-test('before a Pod is made, the cluster is asked for anew: one that has formed must not be begun again', async () => {
+test('before a Pod is created, the cluster is read from the API server: a formed one must not be bootstrapped again', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, FORMED);
   hear(world.members, member(1, {}, stored.metadata.uid));
@@ -53,7 +53,7 @@ test('before a Pod is made, the cluster is asked for anew: one that has formed m
   expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
 });
 
-test('before a Pod with certificates is made, the cluster is asked for anew: it may have recorded whom it is to trust', async () => {
+test('before a Pod with TLS is created, the cluster is read from the API server: it may have recorded another CA bundle', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, { ...FORMED, trust: { peer: 'new' } });
   hear(world.members, member(1, { spec: { tls: { peerSecretRef: { name: 'x' } } } }, stored.metadata.uid));
@@ -61,7 +61,7 @@ test('before a Pod with certificates is made, the cluster is asked for anew: it 
   expect((await look(world)).cluster?.status?.trust?.peer).toBe('new');
 });
 
-test('before a member is let go, the cluster is asked for anew: it may have formed, and this be all of its data', async () => {
+test('before the finalizer is released, the cluster is read from the API server: it may have formed, and this be its only data', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, FORMED);
   hear(world.members, member(1, { deleting: true }, stored.metadata.uid));
@@ -107,7 +107,7 @@ test('an address that responds as another member does not give this one its id',
   expect((await look(world)).etcd).toMatchObject({ is: 'answers', memberID });
 });
 
-test('whoever goes has the others asked, and they answer for the quorum', async () => {
+test('for a member that is being deleted, the peers are asked with a linearizable read', async () => {
   const world = modelWorld();
   const [first, second, third] = await runningCluster(world, 3);
   if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
@@ -120,25 +120,25 @@ test('whoever goes has the others asked, and they answer for the quorum', async 
   expect((await look(world)).peers.is).toBe('answer');
 });
 
-test('whoever goes is not let go on the word of one that has lost the quorum', async () => {
+test('a peer without quorum does not prove that a member was removed', async () => {
   const world = modelWorld();
   const [first, , third] = await runningCluster(world, 3);
   leaving(world, 1);
-  for (const gone of [first, third]) if (gone) world.model.stop(gone);
+  for (const stopped of [first, third]) if (stopped) world.model.stop(stopped);
   expect((await look(world)).peers.is).toBe('silent');
 });
 
-test('whoever goes is not let go on the word of another cluster, to which the address of a peer has come', async () => {
+test('a Pod IP of a peer that is reused by another cluster does not prove that a member was removed', async () => {
   const world = modelWorld();
   await runningCluster(world, 3);
   leaving(world, 1);
   const [cluster] = world.clusters.all();
   if (cluster) hear(world.clusters, { ...cluster, status: FORMED });
   const { peers } = await look(world);
-  expect(peers.is === 'silent' && peers.why).toContain(`this cluster is ${FORMED.clusterID}`);
+  expect(peers.is === 'silent' && peers.message).toContain(`this cluster has ${FORMED.clusterID}`);
 });
 
-test('whoever goes is not let go on the word of one that was made the whole cluster, as long as another counts it', async () => {
+test('a peer started with --force-new-cluster does not prove that a member was removed, while another peer lists it', async () => {
   const world = modelWorld();
   const [first, second, third] = await runningCluster(world, 3);
   if (!first?.disk || !second?.disk || !third?.disk) throw new Error('there are three');
@@ -152,10 +152,10 @@ test('whoever goes is not let go on the word of one that was made the whole clus
   world.model.advance(5_000);
   expect(await counted()).toBe(true);
   world.model.stop(third);
-  expect(await counted()).toBe(false); // nobody else is left to say so
+  expect(await counted()).toBe(false); // no peer is left that lists it
 });
 
-test('the only member has nobody to ask, whoever else carries the label', async () => {
+test('the only member has no peers, whichever foreign members have its label', async () => {
   const world = modelWorld();
   await runningCluster(world, 2);
   leaving(world, 1);
@@ -174,7 +174,7 @@ test.each([
   ['on its node and another one', on(HOST, 'node-1', 'node-2'), false],
   ['in its zone', on('topology.kubernetes.io/zone', 'x'), false],
   ['in its location', on('csi.hetzner.cloud/location', 'x'), false],
-])('a node is gone; is a volume %s lost with it?', async (_where, spec, lost) => {
+])('a node is deleted; is a volume %s lost with it?', async (_where, spec, lost) => {
   const world = modelWorld();
   hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
   hear(world.members, member(1));
@@ -215,7 +215,7 @@ describe('a member without a Pod, and the node that was chosen for its PVC', () 
   });
 });
 
-test('while no Secret can be read, a member is still seen, and a lost Pod is made again', async () => {
+test('while no Secret can be read, a member is still observed, and a lost Pod is recreated', async () => {
   const world = modelWorld(failingReads(500, 'secrets'));
   await runningCluster(world, 3);
   const [cached] = world.clusters.all();

@@ -1,4 +1,4 @@
-/** Gathers the facts for one member: Kubernetes from the cache, etcd asked now. */
+/** Observes one member: Kubernetes objects from the cache, etcd by a request in this reconcile. */
 
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -44,10 +44,10 @@ export async function observe(
   if (!member) return undefined;
   const { namespace = '', name = '', uid = '' } = member.metadata;
   const [pod, volume] = await Promise.all([
-    look(ports, ports.pods, pods, { namespace, name }, signal),
+    getOrFetch(ports, ports.pods, pods, { namespace, name }, signal),
     member.spec.storage.medium === 'Memory'
       ? undefined
-      : look(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
+      : getOrFetch(ports, ports.volumes, persistentVolumeClaims, { namespace, name: volumeClaimName(name) }, signal),
   ]);
   const held = holding(pod, uid);
   const heldVolume = volumeOf(volume, uid);
@@ -55,12 +55,12 @@ export async function observe(
   const nodeName = held.is === 'ours' ? held.object.spec?.nodeName : undefined;
   const node = await (nodeName === undefined ? nodeOfVolume(ports, claim, signal) : nodeOf(ports, nodeName, signal));
   const doubtful = node.is === 'gone' || (node.is === 'present' && node.outOfService);
-  const going = member.metadata.deletionTimestamp !== undefined;
-  const cluster = await ownCluster(ports, member, held.is === 'absent' || going, signal);
+  const deleting = member.metadata.deletionTimestamp !== undefined;
+  const cluster = await ownCluster(ports, member, held.is === 'absent' || deleting, signal);
   const [volumeOnNode, etcd, peers] = await Promise.all([
     doubtful && claim ? isOnNode(ports, claim, node.name, signal) : false,
     held.is === 'ours' ? askSelf(ports, member, cluster, held.object, signal) : ({ is: 'notAsked' } as const),
-    going ? askPeers(ports, member, cluster, signal) : ({ is: 'none' } as const),
+    deleting ? askPeers(ports, member, cluster, signal) : ({ is: 'none' } as const),
   ]);
   const { images, nodeLostAfterMs } = ports;
   return {
@@ -80,8 +80,8 @@ export async function observe(
   };
 }
 
-/** The cache holds only what carries our label, and may be behind: before something counts as gone, the server is asked. */
-const look = async <T extends KubeObject>(
+/** The cache holds only labelled objects and may be stale: an object counts as deleted only after the API server returned 404. */
+const getOrFetch = async <T extends KubeObject>(
   ports: MemberPorts,
   store: Store<T>,
   resource: Resource<T>,
@@ -89,19 +89,19 @@ const look = async <T extends KubeObject>(
   signal: AbortSignal,
 ): Promise<T | undefined> => store.get(refKey(ref)) ?? (await ports.client.get(resource, ref, signal));
 
-/** A volume that is to outlive its member has no owner, and says itself whose it is. */
+/** A retained PVC has no owner reference: the garbage collector would delete it. An annotation names its member instead. */
 const volumeOf = (claim: PersistentVolumeClaim | undefined, uid: string): Holding<PersistentVolumeClaim> =>
   claim && controllerOf(claim) === undefined && claim.metadata.annotations?.[MEMBER_UID_ANNOTATION] === uid
     ? { is: 'ours', object: claim }
     : holding(claim, uid);
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
-/** On a PVC: the node that the scheduler chose when the volume was made. A Pod that waits for a lost node has none of its own. */
+/** On a PVC: the node that the scheduler chose when the volume was provisioned. A Pod that waits for a lost node has no nodeName. */
 const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
 /**
- * The annotation stays for ever: months later, a member with a volume on the network runs elsewhere, and the loss of the node
- * of its first day says nothing. It counts while there is no volume yet, and where the volume is bound to that node.
+ * Kubernetes never removes the annotation: months later, a member with a network volume runs elsewhere, and the loss of its
+ * first node proves nothing. It counts while no volume is bound yet, and where the volume is bound to that node.
  */
 async function nodeOfVolume(
   ports: MemberPorts,
@@ -117,7 +117,7 @@ async function nodeOfVolume(
 }
 
 async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Promise<NodeView> {
-  const node = await look(ports, ports.nodes, nodes, { namespace: '', name }, signal);
+  const node = await getOrFetch(ports, ports.nodes, nodes, { namespace: '', name }, signal);
   if (!node) return { is: 'gone', name };
   const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
   const outOfService = node.spec?.taints?.some((t) => t.key === OUT_OF_SERVICE) === true;
@@ -125,10 +125,10 @@ async function nodeOf(ports: MemberPorts, name: string, signal: AbortSignal): Pr
   return { is: 'present', name, outOfService, ...(since !== undefined && { notReadySince: Date.parse(since) }) };
 }
 
-/** What many nodes have in common. Where none is left that has it, another one may come. */
+/** Topology keys that many nodes share. When no node of a zone is left, a new one may be added to it. */
 const SHARED = /(^|[/.-])(zone|region|location|datacenter|rack)$/;
 
-/** Whether the data can be reached from no other node: each driver has a label of its own by which it says where a volume is. */
+/** Whether no other node can mount the volume: each CSI driver states with a node label of its own where a volume is. */
 async function isOnNode(
   ports: MemberPorts,
   claim: PersistentVolumeClaim,
@@ -148,10 +148,10 @@ async function isOnNode(
 }
 
 /**
- * The cluster that controls this member, or will adopt it: a member without a controller that is deleted must be removed from
- * etcd all the same. When a Pod is about to be made, or the member let go, a cached cluster without an id
- * is not good enough: a seed started as "new" although the cluster exists would be a second, empty cluster, and one that goes
- * takes all of the data along. Neither is one that may have recorded meanwhile whom members are to trust.
+ * The cluster that controls this member, or will adopt it: also a member without a controller must be removed from etcd when it
+ * is deleted. Before a Pod is created or the finalizer is released, a cached cluster without an id, or with TLS, is read again
+ * from the API server: a seed started as "new" would bootstrap a second, empty cluster, a deleted seed could take the only copy
+ * of the data along, and the Pod could mount the previous CA bundle.
  */
 async function ownCluster(
   ports: MemberPorts,
@@ -170,7 +170,7 @@ async function ownCluster(
   return cluster && isMemberOf(member, cluster) ? cluster : undefined;
 }
 
-/** Sessions are shared with whoever else asks this cluster's members. */
+/** The cluster and snapshot controllers share the etcd sessions of this cluster. */
 async function accessTo(ports: MemberPorts, member: EtcdMember, cluster: EtcdCluster | undefined): Promise<Access> {
   if (cluster) return ports.credentials.access(cluster, () => memberHost(member));
   return { cluster: refKey({ namespace: member.metadata.namespace ?? '', name: member.spec.clusterName }) };
@@ -186,14 +186,14 @@ async function askSelf(
   const ip = pod.status?.podIP;
   if (ip === undefined || isPodOver(pod)) return { is: 'notAsked' };
   const ask = { timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, member, cluster) };
-  // The rules compare the ids: one that differs from what is recorded is a fact of its own.
+  // No expected ids here: the rules compare them, because an id that differs from the recorded one is evidence.
   const answer = await askMember(ports.etcd, { ...ask, endpoint: memberEndpoint(member, ip) }, {});
-  if (answer.is !== 'answers') return { is: 'silent', why: answer.message };
+  if (answer.is !== 'answers') return { is: 'silent', message: answer.message };
   const { clusterID, id: memberID, version } = answer.self;
-  // The id is recorded once. An address that was reused within the cluster must not give this member the id of another.
+  // The id is recorded once: a Pod IP reused within the cluster must not give this member the id of another one.
   const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === memberID);
   if (other && member.status?.memberID === undefined)
-    return { is: 'silent', why: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
+    return { is: 'silent', message: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
   return { is: 'answers', clusterID, memberID, version };
 }
 
@@ -212,8 +212,8 @@ const isServing = (pod: Pod | undefined): boolean =>
   pod !== undefined && isPodReady(pod) && pod.metadata.deletionTimestamp === undefined;
 
 /**
- * Whoever still counts the member is believed first: one that a person started with --force-new-cluster speaks for the same
- * cluster, knows nobody but itself, and does not mean that the others have let anybody go.
+ * A peer that still lists the member wins: one that a user started with --force-new-cluster has the same cluster id but lists
+ * only itself, which does not mean that the other members have removed this one.
  */
 async function askPeers(
   ports: MemberPorts,
@@ -224,8 +224,8 @@ async function askPeers(
   const others = siblingsOf(ports, member, cluster);
   if (others.length === 0) return { is: 'none' };
   const ours = cluster?.status?.clusterID;
-  let found: PeersView = { is: 'silent', why: 'none of them has a Pod with an address' };
-  const silent = (why: string): PeersView => (found.is === 'answer' ? found : { is: 'silent', why });
+  let found: PeersView = { is: 'silent', message: 'no other member has a Pod with an IP' };
+  const silent = (message: string): PeersView => (found.is === 'answer' ? found : { is: 'silent', message });
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
     if (ip === undefined) continue;
@@ -237,9 +237,9 @@ async function askPeers(
       continue;
     }
     const { clusterId, members } = answer.value;
-    // An address can come to belong to another cluster, which knows nothing of this member: that does not mean that it was removed.
+    // A Pod IP may be reused by another cluster, which does not list this member: that does not mean that it was removed.
     if (ours !== undefined && hexId(clusterId) !== ours) {
-      found = silent(`a member answers for etcd cluster ${hexId(clusterId)}, but this cluster is ${ours}`);
+      found = silent(`a peer responds with cluster ID ${hexId(clusterId)}, but this cluster has ${ours}`);
       continue;
     }
     const list = members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs }));

@@ -1,4 +1,4 @@
-/** The facts that a decision about one EtcdMember is made from, and the questions that rules ask of them. */
+/** The observed state of one EtcdMember, and the predicates that rules share. */
 import { NO_OPERATOR_IMAGE } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
@@ -10,16 +10,16 @@ import { type Holding, identity } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, Pod } from '../../gen/kube.ts';
 import type { Decision } from '../../runtime/plan.ts';
 
-/** What this member's etcd said about itself in this pass. */
+/** What this member's etcd reported about itself in this reconcile. */
 export type SelfView =
   | { readonly is: 'notAsked' }
-  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'silent'; readonly message: string }
   | { readonly is: 'answers'; readonly clusterID: string; readonly memberID: string; readonly version: string };
 
-/** What the other members know; asked only when this one is to go. */
+/** The member list of the peers; requested only when this member is being deleted. */
 export type PeersView =
   | { readonly is: 'none' }
-  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'silent'; readonly message: string }
   | {
       readonly is: 'answer';
       readonly members: readonly PeerEntry[];
@@ -30,47 +30,47 @@ export interface PeerEntry {
   readonly peerURLs: readonly string[];
 }
 
-/** One that never started has no name there. */
+/** A member that never started has no name in etcd's list: its peer URL identifies it. */
 export const isListed = (member: EtcdMember, list: readonly PeerEntry[]): boolean => {
   const { metadata, status } = member;
   const url = addedPeerURL(member);
   return list.some((m) => m.id === status?.memberID || m.name === metadata.name || m.peerURLs.includes(url));
 };
 
-/** The node that this member's Pod, or its volume, is on. */
+/** The node of this member's Pod, or of its volume. */
 export type NodeView =
   | { readonly is: 'unknown' }
   | { readonly is: 'gone'; readonly name: string }
   | {
       readonly is: 'present';
       readonly name: string;
-      /** Somebody has declared that it is off and will not write any more. */
+      /** A user has tainted it out-of-service: it is shut down and will not write any more. */
       readonly outOfService: boolean;
       readonly notReadySince?: number;
     };
 
 export interface Observed {
   readonly now: number;
-  /** Who refused a step of the last pass, and why, as a sentence. */
+  /** Why the API server refused a step of the previous reconcile. */
   readonly refusal: string | undefined;
   readonly member: EtcdMember;
-  /** The cluster that controls this member; not one that merely has its name. */
+  /** The cluster that controls this member; not another one of the same name. */
   readonly cluster: EtcdCluster | undefined;
   readonly pod: Holding<Pod>;
   readonly volume: Holding<PersistentVolumeClaim>;
   readonly node: NodeView;
-  /** The data cannot be reached from any other node. Looked at only when the node is gone or out of service. */
+  /** No other node can mount the volume. Observed only when the node is deleted or out of service. */
   readonly volumeOnNode: boolean;
-  /** After how long of silence a node counts as lost. */
+  /** How long a node may be NotReady before it counts as lost. */
   readonly nodeLostAfterMs: number;
   readonly etcd: SelfView;
   readonly peers: PeersView;
-  /** Another member of the cluster serves. */
+  /** Another member of the cluster is serving. */
   readonly hasCompany: boolean;
   readonly images: ImagePolicy;
 }
 
-/** How a rule answers: `undefined` means that the case is not its own. */
+/** What a rule returns; `undefined`: the rule does not apply. */
 export type Decided = Decision<EtcdMemberStatus> | undefined;
 
 export const inMemory = (o: Observed): boolean => o.member.spec.storage.medium === 'Memory';
@@ -81,13 +81,13 @@ export const isDormant = (o: Observed): boolean => o.member.spec.dormant === tru
 export const retains = (o: Observed): boolean => o.member.spec.deletionPolicy === 'Retain';
 export const isClusterFormed = (o: Observed): boolean => o.cluster?.status?.clusterID !== undefined;
 
-/** This member's etcd has run as part of the cluster: its data directory must not be empty any more. A seed counts as a voter from the beginning. */
+/** This member's etcd has been part of the cluster, so its data directory must not be empty any more. A seed votes from bootstrap on. */
 export function hasJoined(o: Observed): boolean {
   const { spec, status } = o.member;
   return status?.memberID !== undefined || (spec.bootstrap === true ? isClusterFormed(o) : status?.isVoter === true);
 }
 
-/** Names that we need and somebody else has, each as a sentence. */
+/** Objects of this member's names that another owner has, one message each. */
 export function conflicts(o: Observed): readonly string[] {
   const { name } = identity(o.member);
   return [
@@ -98,15 +98,17 @@ export function conflicts(o: Observed): readonly string[] {
   ];
 }
 
-/** What the member was made to have and this build cannot give: its Pod is never made with less. */
+/** Spec fields that this build does not support: a Pod without them could be less secure than the spec asks for. */
 export function notYet(o: Observed): readonly NotYet[] {
   const { tls } = o.member.spec;
-  const say = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
-    asked ? [{ subject, message: `${what} is not supported by this build yet: no Pod is made for this member` }] : [];
-  return say(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS');
+  const unsupported = (asked: boolean, subject: string, what: string): readonly NotYet[] =>
+    asked
+      ? [{ subject, message: `${what} is not supported by this build yet: no Pod is created for this member` }]
+      : [];
+  return unsupported(tls?.peerAutoTLS === true, 'TLS', 'tls.peerAutoTLS');
 }
 
-/** Why a seed that is to begin with a snapshot cannot: without it, it would begin with nothing. */
+/** Why a seed cannot restore its snapshot: without the restore it would bootstrap an empty cluster. */
 export const cannotRestore = (o: Observed): string | undefined =>
   o.member.spec.restore !== undefined && !hasJoined(o) && o.images.operator === undefined
     ? NO_OPERATOR_IMAGE

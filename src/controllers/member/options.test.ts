@@ -46,7 +46,7 @@ describe('options of earlier manifests', () => {
   });
 });
 
-test('nothing asked, nothing set', () => {
+test('without options, no flags', () => {
   expect(optionFlags(undefined, '3.6.16')).toEqual([]);
   expect(optionFlags({ corruptionCheck: { initial: false, intervalMinutes: 0 } }, '3.6.16')).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The options of a member as flags of the etcd version that it runs. A flag that a version does not know keeps it from starting. */
+/** The options of a member as flags of its etcd version: etcd does not start with a flag that it does not know. */
 import type { EtcdOptions } from '../../api/options.ts';
 
 interface Version {
@@ -12,14 +12,14 @@ const parse = (version: string): Version => {
   return { minor: major * 1000 + minor, patch };
 };
 
-/** 3.6 turned experimental flags into plain ones and feature gates; 3.7 does not start with an experimental one. */
+/** etcd 3.6 replaced the experimental flags by plain ones and feature gates; 3.7 does not start with an experimental flag. */
 const PLAIN_FLAGS = 3006;
-/** 3.8 takes snapshots by itself and has no such flag. */
+/** etcd 3.8 has no --snapshot-count. */
 const NO_SNAPSHOT_COUNT = 3008;
-/** The check of compaction hashes came with 3.5.5. */
+/** etcd 3.5.5 introduced the compaction hash check. */
 const hasCompactHash = ({ minor, patch }: Version): boolean => minor > 3005 || (minor === 3005 && patch >= 5);
 
-/** Whether the member itself can serve. /health also fails on alarms; of a full database reads and compaction are still needed. */
+/** Readiness of the member alone: plain /health fails on NOSPACE too, and a full database must still serve reads and compaction. */
 export function readinessPath(version: string): string {
   const { minor, patch } = parse(version);
   const hasReadyz = minor > 3005 || (minor === 3005 && patch >= 11);
@@ -28,7 +28,7 @@ export function readinessPath(version: string): string {
 
 const flag = (name: string, value: string | number | undefined): readonly string[] =>
   value === undefined ? [] : [`--${name}=${value}`];
-/** The Pod says at every start of the container whether there is somebody to compare the data with. */
+/** Set from a Pod annotation at every container start: whether another member serves that etcd can compare its data with. */
 export const INITIAL_CHECK = 'INITIAL_CORRUPT_CHECK';
 const inSeconds = (value: number | undefined): string | undefined => (value === undefined ? undefined : `${value}s`);
 
@@ -51,7 +51,7 @@ function corruptionFlags(check: EtcdOptions['corruptionCheck'], version: Version
   ];
 }
 
-/** In the order of earlier operators, so that a member's command does not change by taking it over. */
+/** In the order of earlier operators: another order would restart the Pods of adopted members. */
 export function optionFlags(options: EtcdOptions | undefined, version: string): readonly string[] {
   if (!options) return [];
   const running = parse(version);
@@ -72,13 +72,13 @@ export function optionFlags(options: EtcdOptions | undefined, version: string): 
   ];
 }
 
-/** Must be the same for all members, or they disagree on who is one: a version that lacks the flag has room for one. */
-export const learnerFlags = (most: number | undefined, version: string): readonly string[] =>
-  parse(version).minor < PLAIN_FLAGS ? [] : flag('max-learners', most);
+/** Must be equal on all members, or they disagree on the membership; versions without the flag allow one learner. */
+export const learnerFlags = (maxLearners: number | undefined, version: string): readonly string[] =>
+  parse(version).minor < PLAIN_FLAGS ? [] : flag('max-learners', maxLearners);
 
 const GATES = '--feature-gates=';
 
-/** All flags that a cluster states. etcd takes the last of several lists of feature gates only, so they become one; ours win. */
+/** All flags from the spec. etcd uses only the last --feature-gates, so they are merged into one; the operator's gates win. */
 export function statedFlags(
   options: EtcdOptions | undefined,
   extraArgs: readonly string[] | undefined,

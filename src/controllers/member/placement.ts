@@ -1,4 +1,4 @@
-/** Where a member's Pod runs and as whom. */
+/** Scheduling and security context of a member's Pod. */
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../../api/names.ts';
 import { USER } from '../../api/security.ts';
@@ -13,12 +13,12 @@ import type {
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
 
-/** Members only: Jobs that carry the cluster's label must not push members around. */
+/** Members only: Jobs that carry the cluster's label must not influence where members are scheduled. */
 const sameCluster = (member: EtcdMember) => ({
   matchLabels: { 'app.kubernetes.io/name': 'etcd', [CLUSTER_LABEL]: member.spec.clusterName },
 });
 
-/** What the user said about nodes and other Pods stays; members keep apart only where nothing was said about that. */
+/** The user's affinity is kept; anti-affinity between members is added only where the user states none. */
 function affinity(member: EtcdMember): Affinity | undefined {
   const { spread, affinity: stated } = member.spec;
   if (spread === undefined || spread === 'None' || stated?.podAntiAffinity) return stated;
@@ -32,14 +32,14 @@ function affinity(member: EtcdMember): Affinity | undefined {
   };
 }
 
-/** Zones are never required by default: nodes without the label of a zone could then not be used at all. */
+/** Zones are never required by default: nodes without a zone label could then run no member at all. */
 function topologySpreadConstraints(member: EtcdMember): readonly TopologySpreadConstraint[] | undefined {
   const { spread, topologySpreadConstraints: stated } = member.spec;
   if (stated !== undefined || spread === undefined || spread === 'None') return stated;
   return [{ maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: sameCluster(member) }];
 }
 
-/** What the restricted level demands is not the user's to change. */
+/** A user cannot override what the restricted Pod Security Standard requires. */
 const securityContext = (member: EtcdMember): PodSecurityContext => ({
   runAsUser: USER,
   runAsGroup: USER,

@@ -18,7 +18,7 @@ const s3 = {
   bucket: 'b',
   key: 'a/x.db',
   credentialsSecretRef: { name: 'keys' },
-  caSecretRef: { name: 'authority' },
+  caSecretRef: { name: 'store-ca' },
 };
 const seed = (restore: EtcdMember['spec']['restore']): EtcdMember => aMember({ spec: { ...(restore && { restore }) } });
 const podOf = (restore: EtcdMember['spec']['restore'], more = {}): Pod =>
@@ -26,20 +26,20 @@ const podOf = (restore: EtcdMember['spec']['restore'], more = {}): Pod =>
 const taskOf = (pod: Pod): unknown =>
   JSON.parse(pod.spec?.initContainers?.[1]?.env?.find(({ name }) => name === TASK_VARIABLE)?.value ?? '{}');
 
-test('the Pod of a seed that begins with a snapshot', () => {
+test('the Pod of a seed that restores a snapshot', () => {
   expect(podOf({ source: { s3 }, encryption: { keySecretRef: { name: 'secret-key' } } })).toMatchSnapshot();
 });
 
-describe('a seed that begins with a snapshot', () => {
+describe('a seed that restores a snapshot', () => {
   const pvc = { claimName: 'backups', subPath: 'nightly/x.db' };
 
-  test('never begins an empty cluster in its place, not even when its data directory is emptied', () => {
+  test('never bootstraps an empty cluster instead, not even when its data directory is emptied', () => {
     const stateOf = (pod: Pod) => pod.spec?.containers[0]?.command?.find((arg) => arg.includes('cluster-state'));
     expect(stateOf(podOf({ source: { pvc } }))).toBe('--initial-cluster-state=existing');
     expect(stateOf(podOf(undefined))).toBe('--initial-cluster-state=$(INITIAL_CLUSTER_STATE)');
   });
 
-  test('looks at every start whether the cluster was begun: its containers run again with the node', () => {
+  test('reads at every start whether the cluster is bootstrapped: init containers run again after a node restart', () => {
     const { metadata, spec } = podOf({ source: { pvc } });
     expect(spec?.initContainers?.[1]?.env).toContainEqual({
       name: STATE_VARIABLE,
@@ -61,7 +61,7 @@ describe('a seed that begins with a snapshot', () => {
     });
   });
 
-  test('tells the agent exactly what to make, and nothing that is secret', () => {
+  test('gives the agent its whole task, and nothing that is secret', () => {
     expect(taskOf(podOf({ source: { pvc } }))).toEqual({
       task: 'restore',
       from: { kind: 'pvc', root: '/restore/src' },
@@ -81,13 +81,13 @@ describe('a seed that begins with a snapshot', () => {
     expect(taskOf(podOf({ source: { pvc } }, auth))).toMatchObject({ auth: true });
   });
 
-  test('has the identity that its cloud knows, and a seed that needs none has none', () => {
+  test('has the ServiceAccount of its cloud identity, and a seed without one has none', () => {
     const { credentialsSecretRef: _, ...ambient } = { ...s3, serviceAccountName: 'reader' };
     expect(podOf({ source: { s3: ambient } }).spec?.serviceAccountName).toBe('reader');
     expect(podOf({ source: { s3 } }).spec).not.toHaveProperty('serviceAccountName');
   });
 
-  test('leaves its result where Kubernetes reads it, and runs as the restricted level demands', () => {
+  test('writes its result to the termination message, and meets the restricted Pod Security Standard', () => {
     for (const container of podOf({ source: { s3 } }).spec?.initContainers ?? []) {
       expect(container.terminationMessagePolicy).toBe('File');
       expect(container.terminationMessagePath ?? RESULT_FILE).toBe(RESULT_FILE);
@@ -108,7 +108,7 @@ describe('a seed that begins with a snapshot', () => {
 test.each([
   ['a member that joins', { source: { s3 } }, { beginning: 'member' }],
   ['a seed whose cluster is recorded', { source: { s3 } }, { beginning: 'nothing' }],
-  ['a seed that begins with nothing', undefined, {}],
+  ['a seed without spec.restore', undefined, {}],
 ])('%s has no restore', (_name, restore, more) => {
   const { spec } = podOf(restore, more);
   expect(spec).not.toHaveProperty('initContainers');

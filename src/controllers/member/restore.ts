@@ -1,4 +1,4 @@
-/** How a seed gets the data of a snapshot: containers that run before its etcd, as long as no cluster is recorded. */
+/** Restores a snapshot into the seed: init containers that run before etcd while no cluster id is recorded. */
 
 import { DEFAULT_BUMP } from '../../api/bootstrap.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
@@ -7,7 +7,7 @@ import { keyOf, MOUNTS, placeOf, type RestoreTask } from '../../domain/agent-tas
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { EnvVar, PodSpec, ResourceRequirements, Volume, VolumeMount } from '../../gen/kube.ts';
 
-/** etcd's tool maps the database and keeps its list of free pages; the agent streams. */
+/** etcdutl maps the database and keeps its freelist in memory; the agent streams. */
 const RESOURCES: ResourceRequirements = {
   requests: { cpu: '100m', memory: '128Mi' },
   limits: { memory: '1Gi' },
@@ -38,7 +38,7 @@ export function restoring(
     readonly dataDir: string;
     readonly data: VolumeMount;
     readonly auth: boolean;
-    /** Whether it may begin the cluster, at each start. */
+    /** Read at each start: whether the seed may still bootstrap the cluster. */
     readonly begins: EnvVar;
   },
 ):

@@ -30,7 +30,7 @@ import type { Observed } from './observed.ts';
 import { eventsFor, isMinor, needsVersion } from './status.ts';
 
 describe('the status', () => {
-  const said = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
+  const conditionsOf = (o: Observed) => decide(o).status.conditions?.map((c) => `${c.type}=${c.status}/${c.reason}`);
 
   test.each<[string, Observed, readonly string[]]>([
     ['ready', world(), ['Ready=True/PodReady', 'VersionDrifted=False/VersionMatched']],
@@ -48,25 +48,25 @@ describe('the status', () => {
     ],
     ['lost', world({ pod: absent, volume: absent, etcd: { is: 'notAsked' } }), ['Ready=False/DataLost']],
     [
-      'another member answers',
+      'another member responds',
       world({ etcd: { ...answers, memberID: 'f00' } }),
       ['Ready=False/MemberIDMismatch', 'VersionDrifted=False/VersionMatched'],
     ],
     [
-      'nothing to restore its snapshot with',
+      'no operator image for its restore',
       fresh({ member: aMember({ spec: { restore: { source: { pvc: { claimName: 'c', subPath: 'x' } } } } }) }),
       ['Ready=False/OperatorImageNotConfigured'],
     ],
     ['a name is taken', fresh({ pod: foreign }), ['Ready=False/NameConflict']],
   ])('%s', (_name, observed, conditions) => {
-    expect(said(observed)).toEqual(conditions);
+    expect(conditionsOf(observed)).toEqual(conditions);
   });
 
   test.each([
-    [{ running: {} }, 'pod phase: Pending; restore, which comes before etcd, is running'],
+    [{ running: {} }, 'pod phase: Pending; init container restore is running'],
     [
       { waiting: { reason: 'CrashLoopBackOff' } },
-      'pod phase: Pending; restore, which comes before etcd, is waiting: CrashLoopBackOff',
+      'pod phase: Pending; init container restore is waiting: CrashLoopBackOff',
     ],
     [{ terminated: { exitCode: 0 } }, 'pod phase: Pending'],
   ])('of a member that waits for its snapshot names it: %o', (state, message) => {
@@ -76,7 +76,7 @@ describe('the status', () => {
     expect(conditions?.[0]?.message).toBe(message);
   });
 
-  test('what etcd says is recorded only when it speaks for our cluster', () => {
+  test('what etcd reports is recorded only with the id of our cluster', () => {
     const o = fresh({ pod: readyPod, volume: ours(aVolume()), cluster: aCluster({ status: FORMED }) });
     expect(decide({ ...o, etcd: answers }).status).toMatchObject({
       memberID: MEMBER_ID,
@@ -86,20 +86,20 @@ describe('the status', () => {
     expect(decide({ ...o, etcd: { ...answers, clusterID: 'f00' } }).status).not.toHaveProperty('memberID');
   });
 
-  test('the Pod that held the data in memory is remembered while another one is there, and not while it is parked', () => {
+  test('the Pod that had the in-memory data stays recorded while another one exists, and not while the cluster is paused', () => {
     const lost = aMember({ status: joined, spec: inMemory });
     const another = ours(aPod({ uid: 'another', ready: true }));
     expect(decide(world({ member: lost, pod: another, volume: absent })).status.podUID).toBe(POD_UID);
-    const parked = aMember({ status: joined, spec: { dormant: true } });
-    expect(decide(world({ member: parked, pod: absent })).status).not.toHaveProperty('podUID');
+    const paused = aMember({ status: joined, spec: { dormant: true } });
+    expect(decide(world({ member: paused, pod: absent })).status).not.toHaveProperty('podUID');
   });
 
-  test('it tells why the API server refuses the Pod', () => {
+  test('it reports why the API server refuses the Pod', () => {
     const { status } = decide(fresh({ refusal: 'the API server refuses: exceeded quota' }));
     expect(status.conditions?.[0]?.message).toContain('the API server refuses: exceeded quota');
   });
 
-  test('it names what is in the way of the Pod', () => {
+  test('it names the problem of the Pod', () => {
     const waiting = {
       name: 'etcd',
       ready: false,
@@ -128,7 +128,7 @@ describe('the status', () => {
     const resources = { limits: { memory: '64Mi' } };
     const pod = aPod({ status: { phase: 'Running', containerStatuses: [restarting(terminated)] } });
     const spec = { containers: [{ name: 'etcd', resources }] };
-    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'silent', why: 'connection refused' } });
+    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'silent', message: 'connection refused' } });
   };
 
   test('it names the memory limit of an etcd that was OOM-killed', () => {
@@ -139,7 +139,7 @@ describe('the status', () => {
     );
   });
 
-  test('it says what etcd cannot access, and that nothing is deleted', () => {
+  test('it reports what etcd cannot access, and that nothing is deleted', () => {
     const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
     expect(findCondition(decide(withEnd({ exitCode: 1, message })).status.conditions, 'Ready')).toMatchObject({
       reason: 'StorageError',
@@ -154,10 +154,10 @@ describe('the status', () => {
     if (o.pod.is !== 'ours') throw new Error('there is no Pod');
     const containerStatuses = [{ ...restarting({ exitCode: 1, message }), ready: true }];
     const pod = ours({ ...o.pod.object, status: { ...readyPod.object.status, containerStatuses } });
-    expect(said({ ...o, pod })?.[0]).toBe('Ready=True/PodReady');
+    expect(conditionsOf({ ...o, pod })?.[0]).toBe('Ready=True/PodReady');
   });
 
-  test('an end of long ago is not named again', () => {
+  test('an old exit is not reported again', () => {
     const old = { finishedAt: iso(NOW - 3_600_000) };
     const state = { running: { startedAt: iso(NOW - 3_599_000) } };
     const message = '{"level":"fatal","msg":"failed to open WAL","error":"permission denied"}';
@@ -175,7 +175,7 @@ describe('the status', () => {
     }
   });
 
-  test('an end of etcd is recorded at once, and forgotten when it serves', () => {
+  test('an exit of etcd is recorded at once, and removed when it serves', () => {
     const o = withEnd({ exitCode: 1, message: 'x' });
     const { status } = decide(o);
     expect(status.failedStarts).toMatchObject({ count: 1, total: 1 });
@@ -184,7 +184,7 @@ describe('the status', () => {
     expect(decide(world({ member: aMember({ status }) })).status).not.toHaveProperty('failedStarts');
   });
 
-  test('looking again changes nothing', () => {
+  test('another reconcile changes nothing', () => {
     const first = decide(world());
     const again = decide(world({ member: aMember({ status: first.status }) }));
     expect([again.status, again.events]).toEqual([first.status, []]);
@@ -199,18 +199,18 @@ describe('a change of the status that may wait', () => {
     message: reason,
     lastTransitionTime: '',
   });
-  const parked: EtcdMemberStatus = { memberID: '1', podUID: 'u', conditions: [ready('False', 'Paused')] };
-  const { podUID: _, ...withoutPod } = parked;
+  const paused: EtcdMemberStatus = { memberID: '1', podUID: 'u', conditions: [ready('False', 'Paused')] };
+  const { podUID: _, ...withoutPod } = paused;
 
   test.each<[string, EtcdMemberStatus, EtcdMemberStatus, boolean]>([
-    ['words', parked, { ...parked, conditions: [{ ...ready('False', 'Paused'), message: 'other' }] }, true],
+    ['a message', paused, { ...paused, conditions: [{ ...ready('False', 'Paused'), message: 'other' }] }, true],
     ['the Pod of a new member', {}, { podUID: 'u', conditions: [ready('False', 'PodNotReady')] }, true],
-    ['another Pod', parked, { ...parked, podUID: 'v' }, false],
-    ['a Pod that is gone', parked, withoutPod, false],
-    ['an id', { ...parked, memberID: '0' }, parked, false],
-    ['a vote', parked, { ...parked, isVoter: true }, false],
-    ['a version', parked, { ...parked, version: '3.6.1' }, false],
-    ['a condition', parked, { ...parked, conditions: [ready('True', 'PodReady')] }, false],
+    ['another Pod', paused, { ...paused, podUID: 'v' }, false],
+    ['a Pod that was deleted', paused, withoutPod, false],
+    ['an id', { ...paused, memberID: '0' }, paused, false],
+    ['a vote', paused, { ...paused, isVoter: true }, false],
+    ['a version', paused, { ...paused, version: '3.6.1' }, false],
+    ['a condition', paused, { ...paused, conditions: [ready('True', 'PodReady')] }, false],
   ])('%s', (_name, before, after, waits) => {
     expect(isMinor(before, after)).toBe(waits);
   });

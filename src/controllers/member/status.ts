@@ -1,4 +1,4 @@
-/** What the operator says about a member. */
+/** The status, conditions and Events of a member. */
 
 import {
   type ConditionUpdate,
@@ -17,7 +17,7 @@ import { isPodReady, troubleOf } from '../../domain/pod.ts';
 import type { Pod } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
-import { dataTrouble, goesOn, provenLoss } from './evidence.ts';
+import { dataTrouble, isStable, provenLoss } from './evidence.ts';
 import {
   cannotRestore,
   conflicts,
@@ -30,32 +30,32 @@ import {
 } from './observed.ts';
 import { etcdContainer, failedStartsOf, lastTermination } from './terminations.ts';
 
-export function statusOf(o: Observed, why: string): EtcdMemberStatus {
+export function statusOf(o: Observed, message: string): EtcdMemberStatus {
   if (isDeleting(o) || isClusterBeingDeleted(o)) return o.member.status ?? {};
-  const { failedStarts: _ends, ...before } = o.member.status ?? {};
-  const { podName: _name, podUID: _uid, ...unparked } = before;
+  const { failedStarts: _exits, ...before } = o.member.status ?? {};
+  const { podName: _name, podUID: _uid, ...resumed } = before;
   const failedStarts = failedStartsOf(o);
   const facts: EtcdMemberStatus = {
-    ...(isPaused(o) ? unparked : before),
+    ...(isPaused(o) ? resumed : before),
     ...podFacts(o),
     ...etcdFacts(o),
     ...(failedStarts && { failedStarts }),
   };
   const unsupported = notYetConditions(notYet(o));
-  const verdicts = [ready(o, facts, why), ...drift(o, facts), ...unsupported];
+  const updates = [ready(o, facts, message), ...drift(o, facts), ...unsupported];
   const dropped = unsupported.length === 0 ? [NOT_YET_SUPPORTED] : [];
   const at = { generation: o.member.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
     selector: memberSelector(o.member.spec.clusterName, identity(o.member).name),
-    conditions: [...updateConditions(before.conditions, verdicts, at, dropped)],
+    conditions: [...updateConditions(before.conditions, updates, at, dropped)],
   };
 }
 
-/** A parked member has no Pod, and on waking none that it could miss. */
+/** A paused member has no Pod; without the recorded Pod, resuming does not take the missing one for lost data. */
 const isPaused = (o: Observed): boolean => isDormant(o) && o.pod.is === 'absent';
 
-/** Kept from the last Pod while there is none: for data in memory, the uid is the record of what was lost. */
+/** Kept from the previous Pod while there is none: with in-memory data, its uid proves the loss. */
 const podFacts = (o: Observed): EtcdMemberStatus => ({
   ...(o.pod.is === 'ours' &&
     provenLoss(o) === undefined && {
@@ -66,13 +66,13 @@ const podFacts = (o: Observed): EtcdMemberStatus => ({
   ...(o.volume.is === 'ours' && { pvcName: o.volume.object.metadata.name ?? '' }),
 });
 
-/** Believed only when it speaks for our cluster; the member id is recorded once. */
+/** Only a response with this cluster's id counts: a Pod IP may be reused. The member id is recorded once. */
 const etcdFacts = (o: Observed): EtcdMemberStatus => {
   if (o.etcd.is !== 'answers' || o.etcd.clusterID !== o.cluster?.status?.clusterID) return {};
   return { memberID: o.member.status?.memberID ?? o.etcd.memberID, version: o.etcd.version };
 };
 
-function ready(o: Observed, facts: EtcdMemberStatus, why: string): ConditionUpdate {
+function ready(o: Observed, facts: EtcdMemberStatus, conflict: string): ConditionUpdate {
   const no = (reason: string, message: string): ConditionUpdate => ({
     type: 'Ready',
     status: 'False',
@@ -80,33 +80,38 @@ function ready(o: Observed, facts: EtcdMemberStatus, why: string): ConditionUpda
     message,
   });
   const lost = provenLoss(o);
-  if (conflicts(o).length > 0) return no('NameConflict', why);
+  if (conflicts(o).length > 0) return no('NameConflict', conflict);
   if (lost) return no(lost.reason, lost.message);
-  if (isDormant(o)) return no('Paused', 'the cluster is parked: the volume and the id are kept');
+  if (isDormant(o)) return no('Paused', 'the cluster is paused: the PVC and the member ID are kept');
   const [unsupported] = notYet(o);
   const forbidden = forbiddenImage(o.images, o.member.spec.image?.repository);
   if (o.pod.is !== 'ours' && unsupported) return no(NOT_YET_SUPPORTED, unsupported.message);
   if (o.pod.is !== 'ours' && forbidden !== undefined) return no('ImageNotAllowed', forbidden);
   const unrestorable = cannotRestore(o);
   if (o.pod.is !== 'ours' && unrestorable !== undefined) return no(OPERATOR_IMAGE_NOT_CONFIGURED, unrestorable);
-  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${identity(o.member).name} is not there yet${refused(o)}`);
+  if (o.pod.is !== 'ours') return no('PodNotReady', `Pod ${identity(o.member).name} does not exist yet${refused(o)}`);
   const trouble = dataTrouble(o);
   if (trouble) return no(trouble.reason, trouble.message);
   if (!isPodReady(o.pod.object)) return no('PodNotReady', restoreTrouble(o.pod.object) ?? podTrouble(o, o.pod.object));
   if (o.etcd.is === 'answers' && facts.memberID !== undefined && facts.memberID !== o.etcd.memberID)
-    return no('MemberIDMismatch', `etcd calls itself ${o.etcd.memberID}, but this member is ${facts.memberID}`);
+    return no('MemberIDMismatch', `etcd reports member ID ${o.etcd.memberID}, but this member has ${facts.memberID}`);
   if (facts.memberID === undefined)
-    return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to tell its id');
-  return { type: 'Ready', status: 'True', reason: 'PodReady', message: 'the Pod is ready and etcd has its id' };
+    return no('DiscoveringMemberID', 'the Pod is ready; waiting for etcd to report its member ID');
+  return {
+    type: 'Ready',
+    status: 'True',
+    reason: 'PodReady',
+    message: 'the Pod is ready and etcd reports its member ID',
+  };
 }
 
-/** What has to be done before etcd may start. */
+/** The init container that etcd still waits for. */
 function restoreTrouble({ status, metadata }: Pod): string | undefined {
   const first = status?.initContainerStatuses?.find((c) => c.state?.terminated?.exitCode !== 0);
   if (!first || metadata.deletionTimestamp !== undefined) return undefined;
   const { running, waiting } = first.state ?? {};
   const how = running ? 'is running' : `is waiting: ${waiting?.reason ?? 'for its turn'}`;
-  return `pod phase: ${status?.phase ?? 'Pending'}; ${first.name}, which comes before etcd, ${how}`;
+  return `pod phase: ${status?.phase ?? 'Pending'}; init container ${first.name} ${how}`;
 }
 
 const refused = (o: Observed): string => (o.refusal === undefined ? '' : `; ${o.refusal}`);
@@ -116,10 +121,10 @@ const podTrouble = (o: Observed, pod: Pod): string =>
     .filter(Boolean)
     .join('; ');
 
-/** Kubernetes itself names neither the limit nor the way out. */
+/** Kubernetes reports neither the limit nor the remedy. */
 function lacksMemory(o: Observed, pod: Pod): string | undefined {
   const container = etcdContainer(o);
-  if (!container || lastTermination(container)?.reason !== 'OOMKilled' || goesOn(o, container)) return undefined;
+  if (!container || lastTermination(container)?.reason !== 'OOMKilled' || isStable(o, container)) return undefined;
   const limit = pod.spec?.containers.find(({ name }) => name === 'etcd')?.resources?.limits?.['memory'];
   return `etcd was OOM-killed${limit === undefined ? '' : ` at its memory limit of ${limit}`}: its data is kept; raise spec.resources.limits.memory`;
 }
@@ -135,14 +140,14 @@ function drift(o: Observed, facts: EtcdMemberStatus): readonly ConditionUpdate[]
           type,
           status: 'True',
           reason: 'VersionMismatch',
-          message: `etcd runs ${facts.version}, the spec says ${wanted}`,
+          message: `etcd runs ${facts.version}, the spec requires ${wanted}`,
         },
       ];
 }
 
 const EXPECTED = ['PodReady', 'PodNotReady', 'DiscoveringMemberID', 'VersionMatched', 'Paused'];
 
-/** That a new member is not ready yet is no news. */
+/** No Event while a new member is not ready yet: every member starts so. */
 const STARTING = ['PodNotReady', 'DiscoveringMemberID'];
 const isStarting = (status: EtcdMemberStatus | undefined): boolean =>
   findCondition(status?.conditions, 'Ready') === undefined;
@@ -154,7 +159,7 @@ export function eventsFor(o: Observed, after: EtcdMemberStatus): readonly EventR
     .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
 }
 
-/** A new member is not ready, and its first Pod is not named, until the id is known: nothing waits for that. */
+/** Of a new member, these status writes are coalesced until its id is known: no controller waits for them. */
 const LATE_IN_NEW: readonly (keyof EtcdMemberStatus)[] = [
   'conditions',
   'podName',
@@ -169,6 +174,6 @@ export const isMinor = (before: EtcdMemberStatus, after: EtcdMemberStatus): bool
   return messagesOnly(before, after, isNew ? LATE_IN_NEW : []);
 };
 
-/** Of a joined member in memory, another uid than that of its Pod is the evidence that its data is lost. */
+/** A stale `podUID` of an in-memory member would count as evidence that its data is lost. */
 export const needsVersion = (o: Observed, { podUID }: Partial<EtcdMemberStatus>): boolean =>
   inMemory(o) && podUID !== undefined;

@@ -25,7 +25,7 @@ import type { Observed } from './observed.ts';
 const retain = { deletionPolicy: 'Retain' } as const;
 const retained = aMember({ status: joined, spec: retain });
 const mayBegin = { ...aPod(), metadata: { ...aPod().metadata, annotations: { [INITIAL_STATE_ANNOTATION]: 'new' } } };
-const forgotten: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
+const removed: Observed['peers'] = { is: 'answer', members: [{ id: '1', name: 'other', peerURLs: [] }] };
 
 const stateOf = (o: Observed): string | undefined => {
   const step = decide(o).steps.find((s) => s.do === 'create' && s.object.kind === 'Pod');
@@ -37,15 +37,15 @@ const stateOf = (o: Observed): string | undefined => {
 };
 
 test.each<[string, Observed, string]>([
-  ['the seed of a cluster that does not exist begins it', fresh(), 'new'],
-  ['a Pod made again after the cluster formed joins', world({ pod: absent }), 'existing'],
+  ['the seed of a cluster that does not exist bootstraps it', fresh(), 'new'],
+  ['a Pod recreated after the cluster formed joins', world({ pod: absent }), 'existing'],
   [
-    'a recorded member id is enough to never begin again',
+    'with a recorded member id it never bootstraps again',
     fresh({ member: aMember({ status: joined }), volume: ours(aVolume()) }),
     'existing',
   ],
   [
-    'a cluster that exists is enough, also when the id of its seed was never recorded',
+    'with a formed cluster it never bootstraps again, also when the id of its seed was never recorded',
     world({ member: aMember(), pod: absent }),
     'existing',
   ],
@@ -54,11 +54,11 @@ test.each<[string, Observed, string]>([
   expect(stateOf(observed)).toBe(state);
 });
 
-test('letting go keeps the finalizers of others, and is void when the object has changed', () => {
+test('releasing the finalizer keeps those of other controllers, and has a resourceVersion precondition', () => {
   const [step] = decide(
     leaving({
       member: aMember({ deleting: true, finalizers: ['x/y', 'etcd-operator.cozystack.io/member-cleanup'] }),
-      peers: forgotten,
+      peers: removed,
     }),
   ).steps;
   expect(step).toMatchObject({
@@ -75,16 +75,16 @@ test.each([
   ['its member', undefined, 'member-removed'],
   ['its cluster', aCluster({ status: FORMED, deleting: true }), 'cluster-deleted'],
 ])(
-  'a volume that outlives %s has no owner, says why and since when, and is left alone when it has changed',
-  (_what, cluster, why) => {
+  'a PVC that outlives %s has no owner, is labelled why and since when, and is patched with a resourceVersion precondition',
+  (_what, cluster, reason) => {
     const member = aMember({ status: joined, deleting: true, spec: retain });
-    const going = world({ member, ...(cluster && { cluster }), volume: ours(versioned), peers: forgotten });
-    expect(stepOf(going)).toMatchObject({
+    const deleting = world({ member, ...(cluster && { cluster }), volume: ours(versioned), peers: removed });
+    expect(stepOf(deleting)).toMatchObject({
       to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
       fields: {
         metadata: {
           ownerReferences: null,
-          labels: { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: why },
+          labels: { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: reason },
           annotations: { [QUARANTINED_AT_ANNOTATION]: '2026-01-01T12:00:00.000Z' },
         },
       },
@@ -92,28 +92,28 @@ test.each([
   },
 );
 
-test('a volume of a cluster that never formed goes with its member and not before it, because the cluster may form now', () => {
+test('a PVC of a cluster that never formed is deleted with its member and not before, because the cluster may form now', () => {
   const member = aMember({ deleting: true, spec: retain });
-  const going = world({ member, cluster: aCluster(), volume: ours(versioned), peers: { is: 'none' } });
-  expect(stepOf(going)).toMatchObject({
+  const deleting = world({ member, cluster: aCluster(), volume: ours(versioned), peers: { is: 'none' } });
+  expect(stepOf(deleting)).toMatchObject({
     do: 'patch',
     to: { kind: 'PersistentVolumeClaim', resourceVersion: '7' },
     fields: { metadata: { ownerReferences: [{ kind: 'EtcdMember', uid: member.metadata.uid }] } },
   });
 });
 
-test('a volume is tied to its policy only as it was seen', () => {
+test('the owner reference of a PVC is patched with a resourceVersion precondition', () => {
   expect(stepOf(world({ member: retained, volume: ours(versioned) }))).toMatchObject({ to: { resourceVersion: '7' } });
 });
 
-test('a seed that votes may not begin again at its next start, and clients may reach it', () => {
+test('a seed that votes may not bootstrap again at its next start, and is in the client Service', () => {
   expect(stepOf(world({ pod: ours(mayBegin) }))).toMatchObject({
     to: { uid: POD_UID },
     fields: { metadata: { labels: voter, annotations: { [INITIAL_STATE_ANNOTATION]: 'existing' } } },
   });
 });
 
-test('a member that votes can join nobody at its next start: without its data it would have forgotten what it agreed to', () => {
+test('a member that votes cannot join again at its next start: without its data it has lost the log that it acknowledged', () => {
   const member = aMember({
     status: joined,
     spec: { bootstrap: false, initialCluster: 'a=http://a:2380,b=http://b:2380' },
@@ -136,9 +136,9 @@ describe('a member compares its data before it serves', () => {
     decide(world({ member, pod: absent, etcd: { is: 'notAsked' }, ...patch })).steps.flatMap((s) =>
       s.do === 'create' ? ((s.object as Pod).metadata.annotations?.[INITIAL_CHECK_ANNOTATION] ?? []) : [],
     );
-  const started = (told: string) => {
+  const started = (check: string) => {
     const pod = aPod({ ready: true, labels: voter });
-    return ours({ ...pod, metadata: { ...pod.metadata, annotations: { [INITIAL_CHECK_ANNOTATION]: told } } });
+    return ours({ ...pod, metadata: { ...pod.metadata, annotations: { [INITIAL_CHECK_ANNOTATION]: check } } });
   };
 
   const joiner = { ...member, status: {}, spec: { ...member.spec, bootstrap: false } };
@@ -146,22 +146,22 @@ describe('a member compares its data before it serves', () => {
     ['where another serves', { hasCompany: true }, 'true'],
     ['not when it is new and has none', { member: joiner, hasCompany: true }, 'false'],
     ['not where all start together: each would wait for the others', { hasCompany: false }, 'false'],
-  ])('%s', (_where, patch, told) => expect(made(patch)).toEqual([told]));
+  ])('%s', (_where, patch, check) => expect(made(patch)).toEqual([check]));
   test('at its next start, once it serves', () => {
     expect(stepOf(world({ member, pod: started('false') }))).toMatchObject({
       fields: { metadata: { annotations: { [INITIAL_CHECK_ANNOTATION]: 'true' } } },
     });
   });
   test.each<[string, Partial<Observed>]>([
-    ['it does not serve yet', { pod: started('false'), etcd: { is: 'silent', why: 'timeout' } }],
-    ['it has been told', { pod: started('true') }],
-    ['nobody ever asked for it', {}],
-  ])('and is told nothing while or because %s', (_when, patch) => {
+    ['it does not serve yet', { pod: started('false'), etcd: { is: 'silent', message: 'timeout' } }],
+    ['the annotation is set', { pod: started('true') }],
+    ['the check is not enabled', {}],
+  ])('and its Pod is not patched when %s', (_when, patch) => {
     expect(stepsOf(world({ member, ...patch }))).toEqual([]);
   });
 });
 
-test('the finalizer is added to those of others, and only as they were seen', () => {
+test('the finalizer is added to those of other controllers, with a resourceVersion precondition', () => {
   expect(stepOf(world({ member: aMember({ status: joined, finalizers: ['x/y'] }) }))).toMatchObject({
     to: { resourceVersion: '200' },
     fields: { metadata: { finalizers: ['x/y', MEMBER_FINALIZER] } },

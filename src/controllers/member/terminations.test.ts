@@ -15,7 +15,7 @@ const kept = (...lines: readonly string[]): string => ['…"caller":"x.go:1"}', 
 const frames = ['go.etcd.io/bbolt.(*DB).freepages(0x1867bc51c908)', '\tgo.etcd.io/bbolt@v1.4.3/db.go:1251 +0x22e'];
 /** etcd 3.6 with damaged pages: the panic itself is not among the last 2 KiB. */
 const cutPanic = ['/common/page.go:83 +0x1c7', ...frames, 'created by main.main in goroutine 1'].join('\n');
-/** etcd 3.6 with a database that is shorter than it says. A disk that cannot be read looks the same. */
+/** etcd 3.6 with a database that is shorter than its header states. A disk that cannot be read has the same symptom. */
 const fault = [
   'goroutine 43 gp=0xa1351413680 m=nil [GC worker (idle)]:',
   '\truntime/proc.go:462 +0xce fp=0xa1351239740 sp=0xa1351239720 pc=0x48d8ce',
@@ -26,7 +26,7 @@ const lostPeer = log('warn', 'lost TCP streaming connection with remote peer', '
 const opening =
   '{"level":"info","msg":"Opening db file (db) with options: {NoFreelistSync: true, FreelistType: hashmap, invalid database}"}';
 
-describe('what the end of etcd says about its data', () => {
+describe('what the exit of etcd proves about its data', () => {
   test.each<[sentence: string, message: string, reason: string | undefined]>([
     ['a WAL whose checksum is wrong', kept(fatal('walpb: crc mismatch: expected: 1')), 'DataInvalid'],
     [
@@ -48,7 +48,7 @@ describe('what the end of etcd says about its data', () => {
     ['a fault, whose stack is that of every goroutine', fault, 'StorageError'],
     ['a fault, with its first line', kept('fatal error: fault', ...frames), 'StorageError'],
     [
-      'an error of a file system that nobody listed',
+      'an unlisted file system error',
       kept(log('fatal', 'failed to read WAL', 'read /x/0.wal: bad message')),
       'StorageError',
     ],
@@ -85,7 +85,7 @@ describe('what the end of etcd says about its data', () => {
     [255, 'Unknown'],
     [128, 'StartError'],
     [1, 'OOMKilled'],
-  ])('nothing, when etcd did not end by itself: %i %s', (exitCode, reason) => {
+  ])('nothing, when etcd did not exit by itself: %i %s', (exitCode, reason) => {
     expect(findingIn({ exitCode, reason, message: fatal('walpb: crc mismatch') })).toBeUndefined();
   });
 
@@ -108,7 +108,7 @@ describe('ends in a row', () => {
     readonly exitCode?: number;
     readonly more?: Partial<ContainerStatus>;
     readonly etcd?: Observed['etcd'];
-    /** Since when its Pod is not ready; Kubernetes may not say. */
+    /** Since when its Pod is not ready; optional in Kubernetes. */
     readonly notReady?: number;
   }
   const after = (ends: readonly End[]): EtcdMemberStatus['failedStarts'] =>
@@ -123,7 +123,7 @@ describe('ends in a row', () => {
         world({
           member: aMember({ status: { memberID: MEMBER_ID, ...(failedStarts && { failedStarts }) } }),
           pod: ours(aPod({ status: { conditions, containerStatuses: [etcd] } })),
-          etcd: end.etcd ?? { is: 'silent', why: 'connection refused' },
+          etcd: end.etcd ?? { is: 'silent', message: 'connection refused' },
         }),
       );
     }, undefined);
@@ -135,29 +135,37 @@ describe('ends in a row', () => {
     ['each is counted', [first, second, { restartCount: 2, at: 3 }], { reason: 'DataInvalid', count: 3, total: 3 }],
     ['two within a second are two', [first, { restartCount: 1, at: 1 }], { count: 2 }],
     ['none is counted twice', [first, second, second, { ...second, restartCount: 2, more: running }], { count: 2 }],
-    ['one is seen only when the next start runs', [first, { restartCount: 2, at: 2, more: running }], { count: 2 }],
     [
-      'one that was not seen may have been of a run that served',
+      'an exit is observed only when the next start runs',
+      [first, { restartCount: 2, at: 2, more: running }],
+      { count: 2 },
+    ],
+    [
+      'an exit that was not observed may be of a run that served',
       [first, { restartCount: 2, at: 3 }],
       { count: 1, total: 1 },
     ],
     [
-      'one that was not seen did not serve, when the Pod was not ready all the time',
+      'a run that was not observed did not serve, when the Pod was not ready all the time',
       [first, { restartCount: 4, at: 5, notReady: 1 }],
       { count: 2, total: 2 },
     ],
     [
-      'one that was seen did serve, when the Pod was ready in between',
+      'an observed run did serve, when the Pod was ready in between',
       [first, { ...second, notReady: 2 }],
       { count: 1, total: 1 },
     ],
     [
-      'another finding begins another count',
+      'another finding starts another count',
       [first, { ...second, message: 'x' }],
       { reason: 'Unknown', count: 1, total: 2 },
     ],
     ['a signal breaks the row', [first, { ...second, exitCode: 137 }], undefined],
-    ['so does a SIGTERM, which ends etcd without a word', [first, { ...second, exitCode: 2, message: 'x' }], undefined],
+    [
+      'so does a SIGTERM, which ends etcd without a message',
+      [first, { ...second, exitCode: 2, message: 'x' }],
+      undefined,
+    ],
     [
       'a panic does not',
       [first, { ...second, exitCode: 2, message: 'panic: wal: crc mismatch' }],
@@ -170,12 +178,12 @@ describe('ends in a row', () => {
     ],
     ['a run that serves breaks the row', [first, { ...second, more: { ready: true } }], undefined],
     [
-      'so does one that answers',
+      'so does one that responds',
       [first, { ...second, etcd: { is: 'answers', clusterID: CLUSTER_ID, memberID: MEMBER_ID, version: '3.6.16' } }],
       undefined,
     ],
     ['a long pause breaks the row', [first, { restartCount: 1, at: 12 }], { count: 1, total: 1 }],
-    ['a new Pod begins another row', [first, second, { restartCount: 0, at: 3 }], { count: 1, total: 1 }],
+    ['a new Pod starts another row', [first, second, { restartCount: 0, at: 3 }], { count: 1, total: 1 }],
     ['also one that was never ready', [first, second, { restartCount: 0, at: 3, notReady: 1 }], { count: 1, total: 1 }],
   ])('%s', (_, ends, expected) => {
     if (expected) expect(after(ends)).toMatchObject(expected);

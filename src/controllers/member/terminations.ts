@@ -1,6 +1,6 @@
 /**
- * How etcd ended, and what that proves. Only the line that ended the process counts: a healthy etcd logs "unexpected EOF"
- * whenever a peer is killed and `FreelistType` at every start, and data was judged by such lines.
+ * Why etcd exited, and what that proves. Only the line that ended the process counts: a healthy etcd logs "unexpected EOF"
+ * whenever a peer is killed and `FreelistType` at every start, and intact data was condemned by such lines.
  */
 import { DATA_INCONSISTENT, type EtcdMemberStatus, EVIDENCE, STORAGE_ERROR } from '../../api/etcd-member.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../gen/kube.ts';
@@ -18,15 +18,15 @@ export interface Finding {
   readonly message: string;
 }
 
-/** The longest pause between two starts is five minutes (CrashLoopBackOff); after a longer one they do not belong together. */
+/** CrashLoopBackOff waits at most five minutes between two starts; exits further apart are not one crash loop. */
 export const LOOP_WINDOW_MS = 10 * 60_000;
-/** Kubernetes keeps 2 KiB or 4 KiB. The patterns below take time that grows with the square of the text. */
+/** Kubernetes keeps 2 KiB or 4 KiB. The patterns below take time quadratic in the length of the text. */
 const MAX_MESSAGE = 4096;
 const MAX_QUOTE = 300;
 
 /**
- * What the line that ended etcd says; the first match counts. Data that cannot be accessed may be in order: an error of the
- * operating system about a file (`read /path: …`), and a fault in memory that is mapped to one, prove nothing.
+ * What the line that ended etcd proves; the first match counts. Data that cannot be accessed may be intact: an operating system
+ * error on a file (`read /path: …`) and a fault in memory mapped to one prove nothing.
  */
 const FINDINGS: readonly (readonly [RegExp, Finding['reason'], string])[] = [
   [/no space left on device|disk quota exceeded/, EVIDENCE.volumeFull, 'the volume is full, and etcd cannot start'],
@@ -38,9 +38,9 @@ const FINDINGS: readonly (readonly [RegExp, Finding['reason'], string])[] = [
   [
     /found data inconsistency/,
     DATA_INCONSISTENT,
-    'the data differs from that of a peer, and etcd does not say which of them is right',
+    'the data differs from that of a peer, and etcd does not report which of them is right',
   ],
-  [/permanently removed from the cluster/, EVIDENCE.removed, 'etcd says that the cluster has removed this member'],
+  [/permanently removed from the cluster/, EVIDENCE.removed, 'etcd reports that the cluster has removed this member'],
   [
     /cannot fetch cluster info from peer urls|error validating peerURLs|has already been bootstrapped|tocommit\(\d+\) is out of range/,
     EVIDENCE.dataInvalid,
@@ -59,7 +59,7 @@ export const etcdContainer = (o: Observed): ContainerStatus | undefined =>
 export const lastTermination = (container: ContainerStatus): ContainerStateTerminated | undefined =>
   container.state?.terminated ?? container.lastState?.terminated;
 
-/** The log line of level fatal or panic: as its message and error in JSON, as it is in the console format. */
+/** A log line of level fatal or panic: of JSON its msg and error, of the console format the whole line. */
 function fatalLine(line: string): string | undefined {
   if (/^[^\t{]+\t(fatal|panic|dpanic)\t/i.test(line)) return line;
   if (!/^\{"level":"(fatal|panic|dpanic)"/.test(line)) return undefined;
@@ -67,15 +67,15 @@ function fatalLine(line: string): string | undefined {
     const { msg, error }: { readonly msg?: unknown; readonly error?: unknown } = JSON.parse(line);
     return [msg, error].filter((text) => typeof text === 'string').join(': ');
   } catch {
-    return undefined; // Kubernetes has cut it off
+    return undefined; // the kubelet has truncated it
   }
 }
 
 const isFrame = (line: string): boolean => /^\t\S+\.(go|s):\d+ /.test(line);
-/** The runtime lists every goroutine, with their registers, only for an error of its own: a fault, or no memory. */
+/** The Go runtime dumps every goroutine with its registers only for a runtime error: a fault, or no memory. */
 const isOfRuntime = (line: string): boolean => /\b[fg]p=0x/.test(line);
 
-/** What ended the process, line by line; empty when the message does not say. Of a long stack only the end is left. */
+/** The lines that ended the process; empty when the termination message lacks them. Of a long stack only the end is left. */
 export function endingLines(message: string): readonly string[] {
   const lines = message.slice(-MAX_MESSAGE).split('\n');
   const logged = lines.flatMap((line) => fatalLine(line) ?? []).slice(-1);
@@ -87,9 +87,9 @@ export function endingLines(message: string): readonly string[] {
 }
 
 /**
- * etcd ended by its own decision: it logs why and exits with 1, or panics and exits with 2. It runs as the first process of its
- * container, so a SIGTERM (a liveness probe) ends it with 0 or with 2 and without a word; above 128 it was a signal, an OOM kill
- * or a node that went down; 126 to 128: it was never started.
+ * etcd exited by itself: it logs the error and exits with 1, or panics and exits with 2. It is PID 1 of its container, so a
+ * SIGTERM (a liveness probe) ends it with 0, or with 2 and no message; above 128 it was a signal, an OOM kill or a node that
+ * went down; 126 to 128: it was never started.
  */
 export const endedItself = ({ exitCode, reason, message }: ContainerStateTerminated): boolean => {
   if (reason === 'OOMKilled' || exitCode < 1 || exitCode >= 126) return false;
@@ -98,7 +98,7 @@ export const endedItself = ({ exitCode, reason, message }: ContainerStateTermina
 
 const quote = (line: string): string => (line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line).trim();
 
-/** What the end of etcd says about its data directory; `undefined`: nothing. */
+/** What the exit of etcd proves about its data directory; `undefined`: nothing. */
 export function findingIn(end: ContainerStateTerminated): Finding | undefined {
   if (!endedItself(end)) return undefined;
   const lines = endingLines(end.message ?? '');
@@ -109,21 +109,21 @@ export function findingIn(end: ContainerStateTerminated): Finding | undefined {
   return undefined;
 }
 
-/** Why etcd ended, for people: the line that ended it, or else the last one. */
+/** Why etcd exited, for users: the line that ended it, or else the last one. */
 export const lastLine = (end: ContainerStateTerminated): string => {
   const message = (end.message ?? '').slice(-MAX_MESSAGE).trim();
   return quote(endingLines(message)[0] ?? message.split('\n').at(-1) ?? '') || (end.reason ?? '');
 };
 
-/** Which of the container's ends this is: the count of restarts goes up when the next process is started. */
+/** The number of this exit: the kubelet increments restartCount when it starts the next process. */
 const ordinalOf = ({ restartCount, state }: ContainerStatus): number => restartCount - (state?.running ? 1 : 0);
 
-/** A kubelet takes so long to report that a Pod is not ready any more; Kubernetes keeps seconds. */
+/** How long a kubelet takes to report that a Pod is not ready any more; Kubernetes timestamps have seconds. */
 const REPORTED_WITHIN_MS = 5_000;
 
 /**
- * Whether this end and the recorded one belong together: of the same Pod, without a long pause, and no run between them was
- * ready. Kubernetes keeps the last end alone, so the operator may have missed some; since when the Pod is not ready it keeps.
+ * Whether this exit and the recorded one are in one row: the same Pod, no long pause, and no run between them was ready.
+ * Kubernetes keeps only the last exit, so the operator may have missed some; it does keep since when the Pod is not ready.
  */
 function follows(o: Observed, recorded: FailedStarts, restarts: number, startedAt: number): boolean {
   const conditions = o.pod.is === 'ours' ? o.pod.object.status?.conditions : undefined;
@@ -137,7 +137,7 @@ function follows(o: Observed, recorded: FailedStarts, restarts: number, startedA
   );
 }
 
-/** The ends of etcd in a row since it last served, as recorded, with the newest one. One end can have many causes. */
+/** The recorded exits of etcd in a row since it last served, plus the newest one. One exit can have many causes. */
 export function failedStartsOf(o: Observed): FailedStarts | undefined {
   const recorded = o.member.status?.failedStarts;
   const container = etcdContainer(o);

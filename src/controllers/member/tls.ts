@@ -1,11 +1,11 @@
-/** The certificates of a member, as flags of its etcd and as files in its Pod. */
+/** The TLS flags of a member's etcd, and the Secrets that its Pod mounts for them. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { type EtcdPortName, peerMountName, serverMountName, trustName } from '../../api/names.ts';
 import type { Volume, VolumeMount } from '../../gen/kube.ts';
 
 const FOLDER = '/etc/etcd/tls';
-/** For the group of the Pod, which etcd is in, and nobody else. */
+/** Readable by the Pod's fsGroup, which etcd runs in, and by no other user. */
 const MODE = 0o440;
 
 export function tlsFlags({ spec: { tls } }: EtcdMember): readonly string[] {
@@ -28,7 +28,7 @@ export function tlsFlags({ spec: { tls } }: EtcdMember): readonly string[] {
 
 type Trust = NonNullable<EtcdCluster['status']>['trust'];
 
-/** What is recorded about trust replaces what an earlier operator mounted, the user's own Secret. */
+/** An earlier operator mounted the user's own Secret; once `status.trust` records a CA bundle, the managed Secrets replace it. */
 function places({ spec: { tls, clusterName } }: EtcdMember, trust: Trust) {
   const place = (part: EtcdPortName, stated: string | undefined, mount: string, reads: boolean) => {
     const digest = trust?.[part];
@@ -45,8 +45,8 @@ function places({ spec: { tls, clusterName } }: EtcdMember, trust: Trust) {
 const keys = (...names: readonly string[]) => names.map((key) => ({ key, path: key }));
 
 /**
- * The leaf may change in a Pod that runs: etcd reads it at every handshake. Whom it trusts it reads once, when it starts: that
- * comes from a Secret which never changes, so that the Pod's spec says what its etcd has read, whatever a kubelet has cached.
+ * The leaf may change in a running Pod: etcd reads it at every handshake. etcd reads the CA bundle once, at start, so it comes
+ * from a Secret that never changes: the Pod's spec then states which bundle etcd has read, whatever the kubelet has cached.
  */
 export const tlsVolumes = (member: EtcdMember, trust: Trust): readonly Volume[] =>
   places(member, trust).map(({ part, leaf, bundle }) => ({

@@ -9,15 +9,15 @@ const cluster = aCluster({
 const of = { schedule: aSchedule({ retention: { keepLast: 3 } }), cluster, operatorImage: 'operator:1' };
 const images = { repository: 'quay.io/coreos/etcd', allowed: [] };
 
-test('the Job that removes what is not kept', () => {
+test('the prune Job', () => {
   expect(pruneJob({ ...of, run: 'hourly-202603010500', retention: { keepLast: 3 }, now: 1 })).toMatchSnapshot();
 });
 
-test('the Job that tries a snapshot out', () => {
+test('the drill Job', () => {
   expect(drillJob({ ...of, run: aRun('05:00:00'), images })).toMatchSnapshot();
 });
 
-test('a drill reads what was stored as it was stored, in the version and the image of the cluster, within the room that it is given', () => {
+test('a drill reads the stored format, with the version and image of the cluster, within its storageSize', () => {
   const made = aRun('05:00:00');
   const run = {
     ...made,

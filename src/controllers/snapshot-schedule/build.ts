@@ -1,4 +1,4 @@
-/** What a schedule has made: snapshots, and Jobs that look after what they stored. */
+/** The objects of a schedule: EtcdSnapshots, prune Jobs and drill Jobs. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -23,10 +23,10 @@ import { hash32 } from '../../lib/hash.ts';
 
 const PRUNE_SECONDS = 3_600;
 const DRILL_SECONDS = 4 * 3_600;
-/** For whoever reads its log. One that failed is made again when it is gone. */
+/** For users to read the log. A failed Job is created again after this. */
 export const KEPT_SECONDS = 3_600;
 
-/** etcd maps the whole database. */
+/** etcd maps the whole database into memory. */
 const DRILL_RESOURCES: ResourceRequirements = {
   requests: { cpu: '100m', memory: '128Mi' },
   limits: { memory: '2Gi' },
@@ -39,7 +39,7 @@ const belongingTo = (schedule: EtcdSnapshotSchedule): Pick<ObjectMeta, 'namespac
 
 const labelsOf = (schedule: EtcdSnapshotSchedule) => ({ [SCHEDULE_LABEL]: identity(schedule).name });
 
-/** A record of what is stored: the data itself stays when this is deleted, with the schedule or without. */
+/** The EtcdSnapshot is only a record: the stored data is kept when it is deleted, with or without the schedule. */
 export function scheduledSnapshot(schedule: EtcdSnapshotSchedule, slot: number): EtcdSnapshot {
   const { clusterRef, destination, compression, encryption } = schedule.spec;
   return {
@@ -85,7 +85,7 @@ const jobOf = (
   };
 };
 
-/** Tells one retention from another, and one place from another. */
+/** Identifies the retention and the destination, so that a change of either prunes again. */
 export const policyOf = ({ spec }: EtcdSnapshotSchedule): string =>
   hash32(JSON.stringify([spec.retention, spec.destination]))
     .toString(16)
@@ -99,7 +99,7 @@ function restoredOf({ status }: EtcdSnapshotSchedule): Pick<PruneTask, 'restored
   return name === undefined ? {} : { restored: { name, ...(uid !== undefined && { uid }) } };
 }
 
-/** Removes from the store what the retention does not keep; one Job for each snapshot and each retention. */
+/** Removes snapshots beyond the retention from the store; one Job for each snapshot and each retention. */
 export function pruneJob(of: For & { readonly run: string; readonly retention: Retention; readonly now: number }): Job {
   const { schedule, cluster, operatorImage, run, retention, now } = of;
   const { destination } = schedule.spec;
@@ -113,7 +113,7 @@ export function pruneJob(of: For & { readonly run: string; readonly retention: R
     ...restoredOf(schedule),
     now,
   };
-  // Manifests are not encrypted, and nothing else is read.
+  // Pruning reads only manifests, which are not encrypted.
   const files = locationFiles(destination, undefined, { mountPath: MOUNTS.volume, readOnly: false });
   const container = agentContainer({ name: 'prune', image: operatorImage, task, mounts: files.mounts });
   const spec = agentPodSpec({
@@ -128,7 +128,7 @@ export function pruneJob(of: For & { readonly run: string; readonly retention: R
 const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
   drillJobName(identity(schedule).name, `${identity(schedule).uid}/${run}`);
 
-/** Restores a stored snapshot into an etcd of the cluster's version that nobody reaches, and compares; one Job for each snapshot. */
+/** The restore drill: restores a stored snapshot into an isolated etcd of the cluster's version, and compares; one Job for each snapshot. */
 export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images: ImagePolicy }): Job {
   const { schedule, cluster, operatorImage, run, images } = of;
   const { destination, compression, encryption } = run.spec;
@@ -166,7 +166,7 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
   return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_SECONDS }, spec);
 }
 
-/** The Jobs about a snapshot, by their names. */
+/** The names of the Jobs of a snapshot. */
 export const jobNames = (schedule: EtcdSnapshotSchedule, run: string) => ({
   prune: pruneName(schedule, run),
   drill: drillName(schedule, run),

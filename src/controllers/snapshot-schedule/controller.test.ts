@@ -1,4 +1,4 @@
-/** Which changes lead to a look at a schedule, and what such a look finds. */
+/** Which changes reconcile a schedule, and what is observed then. */
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
@@ -27,13 +27,13 @@ function aWorld(now = '2026-03-01T05:30:00Z') {
     pods: new Store<Pod>(pods, [], [JOB_NAME_LABEL]),
     jobs: new Store<Job>(jobs, [], [SCHEDULE_LABEL]),
   };
-  const looks: string[] = [];
-  wireSchedule(ports, (key) => looks.push(key));
+  const enqueued: string[] = [];
+  wireSchedule(ports, (key) => enqueued.push(key));
   hear(ports.schedules, aSchedule());
-  const brain = scheduleReconciler(ports);
-  const observe = () => brain.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
-  looks.length = 0;
-  return { ...ports, observe, news: (): readonly string[] => looks.splice(0) };
+  const reconciler = scheduleReconciler(ports);
+  const observe = () => reconciler.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
+  enqueued.length = 0;
+  return { ...ports, observe, news: (): readonly string[] => enqueued.splice(0) };
 }
 
 function aJobOf(name: string, ownerReferences: Job['metadata']['ownerReferences'] = [owner]): Job {
@@ -58,7 +58,7 @@ function aPodOf(job: Job, created: string): Pod {
   };
 }
 
-test('its snapshots, its Jobs and their Pods are news', () => {
+test('changes of its snapshots, its Jobs and their Pods reconcile a schedule', () => {
   const { snapshots, jobs: cached, pods: seen, news } = aWorld();
   hear(snapshots, aRun('05:00:00'));
   expect(news()).toEqual(['ns/hourly']);
@@ -71,7 +71,7 @@ test('its snapshots, its Jobs and their Pods are news', () => {
   expect(news()).toEqual([]);
 });
 
-test('of its cluster, only what decides whether there can be snapshots', () => {
+test('only cluster changes that decide whether snapshots are possible reconcile it', () => {
   const { clusters, news } = aWorld();
   hear(clusters, aCluster());
   expect(news()).toEqual(['ns/hourly']);
@@ -81,7 +81,7 @@ test('of its cluster, only what decides whether there can be snapshots', () => {
   expect(news()).toEqual(['ns/hourly']);
 });
 
-test('what belongs to another schedule of the same name is not its own', async () => {
+test('objects of another schedule of the same name are not its own', async () => {
   const { snapshots, jobs: cached, observe } = aWorld();
   const theirs = { ...owner, uid: 'earlier' };
   const run = aRun('04:00:00');
@@ -92,7 +92,7 @@ test('what belongs to another schedule of the same name is not its own', async (
   expect(seen?.jobs.map(({ job }) => job.metadata.name)).toEqual(['hourly-prune-a']);
 });
 
-test('the Pods of a Job are told oldest first', async () => {
+test('the Pods of a Job are sorted, the oldest first', async () => {
   const { jobs: cached, pods: seen, observe } = aWorld();
   const job = aJobOf('hourly-prune-a');
   hear(cached, job);
@@ -101,7 +101,7 @@ test('the Pods of a Job are told oldest first', async () => {
   expect(found).toEqual(['2026-03-01T05:01:00Z', '2026-03-01T05:02:00Z']);
 });
 
-test('the server is asked whether the name of the next snapshot is free: the cache may not know', async () => {
+test('the API server is asked whether the name of the next snapshot is free: the cache may be stale', async () => {
   const { client, clusters, observe } = aWorld();
   hear(clusters, aCluster());
   expect((await observe())?.due).toEqual({ is: 'absent' });
@@ -110,7 +110,7 @@ test('the server is asked whether the name of the next snapshot is free: the cac
   expect((await observe())?.due).toMatchObject({ is: 'foreign' });
 });
 
-test('a schedule that is gone is not looked at', async () => {
+test('a deleted schedule is not observed', async () => {
   const { schedules, observe } = aWorld();
   schedules.apply('', { type: 'delete', object: aSchedule() });
   expect(await observe()).toBeUndefined();

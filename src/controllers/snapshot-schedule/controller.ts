@@ -1,4 +1,4 @@
-/** The controller of EtcdSnapshotSchedule: which events concern which schedule, and the three parts of its loop. */
+/** The snapshot schedule controller: its watches and its reconciler. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import {
   backedUpAt,
@@ -26,7 +26,7 @@ export const scheduleReconciler = (ports: SchedulePorts): Reconciler<Observed, E
   decide,
 });
 
-/** Calls `enqueue` with the schedule's key whenever something that concerns it has changed. */
+/** Enqueues a schedule when it, its EtcdSnapshots, its Jobs, their Pods or its cluster changes. */
 export function wireSchedule(ports: SchedulePorts, enqueue: (key: string) => void): void {
   ports.schedules.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
   const makerOf = (object: KubeObject | undefined): void => {
@@ -49,12 +49,12 @@ export function wireSchedule(ports: SchedulePorts, enqueue: (key: string) => voi
   });
 }
 
-/** What decides whether snapshots of a cluster are begun. */
+/** What decides whether snapshots of a cluster are started. */
 const standing = (cluster: EtcdCluster | undefined) =>
   cluster && {
     uid: cluster.metadata.uid,
-    going: cluster.metadata.deletionTimestamp,
-    parked: cluster.spec.replicas === 0,
+    deleting: cluster.metadata.deletionTimestamp,
+    paused: cluster.spec.replicas === 0,
   };
 
 export const LAST_BACKUP = {

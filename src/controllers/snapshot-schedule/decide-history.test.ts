@@ -13,14 +13,14 @@ describe('the history', () => {
 
   test.each<[string, Observed, readonly string[]]>([
     ['keeps three of each', recorded({}), ['trimHistory', '-hourly-202603010100']],
-    ['keeps as many as it is told', recorded({ successfulSnapshotsHistoryLimit: 4 }), ['waitForNext']],
+    ['keeps as many as the limit', recorded({ successfulSnapshotsHistoryLimit: 4 }), ['waitForNext']],
     [
-      'never gives up the last good one',
+      'never deletes the last successful one',
       recorded({ successfulSnapshotsHistoryLimit: 0 }),
       ['trimHistory', '-hourly-202603010100', '-hourly-202603010300', '-hourly-202603010400'],
     ],
     [
-      'counts failures apart',
+      'counts failures separately',
       recorded({ successfulSnapshotsHistoryLimit: 9, failedSnapshotsHistoryLimit: 0 }),
       ['trimHistory', '-hourly-202603010200'],
     ],
@@ -30,7 +30,7 @@ describe('the history', () => {
       ['record'],
     ],
     [
-      'does not ask twice',
+      'does not delete twice',
       recorded({}, { runs: runs.map((run, i) => (i === 0 ? aRun('01:00:00', STORED, true) : run)) }),
       ['waitForNext'],
     ],
@@ -38,14 +38,14 @@ describe('the history', () => {
     expect(doing(decide(world))).toEqual(expected);
   });
 
-  test('what nobody has recorded stays, also in another order of the rules', () => {
+  test('what is not recorded is kept, also in another order of the rules', () => {
     const world = at('05:30:00', { successfulSnapshotsHistoryLimit: 0, failedSnapshotsHistoryLimit: 0 }, undefined, {
       runs,
     });
     expect(trimHistory(world)).toBeUndefined();
   });
 
-  test('what runs is no history', () => {
+  test('active snapshots are not part of the history', () => {
     const world = recorded(
       { successfulSnapshotsHistoryLimit: 9, failedSnapshotsHistoryLimit: 0 },
       { runs: [aRun('04:00:00', { phase: 'Started' }), aRun('05:00:00', STORED)] },

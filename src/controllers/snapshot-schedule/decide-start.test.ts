@@ -1,4 +1,4 @@
-/** When a snapshot is begun, which one, and by what clock. */
+/** When a snapshot is started, which one, and by which clock. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import {
@@ -6,29 +6,29 @@ import {
   aRun,
   aSchedule,
   at,
-  begunAt,
   condition,
   doing,
   STORED,
   settled,
+  startedAt,
 } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleSpec } from '../../api/etcd-snapshot-schedule.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-describe('a snapshot is begun', () => {
+describe('a snapshot is started', () => {
   test.each<[string, Observed, readonly string[]]>([
     ['not before its minute', at('00:59:59'), ['waitForNext']],
     ['at its minute', at('01:00:00'), ['startSnapshot', '+hourly-202603010100']],
     ['for the newest of several that were missed', at('05:30:00'), ['startSnapshot', '+hourly-202603010500']],
-    ['not a second time when it is recorded', at('05:30:00', {}, begunAt('05:00:00')), ['waitForNext']],
+    ['not a second time when it is recorded', at('05:30:00', {}, startedAt('05:00:00')), ['waitForNext']],
     ['not while suspended', at('05:30:00', { suspend: true }), ['waitForNext']],
-    ['not for a schedule that cannot be read', at('05:30:00', { schedule: '0 0 30 2 *' }), ['waitForNext']],
-    ['not for a zone that is none', at('05:30:00', { timeZone: 'Mars/Base' }), ['waitForNext']],
+    ['not for an invalid schedule', at('05:30:00', { schedule: '0 0 30 2 *' }), ['waitForNext']],
+    ['not for an invalid time zone', at('05:30:00', { timeZone: 'Mars/Base' }), ['waitForNext']],
     [
       'in the zone',
-      at('05:30:00', { schedule: '0 7 * * *', timeZone: 'Europe/Berlin' }, begunAt('00:00:00')),
+      at('05:30:00', { schedule: '0 7 * * *', timeZone: 'Europe/Berlin' }, startedAt('00:00:00')),
       ['waitForNext'],
     ],
     [
@@ -38,12 +38,12 @@ describe('a snapshot is begun', () => {
     ],
     ['not without a cluster', at('05:30:00', {}, undefined, { cluster: undefined }), ['waitForNext']],
     [
-      'not for a cluster that goes',
+      'not for a cluster that is being deleted',
       at('05:30:00', {}, undefined, { cluster: aCluster({ deleting: true }) }),
       ['waitForNext'],
     ],
     [
-      'not for a parked cluster',
+      'not for a paused cluster',
       at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 } }) }),
       ['waitForNext'],
     ],
@@ -60,8 +60,8 @@ describe('a snapshot is begun', () => {
     ],
     ['not many seconds late without a deadline', at('05:00:11', { startingDeadlineSeconds: 0 }), ['waitForNext']],
     [
-      'not over one of somebody else',
-      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'nobody' } }),
+      'not over a foreign snapshot of its name',
+      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'no controller' } }),
       ['waitForNext'],
     ],
   ])('%s', (_name, world, expected) => {
@@ -69,7 +69,7 @@ describe('a snapshot is begun', () => {
   });
 
   const running = aRun('04:00:00', { phase: 'Started' });
-  const after = begunAt('04:00:00');
+  const after = startedAt('04:00:00');
   test.each<[string, Partial<EtcdSnapshotScheduleSpec>, EtcdSnapshot, readonly string[]]>([
     ['Forbid is the default', {}, running, ['waitForNext']],
     ['Forbid waits', { concurrencyPolicy: 'Forbid' }, running, ['waitForNext']],
@@ -79,15 +79,15 @@ describe('a snapshot is begun', () => {
       aRun('04:00:00'),
       ['waitForNext'],
     ],
-    ['Allow does not care', { concurrencyPolicy: 'Allow' }, running, ['startSnapshot', '+hourly-202603010500']],
+    ['Allow does not wait', { concurrencyPolicy: 'Allow' }, running, ['startSnapshot', '+hourly-202603010500']],
     [
-      'Replace ends the other one first',
+      'Replace deletes the active one first',
       { concurrencyPolicy: 'Replace' },
       running,
       ['startSnapshot', '-hourly-202603010400', '+hourly-202603010500'],
     ],
     [
-      'nobody waits for one that is being deleted',
+      'Forbid does not wait for one that is being deleted',
       {},
       aRun('04:00:00', { phase: 'Started' }, true),
       ['startSnapshot', '+hourly-202603010500'],
@@ -96,12 +96,12 @@ describe('a snapshot is begun', () => {
     expect(doing(decide(at('05:30:00', spec, after, { runs: [run] })))).toEqual(expected);
   });
 
-  test('one that waits for another begins when that has ended, and is the next until then', () => {
+  test('a waiting snapshot starts when the active one has finished, and is the next until then', () => {
     const world = at('05:30:00', {}, { ...after, nextScheduleTime: '2026-03-01T05:00:00Z' }, { runs: [running] });
     const waiting = decide(world);
     expect(waiting.status.nextScheduleTime).toBe('2026-03-01T05:00:00Z');
     expect(condition(waiting, 'Scheduled')).toBe(
-      'True/WaitingForLast: the snapshot of 2026-03-01T05:00:00Z waits until hourly-202603010400 has ended',
+      'True/WaitingForLast: the snapshot of 2026-03-01T05:00:00Z waits until hourly-202603010400 has finished',
     );
     expect(waiting.status.active).toEqual([{ name: 'hourly-202603010400' }]);
     const ended = decide({ ...world, runs: [aRun('04:00:00', STORED)] });
@@ -112,14 +112,14 @@ describe('a snapshot is begun', () => {
     ]);
   });
 
-  test('one that was made before the operator died is found, recorded and not made again', () => {
-    const world = at('05:00:01', {}, begunAt('04:00:00'), { runs: [aRun('05:00:00')] });
+  test('a snapshot created before an operator crash is found, recorded and not created again', () => {
+    const world = at('05:00:01', {}, startedAt('04:00:00'), { runs: [aRun('05:00:00')] });
     const plan = decide(world);
     expect([plan.rule, plan.latch]).toEqual(['record', { lastScheduleTime: '2026-03-01T05:00:00Z' }]);
     expect(doing(decide(settled(world)))).toEqual(['waitForNext']);
   });
 
-  test('it is made from the schedule, and belongs to it', () => {
+  test('it is built from the schedule, and owned by it', () => {
     const spec = { compression: 'Zstd', encryption: { keySecretRef: { name: 'key' } } } as const;
     const [step] = decide(at('01:00:00', spec)).steps;
     expect(step?.do === 'create' && step.object).toEqual({
@@ -146,13 +146,13 @@ describe('a snapshot is begun', () => {
 });
 
 describe('when the clock is wrong', () => {
-  test('one that was put back some seconds does not begin again', () => {
-    const world = at('04:59:58', {}, begunAt('05:00:00'), { runs: [aRun('05:00:00')] });
+  test('a clock set back by some seconds does not start a snapshot again', () => {
+    const world = at('04:59:58', {}, startedAt('05:00:00'), { runs: [aRun('05:00:00')] });
     expect(doing(decide(world))).toEqual(['waitForNext']);
     expect(decide(world).status.nextScheduleTime).toBe('2026-03-01T06:00:00Z');
   });
 
-  test('one that was a year ahead does not stop the schedule for a year', () => {
+  test('a clock that was a year ahead does not stop the schedule for a year', () => {
     const ahead = { lastScheduleTime: '2027-03-01T05:00:00Z' };
     const world = at('04:30:00', {}, ahead);
     expect([decide(world).rule, decide(world).latch]).toEqual(['record', { lastScheduleTime: '2026-03-01T04:30:00Z' }]);
@@ -162,9 +162,9 @@ describe('when the clock is wrong', () => {
     ]);
   });
 
-  test('what it stored then is not the last for ever', () => {
+  test('a snapshot stored by a clock that was ahead is not the last for ever', () => {
     const ahead = { lastSuccessful: { name: 'hourly-202703010500', time: '2027-03-01T05:00:00Z', artifact: ARTIFACT } };
-    const world = at('05:30:00', {}, { ...ahead, ...begunAt('05:00:00') }, { runs: [aRun('05:00:00', STORED)] });
+    const world = at('05:30:00', {}, { ...ahead, ...startedAt('05:00:00') }, { runs: [aRun('05:00:00', STORED)] });
     expect(decide(world).status.lastSuccessful?.name).toBe('hourly-202603010500');
   });
 });
@@ -174,7 +174,7 @@ describe('jitter', () => {
   test('is the same for the same minute, and not for all', () => {
     const delays = Array.from({ length: 24 }, (_, hour) => {
       const plan = decide(
-        at(`${String(hour).padStart(2, '0')}:00:00`, spec, begunAt(`${String(hour).padStart(2, '0')}:00:00`)),
+        at(`${String(hour).padStart(2, '0')}:00:00`, spec, startedAt(`${String(hour).padStart(2, '0')}:00:00`)),
       );
       return (Date.parse(plan.status.nextScheduleTime ?? '') / 1000) % 3600;
     });
@@ -182,7 +182,7 @@ describe('jitter', () => {
     expect(new Set(delays).size).toBeGreaterThan(12);
   });
 
-  test('delays the beginning, not the name', () => {
+  test('delays the start, not the name', () => {
     const next = decide(at('00:30:00', spec)).status.nextScheduleTime ?? '';
     expect(Date.parse(next)).toBeGreaterThan(Date.parse('2026-03-01T01:00:00Z'));
     const before = decide(at(new Date(Date.parse(next) - 1000).toISOString().slice(11, 19), spec));
@@ -202,7 +202,7 @@ describe('jitter', () => {
         at(
           time,
           { schedule: '* * * * *', jitterSeconds: 86_400 },
-          begunAt(`00:${String(minute - 1).padStart(2, '0')}:00`),
+          startedAt(`00:${String(minute - 1).padStart(2, '0')}:00`),
         ),
       );
       expect(doing(plan)).toEqual(['startSnapshot', `+${slot}`]);

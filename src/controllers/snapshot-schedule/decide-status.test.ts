@@ -1,4 +1,4 @@
-/** What a schedule says: the next snapshot, why there is none, what was missed, and how the last one ended. */
+/** The status of a schedule: the next snapshot, why there is none, what was missed, and the last result. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import {
@@ -6,7 +6,6 @@ import {
   aRun,
   aSchedule,
   at,
-  begunAt,
   condition,
   doing,
   events,
@@ -14,6 +13,7 @@ import {
   STORED,
   scheduleWorld,
   settled,
+  startedAt,
 } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshotScheduleSpec, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { decide } from './decide.ts';
@@ -22,68 +22,68 @@ import { statusOf } from './status.ts';
 
 type Status = EtcdSnapshotScheduleStatus;
 
-describe('what it says', () => {
-  test('the next one, and it wakes exactly then', () => {
+describe('the status reports', () => {
+  test('the next one, and it is requeued exactly then', () => {
     const plan = decide(at('00:59:30'));
     expect(plan.status.nextScheduleTime).toBe('2026-03-01T01:00:00Z');
-    expect(condition(plan, 'Scheduled')).toBe('True/Scheduled: the next one begins at 2026-03-01T01:00:00Z');
+    expect(condition(plan, 'Scheduled')).toBe('True/Scheduled: the next snapshot starts at 2026-03-01T01:00:00Z');
     expect(plan.requeueAfterMs).toBe(30_000);
     expect(events(plan)).toEqual([]);
   });
 
-  test('nobody sleeps longer than an hour: a clock may be put forward', () => {
+  test('the requeue time is at most an hour: a clock may be set forward', () => {
     expect(decide(at('00:59:30', { schedule: '@yearly' })).requeueAfterMs).toBe(3_600_000);
     expect(decide(at('00:59:30', { suspend: true })).requeueAfterMs).toBe(3_600_000);
   });
 
   test.each<[string, Observed, string, readonly string[]]>([
     [
-      'that it cannot be read',
+      'that the schedule is invalid',
       at('05:30:00', { schedule: '61 * * * *' }),
-      'False/InvalidSchedule: spec.schedule cannot be used, and nothing is started: minute "61" is not between 0 and 59',
+      'False/InvalidSchedule: spec.schedule is invalid, no snapshot is started: minute "61" is not between 0 and 59',
       ['Warning InvalidSchedule'],
     ],
     [
       'that it is suspended',
       at('05:30:00', { suspend: true }),
-      'False/Suspended: spec.suspend is true: nothing is started',
+      'False/Suspended: spec.suspend is true: no snapshot is started',
       ['Normal Suspended'],
     ],
     [
       'that there is no cluster',
       at('05:30:00', {}, undefined, { cluster: undefined }),
-      'False/ClusterNotFound: there is no EtcdCluster db in this namespace: nothing is started',
+      'False/ClusterNotFound: EtcdCluster db does not exist in this namespace: no snapshot is started',
       ['Warning ClusterNotFound'],
     ],
     [
-      'that the cluster is parked',
+      'that the cluster is paused',
       at('05:30:00', {}, undefined, { cluster: aCluster({ spec: { replicas: 0 } }) }),
-      'False/ClusterParked: EtcdCluster db has no members and does not change: nothing is started',
+      'False/ClusterParked: EtcdCluster db is paused (replicas 0): no snapshot is started',
       ['Warning ClusterParked'],
     ],
     [
       'that the name is taken',
-      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'nobody' } }),
-      'False/NameConflict: the snapshot of 2026-03-01T05:00:00Z cannot be made, because an EtcdSnapshot of its name belongs to nobody: the next one has another name',
+      at('05:30:00', {}, undefined, { due: { is: 'foreign', owner: 'no controller' } }),
+      'False/NameConflict: the snapshot of 2026-03-01T05:00:00Z cannot be created, because an EtcdSnapshot of its name belongs to no controller: the next one has another name',
       ['Warning NameConflict'],
     ],
     [
       'that it is refused',
       at('05:30:00', {}, undefined, { refusal: 'the API server refuses: quota' }),
-      'False/Refused: nothing can be made: the API server refuses: quota',
+      'False/Refused: no snapshot can be created: the API server refuses: quota',
       ['Warning Refused'],
     ],
-  ])('%s', (_name, world, said, told) => {
+  ])('%s', (_name, world, scheduled, events) => {
     const plan = decide(world);
-    expect(condition(plan, 'Scheduled')).toBe(said);
-    expect(plan.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(told);
+    expect(condition(plan, 'Scheduled')).toBe(scheduled);
+    expect(plan.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(events);
     expect(plan.status.nextScheduleTime === undefined).toBe(
-      said.startsWith('False') && !/NameConflict|Refused/.test(said),
+      scheduled.startsWith('False') && !/NameConflict|Refused/.test(scheduled),
     );
   });
 
   const announced: Status = {
-    ...begunAt('01:00:00'),
+    ...startedAt('01:00:00'),
     nextScheduleTime: '2026-03-01T02:00:00Z',
     conditions: [
       {
@@ -101,18 +101,18 @@ describe('what it says', () => {
     const plan = decide(world);
     expect(doing(plan)).toEqual(['startSnapshot', '+hourly-202603010500']);
     expect(events(plan)).toEqual([
-      'Warning MissedSchedule: 3 snapshots were missed since 2026-03-01T02:00:00Z: only that of 2026-03-01T05:00:00Z is made up for',
+      'Warning MissedSchedule: 3 snapshots were missed since 2026-03-01T02:00:00Z: only that of 2026-03-01T05:00:00Z is taken now',
     ]);
     const again = settled({ ...world, runs: [aRun('05:00:00')] });
     expect(events(decide(again))).toEqual([]);
   });
 
-  test('what it is too late for, once', () => {
+  test('what is past the deadline, once', () => {
     const world = at('05:30:00', { startingDeadlineSeconds: 60 }, announced);
     const plan = decide(world);
     expect(doing(plan)).toEqual(['waitForNext']);
     expect(events(plan)).toEqual([
-      'Warning MissedSchedule: 4 snapshots were missed since 2026-03-01T02:00:00Z: it is too late for them',
+      'Warning MissedSchedule: 4 snapshots were missed since 2026-03-01T02:00:00Z: startingDeadlineSeconds has passed',
     ]);
     expect(events(decide(settled(world)))).toEqual([]);
     expect(plan.status.nextScheduleTime).toBe('2026-03-01T06:00:00Z');
@@ -135,7 +135,7 @@ describe('what it says', () => {
     expect([plan.rule, plan.events.filter(({ reason }) => reason === 'MissedSchedule')]).toEqual(['startSnapshot', []]);
   });
 
-  test('a year of every minute is not counted to its end', () => {
+  test('missed times of a year of every minute are counted up to a limit', () => {
     const plan = decide(
       at(
         '05:30:00',
@@ -146,7 +146,7 @@ describe('what it says', () => {
     expect(events(plan)[0]).toContain('20 or more snapshots were missed');
   });
 
-  test('how the last one ended', () => {
+  test('the result of the last one', () => {
     const runs = [aRun('03:00:00', STORED), aRun('04:00:00', FAILED), aRun('05:00:00', FAILED)];
     const plan = decide(at('05:30:00', {}, undefined, { runs }));
     expect(plan.rule).toBe('record');
@@ -186,10 +186,10 @@ describe('what it says', () => {
   });
 
   test('nothing any more when it is being deleted', () => {
-    const status = begunAt('01:00:00');
+    const status = startedAt('01:00:00');
     const object = aSchedule({}, status);
-    const going = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-03-01T05:00:00Z' } };
-    const plan = decide(scheduleWorld('05:30:00', { object: going }));
+    const deleting = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-03-01T05:00:00Z' } };
+    const plan = decide(scheduleWorld('05:30:00', { object: deleting }));
     expect([plan.rule, plan.steps, plan.status, plan.events]).toEqual(['beingDeleted', [], status, []]);
   });
 });

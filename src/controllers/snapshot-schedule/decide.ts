@@ -1,4 +1,4 @@
-/** What to do next for one EtcdSnapshotSchedule. Order is policy: the first rule that answers wins. */
+/** Decides the next steps for one EtcdSnapshotSchedule. The order is policy: the first rule that returns a decision wins. */
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
@@ -10,12 +10,12 @@ import { startSnapshot } from './rules/start.ts';
 import { eventsFor, requeueAfterMs, statusOf } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, Decision<EtcdSnapshotScheduleStatus>>[] = [
-  { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is made for a schedule that goes
-  { name: 'record', rule: record }, // before anything that would make it forgotten
-  { name: 'startSnapshot', rule: startSnapshot }, // before all that can wait
+  { name: 'beingDeleted', rule: beingDeleted }, // first: nothing is created for a schedule that is being deleted
+  { name: 'record', rule: record }, // before any rule that deletes what it is recorded from
+  { name: 'startSnapshot', rule: startSnapshot }, // before all rules that can wait
   { name: 'drill', rule: drill },
-  { name: 'prune', rule: prune }, // after it: what was just stored may turn out to be of no use
-  { name: 'trimHistory', rule: trimHistory }, // after the Jobs that are made from what it removes
+  { name: 'prune', rule: prune }, // after the drill: the newest snapshot may turn out to be damaged
+  { name: 'trimHistory', rule: trimHistory }, // after the Jobs that need the EtcdSnapshots that it deletes
   { name: 'waitForNext', rule: waitForNext },
 ];
 

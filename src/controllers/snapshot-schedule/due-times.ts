@@ -1,19 +1,19 @@
-/** When snapshots are due: from the schedule, what was begun, and the clock. */
+/** When snapshots are due: computed from the schedule, the last started snapshot and the clock. */
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { type Cron, lastUntil, nextAfter, parseCron } from '../../lib/cron.ts';
 import { hash32 } from '../../lib/hash.ts';
 
-/** A minute of the schedule, and the moment at which its snapshot begins. */
+/** A minute of the schedule, and when its snapshot starts (with jitter). */
 export interface DueTime {
   readonly slot: number;
   readonly at: number;
 }
 
 export interface DueTimes {
-  /** The newest whose moment has come and for which none was begun. */
+  /** The newest due time that has passed and for which no snapshot was started. */
   readonly due?: DueTime;
   readonly next?: DueTime;
-  /** How many others have come since the last look, and nobody began them; at most MOST. */
+  /** How many due times have passed since the announced one without a snapshot; at most MAX_MISSED. */
   readonly missed: number;
 }
 
@@ -21,21 +21,21 @@ export type Timetable = { readonly ok: true; readonly cron: Cron } | { readonly 
 
 export const timetable = ({ spec }: EtcdSnapshotSchedule): Timetable => parseCron(spec.schedule, spec.timeZone);
 
-/** Nobody wants to know the exact number, and a schedule of every minute may have been away for years. */
+/** The count is bounded: a schedule of every minute may have been off for years. */
 export const MAX_MISSED = 20;
-/** A clock that is put back by less goes on as if nothing was. */
+/** A clock that is set back by less than this is tolerated. */
 const TOLERANCE_MS = 60_000;
 
-/** Always the same for one minute of one schedule. Never into the next minute that it names: their order must stay. */
+/** The jitter is deterministic per schedule and minute, and never reaches the next scheduled minute: snapshots must keep their order. */
 function dueTimeAt(cron: Cron, schedule: EtcdSnapshotSchedule, slot: number): DueTime {
-  const most = (schedule.spec.jitterSeconds ?? 0) * 1000;
-  if (most === 0) return { slot, at: slot };
-  const room = Math.min(most, (nextAfter(cron, slot) ?? Number.POSITIVE_INFINITY) - slot - 1000);
+  const maxJitterMs = (schedule.spec.jitterSeconds ?? 0) * 1000;
+  if (maxJitterMs === 0) return { slot, at: slot };
+  const room = Math.min(maxJitterMs, (nextAfter(cron, slot) ?? Number.POSITIVE_INFINITY) - slot - 1000);
   const steps = Math.floor(Math.max(0, room) / 1000) + 1;
   return { slot, at: slot + (hash32(`${schedule.metadata.uid}/${slot}`) % steps) * 1000 };
 }
 
-/** The last minute for which one was begun. What is later than the clock was recorded by one that was wrong. */
+/** The last minute for which a snapshot was started. A time in the future was recorded by a clock that was ahead. */
 export function startedUntil(recorded: string | undefined, now: number): number | undefined {
   const last = recorded === undefined ? Number.NaN : Date.parse(recorded);
   if (Number.isNaN(last)) return undefined;
@@ -45,10 +45,14 @@ export function startedUntil(recorded: string | undefined, now: number): number 
 export function dueTimesOf(
   cron: Cron,
   schedule: EtcdSnapshotSchedule,
-  { now, begun, announced }: { readonly now: number; readonly begun: number | undefined; readonly announced: number },
+  {
+    now,
+    lastStarted,
+    announced,
+  }: { readonly now: number; readonly lastStarted: number | undefined; readonly announced: number },
 ): DueTimes {
   const created = Date.parse(schedule.metadata.creationTimestamp ?? '') || 0;
-  const since = Math.max(created, begun ?? 0);
+  const since = Math.max(created, lastStarted ?? 0);
   const at = (slot: number): DueTime => dueTimeAt(cron, schedule, slot);
   const open = (slot: number | undefined): slot is number => slot !== undefined && slot > since;
   const latest = lastUntil(cron, now);

@@ -1,4 +1,4 @@
-/** What has come of a Job of this schedule. What its Pods tell is text from somebody's namespace. */
+/** The result of a Job of this schedule. Its Pods' messages come from a user's namespace, and are validated. */
 import { parseResult, type Result, type Success } from '../../domain/agent-result.ts';
 import { endOf, isStopping, settledAt, troubleSuffix } from '../../domain/job.ts';
 import type { Pod } from '../../gen/kube.ts';
@@ -7,7 +7,7 @@ import type { OwnedJob } from './observed.ts';
 type TaskOf = Success['task'];
 
 export type JobResult<Task extends TaskOf> =
-  | { readonly is: 'running'; readonly why: string /** Look again then. */; readonly until?: number }
+  | { readonly is: 'running'; readonly message: string /** Requeue then. */; readonly until?: number }
   | { readonly is: 'failed'; readonly reason: string; readonly message: string; readonly at: number }
   | { readonly is: 'done'; readonly result: Extract<Success, { readonly task: Task }>; readonly at: number };
 
@@ -16,7 +16,7 @@ const ended = (pod: Pod) =>
     ({ state }) => state?.terminated ?? [],
   );
 
-/** Of all containers, that which tells something of this task or has failed. */
+/** Of all containers, the one that reports a result of this task or has failed. */
 const resultIn = (pod: Pod, task: TaskOf): Result | undefined =>
   ended(pod)
     .flatMap(({ message }) => parseResult(message) ?? [])
@@ -26,19 +26,19 @@ export function jobResultOf<Task extends TaskOf>({ job, pods }: OwnedJob, task: 
   const condition = endOf(job);
   const name = `Job ${job.metadata.name ?? ''}`;
   const last = pods.at(-1);
-  if (!condition) return { is: 'running', why: `${name} runs${troubleSuffix(last, task)}` };
+  if (!condition) return { is: 'running', message: `${name} runs${troubleSuffix(last, task)}` };
   const at = Date.parse(condition.lastTransitionTime ?? '') || now;
-  const told = pods.map((pod) => resultIn(pod, task)).findLast((result) => result !== undefined);
-  if (condition.type === 'Complete' && told?.ok === true)
-    return { is: 'done', result: told as Extract<Success, { readonly task: Task }>, at };
+  const result = pods.map((pod) => resultIn(pod, task)).findLast((each) => each !== undefined);
+  if (condition.type === 'Complete' && result?.ok === true)
+    return { is: 'done', result: result as Extract<Success, { readonly task: Task }>, at };
   const failed = (reason: string, message: string): JobResult<Task> => ({ is: 'failed', reason, message, at });
-  if (condition.type === 'Failed' && told?.ok === false) return failed(told.reason, told.message);
+  if (condition.type === 'Failed' && result?.ok === false) return failed(result.reason, result.message);
   const until = settledAt(job);
-  if (now < until && isStopping(job)) return { is: 'running', why: `${name} is being stopped`, until };
+  if (now < until && isStopping(job)) return { is: 'running', message: `${name} is being stopped`, until };
   if (condition.reason === 'DeadlineExceeded') return failed('TimedOut', `${name} took too long and was stopped`);
-  if (now < until) return { is: 'running', why: `${name} has ended: waiting to hear how`, until };
-  const words = [condition.reason, condition.message].filter(Boolean).join(': ');
+  if (now < until) return { is: 'running', message: `${name} has finished: waiting for the status of its Pod`, until };
+  const details = [condition.reason, condition.message].filter(Boolean).join(': ');
   return condition.type === 'Failed'
-    ? failed('JobFailed', `${name} failed: ${words}${troubleSuffix(last, task)}`)
-    : failed('ResultMissing', `${name} is complete, and none of its Pods says what came of it`);
+    ? failed('JobFailed', `${name} failed: ${details}${troubleSuffix(last, task)}`)
+    : failed('ResultMissing', `${name} is complete, but none of its Pods reports a result`);
 }

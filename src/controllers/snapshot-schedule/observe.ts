@@ -1,4 +1,4 @@
-/** Gathers the facts for one schedule: all of it is in the caches, but whether a name that is about to be used is taken. */
+/** Observes one schedule from the caches; only whether the name of the next snapshot is free comes from the API server. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
@@ -39,7 +39,7 @@ export async function observe(
   const { name, namespace, uid } = identity(object);
   const cluster = ports.clusters.get(refKey({ namespace, name: object.spec.clusterRef.name ?? '' }));
   const isOurs = (thing: EtcdSnapshot | Job): boolean => controllerOf(thing)?.uid === uid;
-  const seen: Observed = {
+  const base: Observed = {
     now: ports.now(),
     refusal,
     object,
@@ -53,12 +53,12 @@ export async function observe(
     operatorImage: ports.operatorImage,
     images: ports.images,
   };
-  const scheduling = schedulingOf(seen);
-  if (scheduling.is !== 'due') return seen;
-  // The server says whether the name is free: a label may have been taken off, and a cache may be late.
+  const scheduling = schedulingOf(base);
+  if (scheduling.is !== 'due') return base;
+  // The API server is asked whether the name is free: a user may have removed the label, and the cache may be stale.
   const ref = { namespace, name: scheduledSnapshotName(name, scheduling.due.slot) };
   const taken = ports.snapshots.get(refKey(ref)) ?? (await ports.client.get(ports.snapshots.resource, ref, signal));
-  return { ...seen, due: holding(taken, uid) };
+  return { ...base, due: holding(taken, uid) };
 }
 
 const ownedJobsOf = ({ pods }: SchedulePorts, job: Job): OwnedJob => {

@@ -1,4 +1,4 @@
-/** The facts that a decision about one EtcdSnapshotSchedule is made from, and the questions that rules ask of them. */
+/** The observed state of one EtcdSnapshotSchedule, and the predicates that rules share. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
@@ -17,33 +17,33 @@ export interface OwnedJob {
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Who refused a step of the last pass, and why, as a sentence. */
+  /** Why the API server refused a step of the previous reconcile. */
   readonly refusal: string | undefined;
   readonly object: EtcdSnapshotSchedule;
   readonly cluster: EtcdCluster | undefined;
-  /** Snapshots that this schedule had made, by name and so by the minute that they are for; those being deleted included. */
+  /** EtcdSnapshots of this schedule, sorted by name and so by scheduled minute; including those being deleted. */
   readonly runs: readonly EtcdSnapshot[];
-  /** Whoever has the name of the snapshot that is due. */
+  /** The object that has the name of the due snapshot. */
   readonly due: Holding<EtcdSnapshot>;
   /** Its Jobs, by name. */
   readonly jobs: readonly OwnedJob[];
-  /** The image of this operator; empty when it was not told. */
+  /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly images: ImagePolicy;
 }
 
 export const statusBefore = (o: Observed): EtcdSnapshotScheduleStatus => o.object.status ?? {};
-/** A snapshot has ended when it is stored, or never will be. */
+/** A snapshot has finished when it is stored, or has failed. */
 export const isStored = ({ status }: EtcdSnapshot): boolean =>
   status?.phase === 'Complete' && status.artifact !== undefined;
 export const hasFailed = ({ status }: EtcdSnapshot): boolean =>
   status?.phase === 'Failed' || (status?.phase === 'Complete' && status.artifact === undefined);
 export const isActive = (run: EtcdSnapshot): boolean => !isStored(run) && !hasFailed(run) && !isBeingDeleted(run);
 
-/** The minute that a snapshot of this schedule is for. */
+/** The scheduled minute of a snapshot of this schedule. */
 export const dueTimeIn = (o: Observed, snapshot: string): number =>
   slotOf(identity(o.object).name, snapshot) ?? Number.NEGATIVE_INFINITY;
 
-/** The newest of its runs for which something holds. Those from the future were made by a clock that was wrong. */
+/** The newest matching run. Runs in the future were created by a clock that was ahead, and do not count. */
 export const newestRun = (o: Observed, holds: (run: EtcdSnapshot) => boolean): EtcdSnapshot | undefined =>
   o.runs.findLast((run) => holds(run) && dueTimeIn(o, identity(run).name) <= o.now);

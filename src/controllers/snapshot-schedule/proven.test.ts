@@ -21,7 +21,7 @@ import { retain, type Stored } from '../../lib/retention.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
-/** What the Job finds out or does, as its Pod reports it. */
+/** The result of the Job, as its Pod reports it. */
 class Bucket {
   stored: readonly Stored[] = [];
   proven: string | undefined;
@@ -40,14 +40,14 @@ class Bucket {
   }
 }
 
-/** One snapshot is stored; then everything is done that follows from it. */
+/** Stores one snapshot, then reconciles until nothing is left to do. */
 function night(before: Observed, hour: number, failure: string | undefined, bucket: Bucket): Observed {
   const time = `${String(hour).padStart(2, '0')}:00:00`;
   const run = aRun(time, STORED);
   const now = Date.parse(`2026-03-01T${time}Z`) + 1_000;
   bucket.stored = [...bucket.stored, { key: identity(run).name, takenAt: now - 1_000, good: true }];
   let world: Observed = { ...before, now, runs: [...before.runs, run] };
-  for (let pass = 0; pass < 20; pass++) {
+  for (let reconciles = 0; reconciles < 20; reconciles++) {
     const { rule, steps } = decide(world);
     if (rule === 'waitForNext') return world;
     world = settled(world);
@@ -58,9 +58,9 @@ function night(before: Observed, hour: number, failure: string | undefined, buck
       const job = step.object as Job;
       const about = job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '';
       const isDrill = job.metadata.name?.startsWith('hourly-drill-') === true;
-      const said = isDrill ? bucket.drill(about, failure) : bucket.prune(pruneTaskOf(job));
-      const type = (said as { readonly ok: boolean }).ok ? 'Complete' : 'Failed';
-      world = { ...world, jobs: [...world.jobs, aWork(job.metadata.name ?? '', { type }, said, about)] };
+      const result = isDrill ? bucket.drill(about, failure) : bucket.prune(pruneTaskOf(job));
+      const type = (result as { readonly ok: boolean }).ok ? 'Complete' : 'Failed';
+      world = { ...world, jobs: [...world.jobs, aWork(job.metadata.name ?? '', { type }, result, about)] };
     }
   }
   throw new Error('there is no end to it');

@@ -1,11 +1,11 @@
-/** What the controller of EtcdSnapshotSchedule may do, and no more. */
+/** RBAC permissions of the snapshot schedule controller. */
 import { GROUP } from '../../api/names.ts';
 import type { PolicyRule } from '../../gen/kube.ts';
 
 export const snapshotScheduleRbac: readonly PolicyRule[] = [
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules'], verbs: ['list', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules/status'], verbs: ['patch'] },
-  // Asked of whoever sets blockOwnerDeletion where OwnerReferencesPermissionEnforcement is on.
+  // Required to set blockOwnerDeletion where the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   { apiGroups: [GROUP], resources: ['etcdsnapshotschedules/finalizers'], verbs: ['update'] },
   { apiGroups: [GROUP], resources: ['etcdclusters'], verbs: ['list', 'watch'] },
   { apiGroups: [GROUP], resources: ['etcdsnapshots'], verbs: ['create', 'delete', 'get', 'list', 'watch'] },

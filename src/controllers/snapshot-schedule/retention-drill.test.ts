@@ -1,4 +1,4 @@
-/** What a drill means for retention: when nothing is removed, and which snapshot never is. */
+/** Drills and retention: when no snapshot is removed, and which one never is. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import {
@@ -32,17 +32,17 @@ describe('retention and a drill', () => {
   const failed = (reason: FailureReason) => after({ type: 'Failed' }, { ok: false, reason, message: '' });
   const passed = after({ type: 'Complete' }, RESTORED);
 
-  test('what was just stored is tried out before anything older goes', () => {
+  test('a stored snapshot gets its drill before an older one is removed', () => {
     expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
     expect(doing(decide({ ...stored, jobs: [aWork(drill)] }))).toEqual(['waitForNext']);
     expect(doing(decide(passed))).toEqual(['prune', `+${prune}`]);
   });
 
-  test('nothing goes while the last one that was tried out is of no use, and all goes on when one is', () => {
+  test('nothing is removed after a failed drill, until a drill succeeds', () => {
     const useless = failed('SnapshotDamaged');
     expect(doing(decide(useless))).toEqual(['waitForNext']);
     expect(condition(decide(useless), 'RetentionApplied')).toBe(
-      'False/DrillFailed: nothing is removed until one is restored on trial again: hourly-202603010500 could not be (SnapshotDamaged)',
+      'False/DrillFailed: no snapshot is removed until a restore drill succeeds again: the drill of hourly-202603010500 failed (SnapshotDamaged)',
     );
     const { status } = passed.object;
     expect(doing(decide({ ...useless, object: aSchedule(spec, status), jobs: passed.jobs }))).toEqual([
@@ -52,33 +52,35 @@ describe('retention and a drill', () => {
   });
 
   test.each([...FAILURES, 'JobFailed', 'ResultMissing'].filter((reason) => !INCONCLUSIVE.includes(reason)))(
-    'is held by a drill that failed with %s: the snapshot may be the reason',
+    'is blocked by a drill that failed with %s: the snapshot may be the reason',
     (reason) => {
       const { object, ...world } = stored;
       const lastDrill = { name: 'hourly-202603010500', time: '2026-03-01T09:05:00Z', succeeded: false, reason };
       const held = { ...world, object: aSchedule(spec, { ...object.status, lastDrill }) };
       expect(doing(decide(held))).toEqual(['waitForNext']);
       expect(condition(decide(held), 'RetentionApplied')).toBe(
-        `False/DrillFailed: nothing is removed until one is restored on trial again: hourly-202603010500 could not be (${reason})`,
+        `False/DrillFailed: no snapshot is removed until a restore drill succeeds again: the drill of hourly-202603010500 failed (${reason})`,
       );
     },
   );
 
-  test('stays held when the next drill does not reach the store, until one restores a snapshot', () => {
+  test('stays blocked when the next drill does not reach the store, until one restores a snapshot', () => {
     const later = (jobs: readonly OwnedJob[]): Observed => {
       const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
       return settled(settled({ ...failed('DrillFailed'), ...next, jobs }));
     };
     const ofNext = jobNames(stored.object, 'hourly-202603010600');
-    const drilled = (end: 'Complete' | 'Failed', said: unknown) =>
-      later([aWork(ofNext.drill, { type: end }, said, 'hourly-202603010600')]);
+    const drilled = (end: 'Complete' | 'Failed', result: unknown) =>
+      later([aWork(ofNext.drill, { type: end }, result, 'hourly-202603010600')]);
     const away = drilled('Failed', { ok: false, reason: 'StoreUnreachable', message: '' });
     expect(away.object.status?.lastDrill).toMatchObject({
       reason: 'StoreUnreachable',
       earlierFailure: { name: 'hourly-202603010500', reason: 'DrillFailed' },
     });
     expect(doing(decide(away))).toEqual(['waitForNext']);
-    expect(condition(decide(away), 'RetentionApplied')).toContain('hourly-202603010500 could not be (DrillFailed)');
+    expect(condition(decide(away), 'RetentionApplied')).toContain(
+      'the drill of hourly-202603010500 failed (DrillFailed)',
+    );
     expect(doing(decide(drilled('Complete', RESTORED)))).toEqual(['prune', `+${ofNext.prune}`]);
   });
 
@@ -90,28 +92,28 @@ describe('retention and a drill', () => {
       return step?.do === 'create' ? pruneTaskOf(step.object as Job).restored : undefined;
     };
 
-    test('is recorded with the drill, and handed to the Job that removes', () => {
+    test('is recorded with the drill, and passed to the prune Job', () => {
       const { latch } = decide({ ...stored, jobs: passed.jobs });
       expect(latch?.lastRestored).toEqual({ ...proven, time: '2026-03-01T09:05:00Z', uri: ARTIFACT.uri });
       expect(handedOver(passed)).toEqual(proven);
     });
 
-    test('is still handed over when later drills failed, and when drills are turned off', () => {
+    test('is still passed when later drills failed, and when drills are disabled', () => {
       const next = settled({
         ...passed,
         runs: [...runs, aRun('06:00:00', STORED)],
         now: Date.parse('2026-03-01T06:30:00Z'),
       });
       const { drill: job } = jobNames(next.object, 'hourly-202603010600');
-      const said = { ok: false, reason: 'NoSpace', message: '' };
-      const after = settled({ ...next, jobs: [aWork(job, { type: 'Failed' }, said, 'hourly-202603010600')] });
+      const result = { ok: false, reason: 'NoSpace', message: '' };
+      const after = settled({ ...next, jobs: [aWork(job, { type: 'Failed' }, result, 'hourly-202603010600')] });
       expect(after.object.status?.lastDrill).toMatchObject({ name: 'hourly-202603010600', succeeded: false });
       expect(handedOver(after)).toEqual(proven);
       const off = aSchedule({ retention: { keepLast: 1 } }, after.object.status);
       expect(handedOver({ ...after, object: off })).toEqual(proven);
     });
 
-    test('is the next one as soon as a drill has restored that', () => {
+    test('is the next one as soon as its drill has succeeded', () => {
       const next = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
       const { drill: job } = jobNames(stored.object, 'hourly-202603010600');
       const jobs = [aWork(job, { type: 'Complete' }, RESTORED, 'hourly-202603010600')];
@@ -136,18 +138,18 @@ describe('retention and a drill', () => {
   });
 
   test.each<[string, Observed]>([
-    ['a drill that could not be made says nothing of what is stored', failed('StoreUnreachable')],
+    ['a drill did not reach the store', failed('StoreUnreachable')],
     ['a drill was denied access', failed('AccessDenied')],
     ['a drill had no space', failed('NoSpace')],
     [
-      'drills are not wanted any more',
+      'drills are disabled',
       {
         ...failed('DrillFailed'),
         object: aSchedule({ retention: { keepLast: 1 } }, failed('DrillFailed').object.status),
       },
     ],
-    ['a drill cannot be made at all', { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) }],
-  ])('it is not held up when %s', (_name, world) => {
+    ['a drill cannot be created at all', { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) }],
+  ])('it is not blocked when %s', (_name, world) => {
     expect(doing(decide(world))[0]).toBe('prune');
   });
 });

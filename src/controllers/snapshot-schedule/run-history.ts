@@ -1,4 +1,4 @@
-/** What has come of snapshots and Jobs so far: recorded before anything is done that would make it forgotten. */
+/** The results of snapshots and Jobs so far: recorded before their objects are deleted. */
 
 import { findCondition } from '../../api/conditions.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
@@ -9,7 +9,7 @@ import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';
 import { type JobResult, jobResultOf } from './job-result.ts';
 import { dueTimeIn, hasFailed, isStored, newestRun, type Observed, statusBefore } from './observed.ts';
-import { begun } from './scheduling.ts';
+import { lastStarted } from './scheduling.ts';
 
 export type RunHistory = Pick<
   EtcdSnapshotScheduleStatus,
@@ -19,20 +19,20 @@ export type RunHistory = Pick<
 /** The snapshot that it is about. */
 type Recorded<Task extends 'prune' | 'drill'> = JobResult<Task> & { readonly about: string };
 
-/** What the last Job has come to, whatever was stored since it was made; `undefined`: there is none. */
-export const pruneResult = (o: Observed): Recorded<'prune'> | undefined => outcome(o, 'prune');
-export const drillResult = (o: Observed): Recorded<'drill'> | undefined => outcome(o, 'drill');
+/** The result of the last Job, whatever was stored since it was created; `undefined`: there is none. */
+export const pruneResult = (o: Observed): Recorded<'prune'> | undefined => lastResult(o, 'prune');
+export const drillResult = (o: Observed): Recorded<'drill'> | undefined => lastResult(o, 'drill');
 
-function outcome<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Recorded<Task> | undefined {
+function lastResult<Task extends 'prune' | 'drill'>(o: Observed, task: Task): Recorded<Task> | undefined {
   const last = o.jobs
-    .map((work) => ({ work, about: work.job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '' }))
-    .filter(({ work, about }) => work.job.metadata.name === jobNames(o.object, about)[task])
+    .map((owned) => ({ owned, about: owned.job.metadata.annotations?.[ABOUT_ANNOTATION] ?? '' }))
+    .filter(({ owned, about }) => owned.job.metadata.name === jobNames(o.object, about)[task])
     .toSorted((a, b) => dueTimeIn(o, a.about) - dueTimeIn(o, b.about))
     .at(-1);
-  return last && { ...jobResultOf(last.work, task, o.now), about: last.about };
+  return last && { ...jobResultOf(last.owned, task, o.now), about: last.about };
 }
 
-/** Recorded by a clock that was ahead, it would be the last for ever. */
+/** A due time recorded by a clock that was ahead would stay the last one for ever. */
 const knownDueTime = (o: Observed, name: string | undefined): number => {
   const slot = name === undefined ? Number.NEGATIVE_INFINITY : dueTimeIn(o, name);
   return slot <= o.now ? slot : Number.NEGATIVE_INFINITY;
@@ -45,7 +45,7 @@ const endedAt = (o: Observed, { status }: EtcdSnapshot): string => status?.compl
 
 export function runHistoryOf(o: Observed): RunHistory {
   const before = statusBefore(o);
-  const last = begun(o);
+  const last = lastStarted(o);
   return {
     ...before,
     ...(last !== undefined && { lastScheduleTime: iso(last) }),
@@ -75,7 +75,8 @@ function successes(o: Observed): RunHistory {
 function failure(o: Observed): RunHistory {
   const failed = newestRun(o, hasFailed);
   if (!failed || dueTimeIn(o, identity(failed).name) <= knownDueTime(o, statusBefore(o).lastFailed?.name)) return {};
-  const { reason = 'Failed', message = 'no reason is given' } = findCondition(failed.status?.conditions, 'Ready') ?? {};
+  const { reason = 'Failed', message = 'no reason was reported' } =
+    findCondition(failed.status?.conditions, 'Ready') ?? {};
   return { lastFailed: { name: identity(failed).name, time: endedAt(o, failed), reason, message } };
 }
 
@@ -88,13 +89,13 @@ function pruned(o: Observed): RunHistory {
   return { stored: { kept, removed, time: iso(ended.at), for: ended.about, policy } };
 }
 
-/** The retention was carried out as it is now, after the last stored snapshot. */
+/** The current retention was applied after the last stored snapshot. */
 export function isPruned(o: Observed): boolean {
   const { stored, lastSuccessful } = statusBefore(o);
   return stored?.for === lastSuccessful?.name && stored?.policy === policyOf(o.object);
 }
 
-/** Of a failed drill: it did not get as far as the snapshot, so nothing is known about that. */
+/** Reasons of drills that failed before they read the snapshot: they prove nothing about it. */
 const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
 
 /** The last snapshot that a drill could not restore, while no later drill has restored one. */

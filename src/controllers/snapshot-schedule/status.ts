@@ -1,4 +1,4 @@
-/** What the operator says about a schedule. Every pass says it, whichever rule answered. */
+/** The status, conditions and Events of a schedule, computed in every reconcile whichever rule decided. */
 import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../api/conditions.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
@@ -16,29 +16,29 @@ export const SNAPSHOT_SUCCEEDED = 'SnapshotSucceeded';
 export const RETENTION_APPLIED = 'RetentionApplied';
 export const DRILL_SUCCEEDED = 'DrillSucceeded';
 
-/** A clock may be put forward: nobody sleeps longer than this. */
-const LONGEST_SLEEP_MS = 3_600_000;
+/** The requeue time is bounded: the wall clock may be set forward. */
+const MAX_REQUEUE_MS = 3_600_000;
 
 export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
   const before = statusBefore(o);
   if (isBeingDeleted(o.object)) return before;
   const scheduling = schedulingOf(o);
   const { nextScheduleTime: _next, active: _active, ...facts } = { ...before, ...runHistoryOf(o) };
-  const next = nextMoment(o, scheduling);
+  const next = nextTime(o, scheduling);
   const active = o.runs.filter(isActive).map((run) => ({ name: identity(run).name }));
-  const verdicts = [scheduled(o, scheduling), ...succeeded(o, facts), ...retained(o), ...drilled(o, facts)];
-  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED].filter((type) => !verdicts.some((v) => v.type === type));
+  const updates = [scheduled(o, scheduling), ...succeeded(o, facts), ...retained(o), ...drilled(o, facts)];
+  const dropped = [RETENTION_APPLIED, DRILL_SUCCEEDED].filter((type) => !updates.some((v) => v.type === type));
   const at = { generation: o.object.metadata.generation, now: iso(o.now) };
   return {
     ...facts,
     ...(next !== undefined && { nextScheduleTime: iso(next) }),
     ...(active.length > 0 && { active }),
-    conditions: [...updateConditions(before.conditions, verdicts, at, dropped)],
+    conditions: [...updateConditions(before.conditions, updates, at, dropped)],
   };
 }
 
-/** While one waits for another, it is still the next. */
-function nextMoment(o: Observed, scheduling: Scheduling): number | undefined {
+/** A snapshot that waits for another one is still the next. */
+function nextTime(o: Observed, scheduling: Scheduling): number | undefined {
   if (scheduling.is === 'off') return undefined;
   if (scheduling.is !== 'held') return scheduling.slots.next?.at;
   return announced(o) <= o.now ? announced(o) : scheduling.held.at;
@@ -46,15 +46,15 @@ function nextMoment(o: Observed, scheduling: Scheduling): number | undefined {
 
 function scheduled(o: Observed, scheduling: Scheduling): ConditionUpdate {
   const type = SCHEDULED;
-  if (scheduling.is === 'off') return { type, status: 'False', reason: scheduling.reason, message: scheduling.why };
+  if (scheduling.is === 'off') return { type, status: 'False', reason: scheduling.reason, message: scheduling.message };
   if (scheduling.is === 'held') {
-    const { reason, why } = scheduling;
-    return { type, status: reason === 'NameConflict' ? 'False' : 'True', reason, message: why };
+    const { reason, message } = scheduling;
+    return { type, status: reason === 'NameConflict' ? 'False' : 'True', reason, message };
   }
   if (o.refusal !== undefined)
-    return { type, status: 'False', reason: 'Refused', message: `nothing can be made: ${o.refusal}` };
+    return { type, status: 'False', reason: 'Refused', message: `no snapshot can be created: ${o.refusal}` };
   const next = scheduling.slots.next?.at;
-  const when = next === undefined ? 'there is no next one' : `the next one begins at ${iso(next)}`;
+  const when = next === undefined ? 'no snapshot is scheduled any more' : `the next snapshot starts at ${iso(next)}`;
   return { type, status: 'True', reason: 'Scheduled', message: when };
 }
 
@@ -76,18 +76,18 @@ function retained(o: Observed): readonly ConditionUpdate[] {
   if (!o.object.spec.retention) return [];
   const held = pruneBlockedBy(o);
   if (held !== undefined) return [{ type, status: 'False', reason: 'DrillFailed', message: held }];
-  const said = findCondition(statusBefore(o).conditions, type);
+  const previous = findCondition(statusBefore(o).conditions, type);
   const ended = pruneResult(o);
   if (ended?.is === 'failed')
-    return [{ type, status: 'False', reason: ended.reason, message: `nothing more is removed: ${ended.message}` }];
+    return [{ type, status: 'False', reason: ended.reason, message: `retention failed: ${ended.message}` }];
   const { stored, lastSuccessful } = { ...statusBefore(o), ...runHistoryOf(o) };
   if (stored && (isPruned(o) || ended?.is === 'done')) {
-    const message = `${stored.kept} are kept and ${stored.removed} were removed after ${stored.for}`;
+    const message = `${stored.kept} snapshots are kept and ${stored.removed} were removed after ${stored.for}`;
     return [{ type, status: 'True', reason: 'Applied', message }];
   }
-  // Until it is known, what was said stands.
-  if (said && lastSuccessful) return [said];
-  const waits = o.operatorImage === '' ? 'the operator was not told its own image' : 'nothing is stored yet';
+  // The previous condition is kept until the result of the Job is known.
+  if (previous && lastSuccessful) return [previous];
+  const waits = o.operatorImage === '' ? 'the operator image is not configured' : 'no snapshot is stored yet';
   const [reason, message] =
     lastSuccessful && o.operatorImage !== '' ? ['Applying', `after ${lastSuccessful.name}`] : ['Waiting', waits];
   return [{ type, status: 'Unknown', reason: reason ?? '', message: message ?? '' }];
@@ -108,11 +108,12 @@ function drilled(o: Observed, { lastDrill }: RunHistory): readonly ConditionUpda
     const message = `${name} was restored, and ${compared} compared${also}`;
     return [{ type, status: 'True', reason: 'Restored', message }];
   }
-  const message = held ?? (isDrillDue(o) ? 'the last snapshot is being tried out' : 'nothing is stored yet');
+  const message =
+    held ?? (isDrillDue(o) ? 'the restore drill of the last snapshot is running' : 'no snapshot is stored yet');
   return [{ type, status: 'Unknown', reason: 'Waiting', message }];
 }
 
-/** Of a condition that is not so: what a person looks for among Events. */
+/** Event reasons of conditions that are False. */
 const EVENTS: Readonly<Record<string, string>> = {
   [SNAPSHOT_SUCCEEDED]: 'SnapshotFailed',
   [RETENTION_APPLIED]: 'RetentionFailed',
@@ -138,11 +139,11 @@ function drillEvent(o: Observed, { lastDrill, conditions }: EtcdSnapshotSchedule
     : [{ type: 'Warning', reason: 'DrillFailed', note }];
 }
 
-/** Told once: in the pass after which the status announces the next one. Not about times at which nothing was to be done. */
+/** Emitted once, in the reconcile that writes the next nextScheduleTime, and not about times at which the schedule was off. */
 function missedEvent(o: Observed): readonly EventRecord[] {
-  const said = findCondition(statusBefore(o).conditions, SCHEDULED);
+  const previous = findCondition(statusBefore(o).conditions, SCHEDULED);
   const scheduling = schedulingOf(o);
-  const wasOn = said?.status === 'True' && said.observedGeneration === o.object.metadata.generation;
+  const wasOn = previous?.status === 'True' && previous.observedGeneration === o.object.metadata.generation;
   if (!wasOn || scheduling.is === 'off' || scheduling.is === 'held') return [];
   const { missed } = scheduling.slots;
   const count = scheduling.is === 'due' ? missed - 1 : missed;
@@ -154,15 +155,17 @@ function missedEvent(o: Observed): readonly EventRecord[] {
         ? '1 snapshot was'
         : `${count} snapshots were`;
   const now =
-    scheduling.is === 'due' ? `only that of ${iso(scheduling.due.slot)} is made up for` : 'it is too late for them';
+    scheduling.is === 'due'
+      ? `only that of ${iso(scheduling.due.slot)} is taken now`
+      : 'startingDeadlineSeconds has passed';
   return [{ type: 'Warning', reason: 'MissedSchedule', note: `${many} missed since ${iso(announced(o))}: ${now}` }];
 }
 
-/** Exactly when the next one is due. */
+/** Requeue exactly when the next snapshot is due. */
 export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
   const next = scheduling.is === 'off' ? undefined : scheduling.slots.next?.at;
   const settled = [pruneResult(o), drillResult(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
-  const moments = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
-  return Math.min(LONGEST_SLEEP_MS, ...moments);
+  const delays = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
+  return Math.min(MAX_REQUEUE_MS, ...delays);
 }

@@ -1,4 +1,4 @@
-/** What becomes of what is stored: retention and drills. */
+/** Prune and drill Jobs. */
 import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
 import {
@@ -30,7 +30,7 @@ describe('retention', () => {
   });
   const done = withJob({ type: 'Complete' }, { ok: true, task: 'prune', kept: 2, removed: 5 });
 
-  test('is carried out after each that is stored', () => {
+  test('is applied after each stored snapshot', () => {
     const plan = decide(stored);
     expect(doing(plan)).toEqual(['prune', `+${prune}`]);
     expect(condition(plan, 'RetentionApplied')).toBe('Unknown/Applying: after hourly-202603010500');
@@ -39,16 +39,16 @@ describe('retention', () => {
   test.each<[string, Observed]>([
     ['without a retention', settled(at('05:30:00', {}, undefined, { runs }))],
     ['before anything is stored', settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] }))],
-    ['while it is being done', withJob()],
+    ['while its Job runs', withJob()],
     ['without a cluster', { ...stored, cluster: undefined }],
     ['without the image of the operator', { ...stored, operatorImage: '' }],
-    ['while another one is at it', { ...stored, jobs: [aWork('hourly-prune-other')] }],
+    ['while another prune Job runs', { ...stored, jobs: [aWork('hourly-prune-other')] }],
     ['when it is done and recorded', settled(done)],
   ])('not %s', (_name, world) => {
     expect(doing(decide(world))).toEqual(['waitForNext']);
   });
 
-  test('what it did is recorded, also when the Job is gone', () => {
+  test('its result is recorded, also when the Job is deleted', () => {
     expect(decide(done).latch).toEqual({
       stored: {
         kept: 2,
@@ -59,14 +59,14 @@ describe('retention', () => {
       },
     });
     expect(condition(decide(done), 'RetentionApplied')).toBe(
-      'True/Applied: 2 are kept and 5 were removed after hourly-202603010500',
+      'True/Applied: 2 snapshots are kept and 5 were removed after hourly-202603010500',
     );
-    const gone = { ...settled(done), jobs: [] };
-    expect(doing(decide(gone))).toEqual(['waitForNext']);
-    expect(condition(decide(gone), 'RetentionApplied')).toContain('True/Applied');
+    const deleted = { ...settled(done), jobs: [] };
+    expect(doing(decide(deleted))).toEqual(['waitForNext']);
+    expect(condition(decide(deleted), 'RetentionApplied')).toContain('True/Applied');
   });
 
-  test('another retention, or another place, is carried out at once', () => {
+  test('another retention or destination is applied at once', () => {
     const world = settled(done);
     const edited = {
       ...world,
@@ -77,21 +77,21 @@ describe('retention', () => {
     expect(doing(decide(edited))[1]).not.toBe(`+${prune}`);
   });
 
-  test('a failure is told with its reason, and tried again when the Job is gone', () => {
+  test('a failure is reported with its reason, and retried when the Job is deleted', () => {
     const failed = withJob(
       { type: 'Failed', reason: 'BackoffLimitExceeded' },
       { ok: false, reason: 'AccessDenied', message: 'may not delete' },
     );
     const plan = decide(failed);
     expect(doing(plan)).toEqual(['waitForNext']);
-    expect(condition(plan, 'RetentionApplied')).toBe('False/AccessDenied: nothing more is removed: may not delete');
-    expect(events(plan)).toEqual(['Warning RetentionFailed: nothing more is removed: may not delete']);
-    const gone = { ...settled(failed), jobs: [] };
-    expect(doing(decide(gone))).toEqual(['prune', `+${prune}`]);
-    expect(condition(decide(gone), 'RetentionApplied')).toContain('False/AccessDenied');
+    expect(condition(plan, 'RetentionApplied')).toBe('False/AccessDenied: retention failed: may not delete');
+    expect(events(plan)).toEqual(['Warning RetentionFailed: retention failed: may not delete']);
+    const deleted = { ...settled(failed), jobs: [] };
+    expect(doing(decide(deleted))).toEqual(['prune', `+${prune}`]);
+    expect(condition(decide(deleted), 'RetentionApplied')).toContain('False/AccessDenied');
   });
 
-  test('is told, and carried out again, when another snapshot was stored before it was done', () => {
+  test('is reported, and applied again, when another snapshot was stored before it was done', () => {
     const late = { runs: [...runs, aRun('06:00:00', STORED)], now: Date.parse('2026-03-01T06:30:00Z') };
     const since = settled({ ...withJob(), ...late });
     const failed = { type: 'Failed', reason: 'DeadlineExceeded' } as const;
@@ -100,12 +100,14 @@ describe('retention', () => {
     );
     const plan = decide({ ...since, jobs: done.jobs });
     expect(plan.latch?.stored?.for).toBe('hourly-202603010500');
-    expect(condition(plan, 'RetentionApplied')).toContain('True/Applied: 2 are kept and 5 were removed after hourly-2');
+    expect(condition(plan, 'RetentionApplied')).toContain(
+      'True/Applied: 2 snapshots are kept and 5 were removed after hourly-2',
+    );
     const next = settled({ ...since, jobs: done.jobs });
     expect(doing(decide(next))).toEqual(['prune', `+${jobNames(next.object, 'hourly-202603010600').prune}`]);
   });
 
-  test('a retention that is taken out is not spoken of any more', () => {
+  test('a removed retention has no condition any more', () => {
     const world = settled(done);
     expect(condition(decide({ ...world, object: aSchedule({}, world.object.status) }), 'RetentionApplied')).toContain(
       'undefined',
@@ -134,29 +136,31 @@ describe('a drill', () => {
       runs: [...runs, aRun('06:00:00', STORED)],
     });
 
-  test('is made of the first that is stored', () => {
+  test('is created for the first stored snapshot', () => {
     expect(doing(decide(stored))).toEqual(['drill', `+${drill}`]);
-    expect(condition(decide(stored), 'DrillSucceeded')).toBe('Unknown/Waiting: the last snapshot is being tried out');
+    expect(condition(decide(stored), 'DrillSucceeded')).toBe(
+      'Unknown/Waiting: the restore drill of the last snapshot is running',
+    );
   });
 
   test.each<[string, Observed]>([
     ['when nothing is stored', settled(at('05:30:00', spec, undefined, { runs: [aRun('05:00:00', FAILED)] }))],
-    ['while it goes on', { ...stored, jobs: [aWork(drill)] }],
-    ['while another goes on', { ...stored, jobs: [aWork('hourly-drill-other')] }],
+    ['while it runs', { ...stored, jobs: [aWork(drill)] }],
+    ['while another one runs', { ...stored, jobs: [aWork('hourly-drill-other')] }],
     [
-      'while a Job removes: it was made with the snapshot to protect',
+      'while a prune Job runs: it protects the snapshot of the previous drill',
       { ...stored, jobs: [aWork('hourly-prune-other')] },
     ],
-    ['twice of the same', settled(passed)],
-    ['twice of the same, when its Job is gone', { ...settled(passed), jobs: [] }],
-    ['twice of the same, although it failed', { ...settled(failed), jobs: [] }],
+    ['twice for one snapshot', settled(passed)],
+    ['twice for one snapshot, when its Job is deleted', { ...settled(passed), jobs: [] }],
+    ['twice for one snapshot, although it failed', { ...settled(failed), jobs: [] }],
     [
       'with an image that is not allowed',
       { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },
     ],
-    ['when its record is gone', { ...stored, runs: [] }],
-    ['of every one, when only every third is wanted', next(settled(passed), { drill: { every: 3 } })],
-  ])('is not made %s', (_name, world) => {
+    ['when its EtcdSnapshot is deleted', { ...stored, runs: [] }],
+    ['for every snapshot, when only every third is wanted', next(settled(passed), { drill: { every: 3 } })],
+  ])('is not created %s', (_name, world) => {
     expect(doing(decide(world))).toEqual(['waitForNext']);
   });
 
@@ -166,27 +170,33 @@ describe('a drill', () => {
       { ...stored, cluster: aCluster({ spec: { image: { repository: 'evil' } } }) },
       "image.repository evil of its EtcdCluster is not on the administrator's list of etcd images",
     ],
-    ['its record is gone', { ...stored, runs: [] }, 'that EtcdSnapshot was deleted, and the next one is tried out'],
-    ['nobody knows the image', { ...stored, operatorImage: '' }, 'the operator was not told its own image'],
-    ['there is no cluster', { ...stored, cluster: undefined }, 'its EtcdCluster is gone'],
-  ])('is not said to be under way when %s', (_name, world, why) => {
-    const message = `hourly-202603010500 is not tried out: ${why}`;
+    [
+      'its EtcdSnapshot is deleted',
+      { ...stored, runs: [] },
+      'the EtcdSnapshot was deleted; the next one gets a restore drill',
+    ],
+    ['the operator image is unknown', { ...stored, operatorImage: '' }, 'the operator image is not configured'],
+    ['there is no cluster', { ...stored, cluster: undefined }, 'its EtcdCluster does not exist'],
+  ])('is not reported as running when %s', (_name, world, reason) => {
+    const message = `hourly-202603010500 gets no restore drill: ${reason}`;
     expect(condition(decide(world), 'DrillSucceeded')).toBe(`Unknown/Waiting: ${message}`);
   });
 
-  test('that goes on is said to, whatever has become of what it was made from', () => {
+  test('that runs is reported, whatever was deleted since it was created', () => {
     const world = { ...stored, runs: [], jobs: [aWork(drill)] };
-    expect(condition(decide(world), 'DrillSucceeded')).toBe('Unknown/Waiting: the last snapshot is being tried out');
-  });
-
-  test('that cannot be made is told beside the last one', () => {
-    const held = { ...next(settled(passed)), operatorImage: '' };
-    expect(condition(decide(held), 'DrillSucceeded')).toMatch(
-      /^True\/Restored: hourly-202603010500 .*; hourly-202603010600 is not tried out: the operator was not told/,
+    expect(condition(decide(world), 'DrillSucceeded')).toBe(
+      'Unknown/Waiting: the restore drill of the last snapshot is running',
     );
   });
 
-  test('is made of the next one, of each so-manieth, and at once after one that failed', () => {
+  test('that cannot be created is reported with the last one', () => {
+    const held = { ...next(settled(passed)), operatorImage: '' };
+    expect(condition(decide(held), 'DrillSucceeded')).toMatch(
+      /^True\/Restored: hourly-202603010500 .*; hourly-202603010600 gets no restore drill: the operator image is not configured/,
+    );
+  });
+
+  test('is created for every Nth snapshot, and for the next one after a failed drill', () => {
     expect(doing(decide(next(settled(passed))))[0]).toBe('drill');
     expect(doing(decide(next(settled(failed), { drill: { every: 3 } })))[0]).toBe('drill');
     const third = next(settled(passed), { drill: { every: 3 } });
@@ -198,7 +208,7 @@ describe('a drill', () => {
     expect(doing(decide(more))[0]).toBe('drill');
   });
 
-  test('that succeeded says what was compared', () => {
+  test('that succeeded reports what was compared', () => {
     const plan = decide(passed);
     expect(plan.latch?.lastDrill).toEqual({
       name: 'hourly-202603010500',
@@ -217,7 +227,7 @@ describe('a drill', () => {
     ]);
   });
 
-  test('that takes longer than until the next snapshot is stored is told all the same, and that one tried out', () => {
+  test('that ends after the next snapshot was stored is still reported, and the next one gets a drill', () => {
     const late = settled({
       ...stored,
       now: Date.parse('2026-03-01T06:30:00Z'),
@@ -225,15 +235,15 @@ describe('a drill', () => {
       jobs: [aWork(drill)],
     });
     expect(doing(decide(late))).toEqual(['waitForNext']);
-    const told = decide({ ...late, jobs: failed.jobs });
-    expect(condition(told, 'DrillSucceeded')).toContain('False/SnapshotDamaged: hourly-202603010500 could not be');
-    expect(events(told)).toContain('Warning DrillFailed: hourly-202603010500 could not be restored: a byte differs');
+    const plan = decide({ ...late, jobs: failed.jobs });
+    expect(condition(plan, 'DrillSucceeded')).toContain('False/SnapshotDamaged: hourly-202603010500 could not be');
+    expect(events(plan)).toContain('Warning DrillFailed: hourly-202603010500 could not be restored: a byte differs');
     const ended = settled({ ...late, jobs: passed.jobs });
     expect(ended.object.status?.lastDrill).toMatchObject({ name: 'hourly-202603010500', after: 1, succeeded: true });
     expect(doing(decide(ended))).toEqual(['drill', `+${jobNames(ended.object, 'hourly-202603010600').drill}`]);
   });
 
-  test('that failed says why, each time', () => {
+  test('that failed reports its reason each time', () => {
     const plan = decide(failed);
     expect(condition(plan, 'DrillSucceeded')).toBe(
       'False/SnapshotDamaged: hourly-202603010500 could not be restored: a byte differs',
@@ -242,39 +252,35 @@ describe('a drill', () => {
   });
 });
 
-describe('what a Job says', () => {
+describe('the result of a Job', () => {
   const runs = [aRun('05:00:00', STORED)];
   const stored = settled(at('05:30:00', { retention: { keepLast: 2 } }, undefined, { runs }));
   const { prune } = jobNames(stored.object, 'hourly-202603010500');
-  const said = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never) =>
+  const reported = (...work: Parameters<typeof aWork> extends [string, ...infer Rest] ? Rest : never) =>
     condition(
       decide({ ...stored, now: Date.parse('2026-03-01T09:06:00Z'), jobs: [aWork(prune, ...work)] }),
       'RetentionApplied',
     );
   test.each([
     [
-      'is not believed when it is about something else',
-      said({ type: 'Complete' }, { ok: true, task: 'restore' }),
+      'is rejected when it is about something else',
+      reported({ type: 'Complete' }, { ok: true, task: 'restore' }),
       'False/ResultMissing',
     ],
-    ['is not believed when it is garbage', said({ type: 'Complete' }, 'rm -rf'), 'False/ResultMissing'],
+    ['is rejected when it is garbage', reported({ type: 'Complete' }, 'rm -rf'), 'False/ResultMissing'],
     [
-      'is not believed when the Job failed',
-      said({ type: 'Failed', reason: 'BackoffLimitExceeded' }, { ok: true, task: 'prune', kept: 0, removed: 9 }),
+      'is rejected when the Job failed',
+      reported({ type: 'Failed', reason: 'BackoffLimitExceeded' }, { ok: true, task: 'prune', kept: 0, removed: 9 }),
       'False/JobFailed',
     ],
-    ['may be missing', said({ type: 'Failed', reason: 'BackoffLimitExceeded' }), 'False/JobFailed'],
-    [
-      'is not to be had from a node that is gone',
-      said({ type: 'FailureTarget', reason: 'DeadlineExceeded' }),
-      'False/TimedOut',
-    ],
-    ['is missing when it took too long', said({ type: 'Failed', reason: 'DeadlineExceeded' }), 'False/TimedOut'],
+    ['may be missing', reported({ type: 'Failed', reason: 'BackoffLimitExceeded' }), 'False/JobFailed'],
+    ['is missing on a lost node', reported({ type: 'FailureTarget', reason: 'DeadlineExceeded' }), 'False/TimedOut'],
+    ['is missing when it took too long', reported({ type: 'Failed', reason: 'DeadlineExceeded' }), 'False/TimedOut'],
   ])('%s', (_name, condition_, expected) => {
     expect(condition_).toContain(expected);
   });
 
-  test('is waited for as long as its Pod may be ending', () => {
+  test('is waited for while its Pod may be terminating', () => {
     const jobs = [aWork(prune, { type: 'FailureTarget', reason: 'DeadlineExceeded' })];
     const world = { ...stored, now: Date.parse('2026-03-01T09:05:10Z'), jobs };
     const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
@@ -282,7 +288,7 @@ describe('what a Job says', () => {
     expect(decide({ ...world, object }).requeueAfterMs).toBe(50_000);
   });
 
-  test('is waited for a little: a Pod may be heard of after its Job', () => {
+  test('is waited for a little: the cache may receive the Pod after its Job', () => {
     const world = { ...stored, now: Date.parse('2026-03-01T09:05:01Z'), jobs: [aWork(prune, { type: 'Complete' })] };
     const object = aSchedule({ ...world.object.spec, suspend: true }, world.object.status);
     expect(decide({ ...world, object }).requeueAfterMs).toBe(14_000);

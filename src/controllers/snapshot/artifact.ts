@@ -1,4 +1,4 @@
-/** What an agent says that it has stored. It comes from a Pod in somebody's namespace: what it does not prove is not repeated. */
+/** Validates the artifact that an agent reports. It comes from a Pod in a user's namespace: unproven values stay out of the status. */
 
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { Artifact, EtcdSnapshot, EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
@@ -7,11 +7,11 @@ import { keyOf, MOUNTS, objectKey } from '../../domain/agent-task.ts';
 
 export type Reported =
   | { readonly is: 'artifact'; readonly artifact: Artifact }
-  | { readonly is: 'refused'; readonly why: string };
+  | { readonly is: 'refused'; readonly message: string };
 
-const refused = (why: string): Reported => ({ is: 'refused', why });
+const refused = (message: string): Reported => ({ is: 'refused', message });
 
-/** Where the object of this snapshot is, and nowhere else. */
+/** Whether the URI is exactly that of this snapshot's object. */
 function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: string, uri: string): boolean {
   const { s3, gcs, azure } = destination;
   const stored = {
@@ -22,7 +22,7 @@ function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: 
   if (s3) return uri === `s3://${s3.bucket}/${key}`;
   if (gcs) return uri === `gs://${gcs.bucket}/${key}`;
   if (!azure) return uri === `file://${MOUNTS.volume}/${key}`;
-  // In which account is perhaps said by a Secret, which only the agent reads.
+  // The storage account may be in a Secret that only the agent reads.
   const url = URL.parse(uri);
   const path = `/${[azure.container, ...key.split('/')].map(encodeURIComponent).join('/')}`;
   return url !== null && uri === `${url.origin}${url.pathname}` && WEB.test(uri) && url.pathname.endsWith(path);
@@ -30,7 +30,7 @@ function isAt({ destination, compression, encryption }: EtcdSnapshotSpec, name: 
 
 const WEB = /^https?:/;
 const SHA256 = /^sha256:[0-9a-f]{64}$/;
-/** What etcd and Kubernetes can be called. */
+/** Names and versions of etcd and Kubernetes. */
 const WORD = /^[A-Za-z0-9][-A-Za-z0-9_.+]{0,127}$/;
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
 
@@ -41,28 +41,28 @@ export function artifactOf(
   cluster: EtcdCluster | undefined,
   result: Result | undefined,
 ): Reported {
-  if (!result) return refused('it is not what an agent writes');
-  if (!result.ok || result.task !== 'snapshot') return refused('it is not about a snapshot that was stored');
+  if (!result) return refused('it is not an agent result');
+  if (!result.ok || result.task !== 'snapshot') return refused('it is not the result of a stored snapshot');
   const { artifact } = result;
-  if (!isAt(spec, name, artifact.uri)) return refused('it names another place than the destination');
-  if (!SHA256.test(artifact.checksum ?? '')) return refused('its checksum is none');
-  if ((artifact.sizeBytes ?? 0) < 1 || (artifact.databaseBytes ?? 1) < 1) return refused('it has no size');
+  if (!isAt(spec, name, artifact.uri)) return refused('its URI is not in the destination');
+  if (!SHA256.test(artifact.checksum ?? '')) return refused('its checksum is not a SHA-256');
+  if ((artifact.sizeBytes ?? 0) < 1 || (artifact.databaseBytes ?? 1) < 1) return refused('its size is missing or zero');
   const { etcdVersion, member, clusterID, takenAt } = artifact;
   const words = [etcdVersion, member, clusterID, artifact.compression].filter((text) => text !== undefined);
-  if (!words.every((text) => WORD.test(text))) return refused('it has a name that nothing is called');
-  if (takenAt !== undefined && !isMoment(takenAt)) return refused('the time that it names is none');
+  if (!words.every((text) => WORD.test(text))) return refused('it contains an invalid name or version');
+  if (takenAt !== undefined && !isMoment(takenAt)) return refused('its time is invalid');
   const known = cluster?.status?.clusterID;
   if (clusterID !== undefined && known !== undefined && clusterID !== known)
-    return refused(`it is of the etcd cluster ${clusterID}, and this one is ${known}`);
+    return refused(`it is of etcd cluster ID ${clusterID}, but this cluster has ${known}`);
   return { is: 'artifact', artifact: knownParts(artifact) };
 }
 
-/** What else an agent may have written stays out of the status. */
-function knownParts(told: Artifact): Artifact {
-  const { uri, sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member } = told;
-  const { compression, encrypted, takenAt, durationMilliseconds } = told;
+/** Unknown fields of the agent stay out of the status. */
+function knownParts(reported: Artifact): Artifact {
+  const { uri, sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member } = reported;
+  const { compression, encrypted, takenAt, durationMilliseconds } = reported;
   const parts = { sizeBytes, checksum, databaseBytes, revision, totalKeys, etcdVersion, clusterID, member };
   const more = { compression, encrypted, takenAt, durationMilliseconds };
-  const said = Object.entries({ ...parts, ...more }).filter(([, value]) => value !== undefined);
-  return { uri, ...Object.fromEntries(said) };
+  const present = Object.entries({ ...parts, ...more }).filter(([, value]) => value !== undefined);
+  return { uri, ...Object.fromEntries(present) };
 }

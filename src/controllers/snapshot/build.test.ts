@@ -1,4 +1,4 @@
-/** The Job of a snapshot, whole. */
+/** The Job of a snapshot. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
 import { aSnapshot, aVoter, s3 } from '../../../test/support/builders/snapshot.ts';
@@ -22,10 +22,10 @@ const job = (
 const containerOf = (made: Job) => made.spec?.template.spec?.containers[0];
 const taskOf = (made: Job): Task =>
   JSON.parse(containerOf(made)?.env?.find(({ name }) => name === TASK_VARIABLE)?.value ?? '') as Task;
-/** The Job with its task as a document. */
+/** The Job with its task parsed. */
 const whole = (made: Job) => ({ ...made, task: taskOf(made) });
 
-test('a large database may take longer, and the agent always ends before it is stopped', () => {
+test('a large database has a later deadline, and the agent always ends before the Job is stopped', () => {
   const large = { object: aSnapshot(), cluster: aCluster({ status: FORMED }), sources: {}, image: 'i' };
   const times = [0, 8 * 2 ** 30].map((databaseBytes) => {
     const made = snapshotJob({ ...large, member: aVoter(2, { databaseBytes }) });
@@ -41,11 +41,11 @@ describe('the whole Job', () => {
   test('of a plain cluster, to S3', () => {
     expect(whole(job())).toMatchSnapshot();
   });
-  test('of a cluster with encryption, to a volume', () => {
+  test('of a cluster with TLS, to a PVC', () => {
     const destination = { pvc: { claimName: 'backups', subPath: 'prod' } };
     expect(whole(job({ destination }, { ca: 'db-server-mounted' }))).toMatchSnapshot();
   });
-  test('of a cluster whose clients show a certificate and log in; compressed and encrypted, to S3 with all that it can have', () => {
+  test('of a cluster with mTLS and auth; compressed and encrypted, to S3 with all options', () => {
     const destination = {
       s3: {
         ...s3,
@@ -65,13 +65,13 @@ describe('the whole Job', () => {
       whole(job({ destination: { gcs: { bucket: 'b', credentialsSecretRef: { name: 'g' } } } })),
     ).toMatchSnapshot();
   });
-  test('to Azure, as whoever its cloud says that the Pod is', () => {
+  test('to Azure, with the cloud identity of the ServiceAccount', () => {
     const destination = { azure: { container: 'c', account: 'a', serviceAccountName: 'backup' } };
     expect(whole(job({ destination }))).toMatchSnapshot();
   });
 });
 
-test('it runs where members may, and is pulled with what they are pulled with', () => {
+test('it has the placement and the image pull Secrets of members', () => {
   const toleration = { key: 'etcd', operator: 'Exists' } as const;
   const placed = {
     tolerations: [toleration],
@@ -90,13 +90,13 @@ test('it runs where members may, and is pulled with what they are pulled with', 
   expect(spec?.affinity).toBeUndefined();
 });
 
-test('no Service of the cluster leads to it', () => {
+test('no Service of the cluster selects it', () => {
   const { metadata, spec } = job();
   for (const labels of [metadata.labels, spec?.template.metadata?.labels])
     expect(Object.keys(labels ?? {})).not.toContain(CLUSTER_LABEL);
 });
 
-test('a snapshot of a schedule says so, and one that merely belongs to somebody does not', () => {
+test('the task names the schedule of a snapshot, and no other owner', () => {
   const owned = (kind: string): EtcdSnapshot => {
     const made = aSnapshot();
     const owner = { apiVersion: API_VERSION, kind, name: 'nightly', uid: 'u', controller: true };

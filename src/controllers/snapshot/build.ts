@@ -18,16 +18,16 @@ import { controllerOf, identity, ownedBy } from '../../domain/ownership.ts';
 import type { Job } from '../../gen/kube.ts';
 import type { MemberView } from './observed.ts';
 
-/** The container. */
+/** The name of the container. */
 export const AGENT = 'snapshot-agent';
-/** Of all attempts together: half an hour, and as long again as a store takes that is as slow as one can be used. */
+/** For all attempts together: half an hour, plus the time that the slowest usable store takes for the database. */
 const DEADLINE_SECONDS = 1_800;
 const SLOWEST_BYTES_PER_SECOND = 2 ** 20;
-/** So much earlier an attempt ends by itself, and says why. */
+/** The agent ends this much before the Job's deadline, so that it can still report its reason. */
 const BEFORE_SECONDS = 300;
-const deadlineSeconds = ({ says }: MemberView): number =>
-  DEADLINE_SECONDS + (says.is === 'answers' ? Math.ceil(says.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
-/** For the operator, and for whoever reads the log of an agent. */
+const deadlineSeconds = ({ report }: MemberView): number =>
+  DEADLINE_SECONDS + (report.is === 'answers' ? Math.ceil(report.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
+/** For the operator to read the result, and for users to read the agent's log. */
 const KEPT_SECONDS = 600;
 
 export interface Taking {
@@ -35,7 +35,7 @@ export interface Taking {
   readonly cluster: EtcdCluster;
   readonly sources: Sources;
   readonly image: string;
-  /** Who is asked for it. */
+  /** The member that the snapshot is taken from. */
   readonly member: MemberView;
 }
 
@@ -62,7 +62,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
   };
 }
 
-/** What the operator itself reaches members with. */
+/** The Secrets that the operator authenticates to members with. */
 const etcdFiles = ({ ca, pair, root }: Sources): Mounted =>
   together(
     ...(ca === undefined ? [] : [secretFiles('etcd-ca', ca, MOUNTS.etcdCa, ['ca.crt'])]),

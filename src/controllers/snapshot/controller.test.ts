@@ -1,4 +1,4 @@
-/** Which changes lead to a look at a snapshot. */
+/** Which changes reconcile a snapshot. */
 import { expect, test } from 'vitest';
 import { aCluster, aPod, FORMED } from '../../../test/support/builders/builders.ts';
 import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
@@ -18,12 +18,12 @@ function aWorld() {
     pods: new Store<Pod>(pods, [], [JOB_NAME_LABEL]),
     jobs: new Store<Job>(jobs, []),
   };
-  const looks: string[] = [];
-  wireSnapshot(ports, (key) => looks.push(key));
-  return { ...ports, news: (): readonly string[] => looks.splice(0) };
+  const enqueued: string[] = [];
+  wireSnapshot(ports, (key) => enqueued.push(key));
+  return { ...ports, news: (): readonly string[] => enqueued.splice(0) };
 }
 
-test('the snapshot itself, its Job and the Pods of its Job are news; other Jobs and Pods are not', () => {
+test('changes of the snapshot, its Job and the Pods of its Job reconcile it; other Jobs and Pods do not', () => {
   const world = aWorld();
   hear(world.snapshots, aSnapshot());
   expect(world.news()).toEqual(['ns/monday']);
@@ -40,7 +40,7 @@ test('the snapshot itself, its Job and the Pods of its Job are news; other Jobs 
   expect(world.news()).toEqual(['ns/monday']);
 });
 
-test('what a snapshot waits for in its cluster is news, and whatever else is told about it is not', () => {
+test('cluster changes that a snapshot waits for reconcile it, and other changes do not', () => {
   const world = aWorld();
   hear(world.snapshots, aSnapshot());
   world.news();

@@ -1,4 +1,4 @@
-/** The controller of EtcdSnapshot: which events concern which snapshot, and the three parts of its loop. */
+/** The snapshot controller: its watches and its reconciler. */
 import { Counter, type Registry } from 'prom-client';
 import { findCondition, messagesOnly } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -12,26 +12,26 @@ import type { Store } from '../../kube/store.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import type { Reconciler } from '../../runtime/controller.ts';
 import { decide } from './decide.ts';
-import { observe, type Silences, type SnapshotPorts } from './observe.ts';
+import { observe, type SnapshotPorts, type UnreachableSince } from './observe.ts';
 import { clusterNameOf, isOver, type Observed } from './observed.ts';
 import { FAILED_REASONS } from './status.ts';
 
 export const snapshotResource: Resource<EtcdSnapshot> = etcdSnapshots;
 
 export function snapshotReconciler(ports: SnapshotPorts): Reconciler<Observed, EtcdSnapshotStatus> {
-  const silences: Silences = new Map();
+  const unreachableSince: UnreachableSince = new Map();
   return {
     name: 'snapshot',
     resource: snapshotResource,
-    observe: (key, signal, refusal) => observe(ports, silences, key, signal, refusal?.message),
+    observe: (key, signal, refusal) => observe(ports, unreachableSince, key, signal, refusal?.message),
     subject: (observed) => observed.object,
     decide,
     isMinor: messagesOnly,
-    forget: (key) => silences.delete(key),
+    forget: (key) => unreachableSince.delete(key),
   };
 }
 
-/** Calls `enqueue` with the snapshot's key whenever something that concerns it has changed. */
+/** Enqueues a snapshot when it, its Job, the Job's Pods or its cluster changes. */
 export function wireSnapshot(ports: SnapshotPorts, enqueue: (key: string) => void): void {
   ports.snapshots.onChange((before, after) => enqueue(keyOf((after ?? before) as KubeObject)));
   const takerOf = (job: Job | undefined): void => {
@@ -55,19 +55,19 @@ export function wireSnapshot(ports: SnapshotPorts, enqueue: (key: string) => voi
   });
 }
 
-/** What a snapshot waits for, or fails by. */
+/** What a snapshot depends on in its cluster. */
 const readiness = (cluster: EtcdCluster | undefined) =>
   cluster && {
     uid: cluster.metadata.uid,
-    going: cluster.metadata.deletionTimestamp,
+    deleting: cluster.metadata.deletionTimestamp,
     replicas: cluster.spec.replicas,
     id: cluster.status?.clusterID,
     auth: cluster.status?.authEnabled,
   };
 
 /**
- * Counts each snapshot once, when it ends. Every reason is there from the start: of a counter whose first value is 1, Prometheus
- * sees no increase, so an alert would miss the first failure.
+ * Counts each snapshot once, when it finishes. Every reason starts at 0: Prometheus sees no increase in a counter whose first
+ * value is 1, so an alert would miss the first failure.
  */
 export function countSnapshots(registry: Registry, snapshots: Store<EtcdSnapshot>): void {
   const ended = new Counter({

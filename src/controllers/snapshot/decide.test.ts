@@ -1,20 +1,20 @@
-/** What is decided about a snapshot: which rule answers, what becomes of it, and what is made. */
+/** Decisions about a snapshot: the rule, the phase and the steps. */
 import { describe, expect, test } from 'vitest';
 import { aCluster, condition, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
 import {
   ago,
   aJob,
   anAgent,
-  aSilentOne,
+  anUnreachableMember,
   aSnapshot,
   aVoter,
-  begun,
   ended,
   isStored,
   left,
   STARTED,
   STORED,
   tells,
+  withJob,
   world,
 } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
@@ -24,13 +24,13 @@ import type { Observed } from './observed.ts';
 const MINUTE = 60_000;
 const SECOND = 1_000;
 
-/** Rule, phase, reason, and when it looks again. */
+/** Rule, phase, reason and requeue time. */
 function outcome(o: Observed): readonly [string, string, string, number?] {
-  const { rule, status, requeueAfterMs: wakeAfter, steps } = decide(o);
+  const { rule, status, requeueAfterMs: requeue, steps } = decide(o);
   const ready = status.conditions?.find((c) => c.type === 'Ready');
   const made = steps.map((step) => (step.do === 'create' ? ` +${step.object.kind}` : step.do)).join();
-  const said = `${status.phase ?? '-'}${made}`;
-  return wakeAfter === undefined ? [rule, said, ready?.reason ?? '-'] : [rule, said, ready?.reason ?? '-', wakeAfter];
+  const phase = `${status.phase ?? '-'}${made}`;
+  return requeue === undefined ? [rule, phase, ready?.reason ?? '-'] : [rule, phase, ready?.reason ?? '-', requeue];
 }
 const message = (o: Observed): string => decide(o).status.conditions?.find((c) => c.type === 'Ready')?.message ?? '';
 
@@ -38,43 +38,43 @@ const tls = { client: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
 const withAuth = (authEnabled: boolean) =>
   aCluster({ spec: { tls, auth }, status: { ...FORMED, ...(authEnabled && { authEnabled }) } });
-const lack = { reason: 'SecretMissing', message: 'Secret keys is not there' } as const;
-const failure = (reason: 'AccessDenied' | 'NoSpace', text = 'who, why, what to do') =>
+const lack = { reason: 'SecretMissing', message: 'Secret keys does not exist' } as const;
+const failure = (reason: 'AccessDenied' | 'NoSpace', text = 'what is wrong, what to do') =>
   left(1, tells({ ok: false, reason, message: text }), 'Error');
 
-describe('a snapshot that has not begun', () => {
+describe('a snapshot that has not started', () => {
   test.each<[string, Partial<Observed>, readonly [string, string, string, number?]]>([
-    ['can begin', {}, ['start', 'Pending +Job', 'Starting']],
+    ['can start', {}, ['start', 'Pending +Job', 'Starting']],
     [
-      'and is a minute too old for any more waiting, but has nothing to wait for',
+      'has waited too long, but has nothing left to wait for',
       { object: aSnapshot({ ageMs: 16 * MINUTE }) },
       ['start', 'Pending +Job', 'Starting'],
     ],
     ['is being deleted', { object: aSnapshot({ deleting: true }) }, ['over', '-', '-']],
     [
-      'has a Job of somebody else in its way',
-      { job: { is: 'foreign', owner: 'nobody' } },
+      'has a foreign Job of its name',
+      { job: { is: 'foreign', owner: 'no controller' } },
       ['nameTaken', 'Failed', 'NameConflict'],
     ],
     [
-      'has the Job of its predecessor in its way, which goes',
+      'has the Job of its predecessor, which is being deleted',
       { job: { is: 'foreign', owner: 'EtcdSnapshot monday (uid 1)' }, isLeaving: true },
       ['nameTaken', 'Pending', 'NameConflict', 14 * MINUTE],
     ],
     [
-      'has had the Job of its predecessor in its way for too long',
+      'has had the Job of its predecessor for too long',
       { job: { is: 'foreign', owner: 'x' }, isLeaving: true, object: aSnapshot({ ageMs: 15 * MINUTE }) },
       ['nameTaken', 'Failed', 'NameConflict'],
     ],
     ['has no image', { operatorImage: '' }, ['noImage', 'Failed', 'OperatorImageNotConfigured']],
     ['has no cluster', { cluster: undefined }, ['noCluster', 'Failed', 'ClusterNotFound']],
     [
-      'is of a cluster that goes',
+      'is of a cluster that is being deleted',
       { cluster: aCluster({ status: FORMED, deleting: true }) },
       ['clusterGoing', 'Failed', 'ClusterDeleted'],
     ],
     [
-      'is of a parked cluster: nothing is waited for, whatever else is missing',
+      'is of a paused cluster: it fails at once, whatever else is missing',
       { cluster: aCluster({ spec: { replicas: 0 }, status: FORMED }), lacks: [lack] },
       ['parked', 'Failed', 'ClusterParked'],
     ],
@@ -90,7 +90,7 @@ describe('a snapshot that has not begun', () => {
       ['lacking', 'Failed', 'SecretMissing'],
     ],
     [
-      'lacks a Secret while its cluster is made: somebody can give it meanwhile',
+      'lacks a Secret while its cluster forms: a user can create it meanwhile',
       { lacks: [lack], cluster: aCluster({ status: LATCHED }) },
       ['lacking', 'Pending', 'SecretMissing', 10 * SECOND],
     ],
@@ -105,37 +105,37 @@ describe('a snapshot that has not begun', () => {
       ['notFormed', 'Failed', 'ClusterNotReady'],
     ],
     [
-      'is of a cluster whose clients are to log in soon',
+      'is of a cluster whose auth is not enabled yet',
       { cluster: withAuth(false) },
       ['authNotOn', 'Pending', 'WaitingForAuth', 14 * MINUTE],
     ],
     [
-      'is of a cluster whose clients are to log in, and cannot for too long',
+      'is of a cluster whose auth is not enabled for too long',
       { cluster: withAuth(false), object: aSnapshot({ ageMs: 15 * MINUTE }) },
       ['authNotOn', 'Failed', 'AuthLatchTimeout'],
     ],
     [
-      'finds all that it comes in with',
+      'has all credentials',
       { cluster: withAuth(true), sources: { ca: 'a', pair: 'b', root: 'c' } },
       ['start', 'Pending +Job', 'Starting'],
     ],
     [
-      'does not find whom to trust',
+      'lacks the CA bundle',
       { cluster: withAuth(true), sources: { pair: 'b', root: 'c' } },
       ['noWayIn', 'Pending', 'SecretMissing', 10 * SECOND],
     ],
     [
-      'does not find what to show',
+      'lacks the client certificate',
       { cluster: withAuth(true), sources: { ca: 'a', root: 'c' } },
       ['noWayIn', 'Pending', 'SecretMissing', 10 * SECOND],
     ],
     [
-      'does not find the password, for too long',
+      'lacks the root password, for too long',
       { cluster: withAuth(true), sources: { ca: 'a', pair: 'b' }, object: aSnapshot({ ageMs: 15 * MINUTE }) },
       ['noWayIn', 'Failed', 'SecretMissing'],
     ],
     [
-      'has nothing to show where nobody asks for it',
+      'needs no client certificate without mTLS',
       {
         cluster: aCluster({ spec: { tls: { client: { managed: { clientCertificates: 'None' } } } }, status: FORMED }),
         sources: { ca: 'a' },
@@ -143,37 +143,37 @@ describe('a snapshot that has not begun', () => {
       ['start', 'Pending +Job', 'Starting'],
     ],
     [
-      'finds nobody to ask, for a moment',
-      { members: [aSilentOne(1)], silentSince: Date.parse(ago(5 * SECOND)) },
+      'finds no member, for a moment',
+      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(5 * SECOND)) },
       ['noMember', 'Pending', 'NoMemberReachable', 2 * SECOND],
     ],
     [
-      'finds nobody to ask, and its grace is almost over',
-      { members: [aSilentOne(1)], silentSince: Date.parse(ago(29 * SECOND)) },
+      'finds no member, and the grace period is almost over',
+      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(29 * SECOND)) },
       ['noMember', 'Pending', 'NoMemberReachable', SECOND],
     ],
     [
-      'finds nobody to ask',
-      { members: [aSilentOne(1)], silentSince: Date.parse(ago(30 * SECOND)) },
+      'finds no member',
+      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(30 * SECOND)) },
       ['noMember', 'Failed', 'NoMemberReachable'],
     ],
     [
-      'cannot be begun: the API server refuses the Job',
+      'cannot start: the API server refuses the Job',
       { refusal: 'the API server refuses: exceeded quota' },
       ['start', 'Pending +Job', 'JobRefused'],
     ],
     [
-      'could not be begun for too long',
+      'could not start for too long',
       { refusal: 'the API server refuses: exceeded quota', object: aSnapshot({ ageMs: 15 * MINUTE }) },
       ['start', 'Failed', 'JobRefused'],
     ],
     [
-      'was begun, and its Job is gone: it is not begun again',
+      'was started, and its Job is deleted: it is not started again',
       { object: aSnapshot({ status: STARTED }) },
       ['jobLost', 'Failed', 'SnapshotJobLost'],
     ],
     [
-      'was begun, and its cluster is gone too: what is said is about the Job',
+      'was started, and its cluster is deleted too: the message is about the Job',
       { object: aSnapshot({ status: STARTED }), cluster: undefined },
       ['jobLost', 'Failed', 'SnapshotJobLost'],
     ],
@@ -181,95 +181,95 @@ describe('a snapshot that has not begun', () => {
     expect(outcome(world(change))).toEqual(expected);
   });
 
-  test('says who was asked, and why none of them will do', () => {
-    const members = [aSilentOne(1), aVoter(2, { isLearner: true }), aVoter(3, { isCorrupt: true })];
+  test('reports why no member can serve a snapshot', () => {
+    const members = [anUnreachableMember(1), aVoter(2, { isLearner: true }), aVoter(3, { isCorrupt: true })];
     expect(message(world({ members }))).toBe(
-      'no member of EtcdCluster db can be asked for a snapshot: db-1: connection refused; db-2 is a learner; db-3 has the alarm CORRUPT',
+      'no member of EtcdCluster db can serve a snapshot: db-1: connection refused; db-2 is a learner; db-3 has the alarm CORRUPT',
     );
-    expect(message(world({ members: [] }))).toContain('there is none');
+    expect(message(world({ members: [] }))).toContain('it has no members');
   });
 
-  test('says all that is lacking at once', () => {
-    const claim = { reason: 'VolumeClaimMissing', message: 'PersistentVolumeClaim c is not there' } as const;
+  test('reports all missing Secrets at once', () => {
+    const claim = { reason: 'VolumeClaimMissing', message: 'PersistentVolumeClaim c does not exist' } as const;
     expect(message(world({ lacks: [lack, claim] }))).toBe(`${lack.message}; ${claim.message}`);
   });
 
-  test('loses what an earlier version said about not being supported', () => {
+  test('loses the condition NotYetSupported of an earlier version', () => {
     const status = { conditions: [condition('NotYetSupported', 'True', 'Snapshots')] };
-    const said = decide(world({ object: aSnapshot({ status }) })).status.conditions;
-    expect(said?.map((c) => c.type)).toEqual(['Ready']);
+    const conditions = decide(world({ object: aSnapshot({ status }) })).status.conditions;
+    expect(conditions?.map((c) => c.type)).toEqual(['Ready']);
   });
 });
 
-describe('a snapshot whose Job was made', () => {
+describe('a snapshot whose Job exists', () => {
   test.each<[string, Observed, readonly [string, string, string, number?]]>([
-    ['has no Pod yet', begun({}), ['jobRuns', 'Started', 'JobCreated']],
-    ['is being started', begun({}, anAgent(1, {}, { phase: 'Pending' })), ['jobRuns', 'Started', 'JobCreated']],
-    ['is taken', begun({}, anAgent(1, { running: {} })), ['jobRuns', 'Started', 'JobRunning']],
+    ['has no Pod yet', withJob({}), ['jobRuns', 'Started', 'JobCreated']],
+    ['is being started', withJob({}, anAgent(1, {}, { phase: 'Pending' })), ['jobRuns', 'Started', 'JobCreated']],
+    ['is taken', withJob({}, anAgent(1, { running: {} })), ['jobRuns', 'Started', 'JobRunning']],
     [
-      'is taken although its cluster is gone meanwhile',
-      { ...begun({}, anAgent(1, { running: {} })), cluster: undefined },
+      'is taken although its cluster was deleted meanwhile',
+      { ...withJob({}, anAgent(1, { running: {} })), cluster: undefined },
       ['jobRuns', 'Started', 'JobRunning'],
     ],
     [
-      'is found again after a crash, before that was said anywhere',
-      { ...begun({}, anAgent(1, { running: {} })), object: aSnapshot() },
+      'is found again after a crash, before the status was written',
+      { ...withJob({}, anAgent(1, { running: {} })), object: aSnapshot() },
       ['jobRuns', 'Started', 'JobRunning'],
     ],
     [
-      'is tried again',
-      begun({}, anAgent(1, failure('AccessDenied')), anAgent(2, { running: {} })),
+      'is retried',
+      withJob({}, anAgent(1, failure('AccessDenied')), anAgent(2, { running: {} })),
       ['jobRuns', 'Started', 'JobRunning'],
     ],
-    ['is stored', begun({}, anAgent(1, left(0, isStored()))), ['stored', 'Complete', 'SnapshotStored']],
+    ['is stored', withJob({}, anAgent(1, left(0, isStored()))), ['stored', 'Complete', 'SnapshotStored']],
     [
       'is stored at the second attempt',
-      begun(ended('Complete', 0), anAgent(1, failure('NoSpace')), anAgent(2, left(0, isStored()))),
+      withJob(ended('Complete', 0), anAgent(1, failure('NoSpace')), anAgent(2, left(0, isStored()))),
       ['stored', 'Complete', 'SnapshotStored'],
     ],
     [
-      'is stored, and the Job is said to have failed: the agent knows better',
-      begun(ended('Failed', 0, { reason: 'DeadlineExceeded' }), anAgent(1, left(0, isStored()))),
+      'is stored, although the Job has failed: the result of the agent wins',
+      withJob(ended('Failed', 0, { reason: 'DeadlineExceeded' }), anAgent(1, left(0, isStored()))),
       ['stored', 'Complete', 'SnapshotStored'],
     ],
     [
-      'is said to be stored elsewhere',
-      begun({}, anAgent(1, left(0, isStored({ uri: 's3://backups/prod/tuesday.db' })))),
+      'is reported as stored elsewhere',
+      withJob({}, anAgent(1, left(0, isStored({ uri: 's3://backups/prod/tuesday.db' })))),
       ['stored', 'Failed', 'ResultRefused'],
     ],
     [
-      'has ended with words that no agent of ours says',
-      begun(ended('Complete', 0), anAgent(1, left(0, 'all is well'))),
+      'has a result that no agent writes',
+      withJob(ended('Complete', 0), anAgent(1, left(0, 'all is well'))),
       ['stored', 'Failed', 'ResultRefused'],
     ],
     [
-      'has ended well, and says that it has failed',
-      begun({}, anAgent(1, left(0, tells({ ok: false, reason: 'NoSpace', message: 'm' })))),
+      'has exit code 0 and reports a failure',
+      withJob({}, anAgent(1, left(0, tells({ ok: false, reason: 'NoSpace', message: 'm' })))),
       ['stored', 'Failed', 'ResultRefused'],
     ],
     [
-      'has ended, and nobody has said yet with what',
-      begun(ended('Complete', 5 * SECOND), anAgent(1, left(0))),
+      'is complete, and its Pod has not reported a result yet',
+      withJob(ended('Complete', 5 * SECOND), anAgent(1, left(0))),
       ['resultMissing', 'Started', 'JobRunning', 10 * SECOND],
     ],
     [
-      'has ended, and nobody says with what',
-      begun(ended('Complete', 15 * SECOND)),
+      'is complete, and no Pod reports a result',
+      withJob(ended('Complete', 15 * SECOND)),
       ['resultMissing', 'Failed', 'ResultMissing'],
     ],
     [
-      'has failed, and the last attempt says why',
-      begun(ended('Failed', 0), anAgent(1, failure('NoSpace')), anAgent(2, failure('AccessDenied'))),
+      'has failed, and the last attempt reports the reason',
+      withJob(ended('Failed', 0), anAgent(1, failure('NoSpace')), anAgent(2, failure('AccessDenied'))),
       ['jobFailed', 'Failed', 'AccessDenied'],
     ],
     [
-      'has failed, and nobody has said yet why',
-      begun(ended('Failed', 5 * SECOND), anAgent(1, failure('NoSpace')), anAgent(2, {})),
+      'has failed, and the last Pod has not reported a reason yet',
+      withJob(ended('Failed', 5 * SECOND), anAgent(1, failure('NoSpace')), anAgent(2, {})),
       ['jobFailed', 'Started', 'JobRunning', 10 * SECOND],
     ],
     [
-      'has failed, and the last attempt was killed without a word',
-      begun(
+      'has failed, and the last attempt was killed without a result',
+      withJob(
         ended('Failed', 15 * SECOND),
         anAgent(1, failure('NoSpace')),
         anAgent(2, left(137, undefined, 'OOMKilled')),
@@ -277,56 +277,56 @@ describe('a snapshot whose Job was made', () => {
       ['jobFailed', 'Failed', 'JobFailed'],
     ],
     [
-      'has failed, and claims to have stored',
-      begun(ended('Failed', 15 * SECOND), anAgent(1, left(1, isStored()))),
+      'has failed, and reports a stored snapshot',
+      withJob(ended('Failed', 15 * SECOND), anAgent(1, left(1, isStored()))),
       ['jobFailed', 'Failed', 'JobFailed'],
     ],
     [
       'took too long, and its Pod is being stopped',
-      begun(ended('FailureTarget', 20 * SECOND, { reason: 'DeadlineExceeded' }), anAgent(1)),
+      withJob(ended('FailureTarget', 20 * SECOND, { reason: 'DeadlineExceeded' }), anAgent(1)),
       ['jobFailed', 'Started', 'JobRunning', 40 * SECOND],
     ],
     [
-      'took too long, and its Pod is on a node that is gone',
-      begun(ended('FailureTarget', MINUTE, { reason: 'DeadlineExceeded' }), anAgent(1)),
+      'took too long, and its Pod is on a lost node',
+      withJob(ended('FailureTarget', MINUTE, { reason: 'DeadlineExceeded' }), anAgent(1)),
       ['jobFailed', 'Failed', 'TimedOut'],
     ],
-    ['took too long', begun(ended('Failed', 0, { reason: 'DeadlineExceeded' })), ['jobFailed', 'Failed', 'TimedOut']],
+    ['took too long', withJob(ended('Failed', 0, { reason: 'DeadlineExceeded' })), ['jobFailed', 'Failed', 'TimedOut']],
   ])('%s', (_what, o, expected) => {
     expect(outcome(o)).toEqual(expected);
   });
 
-  test('says what its Pod waits for', () => {
+  test('reports what its Pod waits for', () => {
     const pulling = anAgent(
       1,
       { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } },
       { phase: 'Pending' },
     );
-    expect(message(begun({}, pulling))).toBe(
+    expect(message(withJob({}, pulling))).toBe(
       'Pod monday-snapshot-1: snapshot-agent is waiting: ImagePullBackOff: no such image',
     );
     const conditions = [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }];
-    expect(message(begun({}, anAgent(1, {}, { phase: 'Pending', conditions })))).toContain(
+    expect(message(withJob({}, anAgent(1, {}, { phase: 'Pending', conditions })))).toContain(
       'not scheduled: 0/3 nodes are available',
     );
   });
 
-  test('says why the attempt before failed, and why the last one did', () => {
-    expect(message(begun({}, anAgent(1, failure('AccessDenied', 'no right')), anAgent(2, { running: {} })))).toBe(
-      'Pod monday-snapshot-2 takes the snapshot; an attempt before failed: AccessDenied: no right',
+  test('reports why the previous attempt failed, and why the last one did', () => {
+    expect(message(withJob({}, anAgent(1, failure('AccessDenied', 'no right')), anAgent(2, { running: {} })))).toBe(
+      'Pod monday-snapshot-2 is taking the snapshot; the previous attempt failed: AccessDenied: no right',
     );
-    expect(message(begun({}, anAgent(1, failure('AccessDenied', 'no right'))))).toBe(
-      'Pod monday-snapshot-1 has failed, and there may be another attempt: AccessDenied: no right',
+    expect(message(withJob({}, anAgent(1, failure('AccessDenied', 'no right'))))).toBe(
+      'Pod monday-snapshot-1 has failed and may be retried: AccessDenied: no right',
     );
     const killed = anAgent(1, left(137, undefined, 'OOMKilled'));
     const words = { reason: 'BackoffLimitExceeded', message: 'too often' };
-    expect(message(begun(ended('Failed', MINUTE, words), killed))).toBe(
-      'Job monday-snapshot failed: BackoffLimitExceeded: too often; Pod monday-snapshot-1: snapshot-agent ended: OOMKilled (exit code 137)',
+    expect(message(withJob(ended('Failed', MINUTE, words), killed))).toBe(
+      'Job monday-snapshot failed: BackoffLimitExceeded: too often; Pod monday-snapshot-1: snapshot-agent terminated: OOMKilled (exit code 137)',
     );
   });
 
-  test('has a status that says what was stored, when it began and when it was over', () => {
-    const { status } = decide(begun({}, anAgent(1, left(0, isStored({ surprise: 1 })))));
+  test('has a status with the artifact, the start time and the completion time', () => {
+    const { status } = decide(withJob({}, anAgent(1, left(0, isStored({ surprise: 1 })))));
     expect(status).toMatchObject({
       phase: 'Complete',
       artifact: STORED,
@@ -339,22 +339,22 @@ describe('a snapshot whose Job was made', () => {
     ]);
   });
 
-  test('began when its Job was made, also when nobody had the time to say so', () => {
-    const o = { ...begun({}), object: aSnapshot() };
+  test('has the creation time of its Job as start time, also when the status was not written before', () => {
+    const o = { ...withJob({}), object: aSnapshot() };
     expect(decide(o).status.startTime).toBe(aJob().metadata.creationTimestamp);
   });
 });
 
-describe('a snapshot that has ended', () => {
+describe('a snapshot that has finished', () => {
   test.each<[string, EtcdSnapshotStatus]>([
     ['well', { phase: 'Complete', artifact: STORED, conditions: [condition('Ready', 'True', 'SnapshotStored')] }],
     ['under an earlier operator', { phase: 'Complete', artifact: { uri: 's3://b/k', sizeBytes: 1 }, conditions: [] }],
     ['badly', { phase: 'Failed', conditions: [condition('Ready', 'False', 'JobFailed')] }],
-  ])('%s stays as it is, whatever the world is like', (_how, status) => {
+  ])('%s never changes again', (_how, status) => {
     const object = aSnapshot({ status });
     for (const o of [
       world({ object }),
-      { ...begun({}, anAgent(1, left(0, isStored()))), object },
+      { ...withJob({}, anAgent(1, left(0, isStored()))), object },
       world({ object, cluster: undefined }),
     ])
       expect(decide(o)).toMatchObject({ rule: 'over', steps: [], status, events: [] });
@@ -364,10 +364,10 @@ describe('a snapshot that has ended', () => {
 describe('Events', () => {
   const reasons = (o: Observed): readonly string[] => decide(o).events.map(({ type, reason }) => `${type} ${reason}`);
   test.each<[string, Observed, readonly string[]]>([
-    ['nothing is told of a beginning', world(), []],
-    ['nor of a Job that runs', begun({}, anAgent(1, { running: {} })), []],
-    ['that it is stored is', begun({}, anAgent(1, left(0, isStored()))), ['Normal SnapshotStored']],
-    ['and what it waits for', world({ lacks: [lack] }), ['Warning SecretMissing']],
+    ['none for a start', world(), []],
+    ['none for a running Job', withJob({}, anAgent(1, { running: {} })), []],
+    ['for a stored snapshot', withJob({}, anAgent(1, left(0, isStored()))), ['Normal SnapshotStored']],
+    ['for a missing Secret', world({ lacks: [lack] }), ['Warning SecretMissing']],
     [
       'once',
       world({
@@ -376,7 +376,7 @@ describe('Events', () => {
       }),
       [],
     ],
-    ['and why it failed', world({ cluster: undefined }), ['Warning ClusterNotFound']],
+    ['for a failure', world({ cluster: undefined }), ['Warning ClusterNotFound']],
   ])('%s', (_what, o, expected) => {
     expect(reasons(o)).toEqual(expected);
   });

@@ -1,4 +1,4 @@
-/** What to do next for one EtcdSnapshot. Order is policy: the first rule that answers wins. */
+/** Decides the next steps for one EtcdSnapshot. The order is policy: the first rule that returns a decision wins. */
 import type { EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
@@ -6,30 +6,30 @@ import { jobFailed, jobRuns, resultMissing, stored } from './rules/job.ts';
 import { jobLost, nameTaken, over } from './rules/once.ts';
 import { missingSecrets, noAccess, noMember, start } from './rules/start.ts';
 import { authNotOn, clusterBeingDeleted, clusterPaused, noCluster, noImage, notFormed } from './rules/waiting.ts';
-import { eventsFor, type Said, statusOf } from './status.ts';
+import { eventsFor, type SnapshotDecision, statusOf } from './status.ts';
 
-export const RULES: readonly NamedRule<Observed, Said>[] = [
-  { name: 'over', rule: over }, // first: what has ended stays, whatever has become of the world
-  { name: 'stored', rule: stored }, // before all that can be wrong by now with a Job that has done its work
+export const RULES: readonly NamedRule<Observed, SnapshotDecision>[] = [
+  { name: 'over', rule: over }, // first: a finished snapshot never changes again
+  { name: 'stored', rule: stored }, // before the rules about a failed Job: the agent may have stored the snapshot all the same
   { name: 'jobFailed', rule: jobFailed },
   { name: 'resultMissing', rule: resultMissing },
-  { name: 'jobRuns', rule: jobRuns }, // before anything that looks at the cluster: it may be gone while the stream goes on
-  { name: 'nameTaken', rule: nameTaken }, // before anything of that name is made
-  { name: 'jobLost', rule: jobLost }, // before anything that would make it again
+  { name: 'jobRuns', rule: jobRuns }, // before the rules about the cluster: it may be deleted while the agent still uploads
+  { name: 'nameTaken', rule: nameTaken }, // before a Job of that name is created
+  { name: 'jobLost', rule: jobLost }, // before any rule that would create it again
   { name: 'noImage', rule: noImage },
   { name: 'noCluster', rule: noCluster },
   { name: 'clusterGoing', rule: clusterBeingDeleted },
-  { name: 'parked', rule: clusterPaused }, // what cannot become so by waiting fails before anything that waits
-  { name: 'lacking', rule: missingSecrets }, // what somebody has to give is said while there is time, not after the cluster is ready
+  { name: 'parked', rule: clusterPaused }, // what waiting cannot solve fails before the rules that wait
+  { name: 'lacking', rule: missingSecrets }, // a user learns about missing Secrets while the cluster still forms, not after
   { name: 'notFormed', rule: notFormed },
-  { name: 'authNotOn', rule: authNotOn }, // a Job that was made too early could not log in
+  { name: 'authNotOn', rule: authNotOn }, // a Job that is created before auth is enabled could not authenticate
   { name: 'noWayIn', rule: noAccess },
-  { name: 'noMember', rule: noMember }, // no Job that has nobody to dial
+  { name: 'noMember', rule: noMember }, // no Job without a member to dial
   { name: 'start', rule: start },
 ];
 
 export const decide = (o: Observed): Plan<EtcdSnapshotStatus> =>
-  planOf(RULES, o, (said) => {
-    const status = statusOf(o, said);
-    return { status, events: eventsFor(o, status), requeueAfterMs: said.requeueAfterMs };
+  planOf(RULES, o, (decision) => {
+    const status = statusOf(o, decision);
+    return { status, events: eventsFor(o, status), requeueAfterMs: decision.requeueAfterMs };
   });

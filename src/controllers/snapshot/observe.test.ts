@@ -1,4 +1,4 @@
-/** What a look at a snapshot sees, through models of the API server and of etcd. */
+/** Observing a snapshot, with models of the API server and of etcd. */
 import { expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import {
@@ -17,18 +17,18 @@ import type { Job, Pod, Secret } from '../../gen/kube.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import { jobs, persistentVolumeClaims, pods, secrets } from '../../kube/resources.ts';
 import { Store } from '../../kube/store.ts';
-import { observe, type Silences, type SnapshotPorts } from './observe.ts';
+import { observe, type SnapshotPorts, type UnreachableSince } from './observe.ts';
 import type { Observed } from './observed.ts';
 
 const { signal } = new AbortController();
 
 interface Around extends SnapshotPorts {
   readonly world: ModelWorld;
-  readonly silences: Silences;
+  readonly unreachableSince: UnreachableSince;
   readonly asked: readonly string[];
 }
 
-/** A world with the caches of a snapshot, which records what the server is asked for. */
+/** The caches of a snapshot, and a client that records its requests to the API server. */
 function around(world = modelWorld()): Around {
   const asked: string[] = [];
   const get: typeof world.client.get = <T extends KubeObject>(resource: Resource<T>, ...rest: unknown[]) => {
@@ -43,7 +43,7 @@ function around(world = modelWorld()): Around {
     client,
     world,
     operatorImage: 'i',
-    silences: new Map(),
+    unreachableSince: new Map(),
     asked,
     snapshots: new Store<EtcdSnapshot>(etcdSnapshots, []),
     pods: new Store<Pod>(pods, [], [JOB_NAME_LABEL]),
@@ -53,12 +53,12 @@ function around(world = modelWorld()): Around {
 
 async function look(ports: Around, object: EtcdSnapshot = aSnapshot()): Promise<Observed> {
   hear(ports.snapshots, object);
-  const seen = await observe(ports, ports.silences, 'ns/monday', signal, undefined);
+  const seen = await observe(ports, ports.unreachableSince, 'ns/monday', signal, undefined);
   if (!seen) throw new Error('there is no such snapshot');
   return seen;
 }
 
-/** Of three voters; the caches of both know them. */
+/** A cluster of three voters in the caches and in the etcd model. */
 async function running(world = modelWorld()): Promise<Around> {
   const ports = around(world);
   await runningCluster(ports.world, 3);
@@ -74,7 +74,7 @@ const give = (ports: Around, name: string, ...keys: readonly string[]): Promise<
     data: Object.fromEntries(keys.map((key) => [key, 'eA=='])),
   });
 
-test('of one that has ended, or goes, nothing is looked at', async () => {
+test('nothing is read for a snapshot that has finished or is being deleted', async () => {
   for (const object of [aSnapshot({ status: { phase: 'Complete' } }), aSnapshot({ deleting: true })]) {
     const ports = await running();
     await look(ports, object);
@@ -82,7 +82,7 @@ test('of one that has ended, or goes, nothing is looked at', async () => {
   }
 });
 
-test('a Job counts as missing only when the server says so', async () => {
+test('a Job counts as missing only when the API server returns 404', async () => {
   const ports = await running();
   expect((await look(ports)).job).toEqual({ is: 'absent' });
   const { uid: _, ...metadata } = aJob().metadata;
@@ -90,7 +90,7 @@ test('a Job counts as missing only when the server says so', async () => {
   expect((await look(ports)).job.is).toBe('ours');
 });
 
-test('a Job of another snapshot is foreign, and that of its predecessor is about to go', async () => {
+test('a Job of another snapshot is foreign, and that of its predecessor is about to be deleted', async () => {
   const ports = await running();
   hear(ports.jobs, aJob({}, 'another'));
   expect(await look(ports)).toMatchObject({ job: { is: 'foreign' }, isLeaving: true });
@@ -101,22 +101,22 @@ test('a Job of another snapshot is foreign, and that of its predecessor is about
   expect(await look(ports)).toMatchObject({ job: { is: 'foreign' }, isLeaving: true });
 });
 
-test('once there is a Job, only its own Pods are looked at, the newest last; and nobody is asked for anything', async () => {
+test('once the Job exists, only its own Pods are observed, the newest last, and no member is asked', async () => {
   const ports = await running();
   hear(ports.jobs, aJob());
-  const stranger = anAgent(3);
-  const [owner] = stranger.metadata.ownerReferences ?? [];
+  const foreign = anAgent(3);
+  const [owner] = foreign.metadata.ownerReferences ?? [];
   if (!owner) throw new Error('it has an owner');
   hear(ports.pods, anAgent(2), anAgent(1), {
-    ...stranger,
-    metadata: { ...stranger.metadata, ownerReferences: [{ ...owner, uid: `not ${JOB_UID}` }] },
+    ...foreign,
+    metadata: { ...foreign.metadata, ownerReferences: [{ ...owner, uid: `not ${JOB_UID}` }] },
   });
   const seen = await look(ports);
   expect(seen.pods.map(({ metadata }) => metadata.name)).toEqual(['monday-snapshot-1', 'monday-snapshot-2']);
   expect([seen.cluster?.metadata.name, seen.members, ports.asked]).toEqual(['db', [], []]);
 });
 
-test('a cluster counts as missing only when the server says so', async () => {
+test('a cluster counts as missing only when the API server returns 404', async () => {
   const ports = around();
   expect((await look(ports)).cluster).toBeUndefined();
   const { uid: _u, resourceVersion: _v, ...metadata } = aCluster().metadata;
@@ -124,7 +124,7 @@ test('a cluster counts as missing only when the server says so', async () => {
   expect((await look(ports)).cluster?.metadata.name).toBe('db');
 });
 
-test('members are asked now, each by its address, and are to be dialled by their own names', async () => {
+test('members are asked at their Pod IPs, and the agent dials them by their DNS names', async () => {
   const ports = await running();
   const { members } = await look(ports);
   expect(members.map(({ name, host, endpoint }) => [name, host, endpoint])).toEqual(
@@ -133,40 +133,40 @@ test('members are asked now, each by its address, and are to be dialled by their
       .toSorted()
       .map((name) => [name, `${name}.db.ns.svc`, `http://${name}.db.ns.svc:2379`]),
   );
-  const says = members.map((m) => (m.says.is === 'answers' ? m.says : undefined));
+  const says = members.map((m) => (m.report.is === 'answers' ? m.report : undefined));
   expect(says.filter((s) => s?.id === s?.leader)).toHaveLength(1);
   expect(says.every((s) => s !== undefined && !s.isLearner && !s.isCorrupt && s.applied > 0)).toBe(true);
 });
 
-test('whoever has no Pod, or one that goes or has ended, is not asked; and whoever speaks for another cluster is not heard', async () => {
+test('a member without a running Pod is not asked, and a response with another cluster id is ignored', async () => {
   const ports = await running();
   const [ready] = [podOf(1)];
-  const why = async (): Promise<string> => {
+  const problem = async (): Promise<string> => {
     const member = (await look(ports)).members.find(({ name }) => name === nameOf(1));
-    return member?.says.is === 'silent' ? member.says.why : 'it answers';
+    return member?.report.is === 'silent' ? member.report.message : 'it responds';
   };
-  expect(await why()).toBe('it answers');
+  expect(await problem()).toBe('it responds');
   hear(ports.pods, { ...ready, metadata: { ...ready.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-  expect(await why()).toBe('its Pod is being deleted');
+  expect(await problem()).toBe('its Pod is being deleted');
   hear(ports.pods, podOf(1, { status: { phase: 'Failed' } }));
-  expect(await why()).toBe('its Pod does not run');
+  expect(await problem()).toBe('its Pod is not running');
   hear(ports.pods, { ...ready, metadata: { ...ready.metadata, ownerReferences: [] } });
-  expect(await why()).toBe('it has no Pod');
+  expect(await problem()).toBe('it has no Pod');
   hear(ports.pods, ready);
   const [member] = ports.members
     .byIndex('ns', CLUSTER_LABEL, 'db')
     .filter(({ metadata }) => metadata.name === nameOf(1));
   if (!member) throw new Error('it is there');
   hear(ports.members, { ...member, metadata: { ...member.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-  expect(await why()).toBe('the member is being deleted');
+  expect(await problem()).toBe('the member is being deleted');
   hear(ports.members, member);
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
   hear(ports.clusters, { ...cluster, status: FORMED });
-  expect(await why()).toBe('a member of another cluster responds at its address');
+  expect(await problem()).toBe('a member of another cluster responds at its address');
 });
 
-test('how long nobody answers is remembered, until somebody does', async () => {
+test('the time since when no member responds is kept until one does', async () => {
   const ports = await running();
   let now = NOW;
   const timed = { ...ports, now: () => now };
@@ -182,14 +182,14 @@ test('how long nobody answers is remembered, until somebody does', async () => {
   expect((await look(timed)).silentSince).toBe(now);
 });
 
-test('what the spec names is looked for by name, and only that', async () => {
+test('only objects that the spec refers to are read, by name', async () => {
   const ports = await running();
   const reasons = async (object?: EtcdSnapshot) => (await look(ports, object)).lacks.map(({ message }) => message);
-  expect(await reasons()).toEqual([expect.stringContaining('Secret keys is not there')]);
+  expect(await reasons()).toEqual([expect.stringContaining('Secret keys does not exist')]);
   await give(ports, 'keys', 'AWS_ACCESS_KEY_ID');
   expect(await reasons()).toEqual([expect.stringContaining('Secret keys lacks keys')]);
   const volume = aSnapshot({ spec: { destination: { pvc: { claimName: 'backups' } } } });
-  expect(await reasons(volume)).toEqual(['PersistentVolumeClaim backups is not there: create it']);
+  expect(await reasons(volume)).toEqual(['PersistentVolumeClaim backups does not exist: create it']);
   await ports.world.client.create(persistentVolumeClaims, {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -198,7 +198,7 @@ test('what the spec names is looked for by name, and only that', async () => {
   expect(await reasons(volume)).toEqual([]);
 });
 
-test('a reference that names nothing finds nothing, and asks for nothing', async () => {
+test('a reference with an empty name finds nothing, and sends no request', async () => {
   const ports = await running();
   expect((await look(ports, aSnapshot({ spec: { clusterRef: { name: '' } } }))).cluster).toBeUndefined();
   const destination = { s3: { endpoint: 'https://s3', bucket: 'b', credentialsSecretRef: { name: '' } } };
@@ -207,7 +207,7 @@ test('a reference that names nothing finds nothing, and asks for nothing', async
   expect(ports.asked.filter((plural) => plural !== 'jobs')).toEqual([]);
 });
 
-test('of a parked cluster, nothing else is looked at', async () => {
+test('nothing else is read for a paused cluster', async () => {
   const ports = await running();
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
@@ -216,7 +216,7 @@ test('of a parked cluster, nothing else is looked at', async () => {
   expect([members, lacks, ports.asked]).toEqual([[], [], ['jobs']]);
 });
 
-test('a Secret that cannot be read is waited for, and named', async () => {
+test('a Secret that cannot be read is waited for, and reported by name', async () => {
   const ports = await running(modelWorld(failingReads(403, 'secrets')));
   const s3 = { endpoint: 'https://s3', bucket: 'b', credentialsSecretRef: { name: 'keys' } };
   const { lacks } = await look(ports, aSnapshot({ spec: { destination: { s3 } } }));

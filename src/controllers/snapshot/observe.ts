@@ -1,4 +1,4 @@
-/** Gathers the facts for one snapshot: Kubernetes from the cache, and what is about to be used from the server; etcd asked now. */
+/** Observes one snapshot: from the cache, what is about to be used from the API server, and etcd by requests in this reconcile. */
 
 import type { SecretCache } from '../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -44,19 +44,19 @@ export interface SnapshotPorts {
 
 const ASK_TIMEOUT_MS = 2_000;
 
-/** Since when nobody could be asked for a snapshot, by its key: not worth a write, and a successor may well be patient again. */
-export type Silences = Map<string, number>;
+/** Since when no member could serve a snapshot, by snapshot key. In memory only: after a restart the operator just waits once more. */
+export type UnreachableSince = Map<string, number>;
 
 export async function observe(
   ports: SnapshotPorts,
-  silences: Silences,
+  unreachableSince: UnreachableSince,
   key: string,
   signal: AbortSignal,
   refusal: string | undefined,
 ): Promise<Observed | undefined> {
   const object = ports.snapshots.get(key);
   if (!object) return undefined;
-  const seen: Observed = {
+  const base: Observed = {
     now: ports.now(),
     refusal,
     object,
@@ -69,13 +69,13 @@ export async function observe(
     sources: {},
     members: [],
   };
-  if (isOver(object) || isBeingDeleted(object)) return seen;
+  if (isOver(object) || isBeingDeleted(object)) return base;
   const { name, namespace, uid } = identity(object);
   const ref = { namespace, name: snapshotJobName(name) };
-  // A Job that is not heard of yet must not be made, or missed, a second time.
+  // The cache may not have received the Job yet: the API server is asked before it is created, or counts as lost.
   const found = ports.jobs.get(refKey(ref)) ?? (await ports.client.get(jobs, ref, signal));
   const job = holding(found, uid);
-  const known = { ...seen, job, isLeaving: found !== undefined && isLeaving(found, name) };
+  const known = { ...base, job, isLeaving: found !== undefined && isLeaving(found, name) };
   const cluster = { namespace, name: clusterNameOf(object) };
   if (job.is === 'ours')
     return {
@@ -83,10 +83,10 @@ export async function observe(
       cluster: ports.clusters.get(refKey(cluster)),
       pods: podsOf(job.object, ports.pods.byIndex(namespace, JOB_NAME_LABEL, ref.name)),
     };
-  return { ...known, ...(await beforeStart(ports, silences, key, object, signal)) };
+  return { ...known, ...(await beforeStart(ports, unreachableSince, key, object, signal)) };
 }
 
-/** It goes by itself: it is deleted, or what it belongs to is. */
+/** The Job is being deleted, or will be by the garbage collector with its previous owner. */
 const isLeaving = (job: Job, snapshot: string): boolean => {
   const owner = controllerOf(job);
   return (
@@ -94,7 +94,7 @@ const isLeaving = (job: Job, snapshot: string): boolean => {
   );
 };
 
-/** An earlier operator let references pass that name nothing: to ask for that would be to ask for all. */
+/** An earlier operator accepted references with an empty name: a GET without a name would be a LIST. */
 const read = async <T extends KubeObject>(
   client: Client,
   resource: Resource<T>,
@@ -106,7 +106,7 @@ type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 
 
 async function beforeStart(
   ports: SnapshotPorts,
-  silences: Silences,
+  unreachableSince: UnreachableSince,
   key: string,
   object: EtcdSnapshot,
   signal: AbortSignal,
@@ -122,25 +122,25 @@ async function beforeStart(
     ports.credentials.sources(cluster),
     askMembers(ports, cluster, signal),
   ]);
-  return { cluster, lacks, sources, members, ...silence(ports, silences, key, members) };
+  return { cluster, lacks, sources, members, ...silence(ports, unreachableSince, key, members) };
 }
 
 function silence(
   { now }: SnapshotPorts,
-  silences: Silences,
+  unreachableSince: UnreachableSince,
   key: string,
   members: readonly MemberView[],
 ): Pick<Observed, 'silentSince'> {
   if (memberToAsk(members)) {
-    silences.delete(key);
+    unreachableSince.delete(key);
     return {};
   }
-  const since = silences.get(key) ?? now();
-  silences.set(key, since);
+  const since = unreachableSince.get(key) ?? now();
+  unreachableSince.set(key, since);
   return { silentSince: since };
 }
 
-/** By name, and of Secrets their keys only: what is in them is none of the operator's business. */
+/** Objects are read by name, and of Secrets only the keys: the operator does not need their values. */
 async function lacksOf(
   { client }: SnapshotPorts,
   { spec, metadata }: EtcdSnapshot,
@@ -158,7 +158,7 @@ async function lacksOf(
   const isThere = claim === undefined || (await client.get(persistentVolumeClaims, { namespace, name: claim }, signal));
   const missing: MissingSecret = {
     reason: 'VolumeClaimMissing',
-    message: `PersistentVolumeClaim ${claim} is not there: create it`,
+    message: `PersistentVolumeClaim ${claim} does not exist: create it`,
   };
   return [...found.flatMap((lack) => lack ?? []), ...(isThere ? [] : [missing])];
 }
@@ -171,7 +171,7 @@ function askMembers(ports: SnapshotPorts, cluster: EtcdCluster, signal: AbortSig
       name: member.metadata.name ?? '',
       host: memberHost(member),
       endpoint: clientURL(member.metadata.name ?? '', serviceOf(member), namespace, memberClientScheme(member)),
-      says: await ask(ports, cluster, member, signal),
+      report: await ask(ports, cluster, member, signal),
     })),
   );
 }
@@ -182,14 +182,14 @@ async function ask(
   member: EtcdMember,
   signal: AbortSignal,
 ): Promise<MemberReport> {
-  const silent = (why: string): MemberReport => ({ is: 'silent', why });
+  const silent = (message: string): MemberReport => ({ is: 'silent', message });
   const { namespace = '', name = '', uid = '', deletionTimestamp } = member.metadata;
   if (deletionTimestamp !== undefined) return silent('the member is being deleted');
   const held = holding(pods.get(refKey({ namespace, name })), uid);
   if (held.is !== 'ours') return silent('it has no Pod');
   const { metadata, status } = held.object;
   if (metadata.deletionTimestamp !== undefined) return silent('its Pod is being deleted');
-  if (status?.podIP === undefined || isPodOver(held.object)) return silent('its Pod does not run');
+  if (status?.podIP === undefined || isPodOver(held.object)) return silent('its Pod is not running');
   const access = await credentials.access(cluster, () => memberHost(member));
   const ask = { endpoint: memberEndpoint(member, status.podIP), timeoutMs: ASK_TIMEOUT_MS, signal, access };
   const answer = await askMember(etcd, ask, { clusterID: cluster.status?.clusterID });

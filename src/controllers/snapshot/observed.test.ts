@@ -1,6 +1,6 @@
-/** Whom a snapshot is taken from. */
+/** Which member a snapshot is taken from. */
 import { expect, test } from 'vitest';
-import { aSilentOne, aVoter } from '../../../test/support/builders/snapshot.ts';
+import { anUnreachableMember, aVoter } from '../../../test/support/builders/snapshot.ts';
 import { type MemberView, memberToAsk } from './observed.ts';
 
 const LAG = 1_000;
@@ -14,16 +14,20 @@ test.each<[string, readonly MemberView[], string | undefined]>([
   ['never a learner', [aVoter(1), aVoter(2, { isLearner: true })], 'db-1'],
   ['never corrupt data', [aVoter(1), aVoter(2, { isCorrupt: true })], 'db-1'],
   ['a follower rather than a leader with corrupt data', [aVoter(1, { isCorrupt: true }), aVoter(2)], 'db-2'],
-  ['the leader rather than one that knows of none', [aVoter(1), aVoter(2, { leader: undefined })], 'db-1'],
-  ['whoever answers', [aSilentOne(1), aVoter(2)], 'db-2'],
+  ['the leader rather than a member that knows no leader', [aVoter(1), aVoter(2, { leader: undefined })], 'db-1'],
+  ['the member that responds', [anUnreachableMember(1), aVoter(2)], 'db-2'],
   [
-    'without a leader, whoever has the most',
-    [aVoter(1, { leader: undefined, applied: 5 }), aVoter(2, { leader: undefined, applied: 7 }), aSilentOne(3)],
+    'without a leader, the voter with the most entries',
+    [
+      aVoter(1, { leader: undefined, applied: 5 }),
+      aVoter(2, { leader: undefined, applied: 7 }),
+      anUnreachableMember(3),
+    ],
     'db-2',
   ],
-  ['nobody, when nobody answers', [aSilentOne(1), aSilentOne(2)], undefined],
-  ['nobody, when only a learner does', [aSilentOne(1), aVoter(2, { isLearner: true })], undefined],
-  ['nobody, when there is none', [], undefined],
+  ['none, when no member responds', [anUnreachableMember(1), anUnreachableMember(2)], undefined],
+  ['none, when only a learner responds', [anUnreachableMember(1), aVoter(2, { isLearner: true })], undefined],
+  ['none, without members', [], undefined],
 ])('%s', (_what, members, expected) => {
   expect(memberToAsk(members)?.name).toBe(expected);
 });

@@ -1,4 +1,4 @@
-/** The facts that a decision about one EtcdSnapshot is made from, and the questions that rules ask of them. */
+/** The observed state of one EtcdSnapshot, and the predicates that rules share. */
 
 import type { Sources } from '../../access/evaluate/view.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -6,32 +6,32 @@ import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { Holding } from '../../domain/ownership.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
 
-/** What a member's own etcd said in this pass. */
+/** What a member's etcd reported in this reconcile. */
 export type MemberReport =
-  | { readonly is: 'silent'; readonly why: string }
+  | { readonly is: 'silent'; readonly message: string }
   | {
       readonly is: 'answers';
       readonly id: string;
-      /** Whom it takes for the leader. */
+      /** The leader's id, as this member reports it. */
       readonly leader: string | undefined;
       readonly isLearner: boolean;
-      /** How much of the log it has carried out. */
+      /** The index of the last applied log entry. */
       readonly applied: number;
       readonly databaseBytes: number;
-      /** etcd has found that its data differs from that of others. */
+      /** The alarm CORRUPT is active: the data differs from that of other members. */
       readonly isCorrupt: boolean;
     };
 
 export interface MemberView {
   readonly name: string;
-  /** The name in DNS and in its certificate. */
+  /** The DNS name, which is in its certificate. */
   readonly host: string;
-  /** By that name: never through the Service, which could lead to anybody. */
+  /** The member's own URL, never the client Service: that could lead to any other member. */
   readonly endpoint: string;
-  readonly says: MemberReport;
+  readonly report: MemberReport;
 }
 
-/** Something that the spec names and that is not there, or not as it must be: the Pod would wait for it in silence. */
+/** A missing or incomplete object that the spec refers to: the Pod would stay in ContainerCreating. */
 export interface MissingSecret {
   readonly reason: 'SecretMissing' | 'SecretUnreadable' | 'VolumeClaimMissing';
   readonly message: string;
@@ -40,41 +40,41 @@ export interface MissingSecret {
 export interface Observed {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Who refused a step of the last pass, and why, as a sentence. */
+  /** Why the API server refused a step of the previous reconcile. */
   readonly refusal: string | undefined;
   readonly object: EtcdSnapshot;
-  /** The image of this operator; empty when it was not told. */
+  /** The operator image; empty when it is not configured. */
   readonly operatorImage: string;
   readonly job: Holding<Job>;
-  /** Whoever else has the name of the Job is on the way out. */
+  /** The foreign Job of this name is being deleted. */
   readonly isLeaving: boolean;
-  /** Of the Job, the newest last. */
+  /** The Pods of the Job, the newest last. */
   readonly pods: readonly Pod[];
-  /** The server was asked before it counts as missing. */
+  /** Missing only if the API server returned 404. */
   readonly cluster: EtcdCluster | undefined;
-  /** What follows is looked at only when a Job may be made. */
+  /** From here on: observed only before a Job is created. */
   readonly lacks: readonly MissingSecret[];
   readonly sources: Sources;
   readonly members: readonly MemberView[];
-  /** Since when no member could be found to take it from. */
+  /** Since when no member could serve a snapshot. */
   readonly silentSince?: number;
 }
 
 export const clusterNameOf = ({ spec }: EtcdSnapshot): string => spec.clusterRef.name ?? '';
 
-/** A snapshot is taken once: nothing that has ended begins again. */
+/** A snapshot is taken once: a finished one never starts again. */
 export const isOver = ({ status }: EtcdSnapshot): boolean => status?.phase === 'Complete' || status?.phase === 'Failed';
 
-/** In entries of the log: a follower that is further behind would give yesterday's data. */
+/** In log entries: a follower that is further behind would give outdated data. */
 const MAX_LAG = 1_000;
 
 /**
- * The follower that is closest to the leader, to spare the leader; the leader when none is close; without a leader, whoever has
- * the most: a cluster that has lost its quorum is worth a snapshot more than any other. Never a learner, nor corrupt data.
+ * The follower closest to the leader, to spare the leader; the leader when no follower is close; without a leader, the voter with
+ * the most entries: a cluster without quorum needs a snapshot more than any other. Never a learner or a corrupt member.
  */
 export function memberToAsk(members: readonly MemberView[]): MemberView | undefined {
   const voters = members.flatMap((view) =>
-    view.says.is === 'answers' && !view.says.isLearner && !view.says.isCorrupt ? [{ view, ...view.says }] : [],
+    view.report.is === 'answers' && !view.report.isLearner && !view.report.isCorrupt ? [{ view, ...view.report }] : [],
   );
   const head = Math.max(...voters.map(({ applied }) => applied));
   const order = voters.toSorted((a, b) => b.applied - a.applied || (a.view.name < b.view.name ? -1 : 1));

@@ -1,4 +1,4 @@
-/** Which Secrets must be there, with what in them. */
+/** Which Secrets and keys a snapshot needs. */
 import { expect, test } from 'vitest';
 import { aSnapshot, s3 } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
@@ -12,27 +12,27 @@ const ref = { credentialsSecretRef: { name: 'keys' } };
 const aws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
 const key = { keySecretRef: { name: 'k' } };
 test.each<[string, Partial<EtcdSnapshotSpec>, Present, readonly string[]]>([
-  ['all is there', {}, { keys: [...aws, 'AWS_SESSION_TOKEN'] }, []],
-  ['it is not there', {}, {}, ['Secret keys is not there: create it with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY']],
+  ['the Secret is complete', {}, { keys: [...aws, 'AWS_SESSION_TOKEN'] }, []],
   [
-    'it lacks a key',
+    'the Secret does not exist',
+    {},
+    {},
+    ['Secret keys does not exist: create it with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'],
+  ],
+  [
+    'the Secret lacks a key',
     {},
     { keys: ['AWS_ACCESS_KEY_ID'] },
     ['Secret keys lacks keys: it needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'],
   ],
+  ['a cloud identity needs no Secret', { destination: { s3: { endpoint: 'https://s3', bucket: 'b' } } }, {}, []],
   [
-    'what the Pod is given by its cloud needs no Secret',
-    { destination: { s3: { endpoint: 'https://s3', bucket: 'b' } } },
-    {},
-    [],
-  ],
-  [
-    'an authority and a key for encryption',
+    'a CA and an encryption key',
     { destination: { s3: { ...s3, caSecretRef: { name: 'ca' } } }, encryption: key },
     { keys: aws, ca: ['tls.crt'], k: ['key'] },
     ['Secret ca lacks keys: it needs ca.crt'],
   ],
-  ['no key for encryption', { encryption: key }, { keys: aws }, ['Secret k is not there: create it with key']],
+  ['no encryption key', { encryption: key }, { keys: aws }, ['Secret k does not exist: create it with key']],
   [
     'of Google',
     { destination: { gcs: { bucket: 'b', ...ref } } },

@@ -1,10 +1,10 @@
-/** Which Secrets a snapshot's spec names, and which keys its agent reads from them. Pure. */
+/** Which Secrets a snapshot's spec refers to, and which keys its agent reads from them. Pure. */
 import type { EtcdSnapshotSpec } from '../../api/etcd-snapshot.ts';
 import type { MissingSecret } from './observed.ts';
 
 export interface RequiredSecret {
   readonly secret: string;
-  /** All keys of one of these lists. */
+  /** The Secret must have all keys of one of these lists. */
   readonly keys: readonly (readonly string[])[];
 }
 
@@ -31,20 +31,20 @@ export function requiredSecretsOf({
   ];
 }
 
-/** What a Secret with these keys lacks; `undefined` keys: there is none. */
+/** What is missing in a Secret with these keys; `undefined`: the Secret does not exist. */
 export function missingIn(
   { secret, keys }: RequiredSecret,
   present: readonly string[] | undefined,
 ): MissingSecret | undefined {
   const wanted = keys.map((list) => list.join(' and ')).join(', or ');
   const lack = (message: string): MissingSecret => ({ reason: 'SecretMissing', message });
-  if (!present) return lack(`Secret ${secret} is not there: create it with ${wanted}`);
+  if (!present) return lack(`Secret ${secret} does not exist: create it with ${wanted}`);
   if (keys.some((list) => list.every((key) => present.includes(key)))) return undefined;
   return lack(`Secret ${secret} lacks keys: it needs ${wanted}`);
 }
 
-/** It may be there: it is waited for as one that is missing is. */
-export const unreadable = ({ secret }: RequiredSecret, why: string): MissingSecret => ({
+/** It may exist: the snapshot waits for it as for a missing one. */
+export const unreadable = ({ secret }: RequiredSecret, error: string): MissingSecret => ({
   reason: 'SecretUnreadable',
-  message: `Secret ${secret} cannot be read: ${why}. Check that the operator may get Secrets in this namespace, and that the API server can decrypt them`,
+  message: `Secret ${secret} cannot be read: ${error}. Check that the operator has RBAC permission to get Secrets in this namespace, and that the API server can decrypt them`,
 });

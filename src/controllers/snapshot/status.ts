@@ -1,4 +1,4 @@
-/** What the operator says about a snapshot. */
+/** The status, conditions and Events of a snapshot. */
 
 import { changedConditions, updateConditions } from '../../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
@@ -10,7 +10,7 @@ import type { Observed } from './observed.ts';
 
 export type Phase = 'Pending' | 'Started' | 'Complete' | 'Failed';
 
-/** All by which a snapshot can fail. */
+/** All reasons of a failed snapshot. */
 export const FAILED_REASONS = [
   ...FAILURES,
   'AuthLatchTimeout',
@@ -31,34 +31,39 @@ export const FAILED_REASONS = [
 ] as const;
 export type FailedReason = (typeof FAILED_REASONS)[number];
 
-/** How a rule answers: what is so now, besides what is done. */
-export interface Said extends Decision<EtcdSnapshotStatus> {
-  /** Absent: what was said stands. */
+/** What a rule returns: the steps, and the phase that the snapshot enters. */
+export interface SnapshotDecision extends Decision<EtcdSnapshotStatus> {
+  /** Absent: the status does not change. */
   readonly becomes?: { readonly phase: Phase; readonly reason: string; readonly artifact?: Artifact };
 }
 
-export const pending = (reason: string, why: string, wakeAfter?: number, steps?: readonly Step[]): Said => ({
-  message: why,
+export const pending = (
+  reason: string,
+  message: string,
+  requeueAfterMs?: number,
+  steps?: readonly Step[],
+): SnapshotDecision => ({
+  message,
   becomes: { phase: 'Pending', reason },
   ...(steps && { steps }),
-  ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
+  ...(requeueAfterMs !== undefined && { requeueAfterMs }),
 });
-export const running = (reason: string, why: string, wakeAfter?: number): Said => ({
-  message: why,
+export const running = (reason: string, message: string, requeueAfterMs?: number): SnapshotDecision => ({
+  message,
   becomes: { phase: 'Started', reason },
-  ...(wakeAfter !== undefined && { requeueAfterMs: wakeAfter }),
+  ...(requeueAfterMs !== undefined && { requeueAfterMs }),
 });
-export const failed = (reason: FailedReason, why: string): Said => ({
-  message: why,
+export const failed = (reason: FailedReason, message: string): SnapshotDecision => ({
+  message,
   becomes: { phase: 'Failed', reason },
 });
 
-export function statusOf(o: Observed, { message: why, becomes }: Said): EtcdSnapshotStatus {
+export function statusOf(o: Observed, { message, becomes }: SnapshotDecision): EtcdSnapshotStatus {
   const before = o.object.status ?? {};
   if (!becomes) return before;
   const { phase, reason, artifact } = becomes;
   const isOver = phase === 'Complete' || phase === 'Failed';
-  const verdict = { type: 'Ready', status: phase === 'Complete' ? 'True' : 'False', reason, message: why } as const;
+  const ready = { type: 'Ready', status: phase === 'Complete' ? 'True' : 'False', reason, message } as const;
   const at = { generation: o.object.metadata.generation, now: iso(o.now) };
   const startTime = before.startTime ?? (o.job.is === 'ours' ? o.job.object.metadata.creationTimestamp : undefined);
   return {
@@ -67,11 +72,11 @@ export function statusOf(o: Observed, { message: why, becomes }: Said): EtcdSnap
     ...(startTime !== undefined && { startTime }),
     ...(isOver && { completionTime: iso(o.now) }),
     ...(artifact && { artifact }),
-    conditions: [...updateConditions(before.conditions, [verdict], at, [NOT_YET_SUPPORTED])],
+    conditions: [...updateConditions(before.conditions, [ready], at, [NOT_YET_SUPPORTED])],
   };
 }
 
-/** What happens to every snapshot. */
+/** Reasons of every snapshot: no Events. */
 const EXPECTED = ['Starting', 'JobCreated', 'JobRunning'];
 
 export function eventsFor(o: Observed, after: EtcdSnapshotStatus): readonly EventRecord[] {

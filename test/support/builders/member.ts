@@ -1,4 +1,4 @@
-/** One member and what is around it, for tables of decisions. */
+/** Observed states of a member, for test tables. */
 import { ROLE_LABEL } from '../../../src/api/names.ts';
 import { decide } from '../../../src/controllers/member/decide.ts';
 import type { Observed } from '../../../src/controllers/member/observed.ts';
@@ -29,7 +29,7 @@ export const retain = { deletionPolicy: 'Retain' } as const;
 const { ownerReferences: _o, ...unowned } = aVolume().metadata;
 export const untied = { ...aVolume(), metadata: unowned };
 
-/** A member that runs and votes. Tests say what is different. */
+/** A running voter. Tests state what differs. */
 export const world = (patch: Partial<Observed> = {}): Observed => ({
   now: NOW,
   refusal: undefined,

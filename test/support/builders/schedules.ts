@@ -69,14 +69,14 @@ export const FAILED: EtcdSnapshotStatus = {
 };
 
 /** The snapshot of a minute of 1 March 2026. */
-export function aRun(time: string, status?: EtcdSnapshotStatus, going = false): EtcdSnapshot {
+export function aRun(time: string, status?: EtcdSnapshotStatus, deleting = false): EtcdSnapshot {
   const made = scheduledSnapshot(aSchedule(), Date.parse(`2026-03-01T${time}Z`));
   return {
     ...made,
     metadata: {
       ...made.metadata,
       uid: `run-${time}`,
-      ...(going && { deletionTimestamp: '2026-03-01T10:00:00Z' }),
+      ...(deleting && { deletionTimestamp: '2026-03-01T10:00:00Z' }),
     },
     ...(status && { status }),
   };
@@ -97,11 +97,11 @@ export function scheduleWorld(time: string, patch: Partial<Observed> = {}): Obse
   };
 }
 
-/** A Job of the schedule, as Kubernetes tells about it, with one Pod that has said something. */
+/** A Job of the schedule with one Pod that reports a result. */
 export function aWork(
   name: string,
   ended?: { readonly type: 'Complete' | 'Failed' | 'FailureTarget'; readonly at?: string; readonly reason?: string },
-  said?: unknown,
+  result?: unknown,
   about = 'hourly-202603010500',
 ): OwnedJob {
   const job: Job = {
@@ -122,7 +122,7 @@ export function aWork(
       },
     }),
   };
-  const message = typeof said === 'string' ? said : JSON.stringify(said);
+  const message = typeof result === 'string' ? result : JSON.stringify(result);
   const pod: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -140,10 +140,10 @@ export function aWork(
       ],
     },
   };
-  return { job, pods: said === undefined ? [] : [pod] };
+  return { job, pods: result === undefined ? [] : [pod] };
 }
 
-/** What a drill reports that has restored its snapshot. */
+/** The result of a drill that has restored its snapshot. */
 export const RESTORED = {
   ok: true,
   task: 'drill',
@@ -152,16 +152,16 @@ export const RESTORED = {
   hashCompared: true,
   durationMilliseconds: 1,
 } as const;
-/** Reasons of failed drills that say nothing about the snapshot. */
+/** Reasons of failed drills that prove nothing about the snapshot. */
 export const INCONCLUSIVE: readonly string[] = ['StoreUnreachable', 'AccessDenied', 'NoSpace'];
 
-/** What the Job is to do. */
+/** The task of the Job. */
 export const pruneTaskOf = (job: Job): PruneTask => {
   const [agent] = job.spec?.template.spec?.containers ?? [];
   return JSON.parse(agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value ?? '') as PruneTask;
 };
 
-/** Which rule, and what it does, in short. */
+/** The rule and its steps, abbreviated. */
 export const doing = (plan: Plan<EtcdSnapshotScheduleStatus>): readonly string[] => [
   plan.rule,
   ...plan.steps.map((step) =>
@@ -175,7 +175,7 @@ export const condition = (plan: Plan<EtcdSnapshotScheduleStatus>, type: string) 
 export const events = (plan: Plan<EtcdSnapshotScheduleStatus>): readonly string[] =>
   plan.events.map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
 
-/** The object after a pass whose status was written. */
+/** The object after a reconcile whose status was written. */
 export const settled = (o: Observed): Observed => ({ ...o, object: { ...o.object, status: statusOf(o) } });
 export const at = (
   time: string,
@@ -183,4 +183,4 @@ export const at = (
   status?: EtcdSnapshotScheduleStatus,
   rest: Partial<Observed> = {},
 ) => scheduleWorld(time, { object: aSchedule(spec, status), ...rest });
-export const begunAt = (time: string): EtcdSnapshotScheduleStatus => ({ lastScheduleTime: `2026-03-01T${time}Z` });
+export const startedAt = (time: string): EtcdSnapshotScheduleStatus => ({ lastScheduleTime: `2026-03-01T${time}Z` });

@@ -1,4 +1,4 @@
-/** A snapshot and what is around it, for tables. */
+/** Observed states of a snapshot, for test tables. */
 
 import type { EtcdSnapshot, EtcdSnapshotSpec, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, snapshotJobName } from '../../../src/api/names.ts';
@@ -45,7 +45,7 @@ export function aSnapshot(
   };
 }
 
-/** What is said while its Job is there. */
+/** The status while its Job exists. */
 export const STARTED: EtcdSnapshotStatus = {
   phase: 'Started',
   startTime: ago(MINUTE),
@@ -106,7 +106,7 @@ export function anAgent(n: number, state: ContainerState = {}, status: Pod['stat
   };
 }
 
-/** What it leaves when it ends. */
+/** The terminated state of its container. */
 export const left = (exitCode: number, message?: string, reason = 'Completed'): ContainerState => ({
   terminated: { exitCode, reason, ...(message !== undefined && { message }) },
 });
@@ -131,12 +131,12 @@ export const isStored = (change: object = {}): string =>
   tells({ ok: true, task: 'snapshot', artifact: { ...STORED, ...change } });
 
 type Answers = Extract<MemberReport, { readonly is: 'answers' }>;
-/** The first one leads. */
+/** The first one is the leader. */
 export const aVoter = (n: number, change: Partial<Answers> = {}): MemberView => ({
   name: `db-${n}`,
   host: `db-${n}.db.ns.svc`,
   endpoint: `http://db-${n}.db.ns.svc:2379`,
-  says: {
+  report: {
     is: 'answers',
     id: `${n}`,
     leader: '1',
@@ -147,12 +147,12 @@ export const aVoter = (n: number, change: Partial<Answers> = {}): MemberView => 
     ...change,
   },
 });
-export const aSilentOne = (n: number, why = 'connection refused'): MemberView => ({
+export const anUnreachableMember = (n: number, message = 'connection refused'): MemberView => ({
   ...aVoter(n),
-  says: { is: 'silent', why },
+  report: { is: 'silent', message },
 });
 
-/** A snapshot that can begin. */
+/** A snapshot that can start. */
 export const world = (change: Partial<Observed> = {}): Observed => ({
   now: NOW,
   refusal: undefined,
@@ -168,8 +168,8 @@ export const world = (change: Partial<Observed> = {}): Observed => ({
   ...change,
 });
 
-/** One whose Job was made. */
-export const begun = (job: Job['status'], ...pods: readonly Pod[]): Observed =>
+/** A snapshot whose Job exists. */
+export const withJob = (job: Job['status'], ...pods: readonly Pod[]): Observed =>
   world({
     object: aSnapshot({ status: STARTED }),
     job: { is: 'ours', object: aJob(job) },

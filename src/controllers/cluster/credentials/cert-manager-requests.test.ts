@@ -224,7 +224,7 @@ describe('before there is a cluster', () => {
       'a foreign Certificate has the name',
       there({ ...peer, metadata: { name: 'db-peer' } }),
       'NameConflict',
-      'Certificate db-peer exists and belongs to nobody: it was not made by this operator: delete or rename it',
+      'Certificate db-peer exists and belongs to no controller: this operator did not create it: delete or rename it',
     ],
   ])(
     '%s: the condition reports it, the cluster is not bootstrapped, and it is requeued',

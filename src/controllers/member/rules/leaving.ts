@@ -1,4 +1,4 @@
-/** Rules for a member that goes, or whose cluster is gone. */
+/** Rules for a member that is being deleted, or whose cluster is. */
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import {
   etcdMembers,
@@ -26,9 +26,9 @@ import {
 const RETRY_MS = 1_000;
 
 /**
- * A volume that stays says from now on why, and since when. Of a seed whose cluster never formed there is nothing to
- * keep: its volume would be in the way of the next one of that name. It goes with the member and not before it: the
- * cluster may form in this very moment, and then the member is not let go.
+ * A retained PVC gets a label why and an annotation since when it is kept. The PVC of a seed whose cluster never formed is not
+ * kept: it would block the next seed of that name. It is deleted with the member and not before: the cluster may form right
+ * now, and then the finalizer is not released.
  */
 function keepVolume(o: Observed): readonly Step[] {
   if (!retains(o) || o.volume.is !== 'ours') return [];
@@ -38,7 +38,7 @@ function keepVolume(o: Observed): readonly Step[] {
   const metadata = {
     ownerReferences: null,
     labels: {
-      ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // who has lost them is not seen, and kept for ever
+      ...memberLabels(o.member.spec.clusterName, identity(o.member).name), // a PVC that has lost them is not in the cache, and would be kept for ever
       [QUARANTINE_LABEL]: isClusterBeingDeleted(o) ? 'cluster-deleted' : 'member-removed',
     },
     annotations: { [QUARANTINED_AT_ANNOTATION]: new Date(o.now).toISOString() },
@@ -46,8 +46,8 @@ function keepVolume(o: Observed): readonly Step[] {
   return [{ do: 'patch', to: what, fields: { metadata } }];
 }
 
-const releaseFinalizer = (o: Observed, why: string): Decided => ({
-  message: why,
+const releaseFinalizer = (o: Observed, message: string): Decided => ({
+  message,
   steps: [
     ...keepVolume(o),
     {
@@ -61,8 +61,8 @@ const releaseFinalizer = (o: Observed, why: string): Decided => ({
 });
 
 /**
- * As long as etcd counts its vote, it may be the one that decides: a Pod that it loses meanwhile is made again. One that is
- * parked goes on with that: it leaves when it is awake.
+ * While etcd counts its vote, the member may be needed for quorum: a Pod that it loses meanwhile is recreated. A paused member
+ * stays paused, and is removed after it is resumed.
  */
 const mustKeepVolume = (o: Observed): boolean => {
   if (isDormant(o)) return true;
@@ -70,41 +70,41 @@ const mustKeepVolume = (o: Observed): boolean => {
   return hasJoined(o) && o.volume.is === 'ours' && lacksPod;
 };
 
-/** Nobody else has what was acknowledged. From a damaged volume, people may still get something. */
+/** No other member has the acknowledged writes. Users may still recover data from a damaged volume. */
 const isLastCopy = (o: Observed): boolean => {
   const reason = provenLoss(o)?.reason;
   return isClusterFormed(o) && hasJoined(o) && reason !== EVIDENCE.dataLost && reason !== EVIDENCE.volumeLost;
 };
 
-/** The object stays until etcd has no such member any more: otherwise the cluster would wait for its vote for ever. */
+/** The finalizer is kept until etcd has removed the member: otherwise etcd would count the vote of a deleted member for ever. */
 export function release(o: Observed): Decided {
   if (!isDeleting(o)) return undefined;
   if (!o.member.metadata.finalizers?.includes(MEMBER_FINALIZER))
-    return { message: 'released; waiting for others to let go' };
-  if (isClusterBeingDeleted(o)) return releaseFinalizer(o, 'the cluster is deleted as a whole');
+    return { message: 'the finalizer is released; waiting for the finalizers of other controllers' };
+  if (isClusterBeingDeleted(o)) return releaseFinalizer(o, 'the whole cluster is being deleted');
   switch (o.peers.is) {
     case 'none':
-      if (!isLastCopy(o)) return releaseFinalizer(o, 'it is the only member: there is nobody to remove it from');
+      if (!isLastCopy(o)) return releaseFinalizer(o, 'it is the only member: there is no other member to remove it');
       if (mustKeepVolume(o)) return undefined;
       return {
-        message: 'it is the only member, and has the only copy of the data: another one has to take over first',
+        message: 'it is the only member and has the only copy of the data: waiting for a replacement voter',
       };
     case 'silent':
       if (mustKeepVolume(o)) return undefined;
       return {
-        message: `waiting for the other members to say whether it was removed: ${o.peers.why}`,
+        message: `waiting for the other members to report whether it was removed: ${o.peers.message}`,
         requeueAfterMs: RETRY_MS,
       };
     case 'answer': {
       const known = isListed(o.member, o.peers.members);
       if (known && mustKeepVolume(o)) return undefined;
       return known
-        ? { message: 'etcd still counts this member: it has to be removed there first', requeueAfterMs: RETRY_MS }
-        : releaseFinalizer(o, 'etcd has no such member any more');
+        ? { message: 'etcd still lists this member: waiting for its removal from etcd', requeueAfterMs: RETRY_MS }
+        : releaseFinalizer(o, 'etcd has removed this member');
     }
   }
 }
 
-/** Kubernetes deletes the member as well; nothing is made for it in the meantime. */
+/** The garbage collector deletes the member as well; nothing is created for it meanwhile. */
 export const clusterGoing = (o: Observed): Decided =>
-  isClusterBeingDeleted(o) ? { message: 'its cluster is gone or being deleted' } : undefined;
+  isClusterBeingDeleted(o) ? { message: 'its cluster is deleted or being deleted' } : undefined;

@@ -1,4 +1,4 @@
-/** Rules for a member that has, or is to have, a volume and a Pod. */
+/** Rules for a member that has, or needs, a PVC and a Pod. */
 import { type EtcdMemberStatus, EVIDENCE } from '../../../api/etcd-member.ts';
 import {
   drainingSince,
@@ -32,43 +32,44 @@ import {
 } from '../observed.ts';
 
 const RECHECK_MS = 10_000;
-const ASK_AGAIN_MS = 5 * 60_000;
+const RESYNC_MS = 5 * 60_000;
 const PROBE = { firstMs: 200, maxMs: 10_000 };
 
-/** Another object of our name is never used: it may be another cluster's data. */
+/** A foreign object of the same name is never used: it may hold another cluster's data. */
 export const nameTaken = (o: Observed): Decided =>
   conflicts(o).length === 0
     ? undefined
     : { message: `${conflicts(o).join('; ')}: delete it if it is not needed`, requeueAfterMs: RECHECK_MS };
 
-/** A Pod that lacks what was asked for, or runs what was forbidden, is never made. One that runs is left running. */
+/** No Pod is created without what the spec asks for, or with a forbidden image. A running Pod is left alone. */
 export const cannotRun = (o: Observed): Decided => {
   if (o.pod.is === 'ours' && !isPodOver(o.pod.object)) return undefined;
-  const why = notYet(o)[0]?.message ?? forbiddenImage(o.images, o.member.spec.image?.repository) ?? cannotRestore(o);
-  return why === undefined ? undefined : { message: why };
+  const message =
+    notYet(o)[0]?.message ?? forbiddenImage(o.images, o.member.spec.image?.repository) ?? cannotRestore(o);
+  return message === undefined ? undefined : { message };
 };
 
-/** An empty data directory must never come back under the name of a member that had joined: no Pod is made. */
+/** No Pod for a joined member without its data: etcd would start with an empty data directory and vote again. */
 export const stopOnDataLoss = (o: Observed): Decided => {
-  if (isDormant(o) && o.pod.is === 'ours') return undefined; // an ended Pod goes when its cluster is parked
+  if (isDormant(o) && o.pod.is === 'ours') return undefined; // a terminated Pod is deleted when its cluster is paused
   const loss = provenLoss(o);
   return loss?.reason === EVIDENCE.dataLost ? { message: loss.message } : undefined;
 };
 
-/** An earlier operator makes the object first, and says later which members it is to join. */
+/** An earlier operator creates the EtcdMember first, and sets spec.initialCluster later. */
 export const waitForJoinList = (o: Observed): Decided =>
   o.member.spec.initialCluster === '' ? { message: 'waiting to be added to etcd' } : undefined;
 
-/** Parked: the Pod goes, and the volume, the id and the name stay. */
+/** Paused (replicas 0): the Pod is deleted; the PVC, the member id and the name are kept. */
 export const pause = (o: Observed): Decided => {
   if (!isDormant(o)) return undefined;
-  if (o.pod.is !== 'ours') return { message: 'parked: it keeps its volume and its id' };
+  if (o.pod.is !== 'ours') return { message: 'paused: the PVC and the member ID are kept' };
   return o.pod.object.metadata.deletionTimestamp === undefined
     ? {
-        message: 'parking: the Pod goes, the volume stays',
+        message: 'pausing: deleting the Pod, keeping the PVC',
         steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
       }
-    : { message: `parking: waiting for Pod ${identity(o.member).name} to be gone` };
+    : { message: `pausing: waiting until Pod ${identity(o.member).name} is deleted` };
 };
 
 export const addFinalizer = (o: Observed): Decided => {
@@ -76,12 +77,12 @@ export const addFinalizer = (o: Observed): Decided => {
   if (present.includes(MEMBER_FINALIZER)) return undefined;
   const fields = { metadata: { finalizers: [...present, MEMBER_FINALIZER] } };
   return {
-    message: 'the member must be removed from etcd before it may go',
+    message: 'adding the finalizer: the member must be removed from etcd before it is deleted',
     steps: [{ do: 'patch', to: refTo('EtcdMember', o.member, { resourceVersion: true }), fields }],
   };
 };
 
-/** A volume follows the policy while its member is there: once somebody deletes the cluster, it may be too late. */
+/** The PVC's owner reference follows the deletionPolicy while the member exists: once a user deletes the cluster, the garbage collector may be faster. */
 export const ownVolume = (o: Observed): Decided => {
   if (o.volume.is !== 'ours' || o.volume.object.metadata.deletionTimestamp !== undefined) return undefined;
   const owned = controllerOf(o.volume.object) !== undefined;
@@ -92,7 +93,9 @@ export const ownVolume = (o: Observed): Decided => {
     annotations: { [MEMBER_UID_ANNOTATION]: tie.annotations?.[MEMBER_UID_ANNOTATION] ?? null },
   };
   return {
-    message: retains(o) ? 'the volume is to outlive its member' : 'the volume is to go with its member',
+    message: retains(o)
+      ? 'deletionPolicy Retain: removing the owner reference of the PVC'
+      : 'deletionPolicy Delete: adding an owner reference to the PVC',
     steps: [
       {
         do: 'patch',
@@ -103,34 +106,34 @@ export const ownVolume = (o: Observed): Decided => {
   };
 };
 
-/** An evicted or ended Pod keeps its name for ever, and no kubelet starts it again. */
+/** An evicted or terminated Pod occupies its name until it is deleted, and the kubelet never starts it again. */
 export const removeEndedPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours' || !isPodOver(o.pod.object)) return undefined;
   const { metadata, status } = o.pod.object;
   if (metadata.deletionTimestamp !== undefined)
-    return { message: `waiting for the ended Pod ${metadata.name} to be gone` };
+    return { message: `waiting until the terminated Pod ${metadata.name} is deleted` };
   return {
-    message: `Pod ${metadata.name} has ended (${status?.reason ?? status?.phase}): making it again`,
+    message: `Pod ${metadata.name} has terminated (${status?.reason ?? status?.phase}): recreating it`,
     steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
   };
 };
 
-/** Who has not joined yet must start with the list that etcd has now: with any other it is turned away, again and again. */
+/** A member that has not joined must start with etcd's current member list: with an outdated --initial-cluster, etcd exits at every start. */
 export const remakeJoiningPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours' || hasJoined(o) || o.member.spec.bootstrap === true) return undefined;
-  const told = o.pod.object.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION];
+  const annotated = o.pod.object.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION];
   const flags = o.pod.object.spec?.containers.find((c) => c.name === 'etcd')?.command ?? [];
   const list = o.member.spec.initialCluster;
-  if (told === list || flags.includes(`--initial-cluster=${list}`)) return undefined; // flags: a Pod of the earlier operator
+  if (annotated === list || flags.includes(`--initial-cluster=${list}`)) return undefined; // flags: a Pod of the earlier operator
   if (o.pod.object.metadata.deletionTimestamp !== undefined)
-    return { message: `waiting for Pod ${identity(o.member).name} with an outdated list of members to be gone` };
+    return { message: `waiting until Pod ${identity(o.member).name} with an outdated --initial-cluster is deleted` };
   return {
-    message: 'the members have changed since the Pod was made, and it has not joined yet: making it again',
+    message: 'the members have changed since the Pod was created, and it has not joined yet: recreating it',
     steps: [{ do: 'delete', what: refTo('Pod', o.pod.object) }],
   };
 };
 
-/** A new cluster is begun only by the seed, and only as long as nothing is known to exist; and nobody joins twice. */
+/** Only the seed bootstraps, and only while no cluster id is recorded: a second bootstrap would be an empty cluster. No member joins twice. */
 const wantedInitialState = (o: Observed): InitialState => {
   if (hasJoined(o)) return 'nothing';
   return o.member.spec.bootstrap === true ? 'cluster' : 'member';
@@ -143,7 +146,7 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
   if (!needsVolume && o.pod.is !== 'absent') return undefined;
   if (o.volume.is === 'ours' && o.volume.object.metadata.deletionTimestamp !== undefined)
     return {
-      message: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can use it`,
+      message: `PersistentVolumeClaim ${volumeClaimName(identity(o.member).name)} is being deleted: no Pod can mount it`,
     };
   const { hasCompany, images } = o;
   const pod = memberPod(o.member, {
@@ -160,53 +163,56 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
     ...(needsVolume ? [{ do: 'create', object: volumeClaim(o.member) } as const] : []),
     ...(o.pod.is === 'absent' ? [{ do: 'create', object: pod } as const] : []),
   ];
-  return { message: needsVolume ? 'making the volume and the Pod' : 'the Pod is missing', steps };
+  return { message: needsVolume ? 'creating the PVC and the Pod' : 'creating the missing Pod', steps };
 };
 
-/** The client Service follows the role label, and etcd's next start the annotations. */
+/** The client Service selects by the role label; etcd reads the annotations at its next start. */
 export const markPod = (o: Observed): Decided => {
   if (o.pod.is !== 'ours') return undefined;
   const { labels = {}, annotations = {} } = o.pod.object.metadata;
   const voter = votes(o);
   const begins = initialStateOf(o.member, o.member.spec.bootstrap === true ? 'cluster' : 'member');
-  const told = annotations[begins.annotation];
-  const mayBegin = voter && told !== undefined && told !== begins.after; // a seed votes as soon as there is a cluster
-  const mayCompare = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
+  const annotated = annotations[begins.annotation];
+  const hasStarted = voter && annotated !== undefined && annotated !== begins.after; // a seed votes as soon as the cluster has formed
+  const enableCheck = voter && o.etcd.is === 'answers' && annotations[INITIAL_CHECK_ANNOTATION] === 'false';
   const serves = voter && drainingSince(annotations) === undefined;
   const relabel = (labels[ROLE_LABEL] === ROLE_VOTER) !== serves;
-  if (!relabel && !mayBegin && !mayCompare) return undefined;
+  if (!relabel && !hasStarted && !enableCheck) return undefined;
   const annotate = {
-    ...(mayBegin && { [begins.annotation]: begins.after }),
-    ...(mayCompare && { [INITIAL_CHECK_ANNOTATION]: 'true' }),
+    ...(hasStarted && { [begins.annotation]: begins.after }),
+    ...(enableCheck && { [INITIAL_CHECK_ANNOTATION]: 'true' }),
   };
   const metadata = {
     ...(relabel && { labels: { [ROLE_LABEL]: serves ? ROLE_VOTER : null } }),
     ...(Object.keys(annotate).length > 0 && { annotations: annotate }),
   };
-  const away = voter ? 'the member is about to be started again' : 'the member does not vote';
-  const reach = serves ? 'the member votes: clients may reach it' : `${away}: clients may not reach it`;
+  const away = voter ? 'the member is about to be restarted' : 'the member is not a voter';
+  const reach = serves
+    ? 'the member is a voter: adding it to the client Service'
+    : `${away}: taking it out of the client Service`;
   return {
-    message: relabel || mayBegin ? reach : 'the member serves: it compares its data when it starts again',
+    message:
+      relabel || hasStarted ? reach : 'the member serves: enabling the initial corruption check for its next start',
     steps: [{ do: 'patch', to: refTo('Pod', o.pod.object), fields: { metadata } }],
   };
 };
 
-/** Without its id, a member is asked until it tells it; a Pod that becomes ready or not sends an event. */
+/** A member without a recorded id is requeued until etcd reports it; readiness changes of the Pod arrive as watch events. */
 export const steady = (o: Observed): Decision<EtcdMemberStatus> => {
   const evidence = evidenceOf(o);
   if (evidence) {
-    const next = evidence.leftMs > 0 ? evidence.leftMs : (evidence.standsForMs ?? ASK_AGAIN_MS);
-    return { message: evidence.message, requeueAfterMs: Math.min(next, ASK_AGAIN_MS) };
+    const next = evidence.leftMs > 0 ? evidence.leftMs : (evidence.standsForMs ?? RESYNC_MS);
+    return { message: evidence.message, requeueAfterMs: Math.min(next, RESYNC_MS) };
   }
   const trouble = dataTrouble(o);
   if (trouble)
-    return { message: trouble.message, requeueAfterMs: Math.min(trouble.standsForMs ?? ASK_AGAIN_MS, ASK_AGAIN_MS) };
-  if (o.etcd.is !== 'silent') return { message: 'volume and Pod are as they should be', requeueAfterMs: ASK_AGAIN_MS };
+    return { message: trouble.message, requeueAfterMs: Math.min(trouble.standsForMs ?? RESYNC_MS, RESYNC_MS) };
+  if (o.etcd.is !== 'silent') return { message: 'the PVC and the Pod match the spec', requeueAfterMs: RESYNC_MS };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);
   const ready = pod && isPodReady(pod);
   return {
-    message: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not answer the operator: ${o.etcd.why}`,
-    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : ASK_AGAIN_MS,
+    message: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not respond to the operator: ${o.etcd.message}`,
+    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : RESYNC_MS,
   };
 };

@@ -1,4 +1,4 @@
-/** Deletes EtcdSnapshots beyond the limits of the history; and what is said when nothing is due. */
+/** Deletes EtcdSnapshots beyond the history limits; and the decision when nothing is due. */
 
 import type { EtcdSnapshot } from '../../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
@@ -10,7 +10,7 @@ import { dueTimeIn, hasFailed, isStored, type Observed, statusBefore } from '../
 const SUCCESSFUL = 3;
 const FAILED = 3;
 
-/** Only what is recorded may go, and never that which the status names as the last good one. */
+/** Only recorded EtcdSnapshots are deleted, and never the one in status.lastSuccessful. */
 export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const { lastSuccessful, lastFailed } = statusBefore(o);
   const { successfulSnapshotsHistoryLimit = SUCCESSFUL, failedSnapshotsHistoryLimit = FAILED } = o.object.spec;
@@ -26,11 +26,11 @@ export function trimHistory(o: Observed): Decision<EtcdSnapshotScheduleStatus> |
   ].filter((run) => !isBeingDeleted(run) && identity(run).name !== lastSuccessful?.name);
   if (old.length === 0) return undefined;
   return {
-    message: `the limits of the history do not keep ${old.map((run) => identity(run).name).join(', ')}`,
+    message: `deleting EtcdSnapshots beyond the history limits: ${old.map((run) => identity(run).name).join(', ')}`,
     steps: old.map((run) => ({ do: 'delete', what: refTo(etcdSnapshots.kind, run) })),
   };
 }
 
 export const waitForNext = (o: Observed): Decision<EtcdSnapshotScheduleStatus> => ({
-  message: `nothing is to be done for ${identity(o.object).name} now`,
+  message: `nothing is due for ${identity(o.object).name}`,
 });

@@ -1,4 +1,4 @@
-/** What has happened is recorded before what tells of it is removed, or anything follows from it. */
+/** Results are recorded in the status before the objects that prove them are deleted, or a rule acts on them. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { isBeingDeleted } from '../../../domain/ownership.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
@@ -6,9 +6,9 @@ import type { Decision } from '../../../runtime/plan.ts';
 import { type Observed, statusBefore } from '../observed.ts';
 import { type RunHistory, runHistoryOf } from '../run-history.ts';
 
-/** Kubernetes removes what belongs to it. */
+/** The garbage collector deletes its EtcdSnapshots and Jobs. */
 export const beingDeleted = (o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined =>
-  isBeingDeleted(o.object) ? { message: 'the schedule is being deleted: stored snapshots stay' } : undefined;
+  isBeingDeleted(o.object) ? { message: 'the schedule is being deleted: stored snapshots are kept' } : undefined;
 
 const RECORDED: readonly (keyof RunHistory)[] = [
   'lastScheduleTime',
@@ -22,8 +22,8 @@ const RECORDED: readonly (keyof RunHistory)[] = [
 
 export function record(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const [before, facts] = [statusBefore(o), runHistoryOf(o)];
-  const news = RECORDED.filter((field) => !sameJson(before[field], facts[field]));
-  if (news.length === 0) return undefined;
-  const latch = Object.fromEntries(news.map((field) => [field, facts[field]])) as RunHistory;
-  return { message: `news of ${news.join(', ')}`, latch };
+  const changed = RECORDED.filter((field) => !sameJson(before[field], facts[field]));
+  if (changed.length === 0) return undefined;
+  const latch = Object.fromEntries(changed.map((field) => [field, facts[field]])) as RunHistory;
+  return { message: `recording ${changed.join(', ')}`, latch };
 }

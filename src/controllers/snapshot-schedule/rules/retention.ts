@@ -1,4 +1,4 @@
-/** Removes what the retention does not keep. */
+/** Creates the Job that removes snapshots beyond the retention. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import type { Decision } from '../../../runtime/plan.ts';
 import { pruneJob } from '../build.ts';
@@ -15,5 +15,5 @@ export function prune(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undef
     return undefined;
   const { object: schedule, operatorImage, now } = o;
   const object = pruneJob({ schedule, cluster, operatorImage, run, retention, now });
-  return { message: `what the retention does not keep is to go, after ${run}`, steps: [{ do: 'create', object }] };
+  return { message: `applying the retention after ${run}`, steps: [{ do: 'create', object }] };
 }

@@ -1,4 +1,4 @@
-/** Snapshots that are due. */
+/** Creates the EtcdSnapshot that is due. */
 import type { EtcdSnapshotScheduleStatus } from '../../../api/etcd-snapshot-schedule.ts';
 import { etcdSnapshots } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
@@ -9,8 +9,8 @@ import type { Observed } from '../observed.ts';
 import { schedulingOf } from '../scheduling.ts';
 
 /**
- * Its name is that of the minute. Whoever dies after this, or does not hear of it, finds it: nothing has to be recorded before,
- * and what was recorded before would be a snapshot that nobody takes.
+ * The name is derived from the scheduled minute, so a retry after a crash gets AlreadyExists instead of a second snapshot.
+ * Recording the start first would lose the snapshot if the operator crashed in between.
  */
 export function startSnapshot(o: Observed): Decision<EtcdSnapshotScheduleStatus> | undefined {
   const scheduling = schedulingOf(o);
@@ -19,7 +19,7 @@ export function startSnapshot(o: Observed): Decision<EtcdSnapshotScheduleStatus>
   const ended = instead.map((run): Step => ({ do: 'delete', what: refTo(etcdSnapshots.kind, run) }));
   const replaced = instead.length === 0 ? '' : `, instead of ${instead.map((run) => identity(run).name).join(', ')}`;
   return {
-    message: `the snapshot of ${iso(due.slot)} is due${replaced}`,
+    message: `creating the snapshot of ${iso(due.slot)}${replaced}`,
     steps: [...ended, { do: 'create', object: scheduledSnapshot(o.object, due.slot) }],
   };
 }
