@@ -8,7 +8,7 @@ import { Failure, step } from '../tools/terminal.ts';
 import { dns, s3, storage } from './addons.ts';
 import { build } from './binaries.ts';
 import { cgroupExists, killAll, processesIn, removeCgroup } from './cgroup.ts';
-import { savedAuthority, startControlPlane } from './control-plane.ts';
+import { savedCA, startControlPlane } from './control-plane.ts';
 import { waitFor } from './daemon.ts';
 import { installPackages, requireNodesHost } from './host.ts';
 import { baseImages, type EtcdMinor, etcdImageArchive, loadImage, PAUSE_IMAGE, s3Image } from './images.ts';
@@ -25,7 +25,7 @@ import {
   unplugHost,
 } from './network.ts';
 import { holdNamespaces, nodeName, startNode } from './node.ts';
-import { createAuthority } from './pki.ts';
+import { createCA } from './pki.ts';
 import {
   type Archive,
   CLUSTER_NAMES,
@@ -193,7 +193,7 @@ async function create(name: ClusterName, images: readonly Archive[], withS3: boo
   await step('start the control plane', async (progress) => {
     progress('network');
     const state = await createNetwork(name);
-    const ca = await createAuthority();
+    const ca = await createCA();
     progress('etcd, API server, controller manager, scheduler');
     const controlPlane = await startControlPlane({
       name,
@@ -254,7 +254,7 @@ export async function addNode(cluster: LocalCluster, index: number): Promise<Nod
   const { name } = cluster;
   const { range, switchPid, controlPlanePid, nodes } = cluster.state;
   const { kubernetes } = await build(['kubernetes']);
-  const ca = await savedAuthority(name);
+  const ca = await savedCA(name);
   const node = await startNode({
     cluster: name,
     range,

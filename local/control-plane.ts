@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { run } from '../tools/process.ts';
 import { enter, startDaemon, waitFor } from './daemon.ts';
 import { controlPlaneIp, kubernetesIp, type Range, serviceCidr } from './network.ts';
-import { type Authority, kubeconfig, loadAuthority, serviceAccountKey } from './pki.ts';
+import { type CertificateAuthority, kubeconfig, loadCA, serviceAccountKey } from './pki.ts';
 import { type ClusterName, clusterDir, daemonGroup, kubeconfigPath, logPath } from './state.ts';
 
 export interface ControlPlane {
@@ -12,7 +12,7 @@ export interface ControlPlane {
   readonly range: Range;
   /** Holds the control plane's namespaces. */
   readonly pid: number;
-  readonly ca: Authority;
+  readonly ca: CertificateAuthority;
   /** Folders of the built programs. */
   readonly bin: { readonly kubernetes: string; readonly etcd: string };
 }
@@ -118,9 +118,9 @@ async function writePki(plane: ControlPlane): Promise<void> {
 }
 
 /** The cluster's CA, for a node that is added later. */
-export const savedAuthority = (name: ClusterName): Promise<Authority> => {
+export const savedCA = (name: ClusterName): Promise<CertificateAuthority> => {
   const read = (file: string): string => readFileSync(join(clusterDir(name), 'pki', file), 'utf8');
-  return loadAuthority({ cert: read('ca.crt'), key: read('ca.key') });
+  return loadCA({ cert: read('ca.crt'), key: read('ca.key') });
 };
 
 export const proxyKubeconfig = (name: ClusterName): string => join(clusterDir(name), 'pki', 'kube-proxy.kubeconfig');

@@ -10,7 +10,7 @@ import { createCgroup } from './cgroup.ts';
 import { apiServerUrl, proxyKubeconfig } from './control-plane.ts';
 import { enter, startDaemon, waitFor } from './daemon.ts';
 import { dnsIp, nodeIp, plugIn, podCidr, type Range, routePods } from './network.ts';
-import { type Authority, kubeconfig } from './pki.ts';
+import { type CertificateAuthority, kubeconfig } from './pki.ts';
 import { type ClusterName, clusterCgroup, daemonGroup, logPath, type NodeState, nodeDir } from './state.ts';
 
 export interface NodeSpec {
@@ -18,7 +18,7 @@ export interface NodeSpec {
   readonly range: Range;
   readonly index: number;
   readonly switchPid: number;
-  readonly ca: Authority;
+  readonly ca: CertificateAuthority;
   /** Folder of the built Kubernetes programs. */
   readonly kubernetes: string;
   readonly pauseImage: string;

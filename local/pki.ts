@@ -12,7 +12,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-export interface Authority extends KeyPair {
+export interface CertificateAuthority extends KeyPair {
   issue(name: { readonly user: string; readonly group?: string }, hosts?: readonly string[]): Promise<KeyPair>;
 }
 
@@ -28,7 +28,7 @@ const validity = (): { readonly notBefore: Date; readonly notAfter: Date; readon
 const generate = (): Promise<webcrypto.CryptoKeyPair> =>
   webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
 
-export async function createAuthority(): Promise<Authority> {
+export async function createCA(): Promise<CertificateAuthority> {
   const keys = await generate();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...validity(),
@@ -40,11 +40,11 @@ export async function createAuthority(): Promise<Authority> {
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.digitalSignature, true),
     ],
   });
-  return loadAuthority({ cert: certificate.toString('pem'), key: await pem(keys.privateKey) });
+  return loadCA({ cert: certificate.toString('pem'), key: await pem(keys.privateKey) });
 }
 
 /** A CA that was created earlier, for a node that joins later. */
-export async function loadAuthority(pair: KeyPair): Promise<Authority> {
+export async function loadCA(pair: KeyPair): Promise<CertificateAuthority> {
   const ca = new x509.X509Certificate(pair.cert);
   const signingKey = await webcrypto.subtle.importKey(
     'pkcs8',

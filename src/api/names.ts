@@ -132,8 +132,8 @@ export type EtcdPortName = 'client' | 'peer';
 export const trustName = (cluster: string, part: EtcdPortName, digest: string): string =>
   `${cluster}-${part}-trust-${digest.slice(0, 10)}`;
 /** The CAs that the operator manages: one per port, or a client certificate would be accepted at the peer port. */
-export const clientAuthorityName = (cluster: string): string => `${cluster}-client-ca`;
-export const peerAuthorityName = (cluster: string): string => `${cluster}-peer-ca`;
+export const clientCAName = (cluster: string): string => `${cluster}-client-ca`;
+export const peerCAName = (cluster: string): string => `${cluster}-peer-ca`;
 /** The Certificates that the operator requests from cert-manager, and the Secrets that it issues them into. */
 export const CERT_MANAGER_GROUP = 'cert-manager.io';
 /** On a Secret, set by cert-manager: the Certificate that it was issued for. */

@@ -4,7 +4,7 @@ import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import {
   applicationCertificateName,
   applicationRequestName,
-  clientAuthorityName,
+  clientCAName,
   clientServiceName,
   type EtcdPortName,
   headlessServiceName,
@@ -13,7 +13,7 @@ import {
   operatorCertificateName,
   operatorMountName,
   operatorRequestName,
-  peerAuthorityName,
+  peerCAName,
   peerMountName,
   peerRequestName,
   type Scheme,
@@ -58,7 +58,7 @@ export type CertificateRequirement = {
   | {
       readonly from: 'operator';
       /** The Secret of the CA that signs it. */
-      readonly authority: string;
+      readonly caSecret: string;
       readonly durationMs: number;
       readonly renewBeforeMs: number;
     }
@@ -98,7 +98,7 @@ function clientNeeds(cluster: string, client: NonNullable<Tls['client']>): reado
   const mount = serverMountName(cluster);
   const mutual = isMutual({ client });
   if (managed) {
-    const signed = { from: 'operator', authority: clientAuthorityName(cluster), ...lifeOf(managed) } as const;
+    const signed = { from: 'operator', caSecret: clientCAName(cluster), ...lifeOf(managed) } as const;
     const clients = [
       { role: 'operator', secret: operatorCertificateName(cluster), ...signed },
       { role: 'application', secret: applicationCertificateName(cluster), ...signed },
@@ -148,9 +148,7 @@ function peerNeeds(
 ): readonly CertificateRequirement[] {
   const mount = peerMountName(cluster);
   if (managed) {
-    return [
-      { role: 'peer', secret: mount, from: 'operator', authority: peerAuthorityName(cluster), ...lifeOf(managed) },
-    ];
+    return [{ role: 'peer', secret: mount, from: 'operator', caSecret: peerCAName(cluster), ...lifeOf(managed) }];
   }
   if (certManager) {
     const requested = { certificate: peerRequestName(cluster), issuer: certManager.issuerRef };

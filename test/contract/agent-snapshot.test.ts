@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
-import { createAuthority } from '../../local/pki.ts';
+import { createCA } from '../../local/pki.ts';
 import { decompress } from '../../src/agent/format/compress.ts';
 import { sealKey, unseal } from '../../src/agent/format/seal.ts';
 import { MOUNTS, type SnapshotTask } from '../../src/domain/agent-task.ts';
@@ -115,7 +115,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
 
   it('with mTLS and auth, only a client with both gets a snapshot', async ({ scene }) => {
     const { lab, agent, task } = scene;
-    const ca = await createAuthority();
+    const ca = await createCA();
     const file = (name: string, content: string): string => {
       writeFileSync(join(lab.folder, name), content);
       return join(lab.folder, name);

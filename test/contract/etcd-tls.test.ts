@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Authority, createAuthority, type KeyPair } from '../../local/pki.ts';
+import { type CertificateAuthority, createCA, type KeyPair } from '../../local/pki.ts';
 import type { Access } from '../../src/etcd/client.ts';
 import type { Result } from '../../src/etcd/errors.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
@@ -19,10 +19,10 @@ const NAME = 'a.db.ns.svc';
 interface Guarded {
   readonly lab: EtcdLab;
   readonly node: Node;
-  readonly ca: Authority;
+  readonly ca: CertificateAuthority;
   readonly user: KeyPair;
   /** Gives the member another certificate; it reads its files at every handshake. */
-  readonly renew: (by: Authority) => Promise<void>;
+  readonly renew: (by: CertificateAuthority) => Promise<void>;
 }
 
 describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
@@ -30,9 +30,9 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs
     guarded: async ({}, use) => {
       const lab = await startLab();
-      const ca = await createAuthority();
+      const ca = await createCA();
       const file = (name: string): string => join(lab.folder, name);
-      const renew = async (by: Authority): Promise<void> => {
+      const renew = async (by: CertificateAuthority): Promise<void> => {
         const { cert, key } = await by.issue({ user: 'member' }, [NAME]); // not its IP: every new Pod gets another one
         writeFileSync(file('member.crt'), cert);
         writeFileSync(file('member.key'), key);
@@ -69,7 +69,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
 
   it('a member certificate of an unknown CA, and a client certificate of one, are refused', async ({ guarded }) => {
     const { lab, node, ca, user } = guarded;
-    const other = await createAuthority();
+    const other = await createCA();
     const foreign = await other.issue({ user: 'root' });
     const untrusted = reached(() => ({ ca: other.cert, ...user, serverName: NAME }));
     const unknown = reached(() => ({ ca: ca.cert, ...foreign, serverName: NAME }));
@@ -95,7 +95,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', (version) => {
     const watch = lab.client.watch(asked, { key: 'k' });
     expect((await watch.next()).value).toMatchObject({ is: 'created' });
 
-    const next = await createAuthority();
+    const next = await createCA();
     await renew(next); // the member serves a certificate of the next CA, and still accepts clients of the old one
     material = { ca: next.cert, ...(await ca.issue({ user: 'root' })), serverName: NAME };
     must(await lab.client.kv.put(asked, 'k', 'v'));

@@ -1,6 +1,6 @@
 /** A bucket behind TLS with a CA of the user's own. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthority } from '../../local/pki.ts';
+import { createCA } from '../../local/pki.ts';
 import { openStore } from '../../src/agent/stores/store.ts';
 import { MOUNTS } from '../../src/domain/agent-task.ts';
 import { reader, startS3, type TestPlace } from '../support/servers/stores.ts';
@@ -19,7 +19,7 @@ test('with its CA it works like any other', async () => {
 });
 
 test('without its CA, or with another one, nothing is sent, and the message names the certificate', async () => {
-  const other = { ...world.secrets, [`${MOUNTS.storeCa}/ca.crt`]: (await createAuthority()).cert };
+  const other = { ...world.secrets, [`${MOUNTS.storeCa}/ca.crt`]: (await createCA()).cert };
   const untrusting = [
     await openStore({ ...world.place, ca: false }, reader(world.secrets)),
     await openStore(world.place, reader(other)),

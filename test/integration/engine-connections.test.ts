@@ -3,13 +3,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Stream, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createAuthority } from '../../local/pki.ts';
+import { createCA } from '../../local/pki.ts';
 import { unheard } from '../../src/kube/connections.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { Transport } from '../../src/kube/transport.ts';
 
 test('a stream that undici no longer listens to, and whose connection breaks then, does not end the process', async () => {
-  const ca = await createAuthority();
+  const ca = await createCA();
   const server = createSecureServer(await ca.issue({ user: 'server' }, ['127.0.0.1']));
   server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => undefined);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthority } from '../../local/pki.ts';
+import { createCA } from '../../local/pki.ts';
 import type { Pod } from '../../src/gen/kube.ts';
 import { podLog } from '../../src/kube/logs.ts';
 import type { KubeObject, Resource } from '../../src/kube/object.ts';
@@ -24,7 +24,7 @@ let kubelet: Server;
 
 beforeAll(async () => {
   plane = await startControlPlane(processes, folder);
-  const own = await (await createAuthority()).issue({ user: 'kubelet' }, ['127.0.0.1']);
+  const own = await (await createCA()).issue({ user: 'kubelet' }, ['127.0.0.1']);
   kubelet = createServer({ key: own.key, cert: own.cert }, (incoming, outgoing) => {
     asked.push(incoming.url ?? '');
     outgoing.write('first\nsec');

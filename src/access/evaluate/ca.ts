@@ -31,8 +31,8 @@ export interface ManagedCA {
 
 export function managedCAsOf(world: SecretSet, needs: readonly CertificateRequirement[]): readonly ManagedCA[] {
   const issued = needs.filter((need): need is Issued => need.from === 'operator');
-  return [...new Set(issued.map(({ authority }) => authority))].map((name) => {
-    const signed = issued.filter(({ authority }) => authority === name);
+  return [...new Set(issued.map(({ caSecret }) => caSecret))].map((name) => {
+    const signed = issued.filter(({ caSecret }) => caSecret === name);
     const { secret, findings } = ours(world, name);
     return {
       secret: name,

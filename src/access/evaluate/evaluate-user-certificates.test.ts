@@ -258,7 +258,7 @@ describe('Secrets of cert-manager', () => {
   });
 
   test.each<[string, string | undefined, string]>([
-    ['nobody', undefined, 'no controller: this operator did not create it'],
+    ['no owner', undefined, 'no controller: this operator did not create it'],
     ['another Certificate', 'mine', 'Certificate mine'],
   ])('one that belongs to %s is not used, and reported', async (_, certificate, owner) => {
     const held = { ...(await all()), 'db-peer-tls': await issued(certificate) };

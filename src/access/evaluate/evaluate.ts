@@ -67,7 +67,7 @@ export function secretNames(cluster: EtcdCluster, mounted: Mounted, only?: EtcdP
   return [
     ...new Set([
       ...needs.flatMap((need) =>
-        [need.from === 'operator' ? need.authority : need.secret, writtenFor(need) ?? []].flat(),
+        [need.from === 'operator' ? need.caSecret : need.secret, writtenFor(need) ?? []].flat(),
       ),
       ...parts.flatMap((part) => {
         const digests = [recordedDigest(cluster, part), status?.trust?.assumed?.[part]];
@@ -95,7 +95,7 @@ export function evaluate(cluster: EtcdCluster, found: Secrets, around: EvalConte
   const certificateOf = (need: CertificateRequirement): CertificateView => {
     const side = sideAt(portOf(need.role));
     if (need.from === 'user') return userCertificatesOf(world, need, side, server);
-    const i = cas.findIndex(({ secret }) => secret === need.authority);
+    const i = cas.findIndex(({ secret }) => secret === need.caSecret);
     const none = { certificate: undefined };
     return managedCertificatesOf(world, need, side, cas[i] ?? none, views[i] as CAView);
   };

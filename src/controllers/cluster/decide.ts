@@ -13,6 +13,7 @@ import {
 } from './credentials/rules/ca-rotation.ts';
 import { correctRequests, requestCertificates } from './credentials/rules/cert-manager.ts';
 import { waitForCertificates, writeSecrets, writeSecretsFirst } from './credentials/rules/certificates.ts';
+import { eventsFor } from './events.ts';
 import type { ClusterDecision, Observed } from './observed.ts';
 import { wantedChange } from './refused-changes.ts';
 import { bootstrap, discover, rebuildSeed, waitForSeed } from './rules/bootstrap.ts';
@@ -42,7 +43,7 @@ import { clearAlarm, replaceLost } from './rules/repair.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel, repairServices } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
-import { eventsFor, requeueAfterMs, statusOf } from './status.ts';
+import { requeueAfterMs, statusOf } from './status.ts';
 
 /** Membership changes that etcd checks by the connections between its members. */
 const WANTED_CHANGE = wantedChange([completePending, removeLeaving, removeOrphanMember, addLearner]);

@@ -90,13 +90,8 @@ export async function observe(
     askEach(requests, cluster, found),
     observeIssuance(ports, cluster, ports.credentials.domain, signal),
   ]);
-  const uncached = await listUncachedMembers(
-    ports,
-    cluster,
-    answered,
-    list.is === 'answers' ? list.view : list,
-    signal,
-  );
+  const listed = list.is === 'answers' ? list.view : list;
+  const uncached = await listUncachedMembers(ports, cluster, answered, listed, signal);
   const members = await withHashes(requests, [...answered, ...uncached.map((object) => viewOf(ports, object))]);
   const etcd = await etcdView(requests, cluster, members, list);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.

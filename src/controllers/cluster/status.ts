@@ -2,7 +2,6 @@
 
 import {
   type ConditionUpdate,
-  changedConditions,
   findCondition,
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
@@ -12,7 +11,6 @@ import { clusterSelector } from '../../api/names.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
-import type { EventRecord } from '../../runtime/plan.ts';
 import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
 import {
   AUTH_ENABLED,
@@ -53,7 +51,7 @@ import {
 } from './observed.ts';
 import { REFUSED, refusedStatus, type WantedChange } from './refused-changes.ts';
 import { isExhausted } from './replacement.ts';
-import { RESTORED, RESTORING, restoreConditions, restoreImpossible } from './restore.ts';
+import { restoreConditions, restoreImpossible } from './restore.ts';
 import { imageRefusal, notYet, QUOTA_FITS_VOLUME, quotaConditions, unapplied } from './spec-drift.ts';
 
 /** What the conditions Available, Progressing and Degraded are derived from. */
@@ -297,48 +295,17 @@ function degraded(s: Situation): Condition {
   return no('QuorumHealthy', 'All members are ready');
 }
 
-const EXPECTED = [
-  'WaitingForSeed',
-  'WaitingForMembers',
-  'Reconciled',
-  'QuorumHealthy',
-  'QuorumAvailable',
-  'SpecChanged',
-  'Scaling',
-  'Paused',
-  'Valid',
-  'Issuing',
-  'Renewing',
-  'Fresh',
-  'NoBackupYet',
-  'Enabled',
-  'EnablingAuth',
-  'ChangingPassword',
-  ROTATING,
-  RESTORING,
-  RESTORED,
-];
-
-/** One Event per new reason: the three conditions often change to the same one. */
-export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly EventRecord[] {
-  const changed = changedConditions(o.cluster.status?.conditions, after.conditions);
-  return changed
-    .filter((c, i) => changed.findIndex((d) => d.reason === c.reason) === i)
-    .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
-}
-
 /** The delay that the rule asks for, or less when a deadline has to be reported or a Secret to be read. */
 export function requeueAfterMs(o: Observed, decision: ClusterDecision): number | undefined {
-  const deadline = decision.latch?.progressDeadline ?? o.cluster.status?.progressDeadline;
-  const left = deadline === undefined ? undefined : Date.parse(deadline) - o.now;
+  const untilDeadline =
+    Date.parse(decision.latch?.progressDeadline ?? o.cluster.status?.progressDeadline ?? '') - o.now;
   const delays = [
     decision.requeueAfterMs,
-    left !== undefined && left > 0 ? left : undefined,
+    untilDeadline > 0 ? untilDeadline : undefined, // NaN without a deadline
     certificatesRequeueMs(o),
     authRequeueMs(o),
     backupRequeueMs(o),
     unreadableRequeueMs(o),
-  ];
-  const earliest = Math.min(...delays.map((ms) => ms ?? Number.POSITIVE_INFINITY));
-  return Number.isFinite(earliest) ? earliest : undefined;
+  ].filter((ms) => ms !== undefined);
+  return delays.length === 0 ? undefined : Math.min(...delays);
 }

@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { createAuthority } from '../../../local/pki.ts';
+import { createCA } from '../../../local/pki.ts';
 import { Transport } from '../../../src/kube/transport.ts';
 import { eventually } from '../servers/processes.ts';
 
 const CALLS = 5;
-const ca = await createAuthority();
+const ca = await createCA();
 const { key, cert } = await ca.issue({ user: 'api-server' }, ['127.0.0.1']);
 const codes: number[] = [];
 const server = createSecureServer({ key, cert });

@@ -11,7 +11,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { Agent } from 'undici';
-import { createAuthority, type KeyPair } from '../../../local/pki.ts';
+import { createCA, type KeyPair } from '../../../local/pki.ts';
 import type { Identity } from '../../../src/kube/identity.ts';
 import { Passing, type Tokens } from './passing.ts';
 import type { Fault, Match, Passed, Rule } from './rules.ts';
@@ -51,7 +51,7 @@ export async function startFaultProxy(upstream: Identity): Promise<FaultProxy> {
     connect: { ...(ca && { ca }) },
   });
   const certify = async () => {
-    const issuer = await createAuthority();
+    const issuer = await createCA();
     return { ...(await issuer.issue({ user: 'fault-proxy' }, ['127.0.0.1'])), ca: issuer.cert };
   };
   const own = await certify();

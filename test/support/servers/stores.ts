@@ -7,7 +7,7 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
 import { request } from 'undici';
 import { build } from '../../../local/binaries.ts';
-import { createAuthority } from '../../../local/pki.ts';
+import { createCA } from '../../../local/pki.ts';
 import type { ReadSecret } from '../../../src/agent/stores/store.ts';
 import { MOUNTS, type Place } from '../../../src/domain/agent-task.ts';
 import { type Relay, relayTo } from '../faults/relay.ts';
@@ -102,7 +102,7 @@ export async function startS3({ tls = false }: S3Options = {}): Promise<TestPlac
   const [data, port] = [join(folder, 'data'), await freePort()];
   mkdirSync(data);
   const [access, secret] = ['tester', randomBytes(16).toString('hex')];
-  const ca = tls ? await createAuthority() : undefined;
+  const ca = tls ? await createCA() : undefined;
   if (ca) {
     const { cert, key } = await ca.issue({ user: 's3' }, ['localhost', '127.0.0.1']);
     writeFileSync(join(folder, 'tls.crt'), cert);

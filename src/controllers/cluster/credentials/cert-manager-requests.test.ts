@@ -249,7 +249,7 @@ describe('before there is a cluster', () => {
   });
 
   test('no Certificate is created that would overwrite a foreign Secret', () => {
-    const taken: Finding = { is: 'secretForeign', secret: 'db-peer-tls', owner: 'nobody' };
+    const taken: Finding = { is: 'secretForeign', secret: 'db-peer-tls', owner: 'no controller' };
     const o = fresh(there(undefined), view(false, taken));
     expect([decide(o).rule, decide(o).steps]).toEqual(['waitForCertificates', []]);
     expect(conditionOf(o)?.slice(0, 2)).toEqual(['False', 'NameConflict']);

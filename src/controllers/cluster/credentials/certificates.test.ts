@@ -121,7 +121,7 @@ describe('before there is a cluster', () => {
   });
 
   test('a CA is created before the certificates that it signs, in one reconcile; no key is part of the plan', () => {
-    const signed = { from: 'operator', authority: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
+    const signed = { from: 'operator', caSecret: 'db-peer-ca', durationMs: 1, renewBeforeMs: 1 } as const;
     const o = fresh({
       ...NO_CERTIFICATES,
       cas: [{ secret: 'db-peer-ca', part: 'peer', findings: [], todo: 'createCA' }],

@@ -90,7 +90,7 @@ async function deleteCABundle(
 
 const partFor = (cluster: EtcdCluster, target: string): EtcdPortName | undefined => {
   const need = certificatesOf(cluster).find(
-    (n) => writtenFor(n) === target || (n.from === 'operator' && n.authority === target),
+    (n) => writtenFor(n) === target || (n.from === 'operator' && n.caSecret === target),
   );
   return need && portOf(need.role);
 };
@@ -126,7 +126,7 @@ async function contents(
   if (!need) return caContents(ports, call, held.get(call.target));
   const trust = { [CA]: judged.given[portOf(need.role)] ?? '' };
   if (call.name === 'publishCABundle') return trust;
-  if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.authority))), ...trust };
+  if (need.from === 'operator') return { ...(await issued(ports, cluster, need, held.get(need.caSecret))), ...trust };
   return { [CERT]: textOf(held.get(need.secret), CERT), [KEY]: textOf(held.get(need.secret), KEY), ...trust };
 }
 
@@ -171,7 +171,7 @@ async function issued(
   };
   // The error of the library may quote the key: it must not reach the log.
   const pair = await issue(ca, leaf, ports.now(), ports.chance).catch(() => {
-    throw new RetryLater(`the CA in Secret ${need.authority} cannot sign certificates`);
+    throw new RetryLater(`the CA in Secret ${need.caSecret} cannot sign certificates`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key };
 }

@@ -1,0 +1,37 @@
+/** Which Events a new status is worth. */
+import { changedConditions } from '../../api/conditions.ts';
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import type { EventRecord } from '../../runtime/plan.ts';
+import { ROTATING } from './credentials/ca-rotation.ts';
+import type { Observed } from './observed.ts';
+import { RESTORED, RESTORING } from './restore.ts';
+
+const EXPECTED = [
+  'WaitingForSeed',
+  'WaitingForMembers',
+  'Reconciled',
+  'QuorumHealthy',
+  'QuorumAvailable',
+  'SpecChanged',
+  'Scaling',
+  'Paused',
+  'Valid',
+  'Issuing',
+  'Renewing',
+  'Fresh',
+  'NoBackupYet',
+  'Enabled',
+  'EnablingAuth',
+  'ChangingPassword',
+  ROTATING,
+  RESTORING,
+  RESTORED,
+];
+
+/** One Event per new reason: the three conditions often change to the same one. */
+export function eventsFor(o: Observed, after: EtcdClusterStatus): readonly EventRecord[] {
+  const changed = changedConditions(o.cluster.status?.conditions, after.conditions);
+  return changed
+    .filter((c, i) => changed.findIndex((d) => d.reason === c.reason) === i)
+    .map((c) => ({ type: EXPECTED.includes(c.reason) ? 'Normal' : 'Warning', reason: c.reason, note: c.message }));
+}
