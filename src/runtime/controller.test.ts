@@ -268,7 +268,7 @@ test('a write that the selector of the cache excludes is not waited for', async 
   stop();
 });
 
-/** A controller whose clock is a hundred times as fast, and whose status has a message and a token. */
+/** A controller whose clock is twenty times as fast, and whose status has a message and a token. */
 const aCoalescing = (status: () => Status, steps: () => Plan<object, NamedCall>['steps'] = () => []) =>
   aController(
     () => plan({ status: status(), steps: steps() }),
@@ -276,7 +276,7 @@ const aCoalescing = (status: () => Status, steps: () => Plan<object, NamedCall>[
     () => Promise.reject(new RetryLater('refused')),
     (before, after) => before.message !== undefined && before.token === after.token,
     undefined,
-    100,
+    20,
   );
 
 test.each<[string, Plan<object, NamedCall>['steps']]>([
@@ -285,7 +285,7 @@ test.each<[string, Plan<object, NamedCall>['steps']]>([
     ', also while a step is refused again and again',
     [{ do: 'call', call: { name: 'c', target: 'a' }, retryMs: 5_000 }],
   ],
-])('a message-only change of status is written after half a minute%s', async (_, steps) => {
+])('a message-only change of status is written after ten seconds%s', async (_, steps) => {
   let message = 'first';
   const { server, controller, stop } = aCoalescing(
     () => ({ message, token: 'x' }),
