@@ -43,7 +43,7 @@ describe.each(WORLDS)('%s', (_, kind, start) => {
 
   const agent = (key: string, mebibytes: number): Child => {
     const args = [
-      join(root, 'test', 'support', 'store-child.ts'),
+      join(root, 'test', 'support', 'servers', 'store-child.ts'),
       JSON.stringify(world.place),
       JSON.stringify(world.secrets),
       key,
