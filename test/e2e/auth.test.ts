@@ -27,7 +27,7 @@ describe.each(minors)('etcd %s', (minor) => {
   it('auth is enabled when the password comes late, and the password is changed, lost and restored without locking clients out', async () => {
     const guarded = await begin('guarded');
     const { tenant, name } = guarded;
-    expect(await guarded.is('False', 'AuthCredentialsMissing')).toContain(`Secret ${guarded.secret} is not there`);
+    expect(await guarded.is('False', 'AuthCredentialsMissing')).toContain(`Secret ${guarded.secret} does not exist`);
     expect(await tenant.list('pods')).toEqual([]);
     await guarded.give('planted-first');
     await guarded.is('True', 'Enabled');

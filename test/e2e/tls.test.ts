@@ -79,13 +79,13 @@ const wrongs = (own: OwnSecrets, tenant: Tenant) => {
         await tenant.kubectl('delete', 'secret', own.peer);
       },
       reason: 'SecretMissing',
-      says: `Secret ${own.peer} is not there`,
+      says: `Secret ${own.peer} does not exist`,
       putRight: back(own.peer),
     },
     otherKey: {
       make: () => put(own.server, async (text) => ({ ...text, 'tls.key': (await own.leaf())['tls.key'] ?? '' })),
       reason: 'KeyMismatch',
-      says: `tls.key of Secret ${own.server} does not belong to the certificate`,
+      says: `tls.key of Secret ${own.server} does not match the certificate`,
       putRight: back(own.server),
     },
     noKey: {
@@ -109,7 +109,7 @@ describe('Secrets of the user', () => {
     const own = await ownSecrets(tenant, 'own');
     await tenant.create('own', { replicas: 3, tls: own.tls, ...IN_MEMORY });
     expect(await certificatesAre(tenant, 'own', 'False', 'SecretMissing')).toContain(
-      `Secret ${own.server} is not there`,
+      `Secret ${own.server} does not exist`,
     );
     expect(await tenant.list('pods')).toEqual([]);
     await own.give();

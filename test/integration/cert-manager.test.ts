@@ -206,7 +206,7 @@ describe('cert-manager', { timeout: 5 * PATIENCE_MS }, () => {
     ];
     const issued = new X509Certificate(textOf(await read(namespace, 'db-server-tls'), 'tls.crt'));
     expect(issued.subjectAltName).toBe([...wanted.map((name) => `DNS:${name}`), 'IP Address:127.0.0.1'].join(', '));
-    expect(operator.log().match(/cert-manager is not installed, and a cluster asks for it/g)).toHaveLength(1);
+    expect(operator.log().match(/cert-manager is not installed, and an EtcdCluster needs it/g)).toHaveLength(1);
   });
 
   test('server TLS: every client with the issuer’s CA is served; the cluster scales up and down', async () => {

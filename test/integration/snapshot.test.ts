@@ -238,7 +238,7 @@ describe('a cluster that has lost its quorum', { timeout }, () => {
       });
       await take(namespace, 'none');
       expect(readyOf(await becomes(namespace, 'none', 'Failed', 'NoMemberReachable'))?.message).toContain(
-        `${survivor?.metadata.name}: its Pod does not run`,
+        `${survivor?.metadata.name}: its Pod is not running`,
       );
       expect(await jobOf(namespace, 'none')).toBeUndefined();
     } finally {
