@@ -1,9 +1,9 @@
 /** The controllers: one row per kind. */
 import { mountedBy } from '../access/mounted.ts';
 import { EXPIRY, SecretCache } from '../access/secret-cache.ts';
+import type { EtcdMember } from '../api/etcd-member.ts';
 import { CLUSTER_LABEL } from '../api/names.ts';
 import { clusterReconciler, isComplete, wireCluster } from '../controllers/cluster/controller.ts';
-import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
 import { notYetReconciler } from '../controllers/defrag/controller.ts';
 import { isMemberReady, memberReconciler, wireMember } from '../controllers/member/controller.ts';
 import { countSnapshots, snapshotReconciler, wireSnapshot } from '../controllers/snapshot/controller.ts';
@@ -60,9 +60,9 @@ const row =
 
 type Ports = ReturnType<typeof portsOf>;
 
-function controllersOf(ports: Ports, now: () => number) {
-  const { clusters, members, snapshots, schedules, defrags, defragPolicies, pods } = ports;
-  const isReady = (member: Parameters<typeof isMemberReady>[1]): boolean => isMemberReady(pods, member);
+function controllersOf(ports: Ports) {
+  const { now, clusters, members, snapshots, schedules, defrags, defragPolicies, pods } = ports;
+  const isReady = (member: EtcdMember): boolean => isMemberReady(pods, member);
   return [
     row(clusters, clusterReconciler(ports), {
       wire: (enqueue) => wireCluster(ports, enqueue),
@@ -114,7 +114,7 @@ const recorderOf = (client: Client, { clock, log, identity }: Process): EventRec
 
 /** Every kind that plans have steps for. */
 const resourcesOf = (stores: readonly AnyStore[]): ReadonlyMap<string, Resource> =>
-  new Map([...stores.map(({ resource }) => resource), certificates].map((resource) => [resource.kind, resource]));
+  new Map(stores.map(({ resource }) => [resource.kind, resource]));
 
 /** Starts all controllers; what it returns stops them and waits for the reconciles that run. */
 export function startControllers(
@@ -136,7 +136,7 @@ export function startControllers(
   const caches = [...parts.stores, stores.certificates];
   const options = { client, recorder, resources: resourcesOf(caches), clock, log, metrics, stores: caches, signal };
   const ports = portsOf(client, etcd, stores, flags, now);
-  parts.controllers = controllersOf(ports, now).map((start) => start(options));
+  parts.controllers = controllersOf(ports).map((start) => start(options));
   countSnapshots(metrics.registry, stores.snapshots);
   metrics.gauges(parts);
   metrics.timestamps({ ...EXPIRY, read: () => ports.credentials.expiries() });

@@ -1,10 +1,5 @@
 /** The caches: one row per kind. */
-import type { EtcdCluster } from '../api/etcd-cluster.ts';
-import type { EtcdDefrag } from '../api/etcd-defrag.ts';
-import type { EtcdDefragPolicy } from '../api/etcd-defrag-policy.ts';
-import type { EtcdMember } from '../api/etcd-member.ts';
-import type { EtcdSnapshot } from '../api/etcd-snapshot.ts';
-import { byCluster, type EtcdSnapshotSchedule } from '../api/etcd-snapshot-schedule.ts';
+import { byCluster } from '../api/etcd-snapshot-schedule.ts';
 import { CLUSTER_LABEL, JOB_NAME_LABEL, MANAGED_SELECTOR, SCHEDULE_LABEL } from '../api/names.ts';
 import { clusterResource } from '../controllers/cluster/controller.ts';
 import { certificates } from '../controllers/cluster/credentials/observe-cert-manager.ts';
@@ -12,8 +7,7 @@ import { defragPolicyResource, defragResource } from '../controllers/defrag/cont
 import { memberResource } from '../controllers/member/controller.ts';
 import { snapshotResource } from '../controllers/snapshot/controller.ts';
 import { scheduleResource } from '../controllers/snapshot-schedule/controller.ts';
-import { asksCertManager, type Certificate } from '../domain/cert-manager.ts';
-import type { Job, Node, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service } from '../gen/kube.ts';
+import { asksCertManager } from '../domain/cert-manager.ts';
 import type { Client } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { jobs, nodes, persistentVolumeClaims, podDisruptionBudgets, pods, services } from '../kube/resources.ts';
@@ -52,24 +46,9 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export interface Stores {
-  readonly clusters: Store<EtcdCluster>;
-  readonly members: Store<EtcdMember>;
-  readonly snapshots: Store<EtcdSnapshot>;
-  readonly schedules: Store<EtcdSnapshotSchedule>;
-  readonly defrags: Store<EtcdDefrag>;
-  readonly defragPolicies: Store<EtcdDefragPolicy>;
-  readonly services: Store<Service>;
-  readonly pods: Store<Pod>;
-  readonly jobs: Store<Job>;
-  readonly volumes: Store<PersistentVolumeClaim>;
-  readonly budgets: Store<PodDisruptionBudget>;
-  readonly nodes: Store<Node>;
-  /** cert-manager may not be installed: its CRD is watched once an EtcdCluster needs it, and readiness does not depend on it. */
-  readonly certificates: Store<Certificate>;
-}
+export type Stores = ReturnType<typeof startStores>;
 
-export function startStores(client: Client, process: Process): Stores {
+export function startStores(client: Client, process: Process) {
   const { flags, clock, log, signal, metrics, pulse, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
@@ -101,6 +80,7 @@ export function startStores(client: Client, process: Process): Stores {
   parts.stores = Object.values(needed);
   const whenMissing =
     'cert-manager is not installed, and an EtcdCluster needs it: install cert-manager; retrying every few seconds';
+  // cert-manager may not be installed: its CRD is watched once an EtcdCluster needs it, and readiness does not depend on it.
   const onDemand = new Store(certificates, namespaces, [], MANAGED_SELECTOR);
   onFirst(needed.clusters, asksCertManager, () => startCache(onDemand, { ...options, whenMissing }));
   return { ...needed, certificates: onDemand };

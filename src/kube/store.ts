@@ -156,15 +156,15 @@ export class Store<T extends KubeObject> {
   }
 
   #replace(shard: Shard<T>): void {
-    const before = shard.live;
+    const previous = shard.live;
     shard.live = shard.staged ?? new Map();
     shard.staged = undefined;
     shard.synced = true;
     for (const [key, object] of shard.live) {
-      const old = before.get(key);
+      const old = previous.get(key);
       if (!old || old.metadata.resourceVersion !== object.metadata.resourceVersion) this.#changed(key, old, object);
     }
-    for (const [key, object] of before) if (!shard.live.has(key)) this.#changed(key, object, undefined);
+    for (const [key, object] of previous) if (!shard.live.has(key)) this.#changed(key, object, undefined);
   }
 
   #changed(key: string, before: T | undefined, after: T | undefined): void {

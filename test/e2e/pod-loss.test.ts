@@ -39,8 +39,8 @@ test.runIf(process.env['DEV_TEST_ALL'])(
   async () => {
     const tenant = await aTenant();
     const { endsWell } = await aServingCluster(tenant, 'shutdown', { replicas: 3 });
-    const before = await tenant.list('pods');
-    for (const [index, pod] of before.entries()) {
+    const pods = await tenant.list('pods');
+    for (const [index, pod] of pods.entries()) {
       const status = {
         phase: index === 0 ? 'Succeeded' : 'Failed',
         reason: 'Terminated',
@@ -48,7 +48,7 @@ test.runIf(process.env['DEV_TEST_ALL'])(
       };
       await tenant.kubectl('patch', 'pod', pod.metadata.name, '--subresource=status', '-p', JSON.stringify({ status }));
     }
-    await replaced(tenant, before);
+    await replaced(tenant, pods);
     await endsWell(3);
   },
 );

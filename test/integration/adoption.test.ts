@@ -29,10 +29,10 @@ test('are adopted: the cluster is never reported as lost, a lost Pod comes back,
   await world.createCluster(namespace, 'db', { replicas: 3 });
   await world.condition(namespace, 'db', 'Progressing', 'False', 'Reconciled');
   await operator.stop('SIGKILL');
-  const before = await world.list(members, namespace);
-  for (const { metadata } of before)
+  const created = await world.list(members, namespace);
+  for (const { metadata } of created)
     await world.admin.patch(members, { namespace, name: metadata.name ?? '' }, { metadata: { ownerReferences: null } });
-  const [lostPod, deleted, survivor = ''] = namesOf(before);
+  const [lostPod, deleted, survivor = ''] = namesOf(created);
   const [kept] = (await world.list(pods, namespace)).filter(({ metadata }) => metadata.name === survivor);
   const remove = async (resource: Resource, name = ''): Promise<unknown> => {
     const uid = (await world.admin.get(resource, { namespace, name }))?.metadata.uid ?? '';

@@ -43,7 +43,7 @@ export const isAddedWithoutObject = (o: Observed, entry: EtcdMemberEntry): boole
 
 export const startedAt = (m: MemberView): number | undefined =>
   m.pod.is === 'present' ? (m.pod.runningSince ?? m.pod.startedAt) : undefined;
-export const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m);
+const ageMs = (o: Observed, m: MemberView): number => o.now - createdAt(m);
 
 /** Members whose etcd neither responds nor participates yet. */
 export const joining = (o: Observed): readonly MemberView[] =>

@@ -11,7 +11,7 @@ import { budgetName, clientServiceName, type EtcdPortName, headlessServiceName, 
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
-import { type Holding, identity } from '../../domain/ownership.ts';
+import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import { type Decision, SERVER_REFUSES } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
@@ -167,7 +167,7 @@ export const desired = (o: Observed): number => wanted(o).replicas;
 export const nameOf = (m: MemberView): string => m.object.metadata.name ?? '';
 export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata.creationTimestamp ?? '');
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
-export const isNotBeingDeleted = (m: MemberView): boolean => m.object.metadata.deletionTimestamp === undefined;
+export const isNotBeingDeleted = (m: MemberView): boolean => !isBeingDeleted(m.object);
 export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === true;
 export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isNotBeingDeleted(m);
 export const isReadyVoter = (m: MemberView): boolean =>

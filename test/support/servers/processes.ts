@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { LESS_GC } from '../../../local/daemon.ts';
 
 export interface Child {
   readonly name: string;
@@ -23,9 +24,6 @@ const alive = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
-
-/** Go servers take a quarter less CPU with more garbage; a test machine is short of cores, not of memory. */
-const LESS_GC = { GOGC: '300' };
 
 export class Processes {
   readonly #folder: string;
