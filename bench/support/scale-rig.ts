@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import { API_VERSION, etcdClusters, LEASE_NAME } from '../../src/api/names.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
 import { keyOf, type Resource } from '../../src/kube/object.ts';
 import { leases } from '../../src/kube/resources.ts';

@@ -1,5 +1,5 @@
 /** API fields that this build does not support yet: accepted, not acted on, and reported in a condition. */
-import type { ConditionUpdate } from '../api/conditions.ts';
+import type { ConditionUpdate } from './conditions.ts';
 
 export const NOT_YET_SUPPORTED = 'NotYetSupported';
 

@@ -1,7 +1,7 @@
 /** The cost of a cluster: every write has a reason, none is refused, and an idle cluster causes none. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findCondition } from '../../src/api/conditions.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import { ABOUT_DATA } from '../support/about-data.ts';
 import { eventually, pause, stands } from '../support/servers/processes.ts';
 import { startWorld, type World } from '../support/servers/world.ts';

@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/access/evaluate/ca-bundle.ts';
 import { textOf } from '../../src/access/evaluate/secret-set.ts';
-import { findCondition } from '../../src/api/conditions.ts';
 import { ROTATE_CA_ANNOTATION, trustName } from '../../src/api/names.ts';
 import type { Tls } from '../../src/api/tls.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';

@@ -1,12 +1,12 @@
 /** Snapshots on a schedule with real servers, at real minutes. Each test has its own operator, for its own namespace. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { findCondition } from '../../src/api/conditions.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../src/api/etcd-snapshot.ts';
 import type { EtcdSnapshotSchedule, EtcdSnapshotScheduleSpec } from '../../src/api/etcd-snapshot-schedule.ts';
 import { API_VERSION, etcdSnapshotSchedules, etcdSnapshots, slotOf } from '../../src/api/names.ts';
 import { scheduledSnapshot } from '../../src/controllers/snapshot-schedule/build.ts';
 import { MOUNTS } from '../../src/domain/agent-task.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { Resource } from '../../src/kube/object.ts';
 import { events, jobs, secrets } from '../../src/kube/resources.ts';
 import { permutations } from '../support/permutations.ts';

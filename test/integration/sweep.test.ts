@@ -3,7 +3,7 @@
  * earlier operator did not survive.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findCondition } from '../../src/api/conditions.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import { permutations } from '../support/permutations.ts';
 import { eventually } from '../support/servers/processes.ts';
 import { killPlans } from '../sweep/plans.ts';

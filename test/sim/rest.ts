@@ -1,6 +1,7 @@
 /** What a world must look like after all faults have ended: as the spec asks, or in a named terminal state that is true. */
-import { type Condition, findCondition } from '../../src/api/conditions.ts';
+import type { Condition } from '../../src/api/conditions.ts';
 import { QUARANTINE_LABEL } from '../../src/api/names.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import { hexId } from '../../src/etcd/ids.ts';
 import { persistentVolumeClaims, pods, services } from '../../src/kube/resources.ts';
 import type { Scene } from './invariants.ts';

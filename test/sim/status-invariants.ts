@@ -1,6 +1,7 @@
 /** What a status must never report. */
-import { findCondition } from '../../src/api/conditions.ts';
+
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { OnWrite } from './invariants.ts';
 import { voters } from './model/etcd-group.ts';

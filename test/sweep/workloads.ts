@@ -1,5 +1,5 @@
 /** User operations on a cluster. Each is prepared without faults; the fault is installed only then. */
-import { findCondition } from '../../src/api/conditions.ts';
+import { findCondition } from '../../src/domain/conditions.ts';
 import { pods } from '../../src/kube/resources.ts';
 import { eventually } from '../support/servers/processes.ts';
 import { clusters } from '../support/servers/world.ts';

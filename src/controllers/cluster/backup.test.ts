@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { up, world } from '../../../test/support/builders/members.ts';
 import { ARTIFACT, aSchedule } from '../../../test/support/builders/schedules.ts';
-import { findCondition } from '../../api/conditions.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 

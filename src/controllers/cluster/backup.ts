@@ -1,6 +1,7 @@
 /** The condition BackupFresh: the age of the newest backup against the strictest recovery point of the schedules of the cluster. */
-import type { ConditionUpdate } from '../../api/conditions.ts';
+
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import type { ConditionUpdate } from '../../domain/conditions.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { iso } from '../../lib/time.ts';
 import type { Observed } from './observed.ts';

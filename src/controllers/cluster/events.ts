@@ -1,6 +1,7 @@
 /** Which Events a new status is worth. */
-import { changedConditions } from '../../api/conditions.ts';
+
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { changedConditions } from '../../domain/conditions.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
 import { ROTATING } from './credentials/ca-rotation.ts';
 import type { Observed } from './observed.ts';

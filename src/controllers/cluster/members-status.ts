@@ -1,6 +1,7 @@
 /** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
-import { messagesOnly } from '../../api/conditions.ts';
+
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
+import { messagesOnly } from '../../domain/conditions.ts';
 import { isHealthy, quorumOf, votersOf } from './disruption.ts';
 import {
   entriesOf,

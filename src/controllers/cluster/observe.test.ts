@@ -11,9 +11,9 @@ import {
   podOf,
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
-import { findCondition } from '../../api/conditions.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
 import { CLUSTER_LABEL, QUARANTINE_LABEL } from '../../api/names.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { hexId } from '../../etcd/ids.ts';
 import type { PersistentVolumeClaim } from '../../gen/kube.ts';
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';

@@ -1,7 +1,6 @@
 /** The observed state of one EtcdCluster that rules decide on, and the predicates that they share. */
 
 import type { CertificatesView, Mount, PasswordView } from '../../access/evaluate/view.ts';
-import { findCondition } from '../../api/conditions.ts';
 import { targetOf } from '../../api/defaults.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
@@ -10,6 +9,7 @@ import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import { budgetName, clientServiceName, type EtcdPortName, headlessServiceName, memberName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import { type Holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import type { PersistentVolumeClaim, PodDisruptionBudget, Service } from '../../gen/kube.ts';

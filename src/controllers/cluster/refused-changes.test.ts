@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { at, down, type Is, learner, name, stepsOf, up, world } from '../../../test/support/builders/members.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
-import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { aCluster, aPod, FORMED, LATCHED, NOW } from '../../../test/support/builders/builders.ts';
 import { type Is, world } from '../../../test/support/builders/members.ts';
-import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
 import { seedMember } from './build.ts';
 import { decide } from './decide.ts';

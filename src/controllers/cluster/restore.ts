@@ -1,8 +1,8 @@
 /** Reports the restore of a snapshot into a new cluster, until the cluster ID is recorded. */
 
-import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../api/conditions.ts';
 import { parseResult } from '../../domain/agent-result.ts';
 import { keyOf } from '../../domain/agent-task.ts';
+import { type ConditionUpdate, NO_OPERATOR_IMAGE, OPERATOR_IMAGE_NOT_CONFIGURED } from '../../domain/conditions.ts';
 import type { ContainerStatus, Pod } from '../../gen/kube.ts';
 import { isFormed, type Observed } from './observed.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { aCluster, aMember, condition, FORMED } from '../../../test/support/builders/builders.ts';
 import { up, world } from '../../../test/support/builders/members.ts';
-import { findCondition } from '../../api/conditions.ts';
 import type { EtcdClusterSpec } from '../../api/etcd-cluster.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 import { quotaConditions, unapplied } from './spec-drift.ts';

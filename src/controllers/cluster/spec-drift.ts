@@ -1,6 +1,5 @@
 /** The spec of a cluster, compared with its members and with what this build supports. */
 
-import type { ConditionUpdate } from '../../api/conditions.ts';
 import { DEFAULT_PROGRESS_DEADLINE_SECONDS } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { PEER_AUTO_TLS_ANNOTATION } from '../../api/names.ts';
@@ -8,6 +7,7 @@ import type { Resources } from '../../api/resources.ts';
 import { forbiddenImage } from '../../api/security.ts';
 import { DEFAULT_SIZE } from '../../api/storage.ts';
 import { TEMPLATE_FIELDS, type Template } from '../../api/template.ts';
+import type { ConditionUpdate } from '../../domain/conditions.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { parseQuantity, sameQuantity } from '../../lib/quantity.ts';

@@ -1,13 +1,13 @@
 /** The status of an EtcdCluster. Every reconcile computes all of it, whichever rule decided. */
 
+import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
+import { clusterSelector } from '../../api/names.ts';
 import {
   type ConditionUpdate,
   findCondition,
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
-} from '../../api/conditions.ts';
-import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { clusterSelector } from '../../api/names.ts';
+} from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';

@@ -1,6 +1,7 @@
 /** Kinds that the API server accepts and this build does not carry out yet: a condition reports that nothing is started. */
-import { type Condition, updateConditions } from '../../api/conditions.ts';
+import type { Condition } from '../../api/conditions.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
+import { updateConditions } from '../../domain/conditions.ts';
 import { notYetConditions } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Plan } from '../../runtime/plan.ts';

@@ -1,9 +1,10 @@
 /** The observed state of one EtcdMember, and the predicates that rules share. */
-import { NO_OPERATOR_IMAGE } from '../../api/conditions.ts';
+
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
+import { NO_OPERATOR_IMAGE } from '../../domain/conditions.ts';
 import { addedPeerURL } from '../../domain/member-address.ts';
 import type { NotYet } from '../../domain/not-yet-supported.ts';
 import { type Holding, identity } from '../../domain/ownership.ts';

@@ -21,8 +21,9 @@ import {
   readyPod,
   world,
 } from '../../../test/support/builders/member.ts';
-import { type Condition, findCondition } from '../../api/conditions.ts';
+import type { Condition } from '../../api/conditions.ts';
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import type { ContainerStateTerminated } from '../../gen/kube.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';

@@ -1,5 +1,8 @@
 /** The status, conditions and Events of a member. */
 
+import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
+import { memberSelector } from '../../api/names.ts';
+import { forbiddenImage } from '../../api/security.ts';
 import {
   type ConditionUpdate,
   changedConditions,
@@ -7,10 +10,7 @@ import {
   messagesOnly,
   OPERATOR_IMAGE_NOT_CONFIGURED,
   updateConditions,
-} from '../../api/conditions.ts';
-import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
-import { memberSelector } from '../../api/names.ts';
-import { forbiddenImage } from '../../api/security.ts';
+} from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPodReady, troubleOf } from '../../domain/pod.ts';

@@ -1,9 +1,9 @@
 /** The results of snapshots and Jobs so far: recorded before their objects are deleted. */
 
-import { findCondition } from '../../api/conditions.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { ABOUT_ANNOTATION } from '../../api/names.ts';
+import { findCondition } from '../../domain/conditions.ts';
 import { identity } from '../../domain/ownership.ts';
 import { iso } from '../../lib/time.ts';
 import { jobNames, policyOf } from './build.ts';

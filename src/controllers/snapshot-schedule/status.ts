@@ -1,6 +1,7 @@
 /** The status, conditions and Events of a schedule, computed in every reconcile whichever rule decided. */
-import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../api/conditions.ts';
+
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
+import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../domain/conditions.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { iso } from '../../lib/time.ts';

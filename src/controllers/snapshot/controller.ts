@@ -1,9 +1,9 @@
 /** The snapshot controller: its watches and its reconciler. */
 import { Counter, type Registry } from 'prom-client';
-import { findCondition, messagesOnly } from '../../api/conditions.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
+import { findCondition, messagesOnly } from '../../domain/conditions.ts';
 import { controllerOf } from '../../domain/ownership.ts';
 import type { Job } from '../../gen/kube.ts';
 import { type KubeObject, keyOf, type Resource, refKey } from '../../kube/object.ts';

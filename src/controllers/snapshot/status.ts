@@ -1,8 +1,8 @@
 /** The status, conditions and Events of a snapshot. */
 
-import { changedConditions, updateConditions } from '../../api/conditions.ts';
 import type { Artifact, EtcdSnapshotStatus } from '../../api/etcd-snapshot.ts';
 import { FAILURES } from '../../domain/agent-result.ts';
+import { changedConditions, updateConditions } from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED } from '../../domain/not-yet-supported.ts';
 import { iso } from '../../lib/time.ts';
 import type { Decision, EventRecord, Step } from '../../runtime/plan.ts';

@@ -1,6 +1,5 @@
 /** Schedules, their snapshots and Jobs for tests. */
 
-import { findCondition } from '../../../src/api/conditions.ts';
 import type { EtcdSnapshot, EtcdSnapshotStatus } from '../../../src/api/etcd-snapshot.ts';
 import type {
   EtcdSnapshotSchedule,
@@ -12,6 +11,7 @@ import { scheduledSnapshot } from '../../../src/controllers/snapshot-schedule/bu
 import type { Observed, OwnedJob } from '../../../src/controllers/snapshot-schedule/observed.ts';
 import { statusOf } from '../../../src/controllers/snapshot-schedule/status.ts';
 import { type PruneTask, TASK_VARIABLE } from '../../../src/domain/agent-task.ts';
+import { findCondition } from '../../../src/domain/conditions.ts';
 import type { Job, Pod } from '../../../src/gen/kube.ts';
 import type { Plan } from '../../../src/runtime/plan.ts';
 import { aCluster } from './builders.ts';

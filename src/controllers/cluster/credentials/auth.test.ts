@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { aCluster } from '../../../../test/support/builders/builders.ts';
 import { type Is, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import type { PasswordView } from '../../../access/evaluate/view.ts';
-import { findCondition } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
+import { findCondition } from '../../../domain/conditions.ts';
 import { decide } from '../decide.ts';
 import type { EtcdView, Observed } from '../observed.ts';
 

@@ -1,9 +1,9 @@
 /** Status of etcd auth: whether clients must authenticate, and whether the operator can. */
 
 import { isPasswordUnsettled, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
-import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../../../api/tls.ts';
+import type { ConditionUpdate } from '../../../domain/conditions.ts';
 import { isFormed, type Observed } from '../observed.ts';
 import { SECRET_UNREADABLE, unreadableSecrets } from './certificates.ts';
 

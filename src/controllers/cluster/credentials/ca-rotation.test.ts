@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { down, type Is, name, stepsOf, up, world } from '../../../../test/support/builders/members.ts';
 import { type CertificatesView, NO_CERTIFICATES, type PortTrustView } from '../../../access/evaluate/view.ts';
-import { findCondition } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { type EtcdPortName, trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
+import { findCondition } from '../../../domain/conditions.ts';
 import { iso } from '../../../lib/time.ts';
 import { decide } from '../decide.ts';
 import type { MemberView, Observed } from '../observed.ts';

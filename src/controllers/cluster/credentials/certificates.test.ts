@@ -8,10 +8,10 @@ import {
   NO_CERTIFICATES,
   type PortTrustView,
 } from '../../../access/evaluate/view.ts';
-import { findCondition } from '../../../api/conditions.ts';
 import { ROTATE_CA_ANNOTATION } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
 import type { CertificateRequirement } from '../../../domain/certificate-requirements.ts';
+import { findCondition } from '../../../domain/conditions.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { decide } from '../decide.ts';
 import type { Observed } from '../observed.ts';

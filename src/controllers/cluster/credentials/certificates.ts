@@ -1,9 +1,9 @@
 /** Status of the certificates of a cluster. */
 
 import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
-import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { requestedRotation } from '../../../api/names.ts';
+import type { ConditionUpdate } from '../../../domain/conditions.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Finding, isFatal, reasonOf, sentenceOf } from '../../../pki/findings.ts';
 import { isFormed, type Observed, unreadableObjects } from '../observed.ts';

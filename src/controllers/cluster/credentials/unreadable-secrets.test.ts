@@ -8,9 +8,9 @@ import {
   type PasswordView,
   type Unreadable,
 } from '../../../access/evaluate/view.ts';
-import { findCondition } from '../../../api/conditions.ts';
 import { trustName } from '../../../api/names.ts';
 import type { Tls } from '../../../api/tls.ts';
+import { findCondition } from '../../../domain/conditions.ts';
 import { decide } from '../decide.ts';
 import type { Issuance, Observed } from '../observed.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
