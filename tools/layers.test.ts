@@ -109,6 +109,13 @@ test.each(sources.filter(isPure))('%s is synchronous and does not read the clock
   expect(code).not.toMatch(/\basync\b|\bawait\b|\bPromise\b|\bnew Date\(\)/);
 });
 
+test('the intervals and deadlines of controllers stand in domain/timing.ts', () => {
+  const declared = sources
+    .filter((file) => /^src\/(controllers|domain|access)\//.test(file))
+    .filter((file) => /^(export )?const [A-Z_]+_(MS|SECONDS) = /m.test(readFileSync(join(root, file), 'utf8')));
+  expect(declared).toEqual(['src/domain/timing.ts']);
+});
+
 test('every folder of src has a row, and every row a folder', () => {
   const folders = new Set(globSync('src/*/**/*.ts', { cwd: root }).map(folderOf));
   expect([...folders].sort()).toEqual(Object.keys(LAYERS).sort());

@@ -6,6 +6,7 @@
 import type { EtcdCluster } from '../api/etcd-cluster.ts';
 import { type EtcdPortName, requestedRotation } from '../api/names.ts';
 import { certificatesOf, ETCD_PORTS } from '../domain/certificate-requirements.ts';
+import { SECRET_READ_RETRY, SECRETS_SETTLED_MS, SECRETS_UNSETTLED_MS } from '../domain/timing.ts';
 import type { Access } from '../etcd/client.ts';
 import type { TlsMaterial } from '../etcd/transport.ts';
 import type { Client } from '../kube/client.ts';
@@ -23,7 +24,6 @@ import {
   type PasswordView,
   renewalOf,
   type Sources,
-  UNSETTLED_MS,
   type Unreadable,
 } from './evaluate/view.ts';
 import { readAndEvaluate, type UnreadSecret } from './read-secrets.ts';
@@ -41,11 +41,6 @@ export interface SecretCacheOptions {
   /** How long the kubelet may take to update a Secret in the Pods that mount it. */
   readonly graceMs: number;
 }
-
-/** The operator has no watch on Secrets: this is how often it reads them, and more often while one is missing or invalid. */
-export const SETTLED_MS = 5 * 60_000;
-/** While reads fail: an API server whose KMS provider is down must not get a read of every Secret every ten seconds. */
-const RETRY = { firstMs: 1_000, maxMs: SETTLED_MS };
 
 /** The metric of `expiries`. */
 export const EXPIRY = {
@@ -226,7 +221,7 @@ export class SecretCache {
     const { secrets: held, judged, pieces } = read;
     const password = rootPassword(cluster, held);
     const unsettled = isUnsettled(judged.view) || isPasswordUnsettled(password?.view);
-    const until = now() + (unsettled ? UNSETTLED_MS : SETTLED_MS);
+    const until = now() + (unsettled ? SECRETS_UNSETTLED_MS : SECRETS_SETTLED_MS);
     const ends = Math.min(until, renewalOf(judged.view) ?? until);
     const sources = await pieces.run(() => sourcesOf(cluster, held, judged.material, password));
     return { ...judged, password, sources, uid, generation, surroundings, until: ends };
@@ -236,7 +231,7 @@ export class SecretCache {
     const { uid, generation } = cluster.metadata;
     const before = this.#failing.get(keyOf(cluster));
     const failures = before && before.uid === uid ? before.failures + 1 : 1;
-    const pause = Math.min(RETRY.maxMs, RETRY.firstMs * 2 ** Math.min(failures - 1, 30));
+    const pause = Math.min(SECRET_READ_RETRY.maxMs, SECRET_READ_RETRY.firstMs * 2 ** Math.min(failures - 1, 30));
     const names = failed.map(({ secret }) => secret);
     const unread = {
       secrets: names,

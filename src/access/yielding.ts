@@ -3,9 +3,8 @@
  * milliseconds. See pki/yielding.ts.
  */
 import { setImmediate as turn } from 'node:timers/promises';
+import { EVALUATION_SLICE_MS } from '../domain/timing.ts';
 import { attempt, type Kept } from '../pki/yielding.ts';
-
-const SLICE_MS = 5;
 
 export class YieldingEvaluation {
   readonly #kept: Kept = new Map();
@@ -14,7 +13,7 @@ export class YieldingEvaluation {
   async run<T>(work: () => T): Promise<T> {
     for (;;) {
       const started = performance.now();
-      const done = attempt(this.#kept, () => performance.now() - started > SLICE_MS, work);
+      const done = attempt(this.#kept, () => performance.now() - started > EVALUATION_SLICE_MS, work);
       if (done) return done.value;
       await turn();
     }

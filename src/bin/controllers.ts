@@ -14,6 +14,7 @@ import {
   scheduleReconciler,
   wireSchedule,
 } from '../controllers/snapshot-schedule/controller.ts';
+import { HANDSHAKE_TIMEOUT_MS } from '../domain/timing.ts';
 import type { Etcd } from '../etcd/client.ts';
 import { servedFingerprint } from '../etcd/handshake.ts';
 import type { Client } from '../kube/client.ts';
@@ -75,9 +76,6 @@ function controllersOf(ports: Ports) {
     row(defragPolicies, notYetReconciler('defrag-policy', defragPolicies, now)),
   ];
 }
-
-/** Of a TLS handshake that reads the certificate that a member serves. */
-const HANDSHAKE_TIMEOUT_MS = 2_000;
 
 const credentialsFor = (client: Client, stores: Stores, flags: Flags, now: () => number): SecretCache =>
   new SecretCache({

@@ -2,6 +2,7 @@
 import type { ObjectMeta } from '../api/meta.ts';
 import { controllerOf } from './ownership.ts';
 import { troubleOf } from './pod.ts';
+import { POD_SETTLES_MS, POD_STOPS_MS } from './timing.ts';
 
 interface Named {
   readonly metadata: ObjectMeta;
@@ -17,11 +18,6 @@ interface JobLike extends Named {
   readonly status?: { readonly conditions?: readonly Ending[] };
 }
 type PodLike = Named & Parameters<typeof troubleOf>[0];
-
-/** The cache may receive the status of a Pod after that of its Job. */
-const SETTLE_MS = 15_000;
-/** A terminating Pod has half of this as its grace period, and may still report its result. */
-const STOP_MS = 60_000;
 
 const trueCondition = (job: JobLike, type: string): Ending | undefined =>
   job.status?.conditions?.find((each) => each.type === type && each.status === 'True');
@@ -41,7 +37,7 @@ export const isStopping = (job: JobLike): boolean => endOf(job) !== undefined &&
 
 /** Until when the cache may still receive the status of its Pods. */
 export const settledAt = (job: JobLike): number =>
-  (Date.parse(endOf(job)?.lastTransitionTime ?? '') || 0) + (finished(job) ? SETTLE_MS : STOP_MS);
+  (Date.parse(endOf(job)?.lastTransitionTime ?? '') || 0) + (finished(job) ? POD_SETTLES_MS : POD_STOPS_MS);
 
 /** Of Pods labelled with the Job's name, those that it controls; the oldest first. */
 export const podsOf = <P extends Named>(job: JobLike, labelled: readonly P[]): readonly P[] =>

@@ -2,7 +2,6 @@
  * What must never happen, whatever the faults. Each is a function that returns a sentence when it is violated. Faults may
  * break a cluster; an invariant is about what the operator did or reported.
  */
-
 import { EVIDENCE } from '../../src/api/etcd-member.ts';
 import { CLUSTER_LABEL, ROLE_LABEL, ROLE_VOTER, volumeClaimName } from '../../src/api/names.ts';
 import { findCondition } from '../../src/domain/conditions.ts';

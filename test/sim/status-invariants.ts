@@ -1,5 +1,4 @@
 /** What a status must never report. */
-
 import type { EtcdCluster } from '../../src/api/etcd-cluster.ts';
 import { findCondition } from '../../src/domain/conditions.ts';
 import type { KubeObject } from '../../src/kube/object.ts';

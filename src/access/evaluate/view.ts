@@ -117,8 +117,6 @@ export interface Sources {
   readonly root?: string;
 }
 
-/** The cluster is requeued after this time while a certificate is missing or invalid, or a write is due. */
-export const UNSETTLED_MS = 10_000;
 export const isUnsettled = ({ cas, certificates, bundles, trusts, stale = [] }: CertificatesView): boolean =>
   stale.length > 0 ||
   trusts.some(({ recorded, target }) => recorded !== undefined && target !== undefined && recorded !== target) ||

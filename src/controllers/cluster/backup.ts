@@ -1,5 +1,4 @@
 /** The condition BackupFresh: the age of the newest backup against the strictest recovery point of the schedules of the cluster. */
-
 import { backedUpAt, type EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import type { ConditionUpdate } from '../../domain/conditions.ts';
 import { parseDuration } from '../../lib/duration.ts';

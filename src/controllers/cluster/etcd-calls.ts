@@ -3,6 +3,7 @@
 import { CLIENT_PORT, PEER_PORT } from '../../api/names.ts';
 import { memberClientScheme, memberHost, memberPeerScheme } from '../../domain/member-address.ts';
 import { identity } from '../../domain/ownership.ts';
+import { CHANGE_REFUSED_MS, CHANGE_RETRY_MS, REFUSED_RETRY_MS } from '../../domain/timing.ts';
 import { endpointOf } from '../../lib/endpoint.ts';
 import type { Step } from '../../runtime/plan.ts';
 import type { ClusterCall, EtcdCall, EtcdChange, RootPasswordCall, RootPasswordStep } from './calls.ts';
@@ -36,11 +37,8 @@ function leaderEndpoint(o: Observed): readonly string[] {
   return m ? endpointsOf(m) : [];
 }
 
-/** etcd refuses membership changes for some seconds after each one, so they are retried every 500 ms; after a minute, every 10 s. */
-const RETRY_MS = 500;
-const REFUSED_RETRY_MS = 10_000;
 const retryMs = (o: Observed): number =>
-  o.refusedSince !== undefined && o.now - o.refusedSince > 60_000 ? REFUSED_RETRY_MS : RETRY_MS;
+  o.refusedSince !== undefined && o.now - o.refusedSince > CHANGE_REFUSED_MS ? REFUSED_RETRY_MS : CHANGE_RETRY_MS;
 
 /** A member of another cluster, or with another certificate, receives no request. */
 const callContext = (o: Observed): Pick<EtcdCall, 'clusterID' | 'hosts'> => ({
@@ -70,7 +68,7 @@ export function rootPasswordStep(o: Observed, name: RootPasswordStep, target: st
     endpoints: endpointsToAsk(o),
     ...callContext(o),
   };
-  return { do: 'call', call, retryMs: RETRY_MS };
+  return { do: 'call', call, retryMs: CHANGE_RETRY_MS };
 }
 
 export const removal = (o: Observed, entry: EtcdMemberEntry): Step<ClusterCall> =>

@@ -1,5 +1,4 @@
 /** Which Events a new status is worth. */
-
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { changedConditions } from '../../domain/conditions.ts';
 import type { EventRecord } from '../../runtime/plan.ts';

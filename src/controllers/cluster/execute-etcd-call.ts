@@ -1,4 +1,5 @@
 /** Sends the changes of a plan to etcd. A refusal is reported to the next reconcile and is not an error of the operator. */
+import { CHANGE_TIMEOUT_MS } from '../../domain/timing.ts';
 import type { Access, Ask } from '../../etcd/client.ts';
 import type { EtcdErrorKind, Result } from '../../etcd/errors.ts';
 import { atAny } from '../../etcd/failover.ts';
@@ -13,7 +14,6 @@ export interface ChangePorts {
   readonly maintenance: Pick<MaintenancePort, 'moveLeader' | 'disarm'>;
 }
 
-const CHANGE_TIMEOUT_MS = 5_000;
 /** etcd errors that mean that the change was made already: by another client, or by a request whose response got lost. */
 const ALREADY_DONE: Readonly<Record<EtcdChange['name'], readonly EtcdErrorKind[]>> = {
   addLearner: ['peerURLExists', 'alreadyExists'], // the id is derived from the second, so a retry within it gets the same id

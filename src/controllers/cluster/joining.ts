@@ -2,6 +2,7 @@
 
 import { memberName, memberNumber } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
+import { SLOW_JOIN_MS } from '../../domain/timing.ts';
 import { nameIn } from './build.ts';
 import { learnersOf, votersOf } from './disruption.ts';
 import {
@@ -60,8 +61,6 @@ const maxLearners = (o: Observed): number =>
     }),
   );
 
-/** Joining members take seconds to start; one whose Pod cannot be scheduled may never start, and no member can be added meanwhile. */
-export const SLOW_JOIN_MS = 15_000;
 export const isStuck = (o: Observed, m: MemberView): boolean => ageMs(o, m) > SLOW_JOIN_MS;
 
 export const isFull = (o: Observed): boolean => learnersOf(o).length >= maxLearners(o);

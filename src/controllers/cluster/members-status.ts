@@ -1,7 +1,7 @@
 /** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
-
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { messagesOnly } from '../../domain/conditions.ts';
+import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
 import { isHealthy, quorumOf, votersOf } from './disruption.ts';
 import {
   entriesOf,
@@ -112,9 +112,6 @@ const newestLeader = (o: Observed): string | undefined =>
     .flatMap(({ self }) => (self?.leader === undefined ? [] : [{ leader: self.leader, term: self.term }]))
     .sort((a, b) => b.term - a.term)[0]?.leader;
 
-/** A kubelet may need this long until its probe reports a Pod as ready. */
-const PROBED_WITHIN_MS = 15_000;
-
 /** A learner is not ready before it is promoted, so a slow one is probed only after that. */
 function votesSince(o: Observed, m: MemberView): number {
   const known = o.cluster.status?.members?.find((each) => each.name === nameOf(m));
@@ -130,7 +127,7 @@ const hasJustStarted = (o: Observed, m: MemberView): boolean =>
   entryOf(o, m)?.isLearner === false &&
   (isHealthy(o, m) || (!m.self && participates(o, m))) &&
   m.pod.is === 'present' &&
-  (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < PROBED_WITHIN_MS);
+  (m.pod.ready || o.now - Math.max(m.pod.runningSince ?? 0, votesSince(o, m)) < READINESS_PROBED_WITHIN_MS);
 
 /** The client Service routes to it: it is ready, or being deleted with a Pod that is still ready. */
 export const isReached = (o: Observed, m: MemberView): boolean => {

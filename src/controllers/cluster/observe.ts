@@ -15,6 +15,7 @@ import {
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate } from '../../domain/cert-manager.ts';
 import { controllerOf, holding, identity, isMemberOf } from '../../domain/ownership.ts';
+import { ASK_TIMEOUT_MS, HASH_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort, MemberStatus } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
@@ -61,10 +62,6 @@ export interface ClusterPorts {
   readonly credentials: SecretCache;
   readonly chance: KeySource;
 }
-
-const ASK_TIMEOUT_MS = 2_000;
-/** HashKV reads the whole database of a member. */
-const HASH_TIMEOUT_MS = 10_000;
 
 export async function observe(
   ports: ClusterPorts,

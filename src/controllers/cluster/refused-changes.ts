@@ -4,6 +4,7 @@
  */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { isAllowed } from '../../api/security.ts';
+import { CHANGE_REFUSED_MS, COUNTED_RESTART_MS, RECORDED_RESTART_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { canMount, unreadableSecrets } from './credentials/certificates.ts';
 import { isHealthy, restartBlockedBy, votersOf } from './disruption.ts';
@@ -23,13 +24,6 @@ export const REFUSED = 'MembershipChangeRefused';
 
 type Record = NonNullable<EtcdClusterStatus['refusedChange']>;
 export type Restarted = Record['restarts'][number];
-
-/** etcd rightly refuses changes for five seconds after a member was added; no refusal that ends by itself lasts a minute. */
-const REFUSED_MS = 60_000;
-/** A recorded restart is carried out within this time, or decided again. */
-const PENDING_MS = 60_000;
-/** Restarts for an earlier change count for this long. */
-const COUNTED_MS = 60 * 60_000;
 
 /** The membership change that the rules want now. Promotions are not included: etcd does not check its peer connections for them. */
 export interface Wanted {
@@ -103,11 +97,11 @@ function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined 
   return blocked(o) ?? (entry ? restartBlockedBy(o, entry) : 'etcd does not list it');
 }
 
-const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < PENDING_MS;
+const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < RECORDED_RESTART_MS;
 
 /** The change that every healthy voter has refused for a minute, or for which a restart was recorded within the last minute. */
 export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | undefined {
-  const due = o.refusedSince !== undefined && o.now - o.refusedSince >= REFUSED_MS;
+  const due = o.refusedSince !== undefined && o.now - o.refusedSince >= CHANGE_REFUSED_MS;
   const { change: before, restarts: recorded = [] } = o.cluster.status?.refusedChange ?? {};
   if (!due && !recorded.some((each) => isFresh(o, each))) return undefined;
   const wanted = areAllWell(o) ? wantedBy(o) : undefined;
@@ -120,7 +114,7 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
   const pending = recorded.find((each) => before === change && isFresh(o, each) && isPending(each));
   if (!due && !pending) return undefined;
   const restarts = recorded.filter(
-    (each) => !isPending(each) && (before === change || o.now - Date.parse(each.at) < COUNTED_MS),
+    (each) => !isPending(each) && (before === change || o.now - Date.parse(each.at) < COUNTED_RESTART_MS),
   );
   const left = members.filter((m) =>
     pending ? pending.member === nameOf(m) : !restarts.some(({ member }) => member === nameOf(m)),

@@ -1,4 +1,5 @@
 /** Which members will not recover by themselves, and whether each may be replaced now: with failure evidence, after the disruption check, and counted. */
+import { REPLACED_WITHIN_MS, REPLACEMENT_PAUSE_MS, YOUNG_MEMBER_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
 import { isCorrupt, isHealthy, removalBlockedBy } from './disruption.ts';
@@ -14,13 +15,10 @@ import {
   type Observed,
 } from './observed.ts';
 
-/** A member that fails within an hour of its creation counts as a failed replacement. */
-const YOUNG_MS = 60 * 60_000;
-const FIRST_PAUSE_MS = 30_000;
 /** After this number of failed replacements in a row, a user has to find the cause. */
 const MAX_REPLACEMENTS = 5;
 
-const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MS;
+const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MEMBER_MS;
 
 /** Failed replacements in a row. An edit of the spec, or an hour without a failure, resets the count. */
 function failedReplacements(o: Observed, m: MemberView): number {
@@ -35,7 +33,7 @@ function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
   if (count === 0) return undefined;
   if (count >= MAX_REPLACEMENTS)
     return `${count} replacements in a row failed. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to retry`;
-  const wait = FIRST_PAUSE_MS * 2 ** (count - 1);
+  const wait = REPLACEMENT_PAUSE_MS * 2 ** (count - 1);
   const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
   return left > 0
     ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s`
@@ -43,11 +41,10 @@ function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
 }
 
 /** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */
-const RETRIED_WITHIN_MS = 60_000;
 function countedOnly(o: Observed): number {
   const { repair } = o.cluster.status ?? {};
   const last = Date.parse(repair?.last ?? '');
-  if (!repair || repair.generation !== o.cluster.metadata.generation || o.now - last > RETRIED_WITHIN_MS) return 0;
+  if (!repair || repair.generation !== o.cluster.metadata.generation || o.now - last > REPLACED_WITHIN_MS) return 0;
   return o.members.every((m) => createdAt(m) < last - 1_000) ? repair.count : 0;
 }
 

@@ -4,17 +4,10 @@ import { DATA_INCONSISTENT, EVIDENCE, type EvidenceReason, STORAGE_ERROR } from 
 import { volumeClaimName } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
+import { LOOP_WINDOW_MS, STABLE_AFTER_MS } from '../../domain/timing.ts';
 import type { ContainerStatus } from '../../gen/kube.ts';
 import { hasJoined, inMemory, type Observed } from './observed.ts';
-import {
-  etcdContainer,
-  type Finding,
-  failedStartsOf,
-  findingIn,
-  LOOP_WINDOW_MS,
-  lastLine,
-  lastTermination,
-} from './terminations.ts';
+import { etcdContainer, type Finding, failedStartsOf, findingIn, lastLine, lastTermination } from './terminations.ts';
 
 export interface Evidence {
   readonly reason: EvidenceReason;
@@ -27,8 +20,6 @@ export interface Evidence {
 
 /** One exit can have many causes: this many exits in a row with the same finding are proof. */
 const ENDS_THAT_PROVE = 3;
-/** An etcd that cannot use its data directory mostly exits sooner: after this time, the run is not judged by the previous exit. */
-const STABLE_AFTER_MS = 60_000;
 /** CrashLoopBackOff allows this many exits in about five minutes. */
 const ENDS_OF_A_LOOP = 6;
 

@@ -8,6 +8,7 @@ import type { ImagePolicy } from '../../api/security.ts';
 import { memberEndpoint, memberHost } from '../../domain/member-address.ts';
 import { controllerOf, type Holding, holding, isMemberOf } from '../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../domain/pod.ts';
+import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { Access, EtcdPort } from '../../etcd/client.ts';
 import { hexId } from '../../etcd/ids.ts';
@@ -31,8 +32,6 @@ export interface MemberPorts {
   readonly nodes: Store<Node>;
   readonly nodeLostAfterMs: number;
 }
-
-const ASK_TIMEOUT_MS = 2_000;
 
 export async function observe(
   ports: MemberPorts,

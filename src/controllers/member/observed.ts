@@ -1,5 +1,4 @@
 /** The observed state of one EtcdMember, and the predicates that rules share. */
-
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember, EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { volumeClaimName } from '../../api/names.ts';

@@ -3,6 +3,7 @@
  * whenever a peer is killed and `FreelistType` at every start, and intact data was condemned by such lines.
  */
 import { DATA_INCONSISTENT, type EtcdMemberStatus, EVIDENCE, STORAGE_ERROR } from '../../api/etcd-member.ts';
+import { LOOP_WINDOW_MS, NOT_READY_REPORTED_WITHIN_MS } from '../../domain/timing.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../gen/kube.ts';
 import type { Observed } from './observed.ts';
 
@@ -18,8 +19,6 @@ export interface Finding {
   readonly message: string;
 }
 
-/** CrashLoopBackOff waits at most five minutes between two starts; exits further apart are not one crash loop. */
-export const LOOP_WINDOW_MS = 10 * 60_000;
 /** Kubernetes keeps 2 KiB or 4 KiB. The patterns below take time quadratic in the length of the text. */
 const MAX_MESSAGE = 4096;
 const MAX_QUOTE = 300;
@@ -118,9 +117,6 @@ export const lastLine = (end: ContainerStateTerminated): string => {
 /** The number of this exit: the kubelet increments restartCount when it starts the next process. */
 const ordinalOf = ({ restartCount, state }: ContainerStatus): number => restartCount - (state?.running ? 1 : 0);
 
-/** How long a kubelet takes to report that a Pod is not ready any more; Kubernetes timestamps have seconds. */
-const REPORTED_WITHIN_MS = 5_000;
-
 /**
  * Whether this exit and the recorded one are in one row: the same Pod, no long pause, and no run between them was ready.
  * Kubernetes keeps only the last exit, so the operator may have missed some; it does keep since when the Pod is not ready.
@@ -133,7 +129,9 @@ function follows(o: Observed, recorded: FailedStarts, restarts: number, startedA
   return (
     restarts > recorded.restarts &&
     startedAt - ended < LOOP_WINDOW_MS &&
-    (Number.isNaN(notReadySince) ? restarts === recorded.restarts + 1 : notReadySince <= ended + REPORTED_WITHIN_MS)
+    (Number.isNaN(notReadySince)
+      ? restarts === recorded.restarts + 1
+      : notReadySince <= ended + NOT_READY_REPORTED_WITHIN_MS)
   );
 }
 

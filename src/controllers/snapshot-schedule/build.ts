@@ -18,13 +18,9 @@ import type { ImagePolicy } from '../../api/security.ts';
 import { agentBesideEtcd, agentContainer, agentPodSpec, attempts, locationFiles } from '../../domain/agent-pod.ts';
 import { type DrillTask, keyOf, MOUNTS, objectKey, type PruneTask, placeOf } from '../../domain/agent-task.ts';
 import { identity, ownedBy } from '../../domain/ownership.ts';
+import { DRILL_DEADLINE_SECONDS, PRUNE_DEADLINE_SECONDS, SCHEDULE_JOB_KEPT_SECONDS } from '../../domain/timing.ts';
 import type { Job, PodSpec, ResourceRequirements } from '../../gen/kube.ts';
 import { hash32 } from '../../lib/hash.ts';
-
-const PRUNE_SECONDS = 3_600;
-const DRILL_SECONDS = 4 * 3_600;
-/** For users to read the log. A failed Job is created again after this. */
-export const KEPT_SECONDS = 3_600;
 
 /** etcd maps the whole database into memory. */
 const DRILL_RESOURCES: ResourceRequirements = {
@@ -78,7 +74,7 @@ const jobOf = (
     spec: {
       ...attempts(spec.containers[0]?.name ?? ''),
       activeDeadlineSeconds: seconds,
-      ttlSecondsAfterFinished: KEPT_SECONDS,
+      ttlSecondsAfterFinished: SCHEDULE_JOB_KEPT_SECONDS,
       podReplacementPolicy: 'Failed',
       template: { metadata: { labels }, spec },
     },
@@ -122,7 +118,7 @@ export function pruneJob(of: For & { readonly run: string; readonly retention: R
     containers: [container],
     volumes: files.volumes,
   });
-  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_SECONDS }, spec);
+  return jobOf(of, { name: pruneName(schedule, run), run, seconds: PRUNE_DEADLINE_SECONDS }, spec);
 }
 
 const drillName = (schedule: EtcdSnapshotSchedule, run: string): string =>
@@ -163,7 +159,7 @@ export function drillJob(of: For & { readonly run: EtcdSnapshot; readonly images
     volumes: [volume, { name: 'room', emptyDir: { ...(size !== undefined && { sizeLimit: size }) } }, ...files.volumes],
   });
   const about = identity(run).name;
-  return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_SECONDS }, spec);
+  return jobOf(of, { name: drillName(schedule, about), run: about, seconds: DRILL_DEADLINE_SECONDS }, spec);
 }
 
 /** The names of the Jobs of a snapshot. */

@@ -1,5 +1,6 @@
 /** When snapshots are due: computed from the schedule, the last started snapshot and the clock. */
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
+import { CLOCK_TOLERANCE_MS } from '../../domain/timing.ts';
 import { type Cron, lastUntil, nextAfter, parseCron } from '../../lib/cron.ts';
 import { hash32 } from '../../lib/hash.ts';
 
@@ -23,8 +24,6 @@ export const timetable = ({ spec }: EtcdSnapshotSchedule): Timetable => parseCro
 
 /** The count is bounded: a schedule of every minute may have been off for years. */
 export const MAX_MISSED = 20;
-/** A clock that is set back by less than this is tolerated. */
-const TOLERANCE_MS = 60_000;
 
 /** The jitter is deterministic per schedule and minute, and never reaches the next scheduled minute: snapshots must keep their order. */
 function dueTimeAt(cron: Cron, schedule: EtcdSnapshotSchedule, slot: number): DueTime {
@@ -39,7 +38,7 @@ function dueTimeAt(cron: Cron, schedule: EtcdSnapshotSchedule, slot: number): Du
 export function startedUntil(recorded: string | undefined, now: number): number | undefined {
   const last = recorded === undefined ? Number.NaN : Date.parse(recorded);
   if (Number.isNaN(last)) return undefined;
-  return last <= now + TOLERANCE_MS ? last : now;
+  return last <= now + CLOCK_TOLERANCE_MS ? last : now;
 }
 
 export function dueTimesOf(

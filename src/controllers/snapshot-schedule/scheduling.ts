@@ -1,6 +1,7 @@
 /** Whether a snapshot is due now, and if not, why. The rules and the status share the result, so that they cannot disagree. */
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { identity } from '../../domain/ownership.ts';
+import { MIN_STARTING_DEADLINE_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { type DueTime, type DueTimes, dueTimesOf, startedUntil, timetable } from './due-times.ts';
 import { dueTimeIn, isActive, newestRun, type Observed, statusBefore } from './observed.ts';
@@ -27,9 +28,6 @@ export type Scheduling =
       readonly instead: readonly EtcdSnapshot[];
     };
 
-/** Lower bound of startingDeadlineSeconds: a backup must not be skipped because the operator was busy for a moment. */
-const MIN_DEADLINE_MS = 10_000;
-
 /** The last scheduled minute for which a snapshot was started; existing runs prove it if the status was not written. */
 export function lastStarted(o: Observed): number | undefined {
   const recorded = startedUntil(statusBefore(o).lastScheduleTime, o.now);
@@ -55,7 +53,7 @@ export function schedulingOf(o: Observed): Scheduling {
   const { due } = slots;
   if (!due) return { is: 'idle', slots };
   const deadline = o.object.spec.startingDeadlineSeconds;
-  if (deadline !== undefined && o.now - due.at > Math.max(deadline * 1000, MIN_DEADLINE_MS))
+  if (deadline !== undefined && o.now - due.at > Math.max(deadline * 1000, MIN_STARTING_DEADLINE_MS))
     return { is: 'tooLate', slots, late: due };
   return o.due.is === 'absent' ? concurrently(o, slots, due) : taken(o, slots, due);
 }

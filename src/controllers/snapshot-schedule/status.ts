@@ -1,8 +1,8 @@
 /** The status, conditions and Events of a schedule, computed in every reconcile whichever rule decided. */
-
 import type { EtcdSnapshotScheduleStatus } from '../../api/etcd-snapshot-schedule.ts';
 import { type ConditionUpdate, changedConditions, findCondition, updateConditions } from '../../domain/conditions.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
+import { MAX_REQUEUE_MS } from '../../domain/timing.ts';
 import { sameJson } from '../../lib/merge-patch.ts';
 import { iso } from '../../lib/time.ts';
 import type { EventRecord } from '../../runtime/plan.ts';
@@ -16,9 +16,6 @@ export const SCHEDULED = 'Scheduled';
 export const SNAPSHOT_SUCCEEDED = 'SnapshotSucceeded';
 export const RETENTION_APPLIED = 'RetentionApplied';
 export const DRILL_SUCCEEDED = 'DrillSucceeded';
-
-/** The requeue time is bounded: the wall clock may be set forward. */
-const MAX_REQUEUE_MS = 3_600_000;
 
 export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
   const before = statusBefore(o);

@@ -15,20 +15,20 @@ import {
 } from '../../domain/agent-pod.ts';
 import { keyOf, MOUNTS, placeOf, type SnapshotTask } from '../../domain/agent-task.ts';
 import { controllerOf, identity, ownedBy } from '../../domain/ownership.ts';
+import {
+  AGENT_ENDS_BEFORE_SECONDS,
+  SNAPSHOT_DEADLINE_SECONDS,
+  SNAPSHOT_JOB_KEPT_SECONDS,
+} from '../../domain/timing.ts';
 import type { Job } from '../../gen/kube.ts';
 import type { MemberView } from './observed.ts';
 
 /** The name of the container. */
 export const AGENT = 'snapshot-agent';
-/** For all attempts together: half an hour, plus the time that the slowest usable store takes for the database. */
-const DEADLINE_SECONDS = 1_800;
 const SLOWEST_BYTES_PER_SECOND = 2 ** 20;
-/** The agent ends this much before the Job's deadline, so that it can still report its reason. */
-const BEFORE_SECONDS = 300;
 const deadlineSeconds = ({ report }: MemberView): number =>
-  DEADLINE_SECONDS + (report.is === 'answers' ? Math.ceil(report.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
-/** For the operator to read the result, and for users to read the agent's log. */
-const KEPT_SECONDS = 600;
+  SNAPSHOT_DEADLINE_SECONDS +
+  (report.is === 'answers' ? Math.ceil(report.databaseBytes / SLOWEST_BYTES_PER_SECOND) : 0);
 
 export interface Taking {
   readonly object: EtcdSnapshot;
@@ -58,7 +58,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
     prefix: keyOf(destination),
     compression: compression === 'Zstd' ? 'zstd' : 'none',
     encrypted: encryption !== undefined,
-    deadlineSeconds: deadlineSeconds(member) - BEFORE_SECONDS,
+    deadlineSeconds: deadlineSeconds(member) - AGENT_ENDS_BEFORE_SECONDS,
   };
 }
 
@@ -91,7 +91,7 @@ export function snapshotJob(taking: Taking): Job {
     spec: {
       ...attempts(AGENT),
       activeDeadlineSeconds: deadlineSeconds(taking.member),
-      ttlSecondsAfterFinished: KEPT_SECONDS,
+      ttlSecondsAfterFinished: SNAPSHOT_JOB_KEPT_SECONDS,
       podReplacementPolicy: 'Failed', // two agents at once would write the same object
       template: {
         metadata: { labels },

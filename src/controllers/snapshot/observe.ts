@@ -9,6 +9,7 @@ import { podsOf } from '../../domain/job.ts';
 import { memberClientScheme, memberEndpoint, memberHost, serviceOf } from '../../domain/member-address.ts';
 import { controllerOf, holding, identity, isBeingDeleted } from '../../domain/ownership.ts';
 import { isPodOver } from '../../domain/pod.ts';
+import { ASK_TIMEOUT_MS } from '../../domain/timing.ts';
 import { askMember } from '../../etcd/ask-member.ts';
 import type { EtcdPort } from '../../etcd/client.ts';
 import type { Job, Pod } from '../../gen/kube.ts';
@@ -41,8 +42,6 @@ export interface SnapshotPorts {
   readonly pods: Store<Pod>;
   readonly jobs: Store<Job>;
 }
-
-const ASK_TIMEOUT_MS = 2_000;
 
 /** Since when no member could serve a snapshot, by snapshot key. In memory only: after a restart the operator just waits once more. */
 export type UnreachableSince = Map<string, number>;

@@ -1,13 +1,11 @@
 /** How long a snapshot waits for its cluster before it has failed. */
+import { SNAPSHOT_WAIT_MS } from '../../domain/timing.ts';
 import type { Observed } from './observed.ts';
 import { type FailedReason, failed, pending, type SnapshotDecision } from './status.ts';
 
-/** After this, the user has waited long enough for a failure to be reported. */
-const WAIT_MS = 15 * 60_000;
-
 /** How long the snapshot may still wait. */
 export const remainingMs = ({ now, object }: Observed): number =>
-  Date.parse(object.metadata.creationTimestamp ?? '') + WAIT_MS - now;
+  Date.parse(object.metadata.creationTimestamp ?? '') + SNAPSHOT_WAIT_MS - now;
 
 /** Pending until the wait is over, requeued at least every `everyMs`; then Failed. */
 export function waitFor(

@@ -1,9 +1,10 @@
 /** Status of etcd auth: whether clients must authenticate, and whether the operator can. */
 
-import { isPasswordUnsettled, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
+import { isPasswordUnsettled } from '../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import type { ConditionUpdate } from '../../../domain/conditions.ts';
+import { SECRETS_UNSETTLED_MS } from '../../../domain/timing.ts';
 import { isFormed, type Observed } from '../observed.ts';
 import { SECRET_UNREADABLE, unreadableSecrets } from './certificates.ts';
 
@@ -84,7 +85,7 @@ export const authLatch = (o: Observed): Pick<EtcdClusterStatus, 'authEnabled'> =
 
 /** The operator gets no event when a Secret changes, or when a user corrects a password in etcd. */
 export const authRequeueMs = (o: Observed): number | undefined =>
-  !o.certificates.unreadable && (isPasswordUnsettled(o.password) || lockedOut(o)) ? UNSETTLED_MS : undefined;
+  !o.certificates.unreadable && (isPasswordUnsettled(o.password) || lockedOut(o)) ? SECRETS_UNSETTLED_MS : undefined;
 
 /** Only for a cluster with spec.auth. While etcd does not respond, the condition is left as it is. */
 export function authConditions(o: Observed): readonly ConditionUpdate[] {

@@ -15,6 +15,7 @@ import {
   namesOf,
 } from '../../../domain/certificate-requirements.ts';
 import { identity, ownedBy } from '../../../domain/ownership.ts';
+import { APPROVAL_MS, CERTIFICATE_OBSERVED_MS, CERTIFICATE_RENEWAL_MS } from '../../../domain/timing.ts';
 import type { Finding } from '../../../pki/findings.ts';
 import { type CertificateHolding, isFormed, type Observed } from '../observed.ts';
 
@@ -120,11 +121,6 @@ export function issuanceFindings(o: Observed): readonly Finding[] {
     : needs.map(({ secret, requested: { certificate } }) => ({ is: 'certificatePending', secret, certificate, why }));
 }
 
-/** A CertificateRequest without approval, or a Certificate without a condition, is reported as not ready after these times. */
-const APPROVAL_MS = 15_000;
-const OBSERVED_MS = 30_000;
-/** A renewal is not urgent: an issuer may take this long before its message is reported as a failure. */
-const RENEWAL_MS = 60_000;
 /** Issuers choose this text, and the API server rejects a condition message that is too long. */
 const MAX_TEXT = 400;
 
@@ -142,12 +138,12 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
     (condition?.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0) ? condition : undefined; // otherwise it is about an earlier spec
   const trouble = troubleOf(held, now)?.slice(0, MAX_TEXT);
   if (ready?.status === 'True') {
-    const underWay = held.request !== undefined && !isOlder(held.request.metadata, RENEWAL_MS, now);
+    const underWay = held.request !== undefined && !isOlder(held.request.metadata, CERTIFICATE_RENEWAL_MS, now);
     return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, why: trouble }];
   }
   if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, why: trouble }];
   const unnoticed = 'cert-manager has not processed it yet';
-  if (!condition && isOlder(metadata, OBSERVED_MS, now))
+  if (!condition && isOlder(metadata, CERTIFICATE_OBSERVED_MS, now))
     return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: check that its controller is running` }];
   return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MAX_TEXT) ?? unnoticed }];
 }

@@ -1,9 +1,10 @@
 /** Status of the certificates of a cluster. */
 
-import { isUnsettled, renewalOf, UNSETTLED_MS } from '../../../access/evaluate/view.ts';
+import { isUnsettled, renewalOf } from '../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { requestedRotation } from '../../../api/names.ts';
 import type { ConditionUpdate } from '../../../domain/conditions.ts';
+import { SECRETS_UNSETTLED_MS, UNREADABLE_RECHECK_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import { type Finding, isFatal, reasonOf, sentenceOf } from '../../../pki/findings.ts';
 import { isFormed, type Observed, unreadableObjects } from '../observed.ts';
@@ -27,21 +28,18 @@ export function unreadableSecrets({ certificates: { unreadable: unread } }: Obse
   );
 }
 
-/** The operator gets no event when the API server recovers from a failed read. */
-const READ_AGAIN_MS = 10_000;
-
 /** Objects that could not be read: whether they match the spec is not known. */
 export function unreadableMessage(o: Observed): { readonly reason: string; readonly message: string } | undefined {
   const secrets = unreadableSecrets(o);
   if (secrets !== undefined) return { reason: SECRET_UNREADABLE, message: secrets };
   const objects = unreadableObjects(o);
   if (objects.length === 0) return undefined;
-  const message = `${objects.join('; ')}. It is neither created nor corrected until it can be read; it is read again every ${READ_AGAIN_MS / 1_000} s`;
+  const message = `${objects.join('; ')}. It is neither created nor corrected until it can be read; it is read again every ${UNREADABLE_RECHECK_MS / 1_000} s`;
   return { reason: 'ReadFailed', message };
 }
 
 export const unreadableRequeueMs = (o: Observed): number | undefined =>
-  unreadableObjects(o).length > 0 ? READ_AGAIN_MS : undefined;
+  unreadableObjects(o).length > 0 ? UNREADABLE_RECHECK_MS : undefined;
 
 /** Without duplicates: a finding about a CA is found again for every certificate that it signs. */
 export function findingsOf(o: Observed): readonly Finding[] {
@@ -87,7 +85,7 @@ export function bundleLatch({ cluster, certificates: { trusts } }: Observed): Pi
 export function certificatesRequeueMs(o: Observed): number | undefined {
   const { unreadable: unread } = o.certificates;
   if (unread) return Math.max(0, unread.retryAt - o.now); // no read happens before that
-  if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return UNSETTLED_MS;
+  if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return SECRETS_UNSETTLED_MS;
   const renewal = renewalOf(o.certificates);
   return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
 }

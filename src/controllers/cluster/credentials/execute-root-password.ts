@@ -15,6 +15,7 @@ import { readSecrets } from '../../../access/read-secrets.ts';
 import type { SecretCache } from '../../../access/secret-cache.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import { keptPasswordName } from '../../../api/names.ts';
+import { CHANGE_TIMEOUT_MS } from '../../../domain/timing.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import type { Ask } from '../../../etcd/client.ts';
 import type { EtcdErrorKind, Result } from '../../../etcd/errors.ts';
@@ -66,8 +67,6 @@ export async function executeRootPasswordCall(
     );
   await STEPS[call.name]({ ports, cluster, password, signal, send });
 }
-
-const CHANGE_TIMEOUT_MS = 5_000;
 
 async function read({ client }: RootPorts, cluster: EtcdCluster, signal: AbortSignal): Promise<RootPassword> {
   const { namespace = '' } = cluster.metadata;

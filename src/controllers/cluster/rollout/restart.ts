@@ -1,5 +1,6 @@
 /** How one member is restarted, whatever the reason: out of the client Service, leadership transferred, then its Pod deleted. */
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import { DRAIN_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import type { ObjectRef, Step } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
@@ -52,9 +53,6 @@ export function restarting(o: Observed, { m, entry, why, reason, what = podOf(m)
     return { message: `${why}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
   return { message: why, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: why } };
 }
-
-/** Kubernetes may route new connections to a Pod for this long after it left the Service: they are refused if etcd exits earlier. */
-const DRAIN_MS = 3_000;
 
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>
   pod.is === 'present' && pod.terminating !== true && pod.drainingSince !== undefined

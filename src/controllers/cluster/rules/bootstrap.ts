@@ -5,6 +5,7 @@ import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { EVIDENCE } from '../../../api/etcd-member.ts';
 import { clusterToken } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { QUIET_START_MS, SEED_DEAD_AFTER, SEED_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { seedMember } from '../build.ts';
@@ -29,11 +30,6 @@ import { replacing } from '../replacement.ts';
 import { restoreMessage } from '../restore.ts';
 import { serviceSteps } from '../services.ts';
 import { progressDeadline, unapplied } from '../spec-drift.ts';
-
-/** etcd responds within a second after its Pod gets an address, so it is polled often at first; a broken image may take hours. */
-const PROBE = { firstMs: 100, maxMs: 10_000 };
-/** For this long "connection refused" is normal while etcd starts, and is not reported. */
-const QUIET_START_MS = 5_000;
 
 /** The EtcdMember with the seed's name, or the seed of the earlier operator, which has a generated name. */
 const seedView = (o: Observed): MemberView | undefined =>
@@ -82,12 +78,6 @@ export function rebuildSeed(o: Observed): Decided {
   return rebuildDeadSeed(o, seed);
 }
 
-/**
- * A seed that is killed during its first start can leave a data directory that never elects a leader. A seed with a restored
- * snapshot gets longer: etcd may read the data for minutes before it responds, and a new seed would have to download it again.
- */
-const DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
-
 const repairsOf = ({ cluster }: Observed): number => {
   const { repair } = cluster.status ?? {};
   return repair && repair.generation === cluster.metadata.generation ? repair.count : 0;
@@ -100,8 +90,8 @@ function deadIn(o: Observed, seed: MemberView): number | undefined {
   if (started === undefined && reason === undefined) return undefined;
   const hasNothing = reason === EVIDENCE.nodeLost || reason === EVIDENCE.volumeLost;
   const reads = seed.object.spec.restore !== undefined && !hasNothing;
-  const timeoutMs = reads ? DEAD_AFTER.maxMs : DEAD_AFTER.firstMs * 2 ** repairsOf(o);
-  return Math.max(started ?? 0, createdAt(seed)) + Math.min(DEAD_AFTER.maxMs, timeoutMs) - o.now;
+  const timeoutMs = reads ? SEED_DEAD_AFTER.maxMs : SEED_DEAD_AFTER.firstMs * 2 ** repairsOf(o);
+  return Math.max(started ?? 0, createdAt(seed)) + Math.min(SEED_DEAD_AFTER.maxMs, timeoutMs) - o.now;
 }
 
 function rebuildDeadSeed(o: Observed, seed: MemberView): Decided {
@@ -124,7 +114,7 @@ export function discover(o: Observed): Decided {
     const names = o.etcd.members.map((m) => m.name || m.peerURLs.join()).join(', ');
     return {
       message: `etcd at the address of the seed lists other members: ${names}`,
-      requeueAfterMs: PROBE.maxMs,
+      requeueAfterMs: SEED_PROBE.maxMs,
     };
   }
   return {
@@ -157,12 +147,12 @@ export function waitForSeed(o: Observed): Decided {
     };
   }
   const restoring = restoreMessage(seed.pod.restore);
-  if (restoring !== undefined) return { message: `member ${name}: ${restoring}`, requeueAfterMs: PROBE.maxMs };
+  if (restoring !== undefined) return { message: `member ${name}: ${restoring}`, requeueAfterMs: SEED_PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
   const error = o.etcd.is === 'silent' && waited > QUIET_START_MS ? `: ${o.etcd.why}` : '';
   return {
     message: `waiting for etcd in Pod ${name} to answer${error}${memberMessage(seed)}`,
-    requeueAfterMs: probeMs(waited, PROBE),
+    requeueAfterMs: probeMs(waited, SEED_PROBE),
   };
 }
 

@@ -6,6 +6,7 @@
 import { peerURL } from '../../../api/names.ts';
 import { peerScheme } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { JOIN_PROBE, SLOW_JOIN_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
@@ -21,7 +22,6 @@ import {
   maxMembers,
   needsReplacementVoter,
   nextName,
-  SLOW_JOIN_MS,
   startedAt,
 } from '../joining.ts';
 import {
@@ -39,7 +39,6 @@ import {
 } from '../observed.ts';
 import { isUpToDate } from '../spec-drift.ts';
 
-const PROBE = { firstMs: 100, maxMs: 5_000 };
 /**
  * The earlier operator creates the EtcdMember first: this rule adds it to etcd and then writes its initialCluster. Not while etcd
  * would refuse it: a lost voter has to be removed first, or a learner promoted.
@@ -116,7 +115,7 @@ export function addLearner(o: Observed): Decided {
   if (o.etcd.is === 'answers' && o.etcd.unversioned === true)
     return {
       message: 'the members have not agreed on a cluster version yet: etcd 3.5 exits when it joins before that',
-      requeueAfterMs: PROBE.firstMs,
+      requeueAfterMs: JOIN_PROBE.firstMs,
     };
   const { name, namespace } = identity(o.cluster);
   const joiner = nextName(o);
@@ -153,5 +152,5 @@ export function waitForJoining(o: Observed): Decided {
   const message = `waiting for etcd in ${waiting.map(nameOf).join(', ')} to answer`;
   return started === undefined || (first.pod.is === 'present' && first.pod.ip === undefined)
     ? { message, requeueAfterMs: SLOW_JOIN_MS }
-    : { message, requeueAfterMs: probeMs(o.now - started, PROBE) };
+    : { message, requeueAfterMs: probeMs(o.now - started, JOIN_PROBE) };
 }

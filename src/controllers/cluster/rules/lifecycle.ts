@@ -1,6 +1,7 @@
 /** Rules about the cluster as a whole: deletion, adoption, conflicts, and the target that members are built from. */
 import { etcdClusters } from '../../../api/names.ts';
 import { controllerOf, isBeingDeleted, ownedBy } from '../../../domain/ownership.ts';
+import { FOREIGN_RECHECK_MS } from '../../../domain/timing.ts';
 import { sameJson } from '../../../lib/merge-patch.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 
@@ -15,9 +16,6 @@ import {
   wanted,
 } from '../observed.ts';
 import { blocked, progressDeadline } from '../spec-drift.ts';
-
-/** Foreign objects lack the operator's label, so the cache receives no event when they are deleted. */
-const RECHECK_MS = 10_000;
 
 export const beingDeleted = (o: Observed): Decided =>
   isBeingDeleted(o.cluster)
@@ -63,7 +61,7 @@ export const nameTaken = (o: Observed): Decided =>
     ? undefined
     : {
         message: `${conflicts(o).join('; ')}: delete or rename it, or give the cluster another name`,
-        requeueAfterMs: RECHECK_MS,
+        requeueAfterMs: FOREIGN_RECHECK_MS,
       };
 
 /** An edit becomes the target at once: every reconcile re-evaluates unfinished work, so a wrong edit is undone as soon as a user reverts it. */

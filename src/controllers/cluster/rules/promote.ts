@@ -1,4 +1,5 @@
 /** Promotes a learner to voter as soon as etcd accepts it: until then it is a copy that does not count towards the quorum. */
+import { PROMOTE_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { learnersOf } from '../disruption.ts';
 import { etcdStep } from '../etcd-calls.ts';
@@ -13,9 +14,6 @@ import {
   type Observed,
   participates,
 } from '../observed.ts';
-
-/** A learner has caught up within 0.1 s if the database is small; a large one takes minutes. */
-const PROMOTE = { firstMs: 50, maxMs: 5_000 };
 
 /** The learner that has applied most is promoted first, but not before the remaining learners are added: etcd refuses additions after a promotion. */
 export function promote(o: Observed): Decided {
@@ -32,6 +30,6 @@ export function promote(o: Observed): Decided {
   const waited = o.now - (startedAt(first.m) ?? o.now);
   return {
     message: `promoting member ${nameOf(first.m)} to voter`,
-    steps: [etcdStep(o, { name: 'promote', id: first.entry.id }, nameOf(first.m), probeMs(waited, PROMOTE))],
+    steps: [etcdStep(o, { name: 'promote', id: first.entry.id }, nameOf(first.m), probeMs(waited, PROMOTE_PROBE))],
   };
 }

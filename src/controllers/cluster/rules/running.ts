@@ -1,5 +1,6 @@
 /** Rules for a bootstrapped cluster. */
 import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
+import { QUARANTINE_MS, RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import { isHealthy, removalBlockedBy } from '../disruption.ts';
@@ -19,14 +20,10 @@ import {
 } from '../observed.ts';
 import { waitingLosses } from '../replacement.ts';
 
-/** The cache receives events when a Pod changes; etcd sends none, so it is polled. */
-const ASK_AGAIN_MS = 5 * 60_000;
-const ASK_SOON_MS = 5_000;
-
 /** An IP address can be reused by another cluster, whose responses must not be taken for this cluster's. */
 export const otherClusterId = (o: Observed): Decided => {
   const message = clusterIdMismatch(o);
-  return message === undefined ? undefined : { message, requeueAfterMs: ASK_SOON_MS };
+  return message === undefined ? undefined : { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
 };
 
 /** Copies from etcd to `status.isVoter` which members are voters; the client Service selects its Pods by it. */
@@ -41,9 +38,6 @@ export const recordVoters = (o: Observed): Decided => {
   });
   return steps.length === 0 ? undefined : { message: 'the voters have changed', steps };
 };
-
-/** PVCs of removed members are kept for a week, in case a user needs the data. */
-const QUARANTINE_MS = 7 * 24 * 60 * 60_000;
 
 const leftMs = (o: Observed, pvc: PersistentVolumeClaim): number => {
   const since = pvc.metadata.annotations?.[QUARANTINED_AT_ANNOTATION] ?? pvc.metadata.creationTimestamp ?? '';
@@ -70,7 +64,7 @@ export const waitForMembers = (o: Observed): Decided => {
     return `${nameOf(m)}: ${text ?? 'no status yet'}`;
   });
   const message = losses.length > 0 ? losses.join('; ') : `waiting for members to be ready (${reasons.join('; ')})`;
-  return { message, requeueAfterMs: ASK_SOON_MS };
+  return { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
 };
 
 /** The Pod may be Ready for the kubelet while etcd does not respond to the operator. */
@@ -93,6 +87,6 @@ export const steady = (o: Observed): ClusterDecision =>
   o.etcd.is === 'silent'
     ? {
         message: `members are ready, but etcd does not respond to the operator: ${o.etcd.why}`,
-        requeueAfterMs: ASK_SOON_MS,
+        requeueAfterMs: UNHEALTHY_RESYNC_MS,
       }
-    : { message: 'All members are ready', requeueAfterMs: ASK_AGAIN_MS };
+    : { message: 'All members are ready', requeueAfterMs: RESYNC_MS };

@@ -1,6 +1,7 @@
 /** Rules that remove members, one at a time: etcd removes a member before its PVC is deleted. */
 import { headlessServiceName } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { healthyVoters, isHealthy, leaderOf, quorumOf, removalBlockedBy } from '../disruption.ts';
@@ -21,8 +22,6 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
-
-const RETRY_MS = 1_000;
 
 /**
  * Removes a member from etcd if the disruption check allows it. A leader transfers leadership first, which costs clients
@@ -81,7 +80,7 @@ export function deleteRemovedMember(o: Observed): Decided {
   if (hasJoined(removed) && (responds || listed.length < quorumOf(voters.length)))
     return {
       message: `etcd does not list ${nameOf(removed)}, which was a member. The operator deletes nothing, because the list may be wrong. If the member was removed on purpose, delete the EtcdMember`,
-      requeueAfterMs: 10 * RETRY_MS,
+      requeueAfterMs: UNLISTED_MEMBER_RECHECK_MS,
     };
   return {
     message: `etcd has removed member ${nameOf(removed)}: deleting its EtcdMember`,
@@ -115,5 +114,5 @@ export function shrink(o: Observed): Decided {
   // The EtcdMember is deleted only once its removal is allowed: until then a user can still revert the edit.
   return blockedBy === undefined
     ? { message, steps: [{ do: 'delete', what: refTo('EtcdMember', member.object) }] }
-    : { message: `${message}; blocked: ${blockedBy}`, requeueAfterMs: RETRY_MS };
+    : { message: `${message}; blocked: ${blockedBy}`, requeueAfterMs: DISRUPTION_RECHECK_MS };
 }

@@ -9,6 +9,7 @@ import {
 } from '../../../api/names.ts';
 import { identity, ownedBy } from '../../../domain/ownership.ts';
 import { isPodOver } from '../../../domain/pod.ts';
+import { REMOVAL_RETRY_MS } from '../../../domain/timing.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
 import { provenLoss } from '../evidence.ts';
 import {
@@ -22,8 +23,6 @@ import {
   type Observed,
   retains,
 } from '../observed.ts';
-
-const RETRY_MS = 1_000;
 
 /**
  * A retained PVC gets a label why and an annotation since when it is kept. The PVC of a seed whose cluster never formed is not
@@ -93,13 +92,16 @@ export function release(o: Observed): Decided {
       if (mustKeepVolume(o)) return undefined;
       return {
         message: `waiting for the other members to report whether it was removed: ${o.peers.message}`,
-        requeueAfterMs: RETRY_MS,
+        requeueAfterMs: REMOVAL_RETRY_MS,
       };
     case 'answer': {
       const known = isListed(o.member, o.peers.members);
       if (known && mustKeepVolume(o)) return undefined;
       return known
-        ? { message: 'etcd still lists this member: waiting for its removal from etcd', requeueAfterMs: RETRY_MS }
+        ? {
+            message: 'etcd still lists this member: waiting for its removal from etcd',
+            requeueAfterMs: REMOVAL_RETRY_MS,
+          }
         : releaseFinalizer(o, 'etcd has removed this member');
     }
   }

@@ -14,6 +14,7 @@ import { forbiddenImage } from '../../../api/security.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import { controllerOf, identity } from '../../../domain/ownership.ts';
 import { isPodOver, isPodReady } from '../../../domain/pod.ts';
+import { FOREIGN_RECHECK_MS, MEMBER_PROBE, RESYNC_MS } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
 import { type Decision, refTo, type Step } from '../../../runtime/plan.ts';
 import { type InitialState, initialStateOf, memberPod, volumeClaim, volumeOwnership } from '../build.ts';
@@ -31,15 +32,11 @@ import {
   retains,
 } from '../observed.ts';
 
-const RECHECK_MS = 10_000;
-const RESYNC_MS = 5 * 60_000;
-const PROBE = { firstMs: 200, maxMs: 10_000 };
-
 /** A foreign object of the same name is never used: it may hold another cluster's data. */
 export const nameTaken = (o: Observed): Decided =>
   conflicts(o).length === 0
     ? undefined
-    : { message: `${conflicts(o).join('; ')}: delete it if it is not needed`, requeueAfterMs: RECHECK_MS };
+    : { message: `${conflicts(o).join('; ')}: delete it if it is not needed`, requeueAfterMs: FOREIGN_RECHECK_MS };
 
 /** No Pod is created without what the spec asks for, or with a forbidden image. A running Pod is left alone. */
 export const cannotRun = (o: Observed): Decided => {
@@ -213,6 +210,6 @@ export const steady = (o: Observed): Decision<EtcdMemberStatus> => {
   const ready = pod && isPodReady(pod);
   return {
     message: `${ready ? 'the Pod is ready, but etcd' : 'etcd'} does not respond to the operator: ${o.etcd.message}`,
-    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, PROBE) : RESYNC_MS,
+    requeueAfterMs: ready || !hasJoined(o) ? probeMs(elapsed, MEMBER_PROBE) : RESYNC_MS,
   };
 };

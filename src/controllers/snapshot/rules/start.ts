@@ -4,23 +4,18 @@ import { snapshotJobName } from '../../../api/names.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import { isMutual } from '../../../domain/certificate-requirements.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { NO_MEMBER_GRACE_MS, NO_MEMBER_RETRY_MS, STORE_SECRET_POLL_MS } from '../../../domain/timing.ts';
 import { snapshotJob } from '../build.ts';
 import { clusterNameOf, type MemberView, memberToAsk, type Observed } from '../observed.ts';
 import { failed, pending, type SnapshotDecision } from '../status.ts';
 import { remainingMs, waitFor } from '../waiting.ts';
-
-/** Users' Secrets are not watched, so they are polled. */
-const POLL_MS = 10_000;
-/** Longer than an election or a Pod restart. */
-const GRACE_MS = 30_000;
-const RETRY_MS = 2_000;
 
 /** The kubelet would keep a Pod with a missing mount in ContainerCreating until the Job's deadline. */
 export const missingSecrets = (o: Observed): SnapshotDecision | undefined => {
   const [first, ...others] = o.lacks;
   if (!first) return undefined;
   const message = [first, ...others].map(({ message }) => message).join('; ');
-  return waitFor(o, { meanwhile: first.reason, atLast: first.reason }, message, POLL_MS);
+  return waitFor(o, { meanwhile: first.reason, atLast: first.reason }, message, STORE_SECRET_POLL_MS);
 };
 
 /** The agent mounts the Secrets that the operator authenticates with. */
@@ -35,7 +30,7 @@ export const noAccess = (o: Observed): SnapshotDecision | undefined => {
   ];
   if (lacks.length === 0) return undefined;
   const message = `no Secret of EtcdCluster ${clusterNameOf(o.object)} has ${lacks.join(' and ')}: see its conditions CertificatesValid and AuthEnabled`;
-  return waitFor(o, { meanwhile: 'SecretMissing', atLast: 'SecretMissing' }, message, POLL_MS);
+  return waitFor(o, { meanwhile: 'SecretMissing', atLast: 'SecretMissing' }, message, STORE_SECRET_POLL_MS);
 };
 
 const summaryOf = ({ name, report }: MemberView): string => {
@@ -48,8 +43,8 @@ export const noMember = (o: Observed): SnapshotDecision | undefined => {
   if (memberToAsk(o.members)) return undefined;
   const summary = o.members.length === 0 ? 'it has no members' : o.members.map(summaryOf).join('; ');
   const message = `no member of EtcdCluster ${clusterNameOf(o.object)} can serve a snapshot: ${summary}`;
-  const left = (o.silentSince ?? o.now) + GRACE_MS - o.now;
-  if (left > 0) return pending('NoMemberReachable', message, Math.min(left, RETRY_MS));
+  const left = (o.silentSince ?? o.now) + NO_MEMBER_GRACE_MS - o.now;
+  if (left > 0) return pending('NoMemberReachable', message, Math.min(left, NO_MEMBER_RETRY_MS));
   return failed('NoMemberReachable', `${message}. Bring a member back, then create another EtcdSnapshot`);
 };
 

@@ -5,6 +5,7 @@ import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
 import { type EtcdPortName, ROLE_VOTER, trustName } from '../../../../api/names.ts';
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
+import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
 import { refTo } from '../../../../runtime/plan.ts';
 import { type Decided, entryOf, isFormed, type MemberView, nameOf, type Observed } from '../../observed.ts';
 import { drainingForMs, isInMemory, restarting, trafficPatch } from '../../rollout/restart.ts';
@@ -12,8 +13,6 @@ import { bundleOf, isSettled, mayNarrow, nextToRestart, ROTATING, rotationBlocke
 import { bundleLatch, canMount, unreadableSecrets } from '../certificates.ts';
 
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
-
-const RETRY_MS = 1_000;
 
 const MESSAGES = {
   begin: 'the CA bundle is recorded',
@@ -127,7 +126,7 @@ export function discardCABundles(o: Observed): Decided {
     steps: over.map((target) => ({
       do: 'call',
       call: { is: 'secret', name: 'deleteCABundle', target, cluster: identity(o.cluster) },
-      retryMs: RETRY_MS,
+      retryMs: MANAGED_SECRET_RETRY_MS,
     })),
   };
 }

@@ -3,12 +3,11 @@
 import type { SecretAction } from '../../../../access/evaluate/view.ts';
 import { writtenFor } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
+import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
 import type { Step } from '../../../../runtime/plan.ts';
 import type { ClusterCall } from '../../calls.ts';
 import { type Decided, isFormed, type Observed } from '../../observed.ts';
 import { certificatesAwaited, certificatesMissing, unreadableSecrets } from '../certificates.ts';
-
-const RETRY_MS = 1_000;
 
 const MESSAGES = {
   createCA: 'a CA is created',
@@ -37,7 +36,7 @@ export function writeSecrets(o: Observed): Decided {
   if (due.length === 0) return undefined;
   const steps = due.map(({ todo, secret }): Step<ClusterCall> => {
     const call = { is: 'secret', name: todo, target: secret, cluster: identity(o.cluster) } as const;
-    return { do: 'call', call, retryMs: RETRY_MS };
+    return { do: 'call', call, retryMs: MANAGED_SECRET_RETRY_MS };
   });
   return { message: due.map(({ todo, secret }) => `${MESSAGES[todo]}: Secret ${secret}`).join('; '), steps };
 }

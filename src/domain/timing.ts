@@ -1,0 +1,147 @@
+/**
+ * The intervals, deadlines and time limits of controllers, grouped by what uses them, each with its reason. The runtime, the clients
+ * and the agents have their own.
+ */
+
+// Requests to etcd
+
+/** A reconcile asks every member, and one that does not respond must not delay the cluster. */
+export const ASK_TIMEOUT_MS = 2_000;
+/** HashKV reads the whole database of a member. */
+export const HASH_TIMEOUT_MS = 10_000;
+/** A change waits for a quorum to persist it, and for an election if there is one. */
+export const CHANGE_TIMEOUT_MS = 5_000;
+/** etcd refuses membership changes for some seconds after each one, so they are retried often. */
+export const CHANGE_RETRY_MS = 500;
+/** The same after `CHANGE_REFUSED_MS`. */
+export const REFUSED_RETRY_MS = 10_000;
+/** etcd rightly refuses changes for five seconds after a member was added; no refusal that ends by itself lasts a minute. */
+export const CHANGE_REFUSED_MS = 60_000;
+
+// Secrets and certificates
+
+/** The operator has no watch on Secrets: this is how often it reads them. */
+export const SECRETS_SETTLED_MS = 5 * 60_000;
+/** The same while a certificate is missing or invalid, or a write is due: users wait for it. */
+export const SECRETS_UNSETTLED_MS = 10_000;
+/** While reads fail: an API server whose KMS provider is down must not get a read of every Secret every ten seconds. */
+export const SECRET_READ_RETRY = { firstMs: 1_000, maxMs: SECRETS_SETTLED_MS };
+/** The operator gets no event when the API server recovers from a failed read. */
+export const UNREADABLE_RECHECK_MS = 10_000;
+/** Certificates are parsed in slices: the event loop serves all clusters. */
+export const EVALUATION_SLICE_MS = 5;
+/** A member that accepts a connection and sends no certificate must not delay the evaluation of a cluster. */
+export const HANDSHAKE_TIMEOUT_MS = 2_000;
+/** A managed Secret is retried this soon: new Pods wait for it. */
+export const MANAGED_SECRET_RETRY_MS = 1_000;
+/** A CertificateRequest without approval is reported as not ready after this time. */
+export const APPROVAL_MS = 15_000;
+/** A Certificate without a condition is reported as not ready after this time: cert-manager may not be running. */
+export const CERTIFICATE_OBSERVED_MS = 30_000;
+/** A renewal is not urgent: an issuer may take this long before its message is reported as a failure. */
+export const CERTIFICATE_RENEWAL_MS = 60_000;
+
+// Cluster and member
+
+/** The cache receives events when a Pod changes; etcd sends none, so it is polled. */
+export const RESYNC_MS = 5 * 60_000;
+/** Foreign objects lack the operator's label, so the cache receives no event when they are deleted. */
+export const FOREIGN_RECHECK_MS = 10_000;
+
+// Cluster: bootstrap
+
+/** etcd responds within a second after its Pod gets an address, so it is polled often at first; a broken image may take hours. */
+export const SEED_PROBE = { firstMs: 100, maxMs: 10_000 };
+/** For this long "connection refused" is normal while etcd starts, and is not reported. */
+export const QUIET_START_MS = 5_000;
+/**
+ * A seed that is killed during its first start can leave a data directory that never elects a leader. A seed with a restored
+ * snapshot gets longer: etcd may read the data for minutes before it responds, and a new seed would have to download it again.
+ */
+export const SEED_DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
+
+// Cluster: members join and leave
+
+/** A joining etcd responds within a second after its Pod gets an address; pulling its image may take minutes. */
+export const JOIN_PROBE = { firstMs: 100, maxMs: 5_000 };
+/** Joining members take seconds to start; one whose Pod cannot be scheduled may never start, and no member can be added meanwhile. */
+export const SLOW_JOIN_MS = 15_000;
+/** A learner has caught up within 0.1 s if the database is small; a large one takes minutes. */
+export const PROMOTE_PROBE = { firstMs: 50, maxMs: 5_000 };
+/** The disruption check depends on what members respond, and etcd sends no events. */
+export const DISRUPTION_RECHECK_MS = 1_000;
+/** A member list without a member that responds is mostly wrong for good: a user has to act. */
+export const UNLISTED_MEMBER_RECHECK_MS = 10_000;
+/** Kubernetes may route new connections to a Pod for this long after it left the Service: they are refused if etcd exits earlier. */
+export const DRAIN_MS = 3_000;
+/** A restart that was recorded because of a refused change is carried out within this time, or decided again. */
+export const RECORDED_RESTART_MS = 60_000;
+/** Restarts for an earlier refused change count for this long. */
+export const COUNTED_RESTART_MS = 60 * 60_000;
+/** A member that fails within an hour of its creation counts as a failed replacement. */
+export const YOUNG_MEMBER_MS = 60 * 60_000;
+/** After a failed replacement, doubled by each further one: a cause outside the cluster may need time to go away. */
+export const REPLACEMENT_PAUSE_MS = 30_000;
+/** A recorded replacement without a new member is attempted again within this time: the deletion was refused, or the operator was killed. */
+export const REPLACED_WITHIN_MS = 60_000;
+
+// Cluster: at rest
+
+/** Instead of `RESYNC_MS` while a member is unhealthy or etcd is unreachable. */
+export const UNHEALTHY_RESYNC_MS = 5_000;
+/** A kubelet may need this long until its probe reports a Pod as ready. */
+export const READINESS_PROBED_WITHIN_MS = 15_000;
+/** PVCs of removed members are kept for a week, in case a user needs the data. */
+export const QUARANTINE_MS = 7 * 24 * 60 * 60_000;
+
+// Member
+
+/** A member whose etcd does not respond yet is polled often at first; a broken image may take hours. */
+export const MEMBER_PROBE = { firstMs: 200, maxMs: 10_000 };
+/** The cluster controller removes a deleted member from etcd, which sends no event. */
+export const REMOVAL_RETRY_MS = 1_000;
+/** An etcd that cannot use its data directory mostly exits sooner: after this time, the run is not judged by the previous exit. */
+export const STABLE_AFTER_MS = 60_000;
+/** CrashLoopBackOff waits at most five minutes between two starts; exits further apart are not one crash loop. */
+export const LOOP_WINDOW_MS = 10 * 60_000;
+/** How long a kubelet takes to report that a Pod is not ready any more; Kubernetes timestamps have seconds. */
+export const NOT_READY_REPORTED_WITHIN_MS = 5_000;
+
+// Jobs of agents
+
+/** The cache may receive the status of a Pod after that of its Job. */
+export const POD_SETTLES_MS = 15_000;
+/** A terminating Pod has half of this as its grace period, and may still report its result. */
+export const POD_STOPS_MS = 60_000;
+
+// Snapshot
+
+/** After this, the user has waited long enough for a failure to be reported. */
+export const SNAPSHOT_WAIT_MS = 15 * 60_000;
+/** Users' Secrets are not watched, so they are polled. */
+export const STORE_SECRET_POLL_MS = 10_000;
+/** How long no member may be reachable before a snapshot fails: longer than an election or a Pod restart. */
+export const NO_MEMBER_GRACE_MS = 30_000;
+/** How often members are asked during that time. */
+export const NO_MEMBER_RETRY_MS = 2_000;
+/** For all attempts together: half an hour, plus the time that the slowest usable store takes for the database. */
+export const SNAPSHOT_DEADLINE_SECONDS = 1_800;
+/** The agent ends this much before the Job's deadline, so that it can still report its reason. */
+export const AGENT_ENDS_BEFORE_SECONDS = 300;
+/** For the operator to read the result, and for users to read the agent's log. */
+export const SNAPSHOT_JOB_KEPT_SECONDS = 600;
+
+// Snapshot schedule
+
+/** Lower bound of startingDeadlineSeconds: a backup must not be skipped because the operator was busy for a moment. */
+export const MIN_STARTING_DEADLINE_MS = 10_000;
+/** The requeue time is bounded: the wall clock may be set forward. */
+export const MAX_REQUEUE_MS = 3_600_000;
+/** A clock that is set back by less than this is tolerated. */
+export const CLOCK_TOLERANCE_MS = 60_000;
+/** A store may list and delete slowly; a Job that hangs must not block the next one for ever. */
+export const PRUNE_DEADLINE_SECONDS = 3_600;
+/** A drill downloads and restores the whole database. */
+export const DRILL_DEADLINE_SECONDS = 4 * 3_600;
+/** For users to read the log. A failed Job is created again after this. */
+export const SCHEDULE_JOB_KEPT_SECONDS = 3_600;
