@@ -9,7 +9,7 @@ import { YieldingEvaluation } from './yielding.ts';
 
 export interface UnreadSecret {
   readonly secret: string;
-  readonly why: string;
+  readonly message: string;
 }
 
 /** All of these Secrets, or those that could not be read. */
@@ -22,7 +22,7 @@ export async function readSecrets(
   const read = await Promise.all(
     names.map(async (name) => ({ name, result: await tryGet(client, secrets, { namespace, name }, signal) })),
   );
-  const unread = read.flatMap(({ name, result }) => (result.ok ? [] : [{ secret: name, why: result.why }]));
+  const unread = read.flatMap(({ name, result }) => (result.ok ? [] : [{ secret: name, message: result.message }]));
   if (unread.length > 0) return { unread };
   return new Map(read.map(({ name, result }) => [name, result.ok ? result.object : undefined]));
 }

@@ -173,7 +173,7 @@ describe('a Secret that cannot be read', () => {
   test.each([
     ['500', kms, '500 Internal error occurred: unable to transform key'],
     ['403', answers(403, 'secrets "mine" is forbidden'), '403 secrets "mine" is forbidden'],
-  ])('%s: the last evaluation is kept, with the Secret and the error', async (_what, fault, why) => {
+  ])('%s: the last evaluation is kept, with the Secret and the error', async (_what, fault, message) => {
     const { credentials, faults, advance } = vault(await good());
     const before = await credentials.view(cluster());
     const way = await credentials.access(cluster(), () => 'h');
@@ -182,7 +182,7 @@ describe('a Secret that cannot be read', () => {
     advance(300_000);
     const { unreadable: unread, ...view } = await credentials.view(cluster());
     expect(view).toEqual(before);
-    expect(unread).toEqual({ secrets: ['mine'], why, password: false, judged: true, retryAt: NOW + 301_000 });
+    expect(unread).toEqual({ secrets: ['mine'], message, password: false, judged: true, retryAt: NOW + 301_000 });
     expect((await credentials.access(cluster(), () => 'h')).tls?.('e')).toEqual(way.tls?.('e'));
     expect(await credentials.sources(cluster())).toEqual(sources);
   });

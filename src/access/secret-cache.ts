@@ -235,7 +235,7 @@ export class SecretCache {
     const names = failed.map(({ secret }) => secret);
     const unread = {
       secrets: names,
-      why: failed[0]?.why ?? '',
+      message: failed[0]?.message ?? '',
       password: passwordSecrets(cluster).some((name) => names.includes(name)),
       judged: false,
       retryAt: this.#options.now() + pause,

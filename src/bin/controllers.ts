@@ -94,7 +94,7 @@ const portsOf = (client: Client, etcd: Etcd, stores: Stores, flags: Flags, now: 
   now,
   images: imagesOf(flags),
   credentials: credentialsFor(client, stores, flags, now),
-  chance: systemKeySource,
+  entropy: systemKeySource,
   nodeLostAfterMs: flags.nodeLostAfterSeconds * 1000,
   operatorImage: flags.operatorImage,
   ...stores,

@@ -208,7 +208,7 @@ describe('messages from etcd, agents and the API server', () => {
     const pod = aPod({
       status: { containerStatuses: [{ ...etcd, state: { waiting }, lastState: { terminated: ended } }] },
     });
-    const unreachable = { is: 'silent', why: text, message: text } as const;
+    const unreachable = { is: 'unreachable', message: text } as const;
     const agent = snapshotWorld.anAgent(1, snapshotWorld.left(1, text));
     const failed = snapshotWorld.withJob(snapshotWorld.ended('Failed', 0, { message: text }), agent);
     const schedule = scheduleWorld('09:30:00', {

@@ -171,8 +171,8 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
   const reset = message.startsWith('http/2 ') && known.code !== Code.Canceled;
   if (reset || codes.some((code) => CUT.test(code))) return 'disconnected';
   if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // the request, not the response
-  const said = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
-  if (said) return said;
+  const ownMessage = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
+  if (ownMessage) return ownMessage;
   if (message.startsWith('protocol error') || /message size|invalid (envelope|wire)|missing EndStream/i.test(message))
     return 'badAnswer';
   return BY_CODE[known.code] ?? 'other';

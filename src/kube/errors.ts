@@ -11,7 +11,7 @@ export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
   /** The API server's own message. */
-  readonly said: string;
+  readonly serverMessage: string;
   /** The API server's Retry-After. */
   readonly retryAfterMs: number | undefined;
 
@@ -26,7 +26,7 @@ export class ApiError extends Error {
     });
     this.code = code;
     this.reason = status.reason ?? 'Unknown';
-    this.said = status.message ?? 'no message';
+    this.serverMessage = status.message ?? 'no message';
     this.retryAfterMs = more.retryAfterMs;
   }
 }
@@ -59,7 +59,8 @@ export const isUnauthorized = (error: unknown): boolean => error instanceof ApiE
 export const isRefusal = (error: unknown): error is ApiError =>
   error instanceof ApiError && ([400, 403, 422].includes(error.code) || isUnasked(error));
 /** An admission webhook, such as cert-manager's, does not respond; the API server itself is healthy. */
-const isUnasked = ({ code, said }: ApiError): boolean => code === 500 && said.includes('failed calling webhook');
+const isUnasked = ({ code, serverMessage }: ApiError): boolean =>
+  code === 500 && serverMessage.includes('failed calling webhook');
 /** The API server does not know the request, e.g. an option that is newer than it. */
 export const isRefusedRequest = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 400 || error.code === 422);

@@ -73,8 +73,8 @@ function run(entry: ExecEntry, { env, folder }: ExecContext, info: string): Prom
     execFile(command, entry.args ?? [], options, (error, stdout, stderr) => {
       if (!error) return done(stdout);
       const hint = error.code === 'ENOENT' && entry.installHint ? `; ${entry.installHint}` : '';
-      const said = stderr.trim() === '' ? error.message : stderr.trim().slice(-500);
-      fail(new Error(`the credential plugin ${entry.command} failed: ${said}${hint}`, { cause: error }));
+      const output = stderr.trim() === '' ? error.message : stderr.trim().slice(-500);
+      fail(new Error(`the credential plugin ${entry.command} failed: ${output}${hint}`, { cause: error }));
     });
   });
 }

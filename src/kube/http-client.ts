@@ -169,9 +169,13 @@ async function asConflict<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 422 || !error.said.includes('metadata.uid: Invalid value'))
+    if (
+      !(error instanceof ApiError) ||
+      error.code !== 422 ||
+      !error.serverMessage.includes('metadata.uid: Invalid value')
+    )
       throw error;
-    throw new ApiError('write', 409, { reason: 'Conflict', message: error.said }, { cause: error });
+    throw new ApiError('write', 409, { reason: 'Conflict', message: error.serverMessage }, { cause: error });
   }
 }
 

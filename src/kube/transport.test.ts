@@ -38,9 +38,9 @@ test.each<[string, Answer, object]>([
   [
     'a refusal',
     (_i, o) => o.writeHead(403).end('{"reason":"Forbidden","message":"not you"}'),
-    { code: 403, reason: 'Forbidden', said: 'not you' },
+    { code: 403, reason: 'Forbidden', serverMessage: 'not you' },
   ],
-  ['text that is no JSON', (_i, o) => o.writeHead(502).end('<html>'), { code: 502, said: '<html>' }],
+  ['text that is no JSON', (_i, o) => o.writeHead(502).end('<html>'), { code: 502, serverMessage: '<html>' }],
   [
     'a Retry-After header',
     (_i, o) => o.writeHead(429, { 'retry-after': '3' }).end('{}'),

@@ -34,8 +34,8 @@ test.each([
     answers(0, 'Garbled', 'Unexpected token, "hunter2" is not valid JSON'),
     'no response (Garbled)',
   ],
-])('a failed read has %s', async (_what, client, why) => {
-  expect(await tryGet(client, secrets, ref)).toEqual({ ok: false, why });
+])('a failed read has %s', async (_what, client, message) => {
+  expect(await tryGet(client, secrets, ref)).toEqual({ ok: false, message });
 });
 
 test('an object that exists, and one that does not, is a successful read', async () => {
@@ -54,7 +54,7 @@ test('a read without a response is aborted after 5 s', async () => {
   await vi.advanceTimersByTimeAsync(4_999);
   expect(await Promise.race([reading, Promise.resolve('reads')])).toBe('reads');
   await vi.advanceTimersByTimeAsync(1);
-  expect(await reading).toEqual({ ok: false, why: 'no response within 5 s' });
+  expect(await reading).toEqual({ ok: false, message: 'no response within 5 s' });
 });
 
 test('a reconcile that has ended, and a bug, reject instead of reporting about the object', async () => {

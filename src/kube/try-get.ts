@@ -7,7 +7,7 @@ import type { KubeObject, Ref, Resource } from './object.ts';
 export type ReadResult<T> =
   | { readonly ok: true; readonly object: T | undefined }
   /** The status code and a short message; never the content of the object. */
-  | { readonly ok: false; readonly why: string };
+  | { readonly ok: false; readonly message: string };
 
 /** The client's own limit is 15 s: a reconcile that waited that long would repair and report nothing meanwhile. */
 const READ_TIMEOUT_MS = 5_000;
@@ -25,7 +25,7 @@ export async function tryGet<T extends KubeObject>(
   } catch (error) {
     // The reconcile itself has ended, or this is a bug: neither is a statement about the object.
     if (signal?.aborted || !(error instanceof ApiError)) throw error;
-    return { ok: false, why: limit.passed ? `no response within ${READ_TIMEOUT_MS / 1_000} s` : whyOf(error) };
+    return { ok: false, message: limit.passed ? `no response within ${READ_TIMEOUT_MS / 1_000} s` : messageOf(error) };
   } finally {
     limit.done();
   }
@@ -34,5 +34,5 @@ export async function tryGet<T extends KubeObject>(
 /**
  * Without a status code only the reason: a parser's message about a garbled response quotes it, and it may be a Secret.
  */
-const whyOf = ({ code, reason, said }: ApiError): string =>
-  code === 0 ? `no response (${reason})` : `${code} ${said.slice(0, MAX_MESSAGE)}`;
+const messageOf = ({ code, reason, serverMessage }: ApiError): string =>
+  code === 0 ? `no response (${reason})` : `${code} ${serverMessage.slice(0, MAX_MESSAGE)}`;

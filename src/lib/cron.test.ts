@@ -4,7 +4,7 @@ import { type Cron, lastUntil, nextAfter, parseCron } from './cron.ts';
 
 const cron = (text: string, zone?: string): Cron => {
   const parsed = parseCron(text, zone);
-  if (!parsed.ok) throw new Error(parsed.why);
+  if (!parsed.ok) throw new Error(parsed.message);
   return parsed.cron;
 };
 const ms = (iso: string): number => Date.parse(iso);
@@ -194,14 +194,14 @@ test.each([
   ['TZ= 0 0 * * *', '"" is not a time zone'],
   ['TZ=+02:00 0 0 * * *', '"+02:00" is not a time zone'],
   [`${'1,'.repeat(512)}1 * * * *`, 'it has 1033 characters, more than 1024'],
-])('%j is refused: %s', (text, why) => {
-  expect(parseCron(text)).toEqual({ ok: false, why: expect.stringContaining(why) });
+])('%j is refused: %s', (text, message) => {
+  expect(parseCron(text)).toEqual({ ok: false, message: expect.stringContaining(message) });
 });
 
 test('a time zone that is given twice is refused', () => {
   expect(parseCron('CRON_TZ=Asia/Tokyo 0 0 * * *', 'UTC')).toEqual({
     ok: false,
-    why: 'the time zone is given twice, as Asia/Tokyo in the schedule and as UTC beside it: remove one',
+    message: 'the time zone is given twice, as Asia/Tokyo in the schedule and as UTC beside it: remove one',
   });
   expect(parseCron('0 0 * * *', 'Local').ok).toBe(false);
 });

@@ -20,7 +20,7 @@ export interface Cron {
   readonly zone: Zone;
 }
 
-export type ParsedCron = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly why: string };
+export type ParsedCron = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly message: string };
 
 const MINUTE_MS = 60_000;
 /** Longer than any valid expression. */
@@ -58,7 +58,7 @@ const FIELDS: readonly Field[] = [
 
 /** The time zone is UTC unless the text starts with `CRON_TZ=` or `TZ=`, or `timeZone` is given. */
 export function parseCron(text: string, timeZone?: string): ParsedCron {
-  const no = (why: string): ParsedCron => ({ ok: false, why });
+  const no = (message: string): ParsedCron => ({ ok: false, message });
   if (text.length > MAX_LENGTH) return no(`it has ${text.length} characters, more than ${MAX_LENGTH}`);
   const [, named, rest = ''] = /^\s*(?:(?:CRON_)?TZ=(\S*)\s+)?(.*)$/s.exec(text) ?? [];
   if (named !== undefined && timeZone !== undefined)

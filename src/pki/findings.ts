@@ -41,10 +41,10 @@ type What =
   | { readonly is: 'certManagerMissing' }
   | { readonly is: 'certificateForeign'; readonly certificate: string; readonly owner: string }
   /** cert-manager is issuing it, and reports no error. */
-  | { readonly is: 'certificatePending'; readonly certificate: string; readonly why: string }
-  | { readonly is: 'certificateNotReady'; readonly certificate: string; readonly why: string }
+  | { readonly is: 'certificatePending'; readonly certificate: string; readonly message: string }
+  | { readonly is: 'certificateNotReady'; readonly certificate: string; readonly message: string }
   /** The current certificate is still valid for a while. */
-  | { readonly is: 'renewalFailing'; readonly certificate: string; readonly why: string };
+  | { readonly is: 'renewalFailing'; readonly certificate: string; readonly message: string };
 
 export type Usage = 'server auth' | 'client auth';
 
@@ -141,11 +141,11 @@ export function sentenceOf(f: Finding): string {
     case 'certificateForeign':
       return `Certificate ${f.certificate} exists and belongs to ${f.owner}: delete or rename it, or give the cluster another name`;
     case 'certificatePending':
-      return `cert-manager is issuing Certificate ${f.certificate}: ${f.why}`;
+      return `cert-manager is issuing Certificate ${f.certificate}: ${f.message}`;
     case 'certificateNotReady':
-      return `Certificate ${f.certificate} is not ready: ${f.why}`;
+      return `Certificate ${f.certificate} is not ready: ${f.message}`;
     case 'renewalFailing':
-      return `Certificate ${f.certificate} is not renewed: ${f.why}`;
+      return `Certificate ${f.certificate} is not renewed: ${f.message}`;
   }
 }
 

@@ -242,7 +242,7 @@ export class Controller<Observed, Status extends object, Call extends NamedCall>
 
   #failed(key: string, rule: string, error: unknown): never {
     const { log, signal } = this.#options;
-    if (isRefusal(error)) this.#recordRefusal(key, `${SERVER_REFUSES}: ${error.said}`);
+    if (isRefusal(error)) this.#recordRefusal(key, `${SERVER_REFUSES}: ${error.serverMessage}`);
     const level = isStale(error) || isNotLeading(error) || signal.aborted ? 'debug' : 'warn';
     log[level]({ controller: this.name, key, rule, error: String(error) }, 'reconcile failed, retrying with back-off');
     throw error;

@@ -92,7 +92,7 @@ export async function execute<Status extends object, Call extends NamedCall>(
   options.recorder.record(resource, subject, {
     type: 'Warning',
     reason: 'Refused',
-    note: `refused by the API server: ${refusal.said}`,
+    note: `refused by the API server: ${refusal.serverMessage}`,
   });
   throw refusal;
 }

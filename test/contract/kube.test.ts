@@ -49,7 +49,7 @@ describe.each([
     });
 
     test('a create with a resourceVersion is refused', async () => {
-      expect((await refusal(aConfigMap(aName(), { resourceVersion: '5' }))).said).toContain('resourceVersion');
+      expect((await refusal(aConfigMap(aName(), { resourceVersion: '5' }))).serverMessage).toContain('resourceVersion');
     });
   });
 

@@ -83,7 +83,7 @@ export interface Mount {
 export interface Unreadable {
   /** Names, and the error of the first. */
   readonly secrets: readonly string[];
-  readonly why: string;
+  readonly message: string;
   /** One of them has the root password. */
   readonly password: boolean;
   /** This process has read them before. Otherwise the operator cannot reach the members. */

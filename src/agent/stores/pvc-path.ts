@@ -7,8 +7,8 @@ import { AgentFailure } from '../failure.ts';
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const MAX_NAME_BYTES = 255;
 
-export const refused = (key: string, why: string): AgentFailure =>
-  new AgentFailure('PathRefused', `the path ${JSON.stringify(key.slice(0, 200))} ${why}: use another`);
+export const refused = (key: string, message: string): AgentFailure =>
+  new AgentFailure('PathRefused', `the path ${JSON.stringify(key.slice(0, 200))} ${message}: use another`);
 
 /** The parts of a key: folders, and then the name of the file. */
 export function segments(key: string): readonly string[] {

@@ -49,8 +49,8 @@ export async function findEtcdutl(): Promise<string> {
 /** The last line of the output is the cause. etcdutl writes JSON lines, or a line that begins with Error. */
 export function lastLines(output: string): string {
   const lines = output.trim().split('\n');
-  const said = lines.findLast((line) => /^Error|panic:|"error"|fatal/i.test(line)) ?? lines.at(-1) ?? '';
-  return said.length > 400 ? `${said.slice(0, 400)}…` : said;
+  const error = lines.findLast((line) => /^Error|panic:|"error"|fatal/i.test(line)) ?? lines.at(-1) ?? '';
+  return error.length > 400 ? `${error.slice(0, 400)}…` : error;
 }
 
 export interface NewIdentity {

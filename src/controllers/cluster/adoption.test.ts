@@ -1,7 +1,7 @@
 /** EtcdMembers without an owner: their cluster adopts them before anything else. */
 import { describe, expect, test } from 'vitest';
 import { CLUSTER_UID } from '../../../test/support/builders/builders.ts';
-import { awaited, down, type Is, lost, name, silent, up, world } from '../../../test/support/builders/members.ts';
+import { awaited, down, type Is, lost, name, unreachable, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import type { OwnerReference } from '../../api/meta.ts';
 import { etcdClusters } from '../../api/names.ts';
@@ -38,7 +38,7 @@ describe('the rule that decides', () => {
     ['adoption comes before a lost member is replaced', unowned(world([up, up, lost]), [1]), 'adoptMembers', [name(1)]],
     [
       'adoption comes before AllMembersLost is reported',
-      unowned(world([lost, invalid], { etcd: silent }), [1]),
+      unowned(world([lost, invalid], { etcd: unreachable }), [1]),
       'adoptMembers',
       [name(1)],
     ],

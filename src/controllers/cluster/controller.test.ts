@@ -1,7 +1,7 @@
 /** Which changes enqueue a cluster. */
 import { expect, test } from 'vitest';
 import { aCluster, FORMED } from '../../../test/support/builders/builders.ts';
-import { hear, member, modelWorld, podOf } from '../../../test/support/builders/ports.ts';
+import { member, modelWorld, podOf, putInCache } from '../../../test/support/builders/ports.ts';
 import { aSchedule } from '../../../test/support/builders/schedules.ts';
 import { CERTIFICATE_NAME_ANNOTATION, CLUSTER_LABEL } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../gen/kube.ts';
@@ -25,11 +25,11 @@ const labelled = (pod: Pod, labels: object, status: object = {}): Pod => ({
 test('the status of a Pod enqueues its cluster, its labels do not', () => {
   const { pods, enqueued } = aWorld();
   const pod = podOf(1);
-  hear(pods, pod);
+  putInCache(pods, pod);
   expect(enqueued()).toBeGreaterThan(0);
-  hear(pods, labelled(pod, { role: 'voter' }));
+  putInCache(pods, labelled(pod, { role: 'voter' }));
   expect(enqueued()).toBe(0);
-  hear(pods, labelled(pod, { role: 'voter' }, { phase: 'Failed' }));
+  putInCache(pods, labelled(pod, { role: 'voter' }, { phase: 'Failed' }));
   expect(enqueued()).toBeGreaterThan(0);
   pods.apply('', { type: 'delete', object: pod });
   expect(enqueued()).toBeGreaterThan(0);
@@ -45,27 +45,27 @@ test('the spec of a PodDisruptionBudget enqueues its cluster, its status does no
     spec: { minAvailable },
     status: { currentHealthy: healthy, desiredHealthy: 2, disruptionsAllowed: 0, expectedPods: 3 },
   });
-  hear(budgets, pdb(2, 0, '1'));
+  putInCache(budgets, pdb(2, 0, '1'));
   expect(enqueued()).toBeGreaterThan(0);
-  hear(budgets, pdb(2, 3, '2'));
+  putInCache(budgets, pdb(2, 3, '2'));
   expect(enqueued()).toBe(0);
-  hear(budgets, pdb(1, 3, '3'));
+  putInCache(budgets, pdb(1, 3, '3'));
   expect(enqueued()).toBeGreaterThan(0);
 });
 
 test('every change of an EtcdMember enqueues its cluster', () => {
   const { members, enqueued } = aWorld();
-  hear(members, member(1));
+  putInCache(members, member(1));
   expect(enqueued()).toBeGreaterThan(0);
-  hear(members, member(1, { status: { isVoter: true } }));
+  putInCache(members, member(1, { status: { isVoter: true } }));
   expect(enqueued()).toBeGreaterThan(0);
 });
 
 test('a new cluster gets low priority', () => {
   const { clusters, priorities } = aWorld();
-  hear(clusters, aCluster());
+  putInCache(clusters, aCluster());
   expect(priorities.splice(0)).toEqual(['low']);
-  hear(clusters, aCluster({ status: { readyMembers: 0 } }));
+  putInCache(clusters, aCluster({ status: { readyMembers: 0 } }));
   expect(priorities.splice(0)).toEqual(['normal']);
 });
 
@@ -73,7 +73,7 @@ test('a Certificate and the installation of cert-manager enqueue the cluster, an
   const { certificates, clusters, client, credentials, enqueued } = aWorld();
   const issuerRef = { name: 'i' };
   const cluster = aCluster({ spec: { tls: { peer: { certManager: { issuerRef } } } }, status: FORMED });
-  hear(clusters, cluster, { ...aCluster(), metadata: { namespace: 'ns', name: 'plain' } });
+  putInCache(clusters, cluster, { ...aCluster(), metadata: { namespace: 'ns', name: 'plain' } });
   enqueued();
   certificates.apply('', { type: 'synced', resourceVersion: '1' });
   expect(enqueued()).toBe(1);
@@ -89,7 +89,7 @@ test('a Certificate and the installation of cert-manager enqueue the cluster, an
   const labels = { [CLUSTER_LABEL]: 'db' };
   const spec = { secretName: 'db-peer-tls', issuerRef };
   const metadata = { namespace: 'ns', name: 'db-peer', labels };
-  hear(certificates, { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec });
+  putInCache(certificates, { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec });
   expect(enqueued()).toBe(1);
   expect(await found()).toBe('keyMissing');
 });
@@ -97,12 +97,15 @@ test('a Certificate and the installation of cert-manager enqueue the cluster, an
 test('the recovery point and the last backup of a schedule enqueue its cluster, other fields do not', () => {
   const { schedules, enqueued } = aWorld();
   const stored = (time: string) => ({ lastSuccessful: { name: 'x', time, artifact: { uri: 'u' } } });
-  hear(schedules, aSchedule({ recoveryPoint: '1h' }));
+  putInCache(schedules, aSchedule({ recoveryPoint: '1h' }));
   expect(enqueued()).toBeGreaterThan(0);
-  hear(schedules, aSchedule({ recoveryPoint: '1h' }, { nextScheduleTime: '2026-03-01T01:00:00Z' }));
+  putInCache(schedules, aSchedule({ recoveryPoint: '1h' }, { nextScheduleTime: '2026-03-01T01:00:00Z' }));
   expect(enqueued()).toBe(0);
-  hear(schedules, aSchedule({ recoveryPoint: '1h' }, stored('2026-03-01T01:00:00Z')));
+  putInCache(schedules, aSchedule({ recoveryPoint: '1h' }, stored('2026-03-01T01:00:00Z')));
   expect(enqueued()).toBeGreaterThan(0);
-  hear(schedules, aSchedule({ recoveryPoint: '1h', clusterRef: { name: 'other' } }, stored('2026-03-01T01:00:00Z')));
+  putInCache(
+    schedules,
+    aSchedule({ recoveryPoint: '1h', clusterRef: { name: 'other' } }, stored('2026-03-01T01:00:00Z')),
+  );
   expect(enqueued()).toBe(2);
 });

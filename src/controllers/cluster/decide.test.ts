@@ -37,7 +37,7 @@ const podWith = (ready: boolean) =>
 
 const entry = { id: MEMBER_ID, name: SEED_NAME, peerURLs: [`http://${SEED_NAME}.db.ns.svc:2380`], isLearner: false };
 const answers = { is: 'answers', clusterID: CLUSTER_ID, members: [entry], alarms: [] } as const satisfies EtcdView;
-const silent: EtcdView = { is: 'silent', why: 'connection refused' };
+const unreachable: EtcdView = { is: 'unreachable', message: 'connection refused' };
 
 const member = (status = {}, options = {}): MemberView => ({
   object: aMember({ status, ...options }),
@@ -139,7 +139,7 @@ describe('the rule that decides', () => {
       [`create EtcdMember ${SEED_NAME}`],
     ],
     ['the seed has no Pod yet', world({ members: [{ object: aMember(), pod: absent }] }), 'waitForSeed', []],
-    ['the seed has an address and does not respond', world({ etcd: silent }), 'waitForSeed', []],
+    ['the seed has an address and does not respond', world({ etcd: unreachable }), 'waitForSeed', []],
     ['the seed responds and is the only member', world({ etcd: answers }), 'discover', ['patch EtcdMember']],
     [
       'the seed responds and is being deleted: its cluster ID is not recorded',
@@ -161,7 +161,7 @@ describe('the rule that decides', () => {
     ],
     [
       'the spec changed before the bootstrap: the seed is recreated',
-      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: silent }),
+      world({ members: [member({}, { spec: { version: '3.6.99' } })], etcd: unreachable }),
       'rebuildSeed',
       ['delete EtcdMember'],
     ],
@@ -178,7 +178,7 @@ describe('the rule that decides', () => {
       'allMembersLost',
       [],
     ],
-    ['the only member has lost its data', formed({ members: [lostMember], etcd: silent }), 'allMembersLost', []],
+    ['the only member has lost its data', formed({ members: [lostMember], etcd: unreachable }), 'allMembersLost', []],
     [
       'all data is lost and the Services are deleted: nothing is created',
       formed({ ...nothing, members: [] }),
@@ -324,19 +324,23 @@ describe('the rule that decides', () => {
     ],
     [
       'the seed has run for a minute without a response',
-      world({ members: [running(61)], etcd: silent }),
+      world({ members: [running(61)], etcd: unreachable }),
       'rebuildSeed',
       ['delete EtcdMember'],
     ],
     [
       'the seed has run for less than a minute without a response',
-      world({ members: [running(59)], etcd: silent }),
+      world({ members: [running(59)], etcd: unreachable }),
       'waitForSeed',
       [],
     ],
     [
       'the seed was recreated once: its timeout is doubled',
-      world({ members: [running(61)], etcd: silent, cluster: aCluster({ status: { ...LATCHED, ...onceRepaired } }) }),
+      world({
+        members: [running(61)],
+        etcd: unreachable,
+        cluster: aCluster({ status: { ...LATCHED, ...onceRepaired } }),
+      }),
       'waitForSeed',
       [],
     ],
@@ -384,7 +388,7 @@ test('a recorded token is kept', () => {
 
 test('a seed that responds is recorded as a voter, and one that is recreated is counted', () => {
   expect(decide(world({ etcd: answers })).steps[0]).toMatchObject({ fields: { status: { isVoter: true } } });
-  expect(decide(world({ members: [running(61)], etcd: silent })).latch?.repair?.count).toBe(1);
+  expect(decide(world({ members: [running(61)], etcd: unreachable })).latch?.repair?.count).toBe(1);
 });
 
 test('a cluster that the earlier operator created gets no defaults of this operator', () => {
@@ -401,8 +405,9 @@ test('the cluster ID is recorded as soon as the seed responds', () => {
 
 test('a seed is polled often at first and less often later', () => {
   const after = (ms: number) =>
-    decide(world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: silent }))
-      .requeueAfterMs;
+    decide(
+      world({ members: [{ object: aMember(), pod: { ...podWith(false), startedAt: NOW - ms } }], etcd: unreachable }),
+    ).requeueAfterMs;
   expect([after(0), after(400), after(8_000), after(3_600_000)]).toEqual([100, 100, 2_000, 10_000]);
 });
 

@@ -1,6 +1,6 @@
 /** A cluster whose data no member can serve: what counts as lost, and the message for users. */
 import { describe, expect, test } from 'vitest';
-import { down, type Is, lost, name, silent, stepsOf, up, world } from '../../../test/support/builders/members.ts';
+import { down, type Is, lost, name, stepsOf, unreachable, up, world } from '../../../test/support/builders/members.ts';
 import { EVIDENCE } from '../../api/etcd-member.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
@@ -10,7 +10,7 @@ const volumeLost: Is = { down: true, evidence: EVIDENCE.volumeLost };
 const full: Is = { down: true, evidence: EVIDENCE.volumeFull };
 const nodeLost: Is = { down: true, evidence: EVIDENCE.nodeLost };
 const memory: Is = { ...lost, spec: { storage: { size: '64Mi', medium: 'Memory' } } };
-const unanswered = (...members: readonly Is[]): Observed => world(members, { etcd: silent, replicas: 3 });
+const unanswered = (...members: readonly Is[]): Observed => world(members, { etcd: unreachable, replicas: 3 });
 const absent = { is: 'absent' } as const;
 const bare = (o: Observed): Observed => ({ ...o, services: { headless: absent, client: absent }, pdb: absent });
 const responding = (o: Observed, n: number): Observed => {
@@ -42,7 +42,7 @@ describe('the rule that decides, without any step', () => {
   });
 
   test('an edit of replicas does not create a member', () => {
-    const o = world([invalid, invalid, invalid], { etcd: silent, replicas: 5 });
+    const o = world([invalid, invalid, invalid], { etcd: unreachable, replicas: 5 });
     expect([decide(o).rule, stepsOf(o)]).toEqual(['noReadableData', []]);
   });
 });

@@ -12,8 +12,8 @@ import {
   id,
   learner,
   name,
-  silent,
   stepsOf,
+  unreachable,
   up,
   url,
   view,
@@ -169,7 +169,7 @@ describe('the rule that decides', () => {
     ],
     [
       'all voters are being deleted, and etcd does not respond: no member is removed or added',
-      world([{ leaving: true }, { leaving: true, down: true }, { leaving: true, down: true }], { etcd: silent }),
+      world([{ leaving: true }, { leaving: true, down: true }, { leaving: true, down: true }], { etcd: unreachable }),
       'waitForMembers',
       [],
     ],

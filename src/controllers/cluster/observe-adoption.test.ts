@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { aVolume, condition } from '../../../test/support/builders/builders.ts';
 import {
-  hear,
   type ModelWorld,
   member,
   modelWorld,
   nameOf,
   podOf,
+  putInCache,
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
@@ -47,7 +47,7 @@ const store = (world: ModelWorld, object: EtcdMember): Promise<EtcdMember> => {
 test('members without an owner count, and are asked; those of another token do not', async () => {
   const world = modelWorld();
   await runningCluster(world, 3);
-  hear(world.members, unowned(world, 1), unowned(world, 2), unowned(world, 3), unowned(world, 4, 'another'));
+  putInCache(world.members, unowned(world, 1), unowned(world, 2), unowned(world, 3), unowned(world, 4, 'another'));
   const o = await observed(world);
   expect(namesIn(o)).toEqual([1, 2, 3].map(nameOf).toSorted());
   expect(o.members.every(({ self }) => self !== undefined)).toBe(true);
@@ -59,14 +59,14 @@ test('before a member is adopted, the API server is asked whether the cluster st
   await runningCluster(world, 1);
   const [cached] = world.clusters.all();
   if (!cached) throw new Error('there is one');
-  hear(world.members, unowned(world, 1));
-  hear(world.services, headlessService(cached), clientService(cached));
-  hear(world.budgets, pdb(cached, 1));
+  putInCache(world.members, unowned(world, 1));
+  putInCache(world.services, headlessService(cached), clientService(cached));
+  putInCache(world.budgets, pdb(cached, 1));
   const { uid = '' } = cached.metadata;
   await world.client.delete(world.clusters.resource, { namespace: 'ns', name: 'db' }, { uid });
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
   const { status: _, ...unrecorded } = cached;
-  hear(world.clusters, unrecorded);
+  putInCache(world.clusters, unrecorded);
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
 });
 
@@ -78,7 +78,7 @@ test('a seed without an owner is the seed of its cluster', async () => {
   expect(seed.is).toBe('absent'); // the uid of the stored cluster gives other names
   const name = seedName(cluster as EtcdCluster);
   const made = unowned(world, 1);
-  hear(world.members, { ...made, metadata: { ...made.metadata, name } });
+  putInCache(world.members, { ...made, metadata: { ...made.metadata, name } });
   expect((await observed(world)).seed.is).toBe('ours');
 });
 
@@ -103,7 +103,7 @@ test.each(['DataLost', 'DataInvalid'])(
     const [cluster] = world.clusters.all();
     const conditions = [condition('Ready', 'False', reason)];
     world.pods.apply(ALL_NAMESPACES, { type: 'delete', object: podOf(1) });
-    hear(world.members, member(1, { status: { isVoter: true, conditions } }, cluster?.metadata.uid));
+    putInCache(world.members, member(1, { status: { isVoter: true, conditions } }, cluster?.metadata.uid));
     forget(world, 2);
     await store(world, member(1, {}, cluster?.metadata.uid));
     await store(world, member(2, {}, cluster?.metadata.uid));
@@ -116,7 +116,7 @@ test('when no EtcdMember is left, the PVCs that are left are named', async () =>
   await runningCluster(world, 1);
   forget(world, 1);
   const labels = { [CLUSTER_LABEL]: 'db' };
-  hear(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
+  putInCache(world.volumes, { ...aVolume(), metadata: { ...aVolume().metadata, name: 'data-x', labels } });
   const o = await observed(world);
   expect([o.members, o.leftVolumes]).toEqual([[], ['data-x']]);
 });

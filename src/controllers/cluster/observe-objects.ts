@@ -8,7 +8,7 @@ import { type KubeObject, type Ref, type Resource, refKey } from '../../kube/obj
 import { podDisruptionBudgets, services } from '../../kube/resources.ts';
 import type { Store } from '../../kube/store.ts';
 import { tryGet } from '../../kube/try-get.ts';
-import { type Looked, wantsPdb } from './observed.ts';
+import { type ReadHolding, wantsPdb } from './observed.ts';
 
 interface ObjectPorts {
   readonly client: Pick<Client, 'get'>;
@@ -22,7 +22,7 @@ export async function observeService(
   cluster: EtcdCluster,
   name: string,
   signal: AbortSignal,
-): Promise<Looked<Service>> {
+): Promise<ReadHolding<Service>> {
   const { namespace, uid } = identity(cluster);
   const ref = { namespace, name };
   const cached = ports.services.get(refKey(ref));
@@ -36,9 +36,9 @@ async function readByName<T extends KubeObject>(
   ref: Ref,
   uid: string,
   signal: AbortSignal,
-): Promise<Looked<T>> {
+): Promise<ReadHolding<T>> {
   const read = await tryGet(client, resource, ref, signal);
-  return read.ok ? holding(read.object, uid) : { is: 'unknown', why: read.why };
+  return read.ok ? holding(read.object, uid) : { is: 'unknown', message: read.message };
 }
 
 /** Read only after the bootstrap, if the spec enables it. */
@@ -46,7 +46,7 @@ export async function observePdb(
   ports: ObjectPorts,
   cluster: EtcdCluster,
   signal: AbortSignal,
-): Promise<Looked<PodDisruptionBudget>> {
+): Promise<ReadHolding<PodDisruptionBudget>> {
   const { name, namespace, uid } = identity(cluster);
   const ref = { namespace, name: budgetName(name) };
   const cached = ports.budgets.get(refKey(ref));

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { aVolume } from '../../../test/support/builders/builders.ts';
 import {
   failingReads,
-  hear,
   type ModelWorld,
   member,
   modelWorld,
   nameOf,
   podOf,
+  putInCache,
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import type { Target } from '../../api/etcd-cluster-status.ts';
@@ -47,7 +47,7 @@ test('a member without a quorum returns no member list and has no leader', async
   const [, ...others] = await runningCluster(world, 3);
   for (const other of others) world.model.stop(other);
   const o = await observed(world);
-  expect(o.etcd.is).toBe('silent');
+  expect(o.etcd.is).toBe('unreachable');
   expect(selves(o).map((self) => self && [self.leader])).toEqual([[undefined], undefined, undefined]);
 });
 
@@ -75,9 +75,9 @@ test('a response with another member id than the recorded one does not count for
   const idOf = (n: number): string => hexId(nodes[n - 1]?.disk?.id ?? 0n);
   const recorded = (n: number, as: number) =>
     member(n, { status: { isVoter: true, memberID: idOf(as) } }, cluster?.metadata.uid);
-  hear(world.members, recorded(1, 1), recorded(2, 2), recorded(3, 3));
+  putInCache(world.members, recorded(1, 1), recorded(2, 2), recorded(3, 3));
   // The Pod of 1 has ended, and its address was reused by 3; the cache has not received that yet.
-  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.3' } }));
+  putInCache(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.3' } }));
   const { members } = await observed(world);
   const ids = Object.fromEntries(members.map((m) => [m.object.metadata.name, m.self?.id]));
   expect(ids).toEqual({ [nameOf(1)]: undefined, [nameOf(2)]: idOf(2), [nameOf(3)]: idOf(3) });
@@ -88,9 +88,9 @@ test('foreign EtcdMembers, Pods and Services in the cache are ignored', async ()
   await runningCluster(world, 2);
   const theirs = [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'x', controller: true }];
   const foreign = member(7);
-  hear(world.members, { ...foreign, metadata: { ...foreign.metadata, ownerReferences: theirs } });
+  putInCache(world.members, { ...foreign, metadata: { ...foreign.metadata, ownerReferences: theirs } });
   const pod = podOf(2);
-  hear(world.pods, { ...pod, metadata: { ...pod.metadata, ownerReferences: theirs } });
+  putInCache(world.pods, { ...pod, metadata: { ...pod.metadata, ownerReferences: theirs } });
   const metadata = { name: 'db', namespace: 'ns' };
   await world.client.create(services, { apiVersion: 'v1', kind: 'Service', metadata });
   await world.client.create(podDisruptionBudgets, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata });
@@ -105,7 +105,7 @@ test('foreign EtcdMembers, Pods and Services in the cache are ignored', async ()
 test('an ended Pod has no address', async () => {
   const world = modelWorld();
   await runningCluster(world, 1);
-  hear(world.pods, podOf(1, { status: { phase: 'Failed' } }));
+  putInCache(world.pods, podOf(1, { status: { phase: 'Failed' } }));
   expect((await observed(world)).members[0]?.pod).not.toHaveProperty('ip');
 });
 
@@ -116,8 +116,8 @@ test('a PersistentVolumeClaim that is being deleted is observed', async () => {
     const made = aVolume();
     return { ...made, metadata: { ...made.metadata, name: `data-${nameOf(n)}`, uid: `pvc-${n}`, ...more } };
   };
-  hear(world.volumes, pvc(1));
-  hear(world.volumes, pvc(2, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+  putInCache(world.volumes, pvc(1));
+  putInCache(world.volumes, pvc(2, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
   const { members } = await observed(world);
   expect(Object.fromEntries(members.map((m) => [m.object.metadata.name, m.pvc]))).toEqual({
     [nameOf(1)]: 'present',
@@ -147,7 +147,7 @@ test('maxLearners is taken from the command, and is one without the flag', async
   await runningCluster(world, 2);
   const pod = podOf(2);
   const command = ['etcd', '--max-learners=8'];
-  hear(world.pods, { ...pod, spec: { containers: [{ name: 'etcd', image: 'i', command }] } });
+  putInCache(world.pods, { ...pod, spec: { containers: [{ name: 'etcd', image: 'i', command }] } });
   const { members } = await observed(world);
   const learners = members.map((m) => [m.object.metadata.name, m.pod.is === 'present' && m.pod.maxLearners]);
   expect(Object.fromEntries(learners)).toEqual({ [nameOf(1)]: 1, [nameOf(2)]: 8 });
@@ -204,7 +204,7 @@ test('a member whose etcd was restarted in its Pod is observed as restarted', as
   const world = modelWorld();
   await runningCluster(world, 1);
   const container = { name: 'etcd', image: '', imageID: '', ready: true, restartCount: 1 };
-  hear(world.pods, podOf(1, { ready: true, status: { containerStatuses: [container] } }));
+  putInCache(world.pods, podOf(1, { ready: true, status: { containerStatuses: [container] } }));
   expect((await observed(world)).members[0]?.pod).toMatchObject({ restarted: true });
 });
 
@@ -216,7 +216,7 @@ test('only PVCs of removed members without an owner count as quarantined', async
     const labels = { [CLUSTER_LABEL]: 'db', [QUARANTINE_LABEL]: reason };
     return { ...aVolume(), metadata: { ...metadata, name, labels, ...(owned && { ownerReferences }) } };
   };
-  hear(
+  putInCache(
     world.volumes,
     pvc('removed', 'member-removed'),
     pvc('adopted', 'member-removed', true),
@@ -230,7 +230,7 @@ test('a paused cluster has no PodDisruptionBudget, and the API server is not ask
   await runningCluster(world, 1);
   const [cached] = world.clusters.all();
   if (!cached) throw new Error('there is one');
-  hear(world.services, headlessService(cached), clientService(cached));
+  putInCache(world.services, headlessService(cached), clientService(cached));
   const asked: string[] = [];
   const get: typeof world.client.get = (resource, ref) => {
     asked.push(`${resource.kind} ${ref.name}`);
@@ -239,7 +239,7 @@ test('a paused cluster has no PodDisruptionBudget, and the API server is not ask
   const recording = { ...world, client: { get } as unknown as typeof world.client };
   const requests = async (replicas: number): Promise<readonly string[]> => {
     const observed = { ...cached.status?.observed, replicas } as Target;
-    hear(world.clusters, { ...cached, status: { ...cached.status, observed } });
+    putInCache(world.clusters, { ...cached, status: { ...cached.status, observed } });
     asked.length = 0;
     await observe(recording, 'ns/db', signal, undefined);
     return asked.filter((one) => one.startsWith('EtcdCluster'));
@@ -254,9 +254,9 @@ test('a deleted cluster is not observed, even if another one has the same name',
   if (!cached) throw new Error('there is one');
   const before = { ...cached, metadata: { ...cached.metadata, uid: 'previous' } };
   const { status: _, ...withoutStatus } = before;
-  hear(world.clusters, before);
+  putInCache(world.clusters, before);
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();
-  hear(world.clusters, withoutStatus);
+  putInCache(world.clusters, withoutStatus);
   expect(
     await observe(world, 'ns/db', signal, undefined),
     'the API server is not asked about a cluster without a status',
@@ -273,10 +273,13 @@ test.each([
     await runningCluster(world, 3);
     // Clients are served without TLS, so that the model of etcd is reached without any Secret.
     const spec = { replicas: 3, tls: { peer: { secretRef: { name: 'mine' } } } };
-    hear(world.clusters, await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }));
+    putInCache(
+      world.clusters,
+      await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec }),
+    );
     const o = await observed(world);
     expect(selves(o).map((self) => self !== undefined)).toEqual([true, true, true]);
-    expect(o.certificates.unreadable).toMatchObject({ judged: false, why: `${code} no KMS provider` });
+    expect(o.certificates.unreadable).toMatchObject({ judged: false, message: `${code} no KMS provider` });
     expect(findCondition(decide(o).status.conditions, 'CertificatesValid')).toMatchObject({
       status: 'Unknown',
       reason: 'SecretUnreadable',
@@ -288,7 +291,7 @@ test('a Service or a PodDisruptionBudget that cannot be read is unknown, and all
   const world = modelWorld(failingReads(500, 'services', 'poddisruptionbudgets'));
   await runningCluster(world, 3);
   const o = await observed(world);
-  const unknown = { is: 'unknown', why: '500 no KMS provider' };
+  const unknown = { is: 'unknown', message: '500 no KMS provider' };
   expect([o.services.headless, o.services.client, o.pdb]).toEqual([unknown, unknown, unknown]);
   expect([o.etcd.is, selves(o).length]).toEqual(['answers', 3]);
 });

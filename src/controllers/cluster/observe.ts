@@ -60,7 +60,7 @@ export interface ClusterPorts {
   readonly certificates: Store<Certificate>;
   readonly images: ImagePolicy;
   readonly credentials: SecretCache;
-  readonly chance: KeySource;
+  readonly entropy: KeySource;
 }
 
 export async function observe(
@@ -92,7 +92,7 @@ export async function observe(
   const members = await withHashes(requests, [...answered, ...uncached.map((object) => viewOf(ports, object))]);
   const etcd = await etcdView(requests, cluster, members, list);
   // A user may have fixed the password: read the Secret in the next reconcile instead of in five minutes.
-  if (list.is === 'silent' && list.login === 'rejected') ports.credentials.forget(key);
+  if (list.is === 'authRejected') ports.credentials.forget(key);
   const volumes = [...ports.volumes.byIndex(namespace, CLUSTER_LABEL, name)];
   const quarantined = volumes.filter(
     (pvc) => pvc.metadata.labels?.[QUARANTINE_LABEL] === 'member-removed' && controllerOf(pvc) === undefined,
@@ -266,9 +266,9 @@ async function askEtcd({ etcd, access, signal }: Requests, members: readonly Mem
     const answer = await etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
       const { kind, message } = answer.error;
-      if (kind === 'authFailed') return { is: 'silent', why: message, login: 'rejected' }; // every member would reject it too, and each attempt takes long
-      const demanded: boolean = kind === 'authRequired' || (view.is === 'silent' && view.login !== undefined);
-      view = { is: 'silent', why: message, ...(demanded && { login: 'demanded' }) };
+      if (kind === 'authFailed') return { is: 'authRejected', message }; // every member would reject it too, and each attempt takes long
+      const authRequired: boolean = kind === 'authRequired' || view.is === 'authRequired';
+      view = { is: authRequired ? 'authRequired' : 'unreachable', message };
       continue;
     }
     const { clusterId, members: entries } = answer.value;

@@ -79,26 +79,26 @@ export interface EtcdMemberEntry {
 /** What etcd reported in this reconcile. */
 export type EtcdView =
   | { readonly is: 'notAsked' }
-  | {
-      readonly is: 'silent';
-      readonly why: string;
-      /** etcd requires auth and the operator has no password, or etcd rejects every password that the operator has. */
-      readonly login?: 'demanded' | 'rejected';
-    }
+  /** `authRequired`: the operator has no password; `authRejected`: etcd rejects every password that the operator has. */
+  | { readonly is: 'unreachable' | 'authRequired' | 'authRejected'; readonly message: string }
   | {
       readonly is: 'answers';
       readonly clusterID: string;
       readonly members: readonly EtcdMemberEntry[];
       /** The members have not agreed on a cluster version yet. Asked only where that keeps another member from joining. */
       readonly unversioned?: boolean;
-      /** `on`: auth is enabled and the operator is authenticated as root; `demanded`: auth is required and the operator is not authenticated. Asked only where a rule needs it. */
-      readonly auth?: 'off' | 'on' | 'demanded';
+      /** `on`: auth is enabled and the operator is authenticated as root; `required`: auth is enabled and the operator is not authenticated. Asked only where a rule needs it. */
+      readonly auth?: 'off' | 'on' | 'required';
       /** Alarms of all members, including members that were removed. */
       readonly alarms: readonly { readonly id: string; readonly alarm: string }[];
     };
 
+/** Why no member gave the operator a member list; `undefined` when one did, or none was asked. */
+export const etcdError = ({ etcd }: { readonly etcd: EtcdView }): string | undefined =>
+  etcd.is === 'answers' || etcd.is === 'notAsked' ? undefined : etcd.message;
+
 /** An object that is read by name; `unknown` when the read failed, so that the cluster controller neither creates nor patches it. */
-export type Looked<T> = Holding<T> | { readonly is: 'unknown'; readonly why: string };
+export type ReadHolding<T> = Holding<T> | { readonly is: 'unknown'; readonly message: string };
 
 /** The Certificates that the cluster requests from cert-manager, and their state. */
 export type Issuance =
@@ -110,7 +110,7 @@ export type Issuance =
 
 export interface CertificateHolding {
   readonly wanted: Certificate;
-  readonly holding: Looked<Certificate>;
+  readonly holding: ReadHolding<Certificate>;
   /** The pending CertificateRequest; read only while a Certificate is being issued. */
   readonly request?: CertificateRequest;
 }
@@ -123,9 +123,9 @@ export interface Observed {
   /** Milliseconds since 1970. Since then every healthy voter has refused a membership change with "unhealthy cluster". */
   readonly refusedSince?: number;
   readonly cluster: EtcdCluster;
-  readonly services: { readonly headless: Looked<Service>; readonly client: Looked<Service> };
+  readonly services: { readonly headless: ReadHolding<Service>; readonly client: ReadHolding<Service> };
   /** Read only after the bootstrap: before that there is no quorum to protect. */
-  readonly pdb: Looked<PodDisruptionBudget>;
+  readonly pdb: ReadHolding<PodDisruptionBudget>;
   /** The EtcdMember that has the name of the seed. */
   readonly seed: Holding<EtcdMember>;
   /** Controlled by this cluster or to be adopted by it, sorted by name, including EtcdMembers that are being deleted. */
@@ -223,7 +223,7 @@ export const wantsPdb = (cluster: EtcdCluster): boolean => cluster.spec.podDisru
 /** Object names that this cluster needs and that another owner has, each as a sentence. */
 export function conflicts(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
-  const held = (kind: string, object: string, holding: Looked<unknown>): readonly string[] =>
+  const held = (kind: string, object: string, holding: ReadHolding<unknown>): readonly string[] =>
     holding.is === 'foreign' ? [`${kind} ${object} exists and belongs to ${holding.owner}`] : [];
   return [
     ...held('Service', headlessServiceName(name), o.services.headless),
@@ -236,8 +236,8 @@ export function conflicts(o: Observed): readonly string[] {
 /** Objects that could not be read, each as a sentence: whether they match the spec is unknown. */
 export function unreadableObjects(o: Observed): readonly string[] {
   const { name } = identity(o.cluster);
-  const unread = (kind: string, object: string, holding: Looked<unknown>): readonly string[] =>
-    holding.is === 'unknown' ? [`${kind} ${object} cannot be read: ${holding.why}`] : [];
+  const unread = (kind: string, object: string, holding: ReadHolding<unknown>): readonly string[] =>
+    holding.is === 'unknown' ? [`${kind} ${object} cannot be read: ${holding.message}`] : [];
   const requested = o.issuance?.is === 'there' ? o.issuance.certificates : [];
   return [
     ...unread('Service', headlessServiceName(name), o.services.headless),

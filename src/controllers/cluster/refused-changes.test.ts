@@ -67,7 +67,7 @@ const unreadable = (o: Observed): Observed => ({
   ...o,
   certificates: {
     ...o.certificates,
-    unreadable: { secrets: ['tls'], why: '500', password: false, judged: true, retryAt: o.now },
+    unreadable: { secrets: ['tls'], message: '500', password: false, judged: true, retryAt: o.now },
   },
 });
 const adds = [`addLearner ${name(10)}`];

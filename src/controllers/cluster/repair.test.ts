@@ -10,8 +10,8 @@ import {
   lost,
   name,
   repair,
-  silent,
   stepsOf,
+  unreachable,
   up,
   world,
 } from '../../../test/support/builders/members.ts';
@@ -70,7 +70,12 @@ describe('the rule that decides', () => {
       'repairServices',
       ['create db', 'create db-client'],
     ],
-    ['etcd does not respond: no member is replaced', world([up, up, lost], { etcd: silent }), 'waitForMembers', []],
+    [
+      'etcd does not respond: no member is replaced',
+      world([up, up, lost], { etcd: unreachable }),
+      'waitForMembers',
+      [],
+    ],
     ['a member that is only down is not replaced', world([up, up, down]), 'waitForMembers', []],
     [
       'a healthy member with failure evidence is not replaced',
@@ -302,7 +307,7 @@ test('failed replacements end in the reason ReplacementsExhausted', () => {
 });
 
 test('the message for a lost quorum advises a snapshot, and not to delete the cluster', () => {
-  const { status } = decide(world([down, lost, lost], { etcd: silent, status: SERVED }));
+  const { status } = decide(world([down, lost, lost], { etcd: unreachable, status: SERVED }));
   const lostQuorum = status.conditions?.find(({ type }) => type === 'Available');
   expect(lostQuorum).toMatchObject({ status: 'False', reason: 'QuorumLost' });
   expect(lostQuorum?.message).toContain('do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work');

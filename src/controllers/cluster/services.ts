@@ -2,9 +2,9 @@
 import type { Service } from '../../gen/kube.ts';
 import { refTo, type Step } from '../../runtime/plan.ts';
 import { clientService, hasDrifted, headlessService, ownedFields } from './build.ts';
-import type { Looked, Observed } from './observed.ts';
+import type { Observed, ReadHolding } from './observed.ts';
 
-const stepFor = (built: Service, holding: Looked<Service>): readonly Step[] => {
+const stepFor = (built: Service, holding: ReadHolding<Service>): readonly Step[] => {
   if (holding.is === 'absent') return [{ do: 'create', object: built }];
   if (holding.is !== 'ours' || !hasDrifted(holding.object, built)) return [];
   return [{ do: 'apply', to: refTo('Service', holding.object), fields: ownedFields(built) }];

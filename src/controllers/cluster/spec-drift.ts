@@ -27,10 +27,10 @@ export function notYet(o: Observed): readonly NotYet[] {
 
 /** Why the image is not allowed, and what a user can do about it; `undefined` when it is allowed. */
 export function imageRefusal({ cluster, images }: Observed): string | undefined {
-  const why = forbiddenImage(images, cluster.spec.image?.repository);
+  const message = forbiddenImage(images, cluster.spec.image?.repository);
   return (
-    why &&
-    `${why}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`
+    message &&
+    `${message}: use one of ${[images.repository, ...images.allowed].join(', ')}, or ask the administrator to allow it`
   );
 }
 

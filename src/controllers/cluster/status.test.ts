@@ -18,7 +18,7 @@ import {
   type Is,
   learner,
   world as members,
-  silent,
+  unreachable,
   up,
 } from '../../../test/support/builders/members.ts';
 import { NO_CERTIFICATES } from '../../access/evaluate/view.ts';
@@ -117,12 +117,12 @@ test.each<[string, Observed, readonly string[]]>([
   ],
   [
     'a cluster that was never Available has lost its only node',
-    members([{ down: true, evidence: EVIDENCE.nodeLost }], { etcd: silent }),
+    members([{ down: true, evidence: EVIDENCE.nodeLost }], { etcd: unreachable }),
     ['Available=False/QuorumLost', 'Progressing=False/Reconciled', 'Degraded=True/QuorumLost'],
   ],
   [
     'the only member was never ready, is down and is being deleted',
-    members([{ down: true, leaving: true }], { etcd: silent }),
+    members([{ down: true, leaving: true }], { etcd: unreachable }),
     ['Available=False/QuorumLost', 'Progressing=True/Scaling', 'Degraded=True/QuorumLost'],
   ],
   [
@@ -132,7 +132,7 @@ test.each<[string, Observed, readonly string[]]>([
   ],
   [
     'the operator alone cannot reach etcd',
-    world(served, true, { etcd: { is: 'silent', why: 'timeout' } }),
+    world(served, true, { etcd: { is: 'unreachable', message: 'timeout' } }),
     ['Available=True/QuorumHealthy', 'Progressing=False/Reconciled', 'Degraded=True/MembersUnhealthy'],
   ],
   [

@@ -1,14 +1,14 @@
 /** Which changes reconcile a member. */
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
-import { hear, member, modelWorld } from '../../../test/support/builders/ports.ts';
+import { member, modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdMember } from '../../api/etcd-member.ts';
 import { wireMember } from './controller.ts';
 
 function aWorld(present: EtcdMember = member(1)) {
   const world = modelWorld();
-  hear(world.members, present);
+  putInCache(world.members, present);
   const enqueued: string[] = [];
   wireMember(world, (key) => enqueued.push(key));
   return { ...world, news: (): number => enqueued.splice(0).length };
@@ -18,7 +18,7 @@ test('a new cluster id and the deletion of the cluster reconcile its members, an
   const { clusters, news } = aWorld();
   const { metadata, ...cluster } = aCluster();
   const now = (version: string, change: object, about: object = {}): void =>
-    hear<EtcdCluster>(clusters, {
+    putInCache<EtcdCluster>(clusters, {
       ...cluster,
       ...change,
       metadata: { ...metadata, ...about, resourceVersion: version },
@@ -41,8 +41,8 @@ test('a member that is being deleted is reconciled on every change of its cluste
   const { metadata, ...rest } = member(1);
   const { clusters, news } = aWorld({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   const cluster = aCluster();
-  hear<EtcdCluster>(clusters, cluster);
+  putInCache<EtcdCluster>(clusters, cluster);
   expect(news()).toBe(1);
-  hear<EtcdCluster>(clusters, { ...cluster, status: { readyMembers: 2 } });
+  putInCache<EtcdCluster>(clusters, { ...cluster, status: { readyMembers: 2 } });
   expect(news()).toBe(1);
 });

@@ -61,7 +61,7 @@ describe('the rule that answers', () => {
     ],
     [
       'it is deleted while its cluster is paused: its Pod is deleted',
-      leaving({ member: paused, peers: { is: 'silent', message: 'timeout' } }),
+      leaving({ member: paused, peers: { is: 'unreachable', message: 'timeout' } }),
       'pause',
       ['delete Pod'],
     ],
@@ -79,7 +79,7 @@ describe('the rule that answers', () => {
     ],
     [
       'it is deleted while its cluster is paused, and has no Pod any more',
-      leaving({ member: paused, peers: { is: 'silent', message: 'timeout' }, pod: absent }),
+      leaving({ member: paused, peers: { is: 'unreachable', message: 'timeout' }, pod: absent }),
       'pause',
       [],
     ],
@@ -109,7 +109,12 @@ describe('the rule that answers', () => {
       'release',
       ['patch PersistentVolumeClaim', 'patch EtcdMember'],
     ],
-    ['it is deleted and no peer is reachable', leaving({ peers: { is: 'silent', message: 'timeout' } }), 'release', []],
+    [
+      'it is deleted and no peer is reachable',
+      leaving({ peers: { is: 'unreachable', message: 'timeout' } }),
+      'release',
+      [],
+    ],
     [
       'it is deleted and never joined: its volume has no data to keep',
       leaving({
@@ -127,13 +132,13 @@ describe('the rule that answers', () => {
     ],
     [
       'it is deleted, no peer is reachable, and its Pod has terminated: without it there may be no quorum',
-      leaving({ peers: { is: 'silent', message: 'timeout' }, pod: ended }),
+      leaving({ peers: { is: 'unreachable', message: 'timeout' }, pod: ended }),
       'removeEndedPod',
       ['delete Pod'],
     ],
     [
       'it is deleted and has lost its volume, too: nothing is created',
-      leaving({ peers: { is: 'silent', message: 'timeout' }, pod: absent, volume: absent }),
+      leaving({ peers: { is: 'unreachable', message: 'timeout' }, pod: absent, volume: absent }),
       'release',
       [],
     ],
@@ -154,7 +159,10 @@ describe('the rule that answers', () => {
     ],
     [
       'its cluster is being deleted, and no peer is reachable any more',
-      leaving({ cluster: aCluster({ status: FORMED, deleting: true }), peers: { is: 'silent', message: 'timeout' } }),
+      leaving({
+        cluster: aCluster({ status: FORMED, deleting: true }),
+        peers: { is: 'unreachable', message: 'timeout' },
+      }),
       'release',
       ['patch EtcdMember'],
     ],

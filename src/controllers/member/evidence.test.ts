@@ -25,7 +25,7 @@ const world = (patch: Partial<Observed> = {}, spec = {}): Observed =>
     member: aMember({ spec, status: { memberID: MEMBER_ID, podUID: POD_UID } }),
     pod: ours(aPod()),
     node: { is: 'present', name: 'n1', outOfService: false },
-    etcd: { is: 'silent', message: 'connection refused' },
+    etcd: { is: 'unreachable', message: 'connection refused' },
     ...patch,
   });
 
@@ -50,7 +50,7 @@ function ended(ends: number, message: string, more: Partial<ContainerStatus> = {
   };
   let status: EtcdMemberStatus = {};
   for (let n = 1; n < ends; n++) {
-    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'silent', message: '' } });
+    const failedStarts = failedStartsOf({ ...at(n, status), etcd: { is: 'unreachable', message: '' } });
     status = failedStarts ? { failedStarts } : {};
   }
   return at(ends, status, more);

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { aVolume, FORMED, LATCHED } from '../../../test/support/builders/builders.ts';
 import {
   failingReads,
-  hear,
   type ModelWorld,
   member,
   modelWorld,
   nameOf,
   podOf,
+  putInCache,
   runningCluster,
   storedCluster,
 } from '../../../test/support/builders/ports.ts';
@@ -29,12 +29,12 @@ async function look(world: ModelWorld, n = 1): Promise<Observed> {
 }
 const leaving = (world: ModelWorld, n: number): void => {
   const [cluster] = world.clusters.all();
-  hear(world.members, member(n, { deleting: true }, cluster?.metadata.uid));
+  putInCache(world.members, member(n, { deleting: true }, cluster?.metadata.uid));
 };
 
 test('an object that is not in the cache yet does not count as deleted', async () => {
   const world = modelWorld();
-  hear(world.members, member(1));
+  putInCache(world.members, member(1));
   await world.client.create(pods, podOf(1));
   const { name: _, ...metadata } = aVolume().metadata;
   await world.client.create(persistentVolumeClaims, {
@@ -48,34 +48,34 @@ test('an object that is not in the cache yet does not count as deleted', async (
 test('before a Pod is created, the cluster is read from the API server: a formed one must not be bootstrapped again', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, FORMED);
-  hear(world.members, member(1, {}, stored.metadata.uid));
-  hear(world.clusters, { ...stored, status: LATCHED });
+  putInCache(world.members, member(1, {}, stored.metadata.uid));
+  putInCache(world.clusters, { ...stored, status: LATCHED });
   expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
 });
 
 test('before a Pod with TLS is created, the cluster is read from the API server: it may have recorded another CA bundle', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, { ...FORMED, trust: { peer: 'new' } });
-  hear(world.members, member(1, { spec: { tls: { peerSecretRef: { name: 'x' } } } }, stored.metadata.uid));
-  hear(world.clusters, { ...stored, status: { ...FORMED, trust: { peer: 'old' } } });
+  putInCache(world.members, member(1, { spec: { tls: { peerSecretRef: { name: 'x' } } } }, stored.metadata.uid));
+  putInCache(world.clusters, { ...stored, status: { ...FORMED, trust: { peer: 'old' } } });
   expect((await look(world)).cluster?.status?.trust?.peer).toBe('new');
 });
 
 test('before the finalizer is released, the cluster is read from the API server: it may have formed, and this be its only data', async () => {
   const world = modelWorld();
   const stored = await storedCluster(world, FORMED);
-  hear(world.members, member(1, { deleting: true }, stored.metadata.uid));
-  hear(world.pods, podOf(1));
-  hear(world.clusters, { ...stored, status: LATCHED });
+  putInCache(world.members, member(1, { deleting: true }, stored.metadata.uid));
+  putInCache(world.pods, podOf(1));
+  putInCache(world.clusters, { ...stored, status: LATCHED });
   expect((await look(world)).cluster?.status?.clusterID).toBe(FORMED.clusterID);
 });
 
 test('a cluster of the same name is not the one that the member belongs to', async () => {
   const world = modelWorld();
   const { metadata } = await storedCluster(world, FORMED);
-  hear(world.members, member(1, {}, metadata.uid));
+  putInCache(world.members, member(1, {}, metadata.uid));
   expect((await look(world)).cluster?.metadata.uid).toBe(metadata.uid);
-  hear(world.members, member(1, {}, 'another'));
+  putInCache(world.members, member(1, {}, 'another'));
   expect((await look(world)).cluster).toBeUndefined();
 });
 
@@ -87,10 +87,10 @@ test('a member without an owner belongs to the cluster that it names, if the tok
     const { ownerReferences: _, ...rest } = made.metadata;
     return { ...made, metadata: rest };
   };
-  hear(world.members, unowned(1), unowned(3, 'another'), member(2, {}, metadata.uid));
+  putInCache(world.members, unowned(1), unowned(3, 'another'), member(2, {}, metadata.uid));
   const o = await look(world);
-  expect([o.cluster?.metadata.uid, o.peers.is]).toEqual([metadata.uid, 'silent']);
-  hear(world.members, unowned(1, 'another'));
+  expect([o.cluster?.metadata.uid, o.peers.is]).toEqual([metadata.uid, 'unreachable']);
+  putInCache(world.members, unowned(1, 'another'));
   expect((await look(world)).cluster).toBeUndefined();
 });
 
@@ -99,11 +99,11 @@ test('an address that responds as another member does not give this one its id',
   const [, second] = await runningCluster(world, 2);
   const [cluster] = world.clusters.all();
   const memberID = hexId(second?.disk?.id ?? 0n);
-  hear(world.members, member(2, { status: { isVoter: true, memberID } }, cluster?.metadata.uid));
-  hear(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.2' } }));
-  expect((await look(world)).etcd).toMatchObject({ is: 'silent' });
+  putInCache(world.members, member(2, { status: { isVoter: true, memberID } }, cluster?.metadata.uid));
+  putInCache(world.pods, podOf(1, { ready: true, status: { podIP: '10.0.0.2' } }));
+  expect((await look(world)).etcd).toMatchObject({ is: 'unreachable' });
   // Once recorded, the mismatch is reported as what it is.
-  hear(world.members, member(1, { status: { isVoter: true, memberID: 'f00' } }, cluster?.metadata.uid));
+  putInCache(world.members, member(1, { status: { isVoter: true, memberID: 'f00' } }, cluster?.metadata.uid));
   expect((await look(world)).etcd).toMatchObject({ is: 'answers', memberID });
 });
 
@@ -125,7 +125,7 @@ test('a peer without quorum does not prove that a member was removed', async () 
   const [first, , third] = await runningCluster(world, 3);
   leaving(world, 1);
   for (const stopped of [first, third]) if (stopped) world.model.stop(stopped);
-  expect((await look(world)).peers.is).toBe('silent');
+  expect((await look(world)).peers.is).toBe('unreachable');
 });
 
 test('a Pod IP of a peer that is reused by another cluster does not prove that a member was removed', async () => {
@@ -133,9 +133,9 @@ test('a Pod IP of a peer that is reused by another cluster does not prove that a
   await runningCluster(world, 3);
   leaving(world, 1);
   const [cluster] = world.clusters.all();
-  if (cluster) hear(world.clusters, { ...cluster, status: FORMED });
+  if (cluster) putInCache(world.clusters, { ...cluster, status: FORMED });
   const { peers } = await look(world);
-  expect(peers.is === 'silent' && peers.message).toContain(`this cluster has ${FORMED.clusterID}`);
+  expect(peers.is === 'unreachable' && peers.message).toContain(`this cluster has ${FORMED.clusterID}`);
 });
 
 test('a peer started with --force-new-cluster does not prove that a member was removed, while another peer lists it', async () => {
@@ -159,7 +159,7 @@ test('the only member has no peers, whichever foreign members have its label', a
   const world = modelWorld();
   await runningCluster(world, 2);
   leaving(world, 1);
-  hear(world.members, member(2, {}, 'another'));
+  putInCache(world.members, member(2, {}, 'another'));
   expect((await look(world)).peers).toEqual({ is: 'none' });
 });
 
@@ -176,12 +176,16 @@ test.each([
   ['in its location', on('csi.hetzner.cloud/location', 'x'), false],
 ])('a node is deleted; is a volume %s lost with it?', async (_where, spec, lost) => {
   const world = modelWorld();
-  hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
-  hear(world.members, member(1));
-  hear(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
+  putInCache(world.nodes, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } },
+  });
+  putInCache(world.members, member(1));
+  putInCache(world.pods, { ...podOf(1), spec: { nodeName: 'node-1', containers: [] } });
   const { metadata } = podOf(1);
   const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)) } };
-  hear(world.volumes, { ...claim, spec: { volumeName: 'pv' } });
+  putInCache(world.volumes, { ...claim, spec: { volumeName: 'pv' } });
   const volume: PersistentVolume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' }, spec };
   await world.client.create(persistentVolumes, volume);
   const o = await look(world);
@@ -203,13 +207,17 @@ describe('a member without a Pod, and the node that was chosen for its PVC', () 
     ['so may one of the same zone', { volumeName: 'pv', ...on('topology.kubernetes.io/zone', 'x') }, 'unknown'],
   ])('%s', async (_, { volumeName, ...spec }: { volumeName?: string }, expected) => {
     const world = modelWorld();
-    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: notReady });
-    hear(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } } });
-    hear(world.members, member(1));
+    putInCache(world.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: notReady });
+    putInCache(world.nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'node-2', labels: { [HOST]: 'node-2' } },
+    });
+    putInCache(world.members, member(1));
     const { metadata } = podOf(1);
     const annotations = { 'volume.kubernetes.io/selected-node': 'node-1' };
     const claim = { ...aVolume(), metadata: { ...metadata, name: volumeClaimName(nameOf(1)), annotations } };
-    hear(world.volumes, { ...claim, spec: volumeName === undefined ? {} : { volumeName } });
+    putInCache(world.volumes, { ...claim, spec: volumeName === undefined ? {} : { volumeName } });
     await world.client.create(persistentVolumes, volume(spec));
     expect((await look(world)).node.is).toBe(expected);
   });
@@ -221,7 +229,7 @@ test('while no Secret can be read, a member is still observed, and a lost Pod is
   const [cached] = world.clusters.all();
   if (!cached) throw new Error('there is one');
   const managed = { client: { managed: {} }, peer: { managed: {} } };
-  hear(world.clusters, { ...cached, spec: { ...cached.spec, tls: managed } });
+  putInCache(world.clusters, { ...cached, spec: { ...cached.spec, tls: managed } });
   expect((await look(world)).etcd.is).toBe('answers');
   leaving(world, 2);
   expect((await look(world, 2)).peers.is).toBe('answer');

@@ -187,12 +187,12 @@ async function askSelf(
   const ask = { timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, member, cluster) };
   // No expected ids here: the rules compare them, because an id that differs from the recorded one is evidence.
   const answer = await askMember(ports.etcd, { ...ask, endpoint: memberEndpoint(member, ip) }, {});
-  if (answer.is !== 'answers') return { is: 'silent', message: answer.message };
+  if (answer.is !== 'answers') return { is: 'unreachable', message: answer.message };
   const { clusterID, id: memberID, version } = answer.self;
   // The id is recorded once: a Pod IP reused within the cluster must not give this member the id of another one.
   const other = siblingsOf(ports, member, cluster).find(({ status }) => status?.memberID === memberID);
   if (other && member.status?.memberID === undefined)
-    return { is: 'silent', message: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
+    return { is: 'unreachable', message: `EtcdMember ${other.metadata.name} responds at the address of its Pod` };
   return { is: 'answers', clusterID, memberID, version };
 }
 
@@ -223,8 +223,8 @@ async function askPeers(
   const others = siblingsOf(ports, member, cluster);
   if (others.length === 0) return { is: 'none' };
   const ours = cluster?.status?.clusterID;
-  let found: PeersView = { is: 'silent', message: 'no other member has a Pod with an IP' };
-  const silent = (message: string): PeersView => (found.is === 'answer' ? found : { is: 'silent', message });
+  let found: PeersView = { is: 'unreachable', message: 'no other member has a Pod with an IP' };
+  const unreachable = (message: string): PeersView => (found.is === 'answer' ? found : { is: 'unreachable', message });
   for (const other of others) {
     const ip = podOf(ports, other)?.status?.podIP;
     if (ip === undefined) continue;
@@ -232,13 +232,13 @@ async function askPeers(
     const ask = { endpoint, timeoutMs: ASK_TIMEOUT_MS, signal, access: await accessTo(ports, other, cluster) };
     const answer = await ports.etcd.memberList({ ...ask, linearizable: true });
     if (!answer.ok) {
-      found = silent(answer.error.message);
+      found = unreachable(answer.error.message);
       continue;
     }
     const { clusterId, members } = answer.value;
     // A Pod IP may be reused by another cluster, which does not list this member: that does not mean that it was removed.
     if (ours !== undefined && hexId(clusterId) !== ours) {
-      found = silent(`a peer responds with cluster ID ${hexId(clusterId)}, but this cluster has ${ours}`);
+      found = unreachable(`a peer responds with cluster ID ${hexId(clusterId)}, but this cluster has ${ours}`);
       continue;
     }
     const list = members.map(({ id, name, peerURLs }) => ({ id: hexId(id), name, peerURLs }));

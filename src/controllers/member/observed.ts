@@ -13,13 +13,13 @@ import type { Decision } from '../../runtime/plan.ts';
 /** What this member's etcd reported about itself in this reconcile. */
 export type SelfView =
   | { readonly is: 'notAsked' }
-  | { readonly is: 'silent'; readonly message: string }
+  | { readonly is: 'unreachable'; readonly message: string }
   | { readonly is: 'answers'; readonly clusterID: string; readonly memberID: string; readonly version: string };
 
 /** The member list of the peers; requested only when this member is being deleted. */
 export type PeersView =
   | { readonly is: 'none' }
-  | { readonly is: 'silent'; readonly message: string }
+  | { readonly is: 'unreachable'; readonly message: string }
   | {
       readonly is: 'answer';
       readonly members: readonly PeerEntry[];

@@ -129,7 +129,7 @@ describe('the status', () => {
     const resources = { limits: { memory: '64Mi' } };
     const pod = aPod({ status: { phase: 'Running', containerStatuses: [restarting(terminated)] } });
     const spec = { containers: [{ name: 'etcd', resources }] };
-    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'silent', message: 'connection refused' } });
+    return world({ pod: ours({ ...pod, spec }), etcd: { is: 'unreachable', message: 'connection refused' } });
   };
 
   test('it names the memory limit of an etcd that was OOM-killed', () => {

@@ -153,7 +153,7 @@ describe('a member compares its data before it serves', () => {
     });
   });
   test.each<[string, Partial<Observed>]>([
-    ['it does not serve yet', { pod: started('false'), etcd: { is: 'silent', message: 'timeout' } }],
+    ['it does not serve yet', { pod: started('false'), etcd: { is: 'unreachable', message: 'timeout' } }],
     ['the annotation is set', { pod: started('true') }],
     ['the check is not enabled', {}],
   ])('and its Pod is not patched when %s', (_when, patch) => {

@@ -123,7 +123,7 @@ describe('ends in a row', () => {
         world({
           member: aMember({ status: { memberID: MEMBER_ID, ...(failedStarts && { failedStarts }) } }),
           pod: ours(aPod({ status: { conditions, containerStatuses: [etcd] } })),
-          etcd: end.etcd ?? { is: 'silent', message: 'connection refused' },
+          etcd: end.etcd ?? { is: 'unreachable', message: 'connection refused' },
         }),
       );
     }, undefined);

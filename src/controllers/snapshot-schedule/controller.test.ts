@@ -1,7 +1,7 @@
 /** Which changes reconcile a schedule, and what is observed then. */
 import { expect, test } from 'vitest';
 import { aCluster } from '../../../test/support/builders/builders.ts';
-import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
+import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { aRun, aSchedule, aWork, SCHEDULE_UID } from '../../../test/support/builders/schedules.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { API_VERSION, agentLabels, etcdSnapshots, JOB_NAME_LABEL, SCHEDULE_LABEL } from '../../api/names.ts';
@@ -29,7 +29,7 @@ function aWorld(now = '2026-03-01T05:30:00Z') {
   };
   const enqueued: string[] = [];
   wireSchedule(ports, (key) => enqueued.push(key));
-  hear(ports.schedules, aSchedule());
+  putInCache(ports.schedules, aSchedule());
   const reconciler = scheduleReconciler(ports);
   const observe = () => reconciler.observe('ns/hourly', AbortSignal.timeout(1000), undefined);
   enqueued.length = 0;
@@ -60,24 +60,24 @@ function aPodOf(job: Job, created: string): Pod {
 
 test('changes of its snapshots, its Jobs and their Pods reconcile a schedule', () => {
   const { snapshots, jobs: cached, pods: seen, news } = aWorld();
-  hear(snapshots, aRun('05:00:00'));
+  putInCache(snapshots, aRun('05:00:00'));
   expect(news()).toEqual(['ns/hourly']);
   const job = aJobOf('hourly-prune-x');
-  hear(cached, job);
+  putInCache(cached, job);
   expect(news()).toEqual(['ns/hourly']);
-  hear(seen, aPodOf(job, '2026-03-01T05:00:00Z'));
+  putInCache(seen, aPodOf(job, '2026-03-01T05:00:00Z'));
   expect(news()).toEqual(['ns/hourly']);
-  hear(cached, aJobOf('other', [{ ...owner, kind: 'EtcdSnapshot' }]));
+  putInCache(cached, aJobOf('other', [{ ...owner, kind: 'EtcdSnapshot' }]));
   expect(news()).toEqual([]);
 });
 
 test('only cluster changes that decide whether snapshots are possible reconcile it', () => {
   const { clusters, news } = aWorld();
-  hear(clusters, aCluster());
+  putInCache(clusters, aCluster());
   expect(news()).toEqual(['ns/hourly']);
-  hear(clusters, aCluster({ status: { readyMembers: 1 } }));
+  putInCache(clusters, aCluster({ status: { readyMembers: 1 } }));
   expect(news()).toEqual([]);
-  hear(clusters, aCluster({ spec: { replicas: 0 } }));
+  putInCache(clusters, aCluster({ spec: { replicas: 0 } }));
   expect(news()).toEqual(['ns/hourly']);
 });
 
@@ -85,8 +85,8 @@ test('objects of another schedule of the same name are not its own', async () =>
   const { snapshots, jobs: cached, observe } = aWorld();
   const theirs = { ...owner, uid: 'earlier' };
   const run = aRun('04:00:00');
-  hear(snapshots, aRun('03:00:00'), { ...run, metadata: { ...run.metadata, ownerReferences: [theirs] } });
-  hear(cached, aJobOf('hourly-prune-a'), aJobOf('hourly-prune-b', [theirs]));
+  putInCache(snapshots, aRun('03:00:00'), { ...run, metadata: { ...run.metadata, ownerReferences: [theirs] } });
+  putInCache(cached, aJobOf('hourly-prune-a'), aJobOf('hourly-prune-b', [theirs]));
   const seen = await observe();
   expect(seen?.runs.map(({ metadata }) => metadata.name)).toEqual(['hourly-202603010300']);
   expect(seen?.jobs.map(({ job }) => job.metadata.name)).toEqual(['hourly-prune-a']);
@@ -95,15 +95,15 @@ test('objects of another schedule of the same name are not its own', async () =>
 test('the Pods of a Job are sorted, the oldest first', async () => {
   const { jobs: cached, pods: seen, observe } = aWorld();
   const job = aJobOf('hourly-prune-a');
-  hear(cached, job);
-  hear(seen, aPodOf(job, '2026-03-01T05:02:00Z'), aPodOf(job, '2026-03-01T05:01:00Z'));
+  putInCache(cached, job);
+  putInCache(seen, aPodOf(job, '2026-03-01T05:02:00Z'), aPodOf(job, '2026-03-01T05:01:00Z'));
   const found = (await observe())?.jobs[0]?.pods.map(({ metadata }) => metadata.creationTimestamp);
   expect(found).toEqual(['2026-03-01T05:01:00Z', '2026-03-01T05:02:00Z']);
 });
 
 test('the API server is asked whether the name of the next snapshot is free: the cache may be stale', async () => {
   const { client, clusters, observe } = aWorld();
-  hear(clusters, aCluster());
+  putInCache(clusters, aCluster());
   expect((await observe())?.due).toEqual({ is: 'absent' });
   const { uid: _, ownerReferences: __, ...metadata } = aRun('05:00:00').metadata;
   await client.create(etcdSnapshots, { ...aRun('05:00:00'), metadata });

@@ -18,7 +18,7 @@ export interface DueTimes {
   readonly missed: number;
 }
 
-export type Timetable = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly why: string };
+export type Timetable = { readonly ok: true; readonly cron: Cron } | { readonly ok: false; readonly message: string };
 
 export const timetable = ({ spec }: EtcdSnapshotSchedule): Timetable => parseCron(spec.schedule, spec.timeZone);
 

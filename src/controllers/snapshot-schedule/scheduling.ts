@@ -45,7 +45,7 @@ export function schedulingOf(o: Observed): Scheduling {
     return {
       is: 'off',
       reason: 'InvalidSchedule',
-      message: `spec.schedule is invalid, no snapshot is started: ${table.why}`,
+      message: `spec.schedule is invalid, no snapshot is started: ${table.message}`,
     };
   const off = offReason(o);
   if (off) return off;

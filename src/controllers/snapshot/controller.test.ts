@@ -1,7 +1,7 @@
 /** Which changes reconcile a snapshot. */
 import { expect, test } from 'vitest';
 import { aCluster, aPod, FORMED } from '../../../test/support/builders/builders.ts';
-import { hear, modelWorld } from '../../../test/support/builders/ports.ts';
+import { modelWorld, putInCache } from '../../../test/support/builders/ports.ts';
 import { aJob, anAgent, aSnapshot } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots, JOB_NAME_LABEL } from '../../api/names.ts';
@@ -25,16 +25,16 @@ function aWorld() {
 
 test('changes of the snapshot, its Job and the Pods of its Job reconcile it; other Jobs and Pods do not', () => {
   const world = aWorld();
-  hear(world.snapshots, aSnapshot());
+  putInCache(world.snapshots, aSnapshot());
   expect(world.news()).toEqual(['ns/monday']);
-  hear(world.jobs, aJob());
+  putInCache(world.jobs, aJob());
   expect(world.news()).toEqual(['ns/monday']);
-  hear(world.pods, anAgent(1));
+  putInCache(world.pods, anAgent(1));
   expect(world.news()).toEqual(['ns/monday']);
   world.pods.apply(ALL_NAMESPACES, { type: 'delete', object: anAgent(1) });
   expect(world.news()).toEqual(['ns/monday']);
-  hear(world.pods, aPod());
-  hear(world.jobs, { ...aJob(), metadata: { name: 'other', namespace: 'ns' } });
+  putInCache(world.pods, aPod());
+  putInCache(world.jobs, { ...aJob(), metadata: { name: 'other', namespace: 'ns' } });
   expect(world.news()).toEqual([]);
   world.jobs.apply(ALL_NAMESPACES, { type: 'delete', object: aJob() });
   expect(world.news()).toEqual(['ns/monday']);
@@ -42,11 +42,11 @@ test('changes of the snapshot, its Job and the Pods of its Job reconcile it; oth
 
 test('cluster changes that a snapshot waits for reconcile it, and other changes do not', () => {
   const world = aWorld();
-  hear(world.snapshots, aSnapshot());
+  putInCache(world.snapshots, aSnapshot());
   world.news();
   const now = (status: object, spec: object = {}): readonly string[] => {
     const cluster = aCluster({ status, spec });
-    hear(world.clusters, cluster);
+    putInCache(world.clusters, cluster);
     return world.news();
   };
   expect(now({})).toEqual(['ns/monday']);
@@ -55,7 +55,7 @@ test('cluster changes that a snapshot waits for reconcile it, and other changes 
   expect(now({ ...FORMED, authEnabled: true })).toEqual(['ns/monday']);
   expect(now({ ...FORMED, authEnabled: true, readyMembers: 3 })).toEqual([]);
   expect(now({ ...FORMED, authEnabled: true }, { replicas: 0 })).toEqual(['ns/monday']);
-  hear(world.snapshots, aSnapshot({ status: { phase: 'Failed' } }));
+  putInCache(world.snapshots, aSnapshot({ status: { phase: 'Failed' } }));
   world.news();
   expect(now(FORMED)).toEqual([]);
 });

@@ -144,17 +144,17 @@ describe('a snapshot that has not started', () => {
     ],
     [
       'finds no member, for a moment',
-      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(5 * SECOND)) },
+      { members: [anUnreachableMember(1)], unreachableSince: Date.parse(ago(5 * SECOND)) },
       ['noMember', 'Pending', 'NoMemberReachable', 2 * SECOND],
     ],
     [
       'finds no member, and the grace period is almost over',
-      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(29 * SECOND)) },
+      { members: [anUnreachableMember(1)], unreachableSince: Date.parse(ago(29 * SECOND)) },
       ['noMember', 'Pending', 'NoMemberReachable', SECOND],
     ],
     [
       'finds no member',
-      { members: [anUnreachableMember(1)], silentSince: Date.parse(ago(30 * SECOND)) },
+      { members: [anUnreachableMember(1)], unreachableSince: Date.parse(ago(30 * SECOND)) },
       ['noMember', 'Failed', 'NoMemberReachable'],
     ],
     [

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { condition } from '../../../test/support/builders/builders.ts';
-import { hear } from '../../../test/support/builders/ports.ts';
+import { putInCache } from '../../../test/support/builders/ports.ts';
 import { aSnapshot } from '../../../test/support/builders/snapshot.ts';
 import type { EtcdSnapshot } from '../../api/etcd-snapshot.ts';
 import { etcdSnapshots } from '../../api/names.ts';
@@ -20,9 +20,9 @@ test('the first failed snapshot is an increase: every reason is counted from zer
   expect(await counted('Failed', 'AccessDenied')).toBe('0');
   expect(await counted('Failed', 'ClusterNotFound')).toBe('0');
   expect(await counted('Complete', 'SnapshotStored')).toBe('0');
-  hear(snapshots, aSnapshot({ status: { phase: 'Started' } }));
+  putInCache(snapshots, aSnapshot({ status: { phase: 'Started' } }));
   const conditions = [condition('Ready', 'False', 'AccessDenied')];
-  hear(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
-  hear(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
+  putInCache(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
+  putInCache(snapshots, aSnapshot({ status: { phase: 'Failed', conditions } }));
   expect(await counted('Failed', 'AccessDenied')).toBe('1');
 });

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { aCluster, FORMED, NOW } from '../../../test/support/builders/builders.ts';
 import {
   failingReads,
-  hear,
   type ModelWorld,
   modelWorld,
   nameOf,
   podOf,
+  putInCache,
   runningCluster,
 } from '../../../test/support/builders/ports.ts';
 import { aJob, anAgent, aSnapshot, JOB_UID } from '../../../test/support/builders/snapshot.ts';
@@ -52,7 +52,7 @@ function around(world = modelWorld()): Around {
 }
 
 async function look(ports: Around, object: EtcdSnapshot = aSnapshot()): Promise<Observed> {
-  hear(ports.snapshots, object);
+  putInCache(ports.snapshots, object);
   const seen = await observe(ports, ports.unreachableSince, 'ns/monday', signal, undefined);
   if (!seen) throw new Error('there is no such snapshot');
   return seen;
@@ -62,7 +62,7 @@ async function look(ports: Around, object: EtcdSnapshot = aSnapshot()): Promise<
 async function running(world = modelWorld()): Promise<Around> {
   const ports = around(world);
   await runningCluster(ports.world, 3);
-  for (const n of [1, 2, 3]) hear(ports.pods, podOf(n));
+  for (const n of [1, 2, 3]) putInCache(ports.pods, podOf(n));
   return ports;
 }
 
@@ -92,22 +92,22 @@ test('a Job counts as missing only when the API server returns 404', async () =>
 
 test('a Job of another snapshot is foreign, and that of its predecessor is about to be deleted', async () => {
   const ports = await running();
-  hear(ports.jobs, aJob({}, 'another'));
+  putInCache(ports.jobs, aJob({}, 'another'));
   expect(await look(ports)).toMatchObject({ job: { is: 'foreign' }, isLeaving: true });
   const { ownerReferences: _, ...unowned } = aJob().metadata;
-  hear(ports.jobs, { ...aJob(), metadata: unowned });
+  putInCache(ports.jobs, { ...aJob(), metadata: unowned });
   expect(await look(ports)).toMatchObject({ job: { is: 'foreign' }, isLeaving: false });
-  hear(ports.jobs, { ...aJob(), metadata: { ...unowned, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  putInCache(ports.jobs, { ...aJob(), metadata: { ...unowned, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   expect(await look(ports)).toMatchObject({ job: { is: 'foreign' }, isLeaving: true });
 });
 
 test('once the Job exists, only its own Pods are observed, the newest last, and no member is asked', async () => {
   const ports = await running();
-  hear(ports.jobs, aJob());
+  putInCache(ports.jobs, aJob());
   const foreign = anAgent(3);
   const [owner] = foreign.metadata.ownerReferences ?? [];
   if (!owner) throw new Error('it has an owner');
-  hear(ports.pods, anAgent(2), anAgent(1), {
+  putInCache(ports.pods, anAgent(2), anAgent(1), {
     ...foreign,
     metadata: { ...foreign.metadata, ownerReferences: [{ ...owner, uid: `not ${JOB_UID}` }] },
   });
@@ -143,26 +143,26 @@ test('a member without a running Pod is not asked, and a response with another c
   const [ready] = [podOf(1)];
   const problem = async (): Promise<string> => {
     const member = (await look(ports)).members.find(({ name }) => name === nameOf(1));
-    return member?.report.is === 'silent' ? member.report.message : 'it responds';
+    return member?.report.is === 'unreachable' ? member.report.message : 'it responds';
   };
   expect(await problem()).toBe('it responds');
-  hear(ports.pods, { ...ready, metadata: { ...ready.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  putInCache(ports.pods, { ...ready, metadata: { ...ready.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   expect(await problem()).toBe('its Pod is being deleted');
-  hear(ports.pods, podOf(1, { status: { phase: 'Failed' } }));
+  putInCache(ports.pods, podOf(1, { status: { phase: 'Failed' } }));
   expect(await problem()).toBe('its Pod is not running');
-  hear(ports.pods, { ...ready, metadata: { ...ready.metadata, ownerReferences: [] } });
+  putInCache(ports.pods, { ...ready, metadata: { ...ready.metadata, ownerReferences: [] } });
   expect(await problem()).toBe('it has no Pod');
-  hear(ports.pods, ready);
+  putInCache(ports.pods, ready);
   const [member] = ports.members
     .byIndex('ns', CLUSTER_LABEL, 'db')
     .filter(({ metadata }) => metadata.name === nameOf(1));
   if (!member) throw new Error('it is there');
-  hear(ports.members, { ...member, metadata: { ...member.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  putInCache(ports.members, { ...member, metadata: { ...member.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   expect(await problem()).toBe('the member is being deleted');
-  hear(ports.members, member);
+  putInCache(ports.members, member);
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
-  hear(ports.clusters, { ...cluster, status: FORMED });
+  putInCache(ports.clusters, { ...cluster, status: FORMED });
   expect(await problem()).toBe('a member of another cluster responds at its address');
 });
 
@@ -172,14 +172,14 @@ test('the time since when no member responds is kept until one does', async () =
   const timed = { ...ports, now: () => now };
   const nodes = [...ports.world.model.nodes.values()];
   for (const node of nodes) ports.world.model.stop(node);
-  expect((await look(timed)).silentSince).toBe(NOW);
+  expect((await look(timed)).unreachableSince).toBe(NOW);
   now += 7_000;
-  expect((await look(timed)).silentSince).toBe(NOW);
+  expect((await look(timed)).unreachableSince).toBe(NOW);
   for (const node of nodes) ports.world.model.start(node, { initialCluster: '', state: 'existing' });
   ports.world.model.advance(5_000);
-  expect((await look(timed)).silentSince).toBeUndefined();
+  expect((await look(timed)).unreachableSince).toBeUndefined();
   for (const node of nodes) ports.world.model.stop(node);
-  expect((await look(timed)).silentSince).toBe(now);
+  expect((await look(timed)).unreachableSince).toBe(now);
 });
 
 test('only objects that the spec refers to are read, by name', async () => {
@@ -211,7 +211,7 @@ test('nothing else is read for a paused cluster', async () => {
   const ports = await running();
   const [cluster] = ports.clusters.all();
   if (!cluster) throw new Error('it is there');
-  hear(ports.clusters, { ...cluster, spec: { ...cluster.spec, replicas: 0 } });
+  putInCache(ports.clusters, { ...cluster, spec: { ...cluster.spec, replicas: 0 } });
   const { members, lacks } = await look(ports);
   expect([members, lacks, ports.asked]).toEqual([[], [], ['jobs']]);
 });

@@ -101,7 +101,7 @@ const read = async <T extends KubeObject>(
   signal: AbortSignal,
 ): Promise<T | undefined> => (ref.name === '' ? undefined : client.get(resource, ref, signal));
 
-type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'silentSince'>;
+type BeforeStart = Pick<Observed, 'cluster' | 'lacks' | 'sources' | 'members' | 'unreachableSince'>;
 
 async function beforeStart(
   ports: SnapshotPorts,
@@ -129,14 +129,14 @@ function silence(
   unreachableSince: UnreachableSince,
   key: string,
   members: readonly MemberView[],
-): Pick<Observed, 'silentSince'> {
+): Pick<Observed, 'unreachableSince'> {
   if (memberToAsk(members)) {
     unreachableSince.delete(key);
     return {};
   }
   const since = unreachableSince.get(key) ?? now();
   unreachableSince.set(key, since);
-  return { silentSince: since };
+  return { unreachableSince: since };
 }
 
 /** Objects are read by name, and of Secrets only the keys: the operator does not need their values. */
@@ -150,7 +150,9 @@ async function lacksOf(
     requiredSecretsOf(spec).map(async (need) => {
       if (need.secret === '') return missingIn(need, undefined);
       const read = await tryGet(client, secrets, { namespace, name: need.secret }, signal);
-      return read.ok ? missingIn(need, read.object && Object.keys(read.object.data ?? {})) : unreadable(need, read.why);
+      return read.ok
+        ? missingIn(need, read.object && Object.keys(read.object.data ?? {}))
+        : unreadable(need, read.message);
     }),
   );
   const claim = spec.destination.pvc?.claimName;
@@ -181,18 +183,18 @@ async function ask(
   member: EtcdMember,
   signal: AbortSignal,
 ): Promise<MemberReport> {
-  const silent = (message: string): MemberReport => ({ is: 'silent', message });
+  const unreachable = (message: string): MemberReport => ({ is: 'unreachable', message });
   const { namespace = '', name = '', uid = '', deletionTimestamp } = member.metadata;
-  if (deletionTimestamp !== undefined) return silent('the member is being deleted');
+  if (deletionTimestamp !== undefined) return unreachable('the member is being deleted');
   const held = holding(pods.get(refKey({ namespace, name })), uid);
-  if (held.is !== 'ours') return silent('it has no Pod');
+  if (held.is !== 'ours') return unreachable('it has no Pod');
   const { metadata, status } = held.object;
-  if (metadata.deletionTimestamp !== undefined) return silent('its Pod is being deleted');
-  if (status?.podIP === undefined || isPodOver(held.object)) return silent('its Pod is not running');
+  if (metadata.deletionTimestamp !== undefined) return unreachable('its Pod is being deleted');
+  if (status?.podIP === undefined || isPodOver(held.object)) return unreachable('its Pod is not running');
   const access = await credentials.access(cluster, () => memberHost(member));
   const ask = { endpoint: memberEndpoint(member, status.podIP), timeoutMs: ASK_TIMEOUT_MS, signal, access };
   const answer = await askMember(etcd, ask, { clusterID: cluster.status?.clusterID });
-  if (answer.is !== 'answers') return silent(answer.message);
+  if (answer.is !== 'answers') return unreachable(answer.message);
   const { id, leader, isLearner, applied, databaseBytes, alarms } = answer.self;
   return { is: 'answers', id, leader, isLearner, applied, databaseBytes, isCorrupt: alarms.includes('CORRUPT') };
 }

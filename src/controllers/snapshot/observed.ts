@@ -8,7 +8,7 @@ import type { Job, Pod } from '../../gen/kube.ts';
 
 /** What a member's etcd reported in this reconcile. */
 export type MemberReport =
-  | { readonly is: 'silent'; readonly message: string }
+  | { readonly is: 'unreachable'; readonly message: string }
   | {
       readonly is: 'answers';
       readonly id: string;
@@ -57,7 +57,7 @@ export interface Observed {
   readonly sources: Sources;
   readonly members: readonly MemberView[];
   /** Since when no member could serve a snapshot. */
-  readonly silentSince?: number;
+  readonly unreachableSince?: number;
 }
 
 export const clusterNameOf = ({ spec }: EtcdSnapshot): string => spec.clusterRef.name ?? '';

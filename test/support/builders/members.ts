@@ -162,7 +162,7 @@ export const learner: Is = { as: 'learner' };
 export const joining: Is = { as: 'learner', fresh: true, ageMs: 2_000 };
 export const awaited: Is = { as: 'awaited' };
 export const dormant: Is = { down: true, spec: { dormant: true }, pod: { is: 'absent' } };
-export const silent: Observed['etcd'] = { is: 'silent', why: 'no leader' };
+export const unreachable: Observed['etcd'] = { is: 'unreachable', message: 'no leader' };
 export const list = (...members: readonly Is[]): string => joinList(members.map((is, i) => entry(i + 1, is)));
 export const repair = (count: number, secondsAgo: number) => ({
   repair: { count, last: at(secondsAgo * 1000), generation: 1 },

@@ -47,7 +47,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
       mounted: (cluster) => mountedBy({ members, pods: podStore }, cluster),
       graceMs: 120_000,
     }),
-    chance: systemKeySource,
+    entropy: systemKeySource,
     nodeLostAfterMs: 600_000,
     clusters: new Store<EtcdCluster>(etcdClusters, []),
     members,
@@ -78,7 +78,7 @@ export function failingReads(code: number, ...plurals: readonly string[]): Model
 }
 
 /** Puts objects into a cache, as a watch event would. */
-export function hear<T extends KubeObject>(store: Store<T>, ...objects: readonly T[]): void {
+export function putInCache<T extends KubeObject>(store: Store<T>, ...objects: readonly T[]): void {
   for (const object of objects) store.apply(ALL_NAMESPACES, { type: 'put', object });
 }
 
@@ -119,8 +119,8 @@ export async function runningCluster(world: ModelWorld, count: number): Promise<
   model.advance(5_000);
   const clusterID = hexId(processes[0]?.disk?.group.clusterId ?? 0n);
   const cluster = await storedCluster(world, { ...FORMED, clusterID });
-  hear(world.clusters, cluster);
-  hear(world.members, ...numbers.map((n) => member(n, { status: { isVoter: true } }, cluster.metadata.uid)));
-  hear(world.pods, ...numbers.map((n) => podOf(n)));
+  putInCache(world.clusters, cluster);
+  putInCache(world.members, ...numbers.map((n) => member(n, { status: { isVoter: true } }, cluster.metadata.uid)));
+  putInCache(world.pods, ...numbers.map((n) => podOf(n)));
   return processes;
 }

@@ -25,7 +25,7 @@ import { Store } from '../../../src/kube/store.ts';
 import { RetryLater } from '../../../src/runtime/plan.ts';
 import { ModelApiServer } from '../../sim/model/kube.ts';
 import { up, world } from './members.ts';
-import { hear } from './ports.ts';
+import { putInCache } from './ports.ts';
 
 export class Killed extends Error {}
 
@@ -70,7 +70,7 @@ export class RootReconciles {
       metadata: { name: 'db', namespace: 'ns' },
       spec: { version: '3.6.16', auth: { enabled: true, rootCredentialsSecretRef: { name: 'mine' } } },
     });
-    hear(this.#clusters, this.#cluster);
+    putInCache(this.#clusters, this.#cluster);
   }
 
   /** The user writes or deletes the Secret. */
@@ -183,7 +183,7 @@ export class RootReconciles {
   }
 }
 
-function observed(password: PasswordView | undefined, auth: 'off' | 'on' | 'demanded' | undefined) {
+function observed(password: PasswordView | undefined, auth: 'off' | 'on' | 'required' | undefined) {
   const o = world([up]);
   return { ...o, password, etcd: o.etcd.is === 'answers' && auth ? { ...o.etcd, auth } : o.etcd };
 }

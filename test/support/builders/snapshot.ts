@@ -149,7 +149,7 @@ export const aVoter = (n: number, change: Partial<Answers> = {}): MemberView => 
 });
 export const anUnreachableMember = (n: number, message = 'connection refused'): MemberView => ({
   ...aVoter(n),
-  report: { is: 'silent', message },
+  report: { is: 'unreachable', message },
 });
 
 /** A snapshot that can start. */

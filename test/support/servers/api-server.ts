@@ -82,7 +82,7 @@ export async function refusalOf(asked: Promise<unknown>): Promise<string | undef
     await asked;
     return undefined;
   } catch (error) {
-    if (error instanceof ApiError && [400, 403, 422].includes(error.code)) return error.said;
+    if (error instanceof ApiError && [400, 403, 422].includes(error.code)) return error.serverMessage;
     throw error;
   }
 }

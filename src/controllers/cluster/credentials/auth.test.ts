@@ -33,9 +33,9 @@ const fresh = (password: PasswordView): Observed => ({
   etcd: { is: 'notAsked' },
   password,
 });
-const unreachable = (o: Observed, login?: 'demanded' | 'rejected'): Observed => ({
+const unreachable = (o: Observed, is: 'unreachable' | 'authRequired' | 'authRejected' = 'unreachable'): Observed => ({
   ...o,
-  etcd: { is: 'silent', why: 'etcdserver: some words', ...(login && { login }) },
+  etcd: { is, message: 'etcdserver: some words' },
 });
 /** The first member runs, and the cluster ID is not known yet. */
 const seed = (o: Observed): Observed => {
@@ -112,7 +112,7 @@ describe('the deciding rule', () => {
       [],
     ],
     ['the stored password is the given one', running([up, up, up], good, 'on'), 'steady', []],
-    ['etcd does not authenticate the operator', running([up, up, up], { kept: 'another' }, 'demanded'), 'steady', []],
+    ['etcd does not authenticate the operator', running([up, up, up], { kept: 'another' }, 'required'), 'steady', []],
     ['the Secret was deleted', running([up, up, up], missing, 'on'), 'steady', []],
   ])('%s', (_name, o, rule, steps) => {
     expect([decide(o).rule, stepsOf(o)]).toEqual([rule, steps]);
@@ -184,58 +184,63 @@ describe('the conditions', () => {
     ['the Secret was deleted', running([up], missing, 'on'), 'AuthEnabled', ['True', 'AuthCredentialsMissing']],
     ['the Secret was deleted: not degraded', running([up], missing, 'on'), 'Degraded', ['False', 'QuorumHealthy']],
     ['the Secret was deleted: not progressing', running([up], missing, 'on'), 'Progressing', ['False', 'Reconciled']],
-    ['rejected', unreachable(running([up], good, 'on'), 'rejected'), 'Degraded', ['True', 'AuthCredentialsRejected']],
+    [
+      'rejected',
+      unreachable(running([up], good, 'on'), 'authRejected'),
+      'Degraded',
+      ['True', 'AuthCredentialsRejected'],
+    ],
     [
       'rejected: clients are served',
-      unreachable(running([up], good, 'on'), 'rejected'),
+      unreachable(running([up], good, 'on'), 'authRejected'),
       'Available',
       ['True', 'QuorumHealthy'],
     ],
     [
       'rejected: auth is on',
-      unreachable(running([up], good, 'on'), 'rejected'),
+      unreachable(running([up], good, 'on'), 'authRejected'),
       'AuthEnabled',
       ['True', 'AuthCredentialsRejected'],
     ],
     [
       'rejected before the cluster ID is known',
-      seed(unreachable(running([up], good, 'on'), 'rejected')),
+      seed(unreachable(running([up], good, 'on'), 'authRejected')),
       'Available',
       ['False', 'AuthCredentialsRejected'],
     ],
     [
       'rejected before the cluster ID is known: degraded',
-      seed(unreachable(running([up], good, 'on'), 'rejected')),
+      seed(unreachable(running([up], good, 'on'), 'authRejected')),
       'Degraded',
       ['True', 'AuthCredentialsRejected'],
     ],
     [
       'auth is on, and spec.auth is not set',
-      unreachable(running([up], undefined, 'on'), 'demanded'),
+      unreachable(running([up], undefined, 'on'), 'authRequired'),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
       'auth is on, spec.auth is not set, and members can be listed',
-      running([up], undefined, 'demanded'),
+      running([up], undefined, 'required'),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
       'auth is on before the cluster ID is known',
-      seed(unreachable(running([up], undefined, 'on'), 'demanded')),
+      seed(unreachable(running([up], undefined, 'on'), 'authRequired')),
       'Available',
       ['False', 'AuthRequiredNotConfigured'],
     ],
     [
       'auth is on before the cluster ID is known: degraded',
-      seed(unreachable(running([up], undefined, 'on'), 'demanded')),
+      seed(unreachable(running([up], undefined, 'on'), 'authRequired')),
       'Degraded',
       ['True', 'AuthRequiredNotConfigured'],
     ],
     [
       'auth is on, and the password was deleted',
-      unreachable(running([up], never, 'on'), 'demanded'),
+      unreachable(running([up], never, 'on'), 'authRequired'),
       'Degraded',
       ['True', 'AuthCredentialsMissing'],
     ],
@@ -264,10 +269,10 @@ describe('the conditions', () => {
   });
 
   test('the messages say what to do', () => {
-    expect(conditionOf(unreachable(running([up], good, 'on'), 'rejected'), 'Degraded')?.[2]).toContain(
+    expect(conditionOf(unreachable(running([up], good, 'on'), 'authRejected'), 'Degraded')?.[2]).toContain(
       'put the password that etcd has into Secret mine',
     );
-    expect(conditionOf(running([up], undefined, 'demanded'), 'Degraded')?.[2]).toContain('etcdctl auth disable');
+    expect(conditionOf(running([up], undefined, 'required'), 'Degraded')?.[2]).toContain('etcdctl auth disable');
     expect(conditionOf(running([up], never, 'off'), 'AuthEnabled')?.[2]).toBe(
       'auth is not enabled yet: Secret mine does not exist',
     );
@@ -277,7 +282,7 @@ describe('the conditions', () => {
 test('authEnabled is recorded once etcd has authenticated the operator, and not before', () => {
   const recorded = (o: Observed) => decide(o).status.authEnabled;
   expect(recorded(running([up], good, 'on'))).toBe(true);
-  for (const on of ['off', 'demanded', undefined] as const) expect(recorded(running([up], good, on))).toBeUndefined();
+  for (const on of ['off', 'required', undefined] as const) expect(recorded(running([up], good, on))).toBeUndefined();
   expect(recorded(running([up], undefined, 'on'))).toBeUndefined();
   expect(recorded(unreachable(running([up], good, 'on', { authEnabled: true })))).toBe(true);
 });
@@ -286,6 +291,6 @@ test('a cluster without a valid root password is requeued soon', () => {
   const requeueOf = (o: Observed) => decide(o).requeueAfterMs;
   expect(requeueOf(running([up], good, 'on'))).toBe(300_000);
   expect(requeueOf(running([up], missing, 'on'))).toBe(10_000);
-  expect(requeueOf(running([up], undefined, 'demanded'))).toBe(10_000);
+  expect(requeueOf(running([up], undefined, 'required'))).toBe(10_000);
   expect(requeueOf(fresh(never))).toBe(10_000);
 });

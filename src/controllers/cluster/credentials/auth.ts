@@ -5,7 +5,7 @@ import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { wantsAuth } from '../../../api/tls.ts';
 import type { ConditionUpdate } from '../../../domain/conditions.ts';
 import { SECRETS_UNSETTLED_MS } from '../../../domain/timing.ts';
-import { isFormed, type Observed } from '../observed.ts';
+import { etcdError, isFormed, type Observed } from '../observed.ts';
 import { SECRET_UNREADABLE, unreadableSecrets } from './certificates.ts';
 
 export const AUTH_ENABLED = 'AuthEnabled';
@@ -17,10 +17,12 @@ export interface AuthProblem {
 
 const secretOf = ({ cluster }: Observed): string => cluster.spec.auth?.rootCredentialsSecretRef?.name ?? '';
 
+const isUnauthenticated = ({ etcd }: Observed): boolean => etcd.is === 'authRequired' || etcd.is === 'authRejected';
+
 /** Whether auth is enabled, as etcd reports it or by what it refused; `undefined` when neither is known. */
 export const isAuthOn = (o: Observed): boolean | undefined => {
   if (o.etcd.is === 'answers') return o.etcd.auth === undefined ? undefined : o.etcd.auth !== 'off';
-  return o.etcd.is === 'silent' && o.etcd.login !== undefined ? true : undefined;
+  return isUnauthenticated(o) ? true : undefined;
 };
 
 /** The root password cannot be read. */
@@ -31,19 +33,18 @@ function unreadPassword(o: Observed): AuthProblem | undefined {
 
 /** Why the operator cannot authenticate at a cluster with auth enabled, if so. Members keep serving clients meanwhile. */
 export function lockedOut(o: Observed): AuthProblem | undefined {
-  const login = o.etcd.is === 'silent' ? o.etcd.login : undefined;
-  const demanded = login === 'demanded' || (o.etcd.is === 'answers' && o.etcd.auth === 'demanded');
+  const required = o.etcd.is === 'authRequired' || (o.etcd.is === 'answers' && o.etcd.auth === 'required');
   // Without the certificates the operator cannot connect, and without the password Secret it cannot tell whether its password is wrong.
   const message = unreadableSecrets(o);
-  const blind = o.etcd.is === 'silent' && o.certificates.unreadable?.judged === false;
-  if (message !== undefined && (blind || (login !== undefined && o.certificates.unreadable?.password === true)))
+  const blind = etcdError(o) !== undefined && o.certificates.unreadable?.judged === false;
+  if (message !== undefined && (blind || (isUnauthenticated(o) && o.certificates.unreadable?.password === true)))
     return { reason: SECRET_UNREADABLE, message };
-  if (login === 'rejected')
+  if (o.etcd.is === 'authRejected')
     return {
       reason: 'AuthCredentialsRejected',
       message: `etcd rejects the root password: put the password that etcd has into Secret ${secretOf(o)}`,
     };
-  if (!demanded) return undefined;
+  if (!required) return undefined;
   if (!wantsAuth(o.cluster.spec))
     return {
       reason: 'AuthRequiredNotConfigured',

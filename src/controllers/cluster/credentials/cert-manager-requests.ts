@@ -101,7 +101,7 @@ export function withIssuance(o: Observed, findings: readonly Finding[]): readonl
         is: 'certificatePending',
         secret: finding.secret,
         certificate,
-        why: `Secret ${finding.secret} does not exist yet`,
+        message: `Secret ${finding.secret} does not exist yet`,
       },
     ];
   });
@@ -114,11 +114,16 @@ export function issuanceFindings(o: Observed): readonly Finding[] {
   if (issuance?.is === 'there') return issuance.certificates.flatMap((held) => findingsAbout(held, o));
   if (issuance?.is === 'missing') return needs.map(({ secret }) => ({ is: 'certManagerMissing', secret }));
   // For a running cluster, nothing is reported until the cache has synced.
-  const why =
+  const message =
     'the operator has not listed the Certificates yet; if this lasts, check its RBAC permissions for cert-manager.io in the chart';
   return isFormed(o)
     ? []
-    : needs.map(({ secret, requested: { certificate } }) => ({ is: 'certificatePending', secret, certificate, why }));
+    : needs.map(({ secret, requested: { certificate } }) => ({
+        is: 'certificatePending',
+        secret,
+        certificate,
+        message,
+      }));
 }
 
 /** Issuers choose this text, and the API server rejects a condition message that is too long. */
@@ -130,7 +135,7 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
   const about = { secret: wanted.spec.secretName, certificate: wanted.metadata.name ?? '' };
   if (holding.is === 'foreign') return [{ is: 'certificateForeign', ...about, owner: holding.owner }];
   if (holding.is === 'unknown' && !isFormed(o))
-    return [{ is: 'certificatePending', ...about, why: `it cannot be read: ${holding.why}` }];
+    return [{ is: 'certificatePending', ...about, message: `it cannot be read: ${holding.message}` }];
   if (holding.is !== 'ours') return [];
   const { metadata } = holding.object;
   const condition = theirCondition(holding.object, 'Ready');
@@ -139,13 +144,13 @@ function findingsAbout(held: CertificateHolding, o: Observed): readonly Finding[
   const trouble = troubleOf(held, now)?.slice(0, MAX_TEXT);
   if (ready?.status === 'True') {
     const underWay = held.request !== undefined && !isOlder(held.request.metadata, CERTIFICATE_RENEWAL_MS, now);
-    return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, why: trouble }];
+    return trouble === undefined || underWay ? [] : [{ is: 'renewalFailing', ...about, message: trouble }];
   }
-  if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, why: trouble }];
+  if (trouble !== undefined) return [{ is: 'certificateNotReady', ...about, message: trouble }];
   const unnoticed = 'cert-manager has not processed it yet';
   if (!condition && isOlder(metadata, CERTIFICATE_OBSERVED_MS, now))
-    return [{ is: 'certificateNotReady', ...about, why: `${unnoticed}: check that its controller is running` }];
-  return [{ is: 'certificatePending', ...about, why: ready?.message?.slice(0, MAX_TEXT) ?? unnoticed }];
+    return [{ is: 'certificateNotReady', ...about, message: `${unnoticed}: check that its controller is running` }];
+  return [{ is: 'certificatePending', ...about, message: ready?.message?.slice(0, MAX_TEXT) ?? unnoticed }];
 }
 
 const isOlder = ({ creationTimestamp = '' }: Certificate['metadata'], ms: number, now: number): boolean =>

@@ -22,7 +22,7 @@ export function unreadableSecrets({ certificates: { unreadable: unread } }: Obse
     ? 'Members are reached with what was read before'
     : 'The operator cannot reach the members';
   return (
-    `Secret ${unread.secrets.join(', ')} cannot be read: ${unread.why}. ${meanwhile}; until it can be read, no certificate is issued, ` +
+    `Secret ${unread.secrets.join(', ')} cannot be read: ${unread.message}. ${meanwhile}; until it can be read, no certificate is issued, ` +
     'no CA is rotated and no password is changed. Check that the operator may get Secrets in this namespace, and that the API server ' +
     'can decrypt them (its KMS provider); it is read again within 5 minutes'
   );

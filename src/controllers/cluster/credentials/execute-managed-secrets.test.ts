@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FORMED, NOW } from '../../../../test/support/builders/builders.ts';
-import { hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
+import { type ModelWorld, modelWorld, putInCache } from '../../../../test/support/builders/ports.ts';
 import { digestOf } from '../../../access/evaluate/ca-bundle.ts';
 import { textOf } from '../../../access/evaluate/secret-set.ts';
 import type { SecretAction } from '../../../access/evaluate/view.ts';
@@ -39,7 +39,7 @@ async function aWorld(tls: Tls): Promise<void> {
     spec: { version: '3.6.16', tls, additionalMetadata: { labels: { team: 'x' } } },
   };
   cluster = await world.client.create(resource, object);
-  hear(world.clusters, cluster);
+  putInCache(world.clusters, cluster);
 }
 const write = (name: SecretAction, target: string, now = NOW): Promise<void> => {
   const of = { namespace: 'ns', name: 'db', uid: cluster.metadata.uid ?? '' };
@@ -153,7 +153,7 @@ describe("a user's Secret", () => {
     return Object.fromEntries(Object.keys(secret.data ?? {}).map((key) => [key, textOf(secret, key)]));
   };
   /** Members run now. */
-  const form = (): void => hear(world.clusters, { ...cluster, status: FORMED });
+  const form = (): void => putInCache(world.clusters, { ...cluster, status: FORMED });
 
   test('is copied with the keys that members need only; a renewal does not change the CA bundle', async () => {
     const [first, renewed] = [await good(), await good()];
@@ -216,7 +216,7 @@ describe('a CA bundle', () => {
   const certOf = async (name: string, key = 'tls.crt'): Promise<string> => textOf(await read(name), key);
   const become = (trust: NonNullable<EtcdCluster['status']>['trust']): void => {
     const annotations = { [ROTATE_CA_ANNOTATION]: '1' };
-    hear(world.clusters, {
+    putInCache(world.clusters, {
       ...cluster,
       metadata: { ...cluster.metadata, annotations },
       status: { ...FORMED, ...(trust && { trust }) },

@@ -35,7 +35,7 @@ export interface SecretPorts {
   readonly credentials: SecretCache;
   readonly clusters: Store<EtcdCluster>;
   readonly now: () => number;
-  readonly chance: KeySource;
+  readonly entropy: KeySource;
 }
 
 /**
@@ -72,7 +72,7 @@ export async function executeSecretCall(ports: SecretPorts, call: SecretCall, si
 
 /** The next reconcile reads it again, and reports what it finds. */
 export const unreadableNow = ([first]: readonly UnreadSecret[]): RetryLater =>
-  new RetryLater(`Secret ${first?.secret} cannot be read: ${first?.why}`);
+  new RetryLater(`Secret ${first?.secret} cannot be read: ${first?.message}`);
 
 /** Deletes a previous CA bundle that no Pod mounts any more. */
 async function deleteCABundle(
@@ -142,7 +142,7 @@ async function caContents(
       [NEXT_CERT]: null,
       [NEXT_KEY]: null,
     };
-  const { cert, key } = await createCA(target, ports.now(), ports.chance);
+  const { cert, key } = await createCA(target, ports.now(), ports.entropy);
   if (name === 'createCA') return { [CERT]: cert, [KEY]: key };
   // A Secret of type kubernetes.io/tls must have both keys, also when the CA is lost.
   const missing = current ? {} : { [CERT]: '', [KEY]: '' };
@@ -170,7 +170,7 @@ async function issued(
     durationMs: need.durationMs,
   };
   // The error of the library may quote the key: it must not reach the log.
-  const pair = await issue(ca, leaf, ports.now(), ports.chance).catch(() => {
+  const pair = await issue(ca, leaf, ports.now(), ports.entropy).catch(() => {
     throw new RetryLater(`the CA in Secret ${need.caSecret} cannot sign certificates`);
   });
   return { [CERT]: pair.cert, [KEY]: pair.key };

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ModelEtcd, type ModelNode } from '../../../../test/sim/model/etcd.ts';
 import { modelPorts } from '../../../../test/sim/model/etcd-ports.ts';
-import { hear, modelWorld } from '../../../../test/support/builders/ports.ts';
+import { modelWorld, putInCache } from '../../../../test/support/builders/ports.ts';
 import {
   type Fault,
   Killed,
@@ -199,7 +199,7 @@ describe('no password is sent', () => {
       metadata,
       spec,
     });
-    hear(world.clusters, cluster);
+    putInCache(world.clusters, cluster);
     const data = { password: Buffer.from('first').toString('base64') };
     await world.client.create(secrets, {
       apiVersion: 'v1',

@@ -1,7 +1,7 @@
 /** What the cluster controller observes of auth, against models of the API server and of etcd. */
 import { beforeEach, expect, test } from 'vitest';
 import type { ModelNode } from '../../../../test/sim/model/etcd.ts';
-import { hear, type ModelWorld, modelWorld, runningCluster } from '../../../../test/support/builders/ports.ts';
+import { type ModelWorld, modelWorld, putInCache, runningCluster } from '../../../../test/support/builders/ports.ts';
 import type { EtcdCluster } from '../../../api/etcd-cluster.ts';
 import type { AuthPort } from '../../../etcd/auth.ts';
 import { secrets } from '../../../kube/resources.ts';
@@ -51,7 +51,7 @@ async function withAuth(password: string): Promise<EtcdCluster> {
   const auth = { enabled: true, rootCredentialsSecretRef: { name: 'root' } };
   const spec = { ...cached.spec, tls, auth };
   const cluster = await world.client.patch(world.clusters.resource, { namespace: 'ns', name: 'db' }, { spec });
-  hear(world.clusters, cluster);
+  putInCache(world.clusters, cluster);
   return cluster;
 }
 const observed = async () => {
@@ -67,19 +67,19 @@ const observed = async () => {
 
 test('auth is enabled in etcd, and spec.auth is not set', async () => {
   await enableAuth('theirs');
-  expect((await observed()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
+  expect((await observed()).etcd).toMatchObject({ is: 'authRequired' });
 });
 
 test('auth is observed although another member is unreachable', async () => {
   await enableAuth('theirs');
   if (nodes[2]) world.model.stop(nodes[2]);
   world.model.advance(5_000);
-  expect((await observed()).etcd).toMatchObject({ is: 'silent', login: 'demanded' });
+  expect((await observed()).etcd).toMatchObject({ is: 'authRequired' });
 });
 
 test('an unreachable cluster does not count as one with auth', async () => {
   for (const node of nodes) world.model.stop(node);
-  expect((await observed()).etcd).not.toHaveProperty('login');
+  expect((await observed()).etcd).toMatchObject({ is: 'unreachable' });
 });
 
 test('auth is off, on with the right password, and rejected with another: a corrected Secret is read by the next reconcile', async () => {
@@ -90,7 +90,7 @@ test('auth is off, on with the right password, and rejected with another: a corr
   const asRoot = { ...at, access: { cluster: 'me', logins: () => [{ user: 'root', password: 'mine' }] } };
   await world.etcd.auth.changePassword(asRoot, 'root', 'theirs');
   const locked = await observed();
-  expect(locked.etcd).toMatchObject({ is: 'silent', login: 'rejected' });
+  expect(locked.etcd).toMatchObject({ is: 'authRejected' });
   expect(asked).toHaveLength(1); // all members would reject it, and authenticating is slow in etcd
   await world.client.patch(secrets, { namespace: 'ns', name: 'root' }, { data: { password: base64('theirs') } });
   await observed();
@@ -116,11 +116,11 @@ const wanting = (enabled: boolean): EtcdCluster => ({ spec: { version: '3.7.3', 
 
 test.each([
   ['authenticated as root', 'accepted', true, 'on'],
-  ['not authenticated, although etcd reports the auth status', 'userUnknown', true, 'demanded'],
-  ['authenticated as another user', 'permissionDenied', true, 'demanded'],
-  ['not authenticated', 'authRequired', true, 'demanded'],
+  ['not authenticated, although etcd reports the auth status', 'userUnknown', true, 'required'],
+  ['authenticated as another user', 'permissionDenied', true, 'required'],
+  ['not authenticated', 'authRequired', true, 'required'],
   ['no response', 'timeout', true, undefined],
-  ['with a certificate, and spec.auth is not set', 'userUnknown', false, 'demanded'],
+  ['with a certificate, and spec.auth is not set', 'userUnknown', false, 'required'],
   ['with a certificate, and auth is off', 'accepted', false, undefined],
 ] as const)('%s', async (_name, rootIs, wanted, auth) => {
   const seen = await askAuth({ auth: portOf(rootIs) }, wanting(wanted), { ...at, access: access('c') });

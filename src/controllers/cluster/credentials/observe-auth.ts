@@ -18,11 +18,11 @@ export async function askAuth(
   etcd: { readonly auth: AskedAuth },
   { spec }: EtcdCluster,
   ask: Ask & { readonly access: Access },
-): Promise<{ readonly auth: 'off' | 'on' | 'demanded' } | undefined> {
+): Promise<{ readonly auth: 'off' | 'on' | 'required' } | undefined> {
   const wanted = wantsAuth(spec);
   if (!wanted && ask.access.tls?.(ask.endpoint).cert === undefined) return undefined; // with auth enabled, the member list would have failed
   const root = await etcd.auth.roles(ask);
-  if (!root.ok) return AUTH_REQUIRED.includes(root.error.kind) ? { auth: 'demanded' } : undefined;
+  if (!root.ok) return AUTH_REQUIRED.includes(root.error.kind) ? { auth: 'required' } : undefined;
   if (!wanted) return undefined;
   const status = await etcd.auth.status(ask);
   return status.ok ? { auth: status.value.enabled ? 'on' : 'off' } : undefined;

@@ -1,7 +1,7 @@
 /** What the cluster controller reads before it requests Certificates. */
 import { expect, test } from 'vitest';
 import { aCluster, CLUSTER_UID } from '../../../../test/support/builders/builders.ts';
-import { failingReads, hear, type ModelWorld, modelWorld } from '../../../../test/support/builders/ports.ts';
+import { failingReads, type ModelWorld, modelWorld, putInCache } from '../../../../test/support/builders/ports.ts';
 import type { Tls } from '../../../api/tls.ts';
 import type { Certificate } from '../../../domain/cert-manager.ts';
 import { certificateFor, requestedNeeds } from './cert-manager-requests.ts';
@@ -65,14 +65,14 @@ test('the CertificateRequest is read only while a Certificate is being issued', 
     ['True', 'True', true],
     ['False', 'False', true],
   ] as const) {
-    hear(world.certificates, certificate(ready, issuing));
+    putInCache(world.certificates, certificate(ready, issuing));
     expect((await held(world))?.request?.metadata.name).toBe(isRead ? 'db-peer-3' : undefined);
   }
 });
 
 test('a CertificateRequest that cannot be read does not block the reconcile', async () => {
   const world = synced();
-  hear(world.certificates, { ...peer, metadata: { ...peer.metadata, uid: 'u' } });
+  putInCache(world.certificates, { ...peer, metadata: { ...peer.metadata, uid: 'u' } });
   const refuse = { get: () => Promise.reject(new Error('forbidden')) };
   const { issuance } = await observeIssuance({ ...world, client: refuse }, cluster, 'cluster.local', signal);
   expect(issuance).toMatchObject({ is: 'there', certificates: [{ holding: { is: 'ours' } }] });
@@ -80,5 +80,5 @@ test('a CertificateRequest that cannot be read does not block the reconcile', as
 
 test('a Certificate that cannot be read is unknown: it is neither absent nor of another owner', async () => {
   const world = synced(modelWorld(failingReads(500, certificates.plural)));
-  expect((await held(world))?.holding).toEqual({ is: 'unknown', why: '500 no KMS provider' });
+  expect((await held(world))?.holding).toEqual({ is: 'unknown', message: '500 no KMS provider' });
 });

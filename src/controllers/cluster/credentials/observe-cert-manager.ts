@@ -51,7 +51,7 @@ async function readCertificate(
   const ref = { namespace, name: wanted.metadata.name ?? '' };
   const cached = cache.get(refKey(ref));
   const read = cached ? ({ ok: true, object: cached } as const) : await tryGet(client, certificates, ref, signal);
-  if (!read.ok) return { wanted, holding: { is: 'unknown', why: read.why } };
+  if (!read.ok) return { wanted, holding: { is: 'unknown', message: read.message } };
   const held = holding(read.object, uid);
   if (held.is !== 'ours' || isIssued(held.object)) return { wanted, holding: held };
   // Only for the message: a CertificateRequest that cannot be read must not keep the cluster from being reconciled.

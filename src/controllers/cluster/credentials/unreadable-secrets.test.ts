@@ -19,7 +19,7 @@ const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const auth = { enabled: true, rootCredentialsSecretRef: { name: 'mine' } };
 const unreadable: Unreadable = {
   secrets: ['db-peer-ca', 'db-client-ca'],
-  why: '500 no KMS provider',
+  message: '500 no KMS provider',
   password: false,
   judged: true,
   retryAt: NOW + 64_000,
@@ -46,9 +46,9 @@ const conditionOf = (o: Observed, type: string) => {
 const messageOf = (o: Observed, type: string) => findCondition(decide(o).status.conditions, type)?.message ?? '';
 const answering = (o: Observed, on: 'off' | 'on'): Observed =>
   o.etcd.is === 'answers' ? { ...o, etcd: { ...o.etcd, auth: on } } : o;
-const unreachable = (o: Observed, login?: 'rejected'): Observed => ({
+const unreachable = (o: Observed, is: 'unreachable' | 'authRejected' = 'unreachable'): Observed => ({
   ...o,
-  etcd: { is: 'silent', why: 'no', ...(login && { login }) },
+  etcd: { is, message: 'no' },
   members: o.members.map(({ object, pod }) => ({ object, pod })),
 });
 
@@ -169,12 +169,12 @@ describe('while the root password cannot be read', () => {
     ['etcd does not respond', unreachable(running({ unreadable: root })), 'Unknown SecretUnreadable'],
     [
       'etcd rejects the previous password',
-      unreachable(running({ unreadable: root }), 'rejected'),
+      unreachable(running({ unreadable: root }), 'authRejected'),
       'True SecretUnreadable',
     ],
     [
       'etcd rejects the password, and it was read',
-      unreachable(running({ unreadable: unreadable }), 'rejected'),
+      unreachable(running({ unreadable: unreadable }), 'authRejected'),
       'True AuthCredentialsRejected',
     ],
     [
@@ -196,7 +196,7 @@ describe('while the root password cannot be read', () => {
 });
 
 describe('while a Service, a PodDisruptionBudget or a Certificate cannot be read', () => {
-  const unknown = { is: 'unknown', why: '500 no' } as const;
+  const unknown = { is: 'unknown', message: '500 no' } as const;
   const lost = { services: { headless: unknown, client: unknown }, pdb: unknown };
 
   test('it is neither created nor corrected, and members are reconciled', () => {

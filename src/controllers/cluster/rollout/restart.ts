@@ -32,26 +32,29 @@ export const losesPvc = (m: MemberView): string | undefined =>
 export interface Restart {
   readonly m: MemberView;
   readonly entry: EtcdMemberEntry;
-  readonly why: string;
+  readonly message: string;
   /** Reason of the Event. */
   readonly reason: string;
   /** What is deleted: the Pod, or the EtcdMember if its data is in memory. */
   readonly what?: ObjectRef;
 }
 
-export function restarting(o: Observed, { m, entry, why, reason, what = podOf(m) }: Restart): ClusterDecision {
+export function restarting(o: Observed, { m, entry, message, reason, what = podOf(m) }: Restart): ClusterDecision {
   const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
   if (leaderOf(o) === entry.id && transferee)
     return {
-      message: `${why}; transferring leadership to ${nameIn(transferee)} first`,
+      message: `${message}; transferring leadership to ${nameIn(transferee)} first`,
       steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
     };
   const drainedMs = isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
   if (drainedMs === undefined)
-    return { message: `${why}; taking it out of the client Service first`, steps: [trafficPatch(m, iso(o.now), null)] };
+    return {
+      message: `${message}; taking it out of the client Service first`,
+      steps: [trafficPatch(m, iso(o.now), null)],
+    };
   if (drainedMs < DRAIN_MS)
-    return { message: `${why}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
-  return { message: why, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: why } };
+    return { message: `${message}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
+  return { message, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } };
 }
 
 export const drainingForMs = (o: Observed, { pod }: MemberView): number | undefined =>

@@ -13,6 +13,7 @@ import { bundleLatch, unreadableSecrets } from '../credentials/certificates.ts';
 import {
   createdAt,
   type Decided,
+  etcdError,
   evidence,
   isEntryOf,
   isFormed,
@@ -149,9 +150,10 @@ export function waitForSeed(o: Observed): Decided {
   const restoring = restoreMessage(seed.pod.restore);
   if (restoring !== undefined) return { message: `member ${name}: ${restoring}`, requeueAfterMs: SEED_PROBE.maxMs };
   const waited = o.now - (seed.pod.startedAt ?? o.now);
-  const error = o.etcd.is === 'silent' && waited > QUIET_START_MS ? `: ${o.etcd.why}` : '';
+  const error = etcdError(o);
+  const suffix = error !== undefined && waited > QUIET_START_MS ? `: ${error}` : '';
   return {
-    message: `waiting for etcd in Pod ${name} to answer${error}${memberMessage(seed)}`,
+    message: `waiting for etcd in Pod ${name} to answer${suffix}${memberMessage(seed)}`,
     requeueAfterMs: probeMs(waited, SEED_PROBE),
   };
 }

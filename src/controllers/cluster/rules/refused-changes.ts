@@ -14,8 +14,8 @@ export const restartRefusing =
     const found = refusedChange(o, wantedBy);
     const { next, change = '', restarts = [] } = found ?? {};
     if (!next || found?.blockedBy !== undefined || next.m.pod.is !== 'present') return undefined;
-    const why = `restarting ${nameOf(next.m)}: every voter refuses to ${change}, although all are healthy`;
-    const decision = restarting(o, { m: next.m, entry: next.entry, why, reason: 'RestartingMember' });
+    const message = `restarting ${nameOf(next.m)}: every voter refuses to ${change}, although all are healthy`;
+    const decision = restarting(o, { m: next.m, entry: next.entry, message, reason: 'RestartingMember' });
     if (next.recorded) return decision;
     const record = { member: nameOf(next.m), pod: next.m.pod.uid ?? '', at: iso(o.now) };
     return { ...decision, latch: { refusedChange: { change, restarts: [...restarts, record] } } };

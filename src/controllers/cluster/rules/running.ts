@@ -11,6 +11,7 @@ import {
   desired,
   entriesOf,
   entryOf,
+  etcdError,
   isNotBeingDeleted,
   isReadyVoter,
   type MemberView,
@@ -83,10 +84,9 @@ function terminatingBecause(o: Observed, m: MemberView): string {
   return blockedBy === undefined ? 'being deleted' : `being deleted, but cannot be removed from etcd now: ${blockedBy}`;
 }
 
-export const steady = (o: Observed): ClusterDecision =>
-  o.etcd.is === 'silent'
-    ? {
-        message: `members are ready, but etcd does not respond to the operator: ${o.etcd.why}`,
-        requeueAfterMs: UNHEALTHY_RESYNC_MS,
-      }
-    : { message: 'All members are ready', requeueAfterMs: RESYNC_MS };
+export const steady = (o: Observed): ClusterDecision => {
+  const error = etcdError(o);
+  if (error === undefined) return { message: 'All members are ready', requeueAfterMs: RESYNC_MS };
+  const message = `members are ready, but etcd does not respond to the operator: ${error}`;
+  return { message, requeueAfterMs: UNHEALTHY_RESYNC_MS };
+};

@@ -88,7 +88,7 @@ export function release(o: Observed): Decided {
       return {
         message: 'it is the only member and has the only copy of the data: waiting for a replacement voter',
       };
-    case 'silent':
+    case 'unreachable':
       if (mustKeepVolume(o)) return undefined;
       return {
         message: `waiting for the other members to report whether it was removed: ${o.peers.message}`,

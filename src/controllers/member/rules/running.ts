@@ -204,7 +204,7 @@ export const steady = (o: Observed): Decision<EtcdMemberStatus> => {
   const trouble = dataTrouble(o);
   if (trouble)
     return { message: trouble.message, requeueAfterMs: Math.min(trouble.standsForMs ?? RESYNC_MS, RESYNC_MS) };
-  if (o.etcd.is !== 'silent') return { message: 'the PVC and the Pod match the spec', requeueAfterMs: RESYNC_MS };
+  if (o.etcd.is !== 'unreachable') return { message: 'the PVC and the Pod match the spec', requeueAfterMs: RESYNC_MS };
   const pod = o.pod.is === 'ours' ? o.pod.object : undefined;
   const elapsed = pod?.status?.startTime === undefined ? 0 : o.now - Date.parse(pod.status.startTime);
   const ready = pod && isPodReady(pod);

@@ -34,7 +34,7 @@ export const noAccess = (o: Observed): SnapshotDecision | undefined => {
 };
 
 const summaryOf = ({ name, report }: MemberView): string => {
-  if (report.is === 'silent') return `${name}: ${report.message}`;
+  if (report.is === 'unreachable') return `${name}: ${report.message}`;
   if (report.isLearner) return `${name} is a learner`;
   return report.isCorrupt ? `${name} has the alarm CORRUPT` : name;
 };
@@ -43,7 +43,7 @@ export const noMember = (o: Observed): SnapshotDecision | undefined => {
   if (memberToAsk(o.members)) return undefined;
   const summary = o.members.length === 0 ? 'it has no members' : o.members.map(summaryOf).join('; ');
   const message = `no member of EtcdCluster ${clusterNameOf(o.object)} can serve a snapshot: ${summary}`;
-  const left = (o.silentSince ?? o.now) + NO_MEMBER_GRACE_MS - o.now;
+  const left = (o.unreachableSince ?? o.now) + NO_MEMBER_GRACE_MS - o.now;
   if (left > 0) return pending('NoMemberReachable', message, Math.min(left, NO_MEMBER_RETRY_MS));
   return failed('NoMemberReachable', `${message}. Bring a member back, then create another EtcdSnapshot`);
 };

@@ -34,9 +34,9 @@ function assumedFor(
   { part, loadedAtStart: atStart, recorded, next }: PortTrustView,
 ): readonly (readonly [EtcdPortName, string])[] {
   const known = o.cluster.status?.trust?.[part] === undefined ? next?.digest : recorded;
-  const unsaid =
+  const unrecorded =
     o.cluster.status?.trust?.assumed?.[part] === undefined && o.members.some((m) => namesNoBundle(m, part));
-  return atStart && unsaid && known !== undefined ? [[part, known]] : [];
+  return atStart && unrecorded && known !== undefined ? [[part, known]] : [];
 }
 
 export function recordCABundle(o: Observed): Decided {
@@ -100,9 +100,9 @@ export function restartForCABundle(o: Observed): Decided {
   const next = restarted(o);
   const entry = next && entryOf(o, next);
   if (!next || !entry) return undefined;
-  const why = `${nameOf(next)} is restarted to load the recorded CA bundle`;
+  const message = `${nameOf(next)} is restarted to load the recorded CA bundle`;
   const what = isInMemory(next) ? { what: refTo('EtcdMember', next.object) } : {};
-  return restarting(o, { m: next, entry, why, reason: ROTATING, ...what });
+  return restarting(o, { m: next, entry, message, reason: ROTATING, ...what });
 }
 
 /** A member that is not restarted after all, or has to wait for another one, goes back into the client Service. */
