@@ -156,7 +156,7 @@ async function snapshot(stage: Stage, how: Partial<SnapshotTask>): Promise<Readi
     task: 'snapshot',
     snapshot: { namespace: 'ns', name: 'bench', uid: 'bench' },
     cluster: { name: 'bench', uid: 'bench' },
-    from: { member: node.name, endpoint: node.endpoint, login: false },
+    from: { member: node.name, endpoint: node.endpoint, auth: false },
     to: {
       kind: 's3',
       endpoint,
@@ -199,7 +199,7 @@ async function saveAndUpload(stage: Stage): Promise<Reading> {
   };
 }
 
-const LOOK_MS = 10;
+const POLL_MS = 10;
 /** Linux counts the CPU time of processes in hundredths of a second. */
 const TICK_MS = 10;
 
@@ -212,7 +212,7 @@ async function timed(
   const started = performance.now();
   const child = processes.start('timed', program, args, env);
   let seen = { cpuMs: 0, peakMiB: 0 };
-  const timer = setInterval(() => (seen = usageOf(child.pid) ?? seen), LOOK_MS);
+  const timer = setInterval(() => (seen = usageOf(child.pid) ?? seen), POLL_MS);
   const code = await child.ended;
   const ms = performance.now() - started;
   clearInterval(timer);

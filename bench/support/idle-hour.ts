@@ -35,7 +35,7 @@ export async function startHours(through: Identity, namespace: string): Promise<
     metrics: createMetrics(),
     identity: 'bench',
     signal: over.signal,
-    pulse: new ApiServerHeartbeat(clock),
+    heartbeat: new ApiServerHeartbeat(clock),
     parts: { stores: [], controllers: [], deadWatches: [] },
   };
   const client = new HttpClient(new Transport(() => Promise.resolve(through)));

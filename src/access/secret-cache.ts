@@ -127,7 +127,7 @@ export class SecretCache {
     return {
       ...key,
       tls: (endpoint) => materialFor(material, hostAt(endpoint)),
-      ...(password && { logins: () => password.logins }),
+      ...(password && { passwords: () => password.passwords }),
     };
   }
 

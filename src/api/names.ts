@@ -119,7 +119,7 @@ export const memberSelector = (cluster: string, member: string): string =>
 
 export const headlessServiceName = (cluster: string): string => cluster;
 export const clientServiceName = (cluster: string): string => `${cluster}-client`;
-export const budgetName = (cluster: string): string => cluster;
+export const pdbName = (cluster: string): string => cluster;
 export const volumeClaimName = (member: string): string => `data-${member}`;
 /** The Secrets that members mount: only the operator writes them, and so decides when a change reaches the members. */
 export const serverMountName = (cluster: string): string => `${cluster}-server-mounted`;

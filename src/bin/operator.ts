@@ -83,13 +83,13 @@ function connectEtcd({ registry }: Metrics): EtcdClient {
   return etcd;
 }
 
-function connect(flags: Flags, metrics: Metrics, pulse: ApiServerHeartbeat): HttpClient {
+function connect(flags: Flags, metrics: Metrics, heartbeat: ApiServerHeartbeat): HttpClient {
   const monotonic = (): number => clock.monotonic();
   const source = flags.kubeconfig
     ? identityFromKubeconfig({ files: [flags.kubeconfig], env: process.env, monotonic })
     : identityFromPod(process.env, monotonic);
   const onCall = ({ verb, resource, code, ms }: CallReport): void => {
-    if (code > 0) pulse.responded();
+    if (code > 0) heartbeat.responded();
     metrics.apiRequests.inc({ verb, resource, code });
     metrics.apiSeconds.observe({ verb }, ms / 1000);
   };
@@ -97,7 +97,7 @@ function connect(flags: Flags, metrics: Metrics, pulse: ApiServerHeartbeat): Htt
 }
 
 /** Serves the probes and the metrics; resolves to a function that closes the servers. */
-async function servePages({ flags, metrics, pulse, parts }: Process): Promise<() => void> {
+async function servePages({ flags, metrics, heartbeat, parts }: Process): Promise<() => void> {
   const missing = () => parts.stores.filter((s) => s.missing).map((s) => crdOf(s.resource));
   const unsynced = () => parts.stores.filter((s) => !s.synced && !s.missing).map((s) => s.resource.kind);
   const probes = {
@@ -106,7 +106,7 @@ async function servePages({ flags, metrics, pulse, parts }: Process): Promise<()
         deadWatches: parts.deadWatches,
         oldestReconcileMs: Math.max(0, ...parts.controllers.map((c) => c.oldestReconcileMs)),
       }),
-    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs: pulse.sinceResponseMs }),
+    '/readyz': () => ready({ unsynced: unsynced(), missing: missing(), sinceResponseMs: heartbeat.sinceResponseMs }),
   };
   const metricsPage = async () => ({ code: 200, text: await metrics.registry.metrics() });
   const servers = await Promise.all([
@@ -124,17 +124,17 @@ async function servePages({ flags, metrics, pulse, parts }: Process): Promise<()
 /** Runs until the signal; resolves to the exit code. */
 export async function runOperator(flags: Flags, log: Logger, signal: AbortSignal): Promise<number> {
   const metrics = createMetrics();
-  const pulse = new ApiServerHeartbeat(clock);
-  const client = connect(flags, metrics, pulse);
+  const heartbeat = new ApiServerHeartbeat(clock);
+  const client = connect(flags, metrics, heartbeat);
   await client.transport.identity().catch((error: unknown) => {
     throw new Usage(`cannot find the API server: ${error instanceof Error ? error.message : String(error)}`, 2);
   });
   const identity = `${hostname()}_${randomUUID()}`;
   const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
-  const self: Process = { flags, clock, log, metrics, identity, signal, pulse, parts };
+  const self: Process = { flags, clock, log, metrics, identity, signal, heartbeat, parts };
   const stores = startStores(client, self);
   const closePages = await servePages(self);
-  void pulse.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
+  void heartbeat.keep(() => client.transport.json('/version', { signal, timeoutMs: 10_000 }), signal);
   try {
     await whenSynced(parts.stores, clock, signal);
     return await lead(client, stores, self);

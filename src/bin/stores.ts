@@ -28,7 +28,7 @@ export interface Process {
   readonly identity: string;
   /** Aborts when the process is stopped. */
   readonly signal: AbortSignal;
-  readonly pulse: ApiServerHeartbeat;
+  readonly heartbeat: ApiServerHeartbeat;
   /** What the probes report about, as far as it exists yet. */
   readonly parts: Parts;
 }
@@ -49,7 +49,7 @@ export interface Running {
 export type Stores = ReturnType<typeof startStores>;
 
 export function startStores(client: Client, process: Process) {
-  const { flags, clock, log, signal, metrics, pulse, parts } = process;
+  const { flags, clock, log, signal, metrics, heartbeat, parts } = process;
   const namespaces = flags.watchNamespaces;
   const onDead = (kind: string, error: unknown): void => {
     log.error(
@@ -58,7 +58,7 @@ export function startStores(client: Client, process: Process) {
     );
     parts.deadWatches.push(kind);
   };
-  const options = { client, clock, log, signal, metrics, pulse, onDead };
+  const options = { client, clock, log, signal, metrics, heartbeat, onDead };
   const cached = <T extends KubeObject>(store: Store<T>): Store<T> => {
     startCache(store, options);
     return store;
@@ -74,7 +74,7 @@ export function startStores(client: Client, process: Process) {
     pods: cached(new Store(pods, namespaces, [JOB_NAME_LABEL], MANAGED_SELECTOR)),
     jobs: cached(new Store(jobs, namespaces, [SCHEDULE_LABEL], MANAGED_SELECTOR)),
     volumes: cached(new Store(persistentVolumeClaims, namespaces, [CLUSTER_LABEL], MANAGED_SELECTOR)),
-    budgets: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
+    pdbs: cached(new Store(podDisruptionBudgets, namespaces, [], MANAGED_SELECTOR)),
     nodes: cached(new Store(nodes, [])),
   };
   parts.stores = Object.values(needed);

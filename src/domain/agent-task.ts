@@ -85,7 +85,7 @@ export interface SnapshotTask {
     /** The name in the member's certificate, and whether to send a client certificate; absent without TLS. */
     readonly tls?: { readonly serverName: string; readonly client: boolean };
     /** Authenticate as root with the mounted password. */
-    readonly login: boolean;
+    readonly auth: boolean;
   };
   readonly to: Place;
   /** The key prefix: empty, or a path without a trailing slash. */

@@ -1,15 +1,15 @@
 /** Users, roles, and whether auth is enabled. */
 import { Auth } from '../gen/etcd/auth_pb.ts';
+import type { Account } from './auth-tokens.ts';
 import type { Ask, Caller } from './call.ts';
 import type { Result } from './errors.ts';
-import type { Login } from './login.ts';
 
 export interface AuthPort {
   status(ask: Ask): Promise<Result<{ readonly enabled: boolean; readonly revision: bigint }>>;
   /** Needs a user `root` with the role `root`. */
   enable(ask: Ask): Promise<Result<void>>;
-  /** A token; calls with an `access.logins` get theirs without this. */
-  authenticate(ask: Ask, login: Login): Promise<Result<string>>;
+  /** A token; calls with an `access.passwords` get theirs without this. */
+  authenticate(ask: Ask, account: Account): Promise<Result<string>>;
   /** Without a password, the user authenticates with a client certificate only. */
   addUser(ask: Ask, name: string, password?: string): Promise<Result<void>>;
   deleteUser(ask: Ask, name: string): Promise<Result<void>>;
@@ -27,7 +27,7 @@ export function authPort(caller: Caller): AuthPort {
     status: (ask) =>
       caller.unary(ask, method.authStatus, {}, ({ enabled, authRevision }) => ({ enabled, revision: authRevision })),
     enable: (ask) => caller.unary(ask, method.authEnable, {}, nothing),
-    authenticate: (ask, login) => caller.authenticate(ask, login),
+    authenticate: (ask, account) => caller.authenticate(ask, account),
     addUser: (ask, name, password) => {
       const options = { noPassword: password === undefined };
       return caller.unary(ask, method.userAdd, { name, password: password ?? '', options }, nothing);

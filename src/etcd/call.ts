@@ -8,8 +8,8 @@ import type {
 } from '@bufbuild/protobuf';
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import type { ResponseHeader } from '../gen/etcd/header_pb.ts';
+import { type Account, AuthTokens, type Refused, type Token } from './auth-tokens.ts';
 import { classify, type EtcdError, type EtcdErrorKind, EtcdFailure, failure, type Result } from './errors.ts';
-import { type Login, Logins, type Refused, type Token } from './login.ts';
 import type { Pool, Taken } from './pool.ts';
 import type { TlsMaterial } from './transport.ts';
 
@@ -19,8 +19,8 @@ export interface Access {
   readonly cluster: string;
   /** Called before every call: certificates may change, and new sessions use the new ones. */
   readonly tls?: (endpoint: string) => TlsMaterial;
-  /** Called before every call, too: the first login that etcd accepts is used. Empty: calls do not authenticate. */
-  readonly logins?: () => readonly Login[];
+  /** Called before every call, too: the first account that etcd accepts is used. Empty: calls do not authenticate. */
+  readonly passwords?: () => readonly Account[];
   /** A response from any other cluster is refused. */
   readonly clusterId?: bigint;
 }
@@ -65,7 +65,7 @@ const late = (timeoutMs: number): EtcdError => ({ kind: 'timeout', message: `no 
 
 export class Caller {
   readonly #options: CallerOptions;
-  readonly #logins = new Logins();
+  readonly #tokens = new AuthTokens();
 
   constructor(options: CallerOptions) {
     this.#options = options;
@@ -84,7 +84,7 @@ export class Caller {
       const token = await this.#token(ask, until, refused);
       if (!token.ok) return token;
       const answer = await this.#once(ask, until, token.value, method, request, read, size);
-      if (answer.ok || refused || !loginMayHelp(ask, token.value, answer.error)) return answer;
+      if (answer.ok || refused || !tokenMayHelp(ask, token.value, answer.error)) return answer;
       refused = { token: token.value };
     }
   }
@@ -113,7 +113,7 @@ export class Caller {
       }
     } catch (error) {
       const classified = this.#meant(classify(error), ask, ask.timeoutMs ? until : Number.POSITIVE_INFINITY);
-      if (classified.kind === 'invalidToken' || classified.kind === 'authRequired') this.#logins.forget(clusterOf(ask));
+      if (classified.kind === 'invalidToken' || classified.kind === 'authRequired') this.#tokens.forget(clusterOf(ask));
       failed = withSince(classified, taken?.release(classified));
       throw new EtcdFailure(failed, { cause: error });
     } finally {
@@ -125,7 +125,7 @@ export class Caller {
 
   /** The cluster was deleted: removes its token and sessions. */
   forget(cluster: string): void {
-    this.#logins.forget(cluster);
+    this.#tokens.forget(cluster);
     this.#options.pool.forget(cluster);
   }
 
@@ -173,19 +173,22 @@ export class Caller {
   }
 
   async #token(ask: Ask, until: number, refused?: Refused): Promise<Result<Token>> {
-    const logins = ask.access?.logins?.() ?? [];
-    if (logins.length === 0) return { ok: true, value: undefined };
+    const passwords = ask.access?.passwords?.() ?? [];
+    if (passwords.length === 0) return { ok: true, value: undefined };
     // Not the caller's signal: other calls may wait for the same authentication.
     const { signal, ...shared } = ask;
-    const logIn = (login: Login): Promise<Result<string>> => this.authenticate(shared, login, until);
-    const answer = this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
+    const authenticate = (account: Account): Promise<Result<string>> => this.authenticate(shared, account, until);
+    const answer = this.#tokens.token(
+      { cluster: clusterOf(ask), endpoint: ask.endpoint, passwords, refused },
+      authenticate,
+    );
     const got = await unlessAborted(answer, signal);
     // A learner serves a few calls, but does not authenticate clients.
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
 
-  authenticate(ask: Ask, login: Login, until = this.#options.monotonic() + ask.timeoutMs): Promise<Result<string>> {
-    const request = { name: login.user, password: login.password };
+  authenticate(ask: Ask, account: Account, until = this.#options.monotonic() + ask.timeoutMs): Promise<Result<string>> {
+    const request = { name: account.user, password: account.password };
     return this.#once(ask, until, undefined, Auth.method.authenticate, request, ({ token }) => token, 'control');
   }
 
@@ -202,8 +205,8 @@ export class Caller {
 const UNAUTHENTICATED: readonly EtcdErrorKind[] = ['authRequired', 'permissionDenied', 'userUnknown'];
 
 /** Whether a new token may help: the token was refused, or auth was off when it was requested and is on now. */
-const loginMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
-  (access?.logins?.() ?? []).length > 0 &&
+const tokenMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
+  (access?.passwords?.() ?? []).length > 0 &&
   (kind === 'invalidToken' || (token === undefined && UNAUTHENTICATED.includes(kind)));
 
 interface Method {

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { Auth } from '../gen/etcd/auth_pb.ts';
 import { Cluster } from '../gen/etcd/cluster_pb.ts';
 import { Maintenance } from '../gen/etcd/maintenance_pb.ts';
+import { AuthTokens } from './auth-tokens.ts';
 import type { CallReport } from './client.ts';
 import { EtcdClient } from './client.ts';
-import { Logins } from './login.ts';
 import type { Session } from './transport.ts';
 
 const ask = { endpoint: 'http://10.0.0.1:2379', timeoutMs: 500 };
@@ -97,7 +97,7 @@ test('plain HTTP where TLS is required is an error, and so is TLS without a CA b
 
 /** Auth is enabled; each Authenticate call issues a new token, and only the newest is valid. */
 function aGuardedMember(without = 'user name is empty') {
-  const state = { enabled: true, logins: 0, password: 'secret' };
+  const state = { enabled: true, authentications: 0, password: 'secret' };
   const made = clientOf(({ service }) => {
     service(Auth, {
       authenticate: async ({ name, password }) => {
@@ -108,16 +108,16 @@ function aGuardedMember(without = 'user name is empty') {
             'etcdserver: authentication failed, invalid user ID or password',
             Code.InvalidArgument,
           );
-        state.logins++;
+        state.authentications++;
         await new Promise((resolve) => setTimeout(resolve, 5));
-        return { token: `token-${state.logins}` };
+        return { token: `token-${state.authentications}` };
       },
     });
     service(Maintenance, {
       status: (_, { requestHeader }) => {
         const token = requestHeader.get('token');
         if (state.enabled && token === null) throw new ConnectError(`etcdserver: ${without}`, Code.InvalidArgument);
-        if (state.enabled && token !== `token-${state.logins}`)
+        if (state.enabled && token !== `token-${state.authentications}`)
           throw new ConnectError('etcdserver: invalid auth token', Code.Unauthenticated);
         return { version: '3.6.14' };
       },
@@ -126,35 +126,35 @@ function aGuardedMember(without = 'user name is empty') {
   return { ...made, state };
 }
 
-const login = { user: 'root', password: 'secret' };
-const access = { cluster: 'ns/db', logins: () => [login] };
+const account = { user: 'root', password: 'secret' };
+const access = { cluster: 'ns/db', passwords: () => [account] };
 
 test('concurrent calls authenticate once, and later ones not at all', async () => {
   const { client, state } = aGuardedMember();
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.status({ ...ask, access })));
   expect(answers.every(({ ok }) => ok)).toBe(true);
   await client.status({ ...ask, access });
-  expect(state.logins).toBe(1);
+  expect(state.authentications).toBe(1);
 });
 
 test('a token that etcd no longer knows is replaced, and the call repeated', async () => {
   const { client, state } = aGuardedMember();
   await client.status({ ...ask, access });
-  state.logins++; // as after a restart of the member
+  state.authentications++; // as after a restart of the member
   expect(await client.status({ ...ask, access })).toMatchObject({ ok: true });
 });
 
 test('a wrong password is reported, and tried once per call', async () => {
   const { client, reports } = aGuardedMember();
-  const wrong = { cluster: 'ns/db', logins: () => [{ user: 'root', password: 'guess' }] };
+  const wrong = { cluster: 'ns/db', passwords: () => [{ user: 'root', password: 'guess' }] };
   expect(await client.status({ ...ask, access: wrong })).toMatchObject({ ok: false, error: { kind: 'authFailed' } });
   expect(reports).toHaveLength(1);
 });
 
 test('of several passwords the first that etcd accepts is used, and then no other is tried', async () => {
   const { client, reports } = aGuardedMember();
-  const logins = ['new', 'secret', 'old'].map((password) => ({ user: 'root', password }));
-  const several = { cluster: 'ns/db', logins: () => logins };
+  const passwords = ['new', 'secret', 'old'].map((password) => ({ user: 'root', password }));
+  const several = { cluster: 'ns/db', passwords: () => passwords };
   expect(await client.status({ ...ask, access: several })).toMatchObject({ ok: true });
   expect(await client.status({ ...ask, access: several })).toMatchObject({ ok: true });
   expect(reports.map(({ method, outcome }) => `${method} ${outcome}`)).toEqual([
@@ -177,31 +177,31 @@ test.each(['permission denied', 'user name not found'])(
 );
 
 test('a member that does not authenticate clients does not keep another one from doing so', async () => {
-  const logins = new Logins();
-  const at = (endpoint: string) => ({ cluster: 'ns/db', endpoint, logins: [login], refused: undefined });
-  const unreachable = logins.token(at('a'), () => new Promise(() => {}));
-  const other = logins.token(at('b'), () => Promise.resolve({ ok: true, value: 'token' }));
+  const tokens = new AuthTokens();
+  const at = (endpoint: string) => ({ cluster: 'ns/db', endpoint, passwords: [account], refused: undefined });
+  const unreachable = tokens.token(at('a'), () => new Promise(() => {}));
+  const other = tokens.token(at('b'), () => Promise.resolve({ ok: true, value: 'token' }));
   expect(await Promise.race([unreachable, other])).toEqual({ ok: true, value: 'token' });
 });
 
 test('a learner that does not know the token yet does not invalidate it for the others', async () => {
-  const logins = new Logins();
-  const at = { cluster: 'ns/db', endpoint: 'a', logins: [login], refused: undefined };
+  const tokens = new AuthTokens();
+  const at = { cluster: 'ns/db', endpoint: 'a', passwords: [account], refused: undefined };
   const token = { ok: true, value: 'token' } as const;
-  await logins.token(at, () => Promise.resolve(token));
+  await tokens.token(at, () => Promise.resolve(token));
   const refusal = { ok: false, error: { kind: 'learnerRefused', message: 'no' } } as const;
   const learner = { ...at, endpoint: 'learner', refused: { token: 'token' } };
-  expect(await logins.token(learner, () => Promise.resolve(refusal))).toEqual(refusal);
-  expect(await logins.token(at, () => Promise.resolve(refusal))).toEqual(token);
+  expect(await tokens.token(learner, () => Promise.resolve(refusal))).toEqual(refusal);
+  expect(await tokens.token(at, () => Promise.resolve(refusal))).toEqual(token);
 });
 
 test('a changed password is used at once', async () => {
   const { client, state } = aGuardedMember();
   let password = 'secret';
-  const changing = { cluster: 'ns/db', logins: () => [{ user: 'root', password }] };
+  const changing = { cluster: 'ns/db', passwords: () => [{ user: 'root', password }] };
   await client.status({ ...ask, access: changing });
   state.password = password = 'other';
-  state.logins++;
+  state.authentications++;
   expect(await client.status({ ...ask, access: changing })).toMatchObject({ ok: true });
 });
 

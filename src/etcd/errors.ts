@@ -96,7 +96,7 @@ export const mayHaveHappened = ({ kind }: EtcdError): boolean => UNCERTAIN.inclu
 /**
  * etcd reports most errors by message only; these are the messages of 3.5, 3.6 and 3.7. The first that matches wins.
  */
-const SAID: readonly (readonly [RegExp, EtcdErrorKind])[] = [
+const MESSAGES: readonly (readonly [RegExp, EtcdErrorKind])[] = [
   [/rpc not supported for learner/, 'learnerRefused'],
   [/server stopped|too many requests|too many concurrent requests|cluster version not found|not capable/, 'busy'],
   [/no leader|leader changed|previous leader failure/, 'noLeader'],
@@ -171,14 +171,16 @@ function kindOf(known: ConnectError, message: string, codes: readonly string[]):
   const reset = message.startsWith('http/2 ') && known.code !== Code.Canceled;
   if (reset || codes.some((code) => CUT.test(code))) return 'disconnected';
   if (message.startsWith('grpc: received message larger than max')) return 'tooLarge'; // the request, not the response
-  const ownMessage = message.startsWith('etcdserver:') || known.code === Code.Unknown ? wordsOf(message) : undefined;
-  if (ownMessage) return ownMessage;
+  const byMessage =
+    message.startsWith('etcdserver:') || known.code === Code.Unknown ? kindByMessage(message) : undefined;
+  if (byMessage) return byMessage;
   if (message.startsWith('protocol error') || /message size|invalid (envelope|wire)|missing EndStream/i.test(message))
     return 'badAnswer';
   return BY_CODE[known.code] ?? 'other';
 }
 
-const wordsOf = (message: string): EtcdErrorKind | undefined => SAID.find(([words]) => words.test(message))?.[1];
+const kindByMessage = (message: string): EtcdErrorKind | undefined =>
+  MESSAGES.find(([pattern]) => pattern.test(message))?.[1];
 
 /** Node reports the cause by a code somewhere in the chain of causes. */
 function codesOf(error: unknown): readonly string[] {

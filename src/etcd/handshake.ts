@@ -8,10 +8,10 @@ export function servedFingerprint(endpoint: string, tls: TlsMaterial, timeoutMs:
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise<string | undefined>((resolve) => {
     const socket = connect({ host, port: Number(port), ...tlsOptions({ endpoint, tls }) });
-    const end = (shown?: string): void => {
+    const end = (fingerprint?: string): void => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(shown);
+      resolve(fingerprint);
     };
     const timer = setTimeout(end, timeoutMs);
     socket.once('secureConnect', () => end(socket.getPeerX509Certificate()?.fingerprint256));

@@ -41,7 +41,7 @@ async function aMember() {
     silence: () => {
       for (const wire of wires) wire.unpipe().pause();
     },
-    sayGoodbye: () => {
+    sendGoaway: () => {
       for (const session of sessions) session.close();
     },
   };
@@ -107,10 +107,10 @@ test('a connection that dies under a call fails that call', async () => {
 });
 
 test('a member that sent GOAWAY is dialled again', async () => {
-  const { endpoint, opened, sayGoodbye } = await aMember();
+  const { endpoint, opened, sendGoaway } = await aMember();
   const { call, link } = aLink(endpoint);
   await call();
-  sayGoodbye();
+  sendGoaway();
   for (let n = 0; n < 100 && link.state() === 'open'; n++) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(await call()).toBe('answered');
   expect(opened()).toBe(2);

@@ -104,7 +104,7 @@ class Exchange {
         this.stop(new ConnectError(`message size is larger than ${this.#maxBytes}`, Code.ResourceExhausted));
     });
     stream.on('close', () => {
-      const wrong = verdict(head, end ?? head, stream.rstCode);
+      const wrong = errorIn(head, end ?? head, stream.rstCode);
       if (wrong) this.#reject(wrong);
       else this.#resolve(Buffer.concat(parts));
     });
@@ -115,7 +115,7 @@ const NOT_THE_END = { endStream: false };
 type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
 /** How a stream failed; `undefined` when etcd reports success. */
-function verdict(head: Head, end: Head, reset: number): ConnectError | undefined {
+function errorIn(head: Head, end: Head, reset: number): ConnectError | undefined {
   const status = end['grpc-status'];
   if (status === undefined) {
     if (reset === constants.NGHTTP2_CANCEL) return new ConnectError('http/2 stream was canceled', Code.Canceled);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EventLedger, MAX_SIMILAR, SERIES_MS, TELL_MS } from './event-ledger.ts';
+import { EventLedger, MAX_SIMILAR, REPORT_MS, SERIES_MS } from './event-ledger.ts';
 
 const what = (note = 'the Pod was deleted', reason = 'Lost', uid = 'u') => ({
   uid,
@@ -23,8 +23,8 @@ test('equal notes are one Event; its count is updated every 30 s; after ten minu
   const ledger = new EventLedger();
   expect(enter(ledger, what(), 0)).toBe('create the Pod was deleted');
   expect(enter(ledger, what(), 1_000)).toBe('hold');
-  expect(enter(ledger, what(), TELL_MS)).toBe('count event-0 3');
-  expect(enter(ledger, what(), TELL_MS + 1)).toBe('hold');
+  expect(enter(ledger, what(), REPORT_MS)).toBe('count event-0 3');
+  expect(enter(ledger, what(), REPORT_MS + 1)).toBe('hold');
   expect(enter(ledger, what(), SERIES_MS)).toBe('create the Pod was deleted');
 });
 
@@ -39,16 +39,16 @@ test('too many different notes for one reason are combined into one Event', () =
   for (let n = 0; n < MAX_SIMILAR; n++) expect(enter(ledger, what(`try ${n}`), n)).toBe(`create try ${n}`);
   expect(enter(ledger, what('try 98'), 50)).toBe('create (combined from similar events): try 98');
   expect(enter(ledger, what('try 99'), 51)).toBe('hold');
-  expect(enter(ledger, what('try 100'), 50 + TELL_MS)).toBe('count event-50 3');
+  expect(enter(ledger, what('try 100'), 50 + REPORT_MS)).toBe('count event-50 3');
   expect(enter(ledger, what('another reason', 'Found'), 52)).toBe('create another reason');
 });
 
 test('an Event that no longer exists is created again', () => {
   const ledger = new EventLedger();
   enter(ledger, what(), 0);
-  const entry = ledger.enter(what(), TELL_MS);
+  const entry = ledger.enter(what(), REPORT_MS);
   if (entry.do === 'count') ledger.lost(entry.key);
-  expect(enter(ledger, what(), TELL_MS + 1)).toBe('create the Pod was deleted');
+  expect(enter(ledger, what(), REPORT_MS + 1)).toBe('create the Pod was deleted');
 });
 
 test('memory is bounded', () => {

@@ -35,7 +35,7 @@ interface Similar {
 /** Occurrences within this time belong to one Event. */
 export const SERIES_MS = 10 * 60_000;
 /** A count is written at most this often. */
-export const TELL_MS = 30_000;
+export const REPORT_MS = 30_000;
 /** This number of different notes for one reason are separate Events; further ones are combined into one. */
 export const MAX_SIMILAR = 10;
 const MAX_REMEMBERED = 2_000;
@@ -56,7 +56,7 @@ export class EventLedger {
     const sent = this.#sent.get(key);
     if (!sent || now - sent.since >= SERIES_MS) return { do: 'create', key, note };
     sent.count++;
-    if (now - sent.reportedAt < TELL_MS) return { do: 'hold' };
+    if (now - sent.reportedAt < REPORT_MS) return { do: 'hold' };
     sent.reportedAt = now;
     return { do: 'count', key, name: sent.name, count: sent.count };
   }

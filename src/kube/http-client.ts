@@ -74,9 +74,9 @@ export class HttpClient implements Client {
   create<T extends KubeObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T> {
     const path = pathOf(resource, object.metadata.namespace);
     const call: Call = { method: 'POST', body: object, query: { fieldManager: FIELD_MANAGER } };
-    const turns = this.#creates.get(resource.plural) ?? new Semaphore(CREATES_AT_ONCE);
-    this.#creates.set(resource.plural, turns);
-    return turns.run(() => this.#write(path, call, signal), signal);
+    const semaphore = this.#creates.get(resource.plural) ?? new Semaphore(CREATES_AT_ONCE);
+    this.#creates.set(resource.plural, semaphore);
+    return semaphore.run(() => this.#write(path, call, signal), signal);
   }
 
   apply<T extends KubeObject>(
@@ -120,7 +120,7 @@ export class HttpClient implements Client {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
     try {
       const answer = await this.#write<T>(path, { method: 'DELETE', body }, signal);
-      return staysFor(answer) ? answer : undefined;
+      return isNotBeingDeleted(answer) ? answer : undefined;
     } catch (error) {
       if (!isNotFound(error)) throw error;
       return undefined;
@@ -183,7 +183,7 @@ async function asConflict<T>(answer: Promise<T>): Promise<T> {
  * The API server responds to a deletion with the object while a finalizer holds it, and with a Status or the last state
  * once it is deleted.
  */
-const staysFor = (answer: KubeObject): boolean =>
+const isNotBeingDeleted = (answer: KubeObject): boolean =>
   answer.kind !== 'Status' &&
   answer.metadata.deletionTimestamp !== undefined &&
   ((answer.metadata.finalizers?.length ?? 0) > 0 || (answer.metadata.deletionGracePeriodSeconds ?? 0) > 0);

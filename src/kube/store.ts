@@ -118,7 +118,7 @@ export class Store<T extends KubeObject> {
         return;
       case 'missing':
         shard.missing = true;
-        this.#wake();
+        this.#notify();
         return;
       case 'synced':
         this.#replace(shard);
@@ -136,7 +136,7 @@ export class Store<T extends KubeObject> {
     if (shard.staged) return;
     const version = 'object' in event ? event.object.metadata.resourceVersion : event.resourceVersion;
     if (version !== undefined && isAtLeast(version, shard.version)) shard.version = version;
-    this.#wake();
+    this.#notify();
     if (event.type === 'synced') for (const listener of this.#syncListeners) listener();
   }
 
@@ -231,7 +231,7 @@ export class Store<T extends KubeObject> {
     });
   }
 
-  #wake(): void {
+  #notify(): void {
     for (const waiter of this.#waiters) if (waiter.holds()) waiter.resolve();
   }
 }

@@ -44,7 +44,7 @@ const RETRY_MISSING = { firstMs: 400, maxMs: 5_000 };
  * About five minutes. An API server that is still behind then has lost its history for good, as after a restore from a
  * backup.
  */
-const MOST_BEHIND = 16;
+const MAX_BEHIND = 16;
 
 /** The API server offers a state that is older than what was already received. */
 export class ServerWentBack extends Error {
@@ -81,7 +81,7 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>): Pro
       if (how === 'missing') options.emit({ type: 'missing' });
       else options.onError(cause);
       behind = cause instanceof ServerWentBack ? behind + 1 : reached.phase === 'following' ? 0 : behind;
-      if (behind >= MOST_BEHIND) throw cause;
+      if (behind >= MAX_BEHIND) throw cause;
       const asked = cause instanceof ApiError ? (cause.retryAfterMs ?? 0) : 0;
       const retry = how === 'missing' ? RETRY_MISSING : RETRY;
       await options.sleep(Math.max(asked, backoffMs(failures++, options.random(), retry)), options.signal);

@@ -18,7 +18,7 @@ export interface CacheOptions {
   readonly signal: AbortSignal;
   readonly metrics: Metrics;
   /** Notified of every watch event. */
-  readonly pulse: ApiServerHeartbeat;
+  readonly heartbeat: ApiServerHeartbeat;
   /** Called when a watch loop ends before the signal: its cache would stay stale for ever. */
   readonly onDead: (kind: string, error: unknown) => void;
   /** The log line for an optional CRD that is not installed. */
@@ -29,7 +29,7 @@ export const crdOf = ({ plural, group }: Resource): string => `${plural}.${group
 
 /** Keeps a store up to date until the signal. */
 export function startCache<T extends KubeObject>(store: Store<T>, options: CacheOptions): void {
-  const { client, clock, log, signal, metrics, pulse, whenMissing } = options;
+  const { client, clock, log, signal, metrics, heartbeat, whenMissing } = options;
   const { selector, resource } = store;
   const { kind } = resource;
   for (const shard of store.shards)
@@ -40,7 +40,7 @@ export function startCache<T extends KubeObject>(store: Store<T>, options: Cache
       ...(shard !== ALL_NAMESPACES && { namespace: shard }),
       ...(selector !== undefined && { selector }),
       emit: (event) => {
-        pulse.responded();
+        heartbeat.responded();
         const before = store.missing;
         store.apply(shard, event);
         if (store.missing && !before && whenMissing !== undefined) log.warn({ kind }, whenMissing);

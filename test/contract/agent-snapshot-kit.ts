@@ -35,7 +35,7 @@ export const it = test.extend<{ scene: Scene }>({
       task: 'snapshot',
       snapshot: { namespace: 'ns', name: 'nightly', uid: 'uid-of-the-snapshot' },
       cluster: { name: 'db', uid: 'uid-of-the-cluster' },
-      from: { member: 'db-abcde', endpoint, login: false },
+      from: { member: 'db-abcde', endpoint, auth: false },
       to: { kind: 'pvc', root: MOUNTS.volume },
       prefix: 'backups',
       compression: 'none',

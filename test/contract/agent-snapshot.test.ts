@@ -138,10 +138,10 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     must(await lab.client.auth.addUser(plain, 'root', PASSWORD));
     must(await lab.client.auth.grantRole(plain, 'root', 'root'));
     must(await lab.client.auth.enable(plain));
-    const logins = () => [{ user: 'root', password: PASSWORD }];
-    await fill(scene, node, 5, 1000, { cluster: 'as root', tls, logins });
+    const passwords = () => [{ user: 'root', password: PASSWORD }];
+    await fill(scene, node, 5, 1000, { cluster: 'as root', tls, passwords });
 
-    const from = { member: 'a', endpoint: node.endpoint, tls: { serverName: SERVER_NAME, client: true }, login: true };
+    const from = { member: 'a', endpoint: node.endpoint, tls: { serverName: SERVER_NAME, client: true }, auth: true };
     const attempt = (more: Partial<SnapshotTask['from']>): Promise<Run> =>
       agent.run(task(node, { from: { ...from, ...more } }));
     expect(messageOf(await attempt({}))).toBe(
@@ -152,7 +152,7 @@ describe.concurrent.each(ETCD_VERSIONS)('etcd %s', { timeout: PATIENCE_MS }, (ve
     agent.mount(MOUNTS.etcdRoot, { password: `${PASSWORD}-not` });
     const wrong = {
       password: await attempt({}),
-      noPassword: await attempt({ login: false }),
+      noPassword: await attempt({ auth: false }),
       name: await attempt({ tls: { serverName: 'b.db.ns.svc', client: true } }),
       'no certificate': await attempt({ tls: { serverName: SERVER_NAME, client: false } }),
     };

@@ -7,7 +7,7 @@ import { ask, type EtcdWorld, IMPLEMENTATIONS, inWorld, kindOf, must, type World
 
 const as = (user: string, password: string): Access => ({
   cluster: `the cluster, as ${user}`,
-  logins: () => [{ user, password }],
+  passwords: () => [{ user, password }],
 });
 const root = as('root', 'secret');
 
@@ -176,7 +176,7 @@ describe.concurrent.each(IMPLEMENTATIONS)('etcd $name', ({ version, start }) => 
     const node = await guarded(world);
     const { auth, kv } = world.etcd;
     let password = 'secret';
-    const access = { cluster: 'changing', logins: () => [{ user: 'root', password }] };
+    const access = { cluster: 'changing', passwords: () => [{ user: 'root', password }] };
     const asRoot = { ...ask(node), access };
     must(await kv.put(asRoot, 'k', 'v'));
     must(await auth.changePassword(asRoot, 'root', 'other'));

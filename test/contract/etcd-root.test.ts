@@ -61,8 +61,8 @@ async function oneMember(version: EtcdVersion, mutual: boolean): Promise<Guarded
   await node.ready();
   const as = async (certificate: string, password?: string): Promise<Ask> => {
     const material = { ca: ca.cert, ...(mutual && (await sign(certificate))), serverName: NAME };
-    const logins = password === undefined ? [] : [{ user: 'root', password }];
-    const access: Access = { cluster: crypto.randomUUID(), tls: () => material, logins: () => logins };
+    const passwords = password === undefined ? [] : [{ user: 'root', password }];
+    const access: Access = { cluster: crypto.randomUUID(), tls: () => material, passwords: () => passwords };
     return { ...ask(node), access };
   };
   const operator = await as('db-operator-client');

@@ -63,7 +63,7 @@ describe.each(minors)('etcd %s', (minor) => {
     await served.writer.served();
     await guarded.give('planted-by-hand');
     await guarded.is('True', 'Enabled');
-    await guarded.tellsNobody();
+    await guarded.reportsNoPassword();
     await served.endsWell(3);
   });
 

@@ -46,7 +46,7 @@ async function doesNotMind(
 ): Promise<void> {
   const client = await source.client();
   const before = await shownByMembers(tenant, name, client);
-  writer.mostRetries();
+  writer.maxRetries();
   await wrong.make();
   await nudge(tenant, name);
   expect(await certificatesAre(tenant, name, 'False', wrong.reason)).toContain(wrong.says);
@@ -56,7 +56,7 @@ async function doesNotMind(
   expect(await shownByMembers(tenant, name, client)).toEqual(before);
   await wrong.putRight();
   await certificatesAre(tenant, name, 'True', 'Valid');
-  expect(writer.mostRetries()).toBeLessThanOrEqual(1);
+  expect(writer.maxRetries()).toBeLessThanOrEqual(1);
 }
 
 const wrongs = (own: OwnSecrets, tenant: Tenant) => {

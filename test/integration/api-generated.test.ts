@@ -42,7 +42,7 @@ function objectsOf(cluster: EtcdCluster): readonly (readonly [Resource, KubeObje
   const member = { ...made, metadata: { ...made.metadata, uid } };
   const pod = memberPod(member, {
     imageRepository: 'quay.io/coreos/etcd',
-    beginning: 'cluster',
+    initialState: 'cluster',
     votes: true,
     hasCompany: false,
   });

@@ -71,11 +71,11 @@ async function client(namespace: string, password?: string): Promise<Ask> {
   const ca = textOf(await read(namespace, 'db-server-mounted'), 'ca.crt');
   const pair = given ? { cert: textOf(given, 'tls.crt'), key: textOf(given, 'tls.key') } : {};
   const tls = { ca, ...pair, serverName: `${pod}.db.${namespace}.svc` };
-  const logins = password === undefined ? [] : [{ user: 'root', password }];
+  const passwords = password === undefined ? [] : [{ user: 'root', password }];
   return {
     endpoint: `https://${world.kubelet.addressOf(namespace, pod)}:2379`,
     timeoutMs: 5_000,
-    access: { cluster: `${namespace}/${pod} with ${password}`, tls: () => tls, logins: () => logins },
+    access: { cluster: `${namespace}/${pod} with ${password}`, tls: () => tls, passwords: () => passwords },
   };
 }
 const kindOf = (answer: Result<unknown>): string => (answer.ok ? 'ok' : answer.error.kind);

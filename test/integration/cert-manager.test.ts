@@ -10,10 +10,10 @@ import type { TlsMaterial } from '../../src/etcd/transport.ts';
 import type { Secret } from '../../src/gen/kube.ts';
 import { events, pods, secrets } from '../../src/kube/resources.ts';
 import {
-  authorityObjects,
   type CertManager,
+  caObjects,
   certManagerDefinitions,
-  ISSUE_ANEW,
+  REISSUE,
   startCertManager,
 } from '../support/servers/cert-manager.ts';
 import { installCrds } from '../support/servers/control-plane.ts';
@@ -71,7 +71,7 @@ const reconciled = async (namespace: string, replicas: number): Promise<void> =>
 
 /** An issuer called `ca` that signs with its own certificate. */
 async function makeIssuer(namespace: string): Promise<void> {
-  for (const object of authorityObjects(namespace, issuer.name)) {
+  for (const object of caObjects(namespace, issuer.name)) {
     const path = `/apis/cert-manager.io/v1/namespaces/${namespace}/${object.kind.toLowerCase()}s`;
     await world.admin.transport.json(path, { method: 'POST', body: object });
   }
@@ -112,7 +112,7 @@ async function shown(namespace: string, port: number, tls: TlsMaterial): Promise
 
 async function renew(namespace: string, name: string): Promise<void> {
   const { status } = (await world.admin.get(certificates, { namespace, name })) as Certificate;
-  const asked = { ...ISSUE_ANEW, lastTransitionTime: new Date().toISOString() };
+  const asked = { ...REISSUE, lastTransitionTime: new Date().toISOString() };
   const kept = (status?.conditions ?? []).filter(({ type }) => type !== 'Issuing');
   await world.admin.patch(
     certificates,

@@ -23,7 +23,7 @@ async function answer({ address }: Node, path: string): Promise<number> {
 function probeOf(version: string): string {
   const options = {
     imageRepository: 'quay.io/coreos/etcd',
-    beginning: 'cluster',
+    initialState: 'cluster',
     votes: true,
     hasCompany: false,
   } as const;

@@ -75,8 +75,8 @@ async function client(namespace: string, cluster: string, password?: string): Pr
   const given = await world.admin.get(secrets, { namespace, name: `${cluster}-client-tls` });
   const pair = given ? { cert: textOf(given, 'tls.crt'), key: textOf(given, 'tls.key') } : {};
   const tls = { ca: textOf(trusted, 'ca.crt'), ...pair, serverName: `${pod}.${cluster}.${namespace}.svc` };
-  const logins = password === undefined ? [] : [{ user: 'root', password }];
-  const access = { cluster: `${namespace}/${pod}/${password}`, tls: () => tls, logins: () => logins };
+  const passwords = password === undefined ? [] : [{ user: 'root', password }];
+  const access = { cluster: `${namespace}/${pod}/${password}`, tls: () => tls, passwords: () => passwords };
   return { endpoint: `https://${address}:2379`, timeoutMs, access };
 }
 

@@ -113,8 +113,8 @@ function judge(namespace: string, seen: Awaited<ReturnType<ReturnType<typeof wit
   process.stdout.write(
     `${namespace}: ${acknowledged} writes, ${retries.length} of them twice; ${JSON.stringify(rest)}\n`,
   );
-  expect(retries.length === 0 || rest.mostRetries === 1, retries.join('\n')).toBe(true);
-  expect(rest.mostDown).toBe(1);
+  expect(retries.length === 0 || rest.maxRetries === 1, retries.join('\n')).toBe(true);
+  expect(rest.maxDown).toBe(1);
   expect(Object.values(rest.restarts)).toEqual([2, 2, 2]);
   expect(acknowledged).toBeGreaterThan(100);
 }

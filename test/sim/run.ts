@@ -32,7 +32,7 @@ export interface Outcome {
 const PATIENCE_MS = 60 * 60_000;
 /** When nothing has been written for this long, no further write is expected soon. */
 const LULL_MS = 20_000;
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 /** What an operator does this long after an event may be a reaction to it. */
 const PROVOKED_MS = 60_000;
 const QUIET_MS = 10 * 60_000;
@@ -165,7 +165,7 @@ async function peace(world: World, judge: Judge, step: (until: number) => Promis
   const isLull = (): boolean => timeline.now - judge.lastActAt >= LULL_MS;
   for (let wrong: string | undefined = 'not checked yet'; wrong !== undefined; ) {
     if (timeline.now >= deadline) throw new Broken(`converges: ${wrong}`);
-    const until = timeline.now + LOOK_MS;
+    const until = timeline.now + POLL_MS;
     if (!(await step(until))) timeline.now = until;
     wrong = isLull() ? unrest(judge.scene) : `${judge.lastAct} just now`;
   }

@@ -47,10 +47,10 @@ describe('the password of the user', () => {
     ],
     ['no text', given(Buffer.from([0x61, 0xff])), 'AuthCredentialsInvalid', 'is not UTF-8 text'],
   ])('%s is reported, and the stored password is still used', (_name, found, reason, words) => {
-    const { view, logins } = evaluated(found, kept({ password: 'old' }));
+    const { view, passwords } = evaluated(found, kept({ password: 'old' }));
     expect(view).toMatchObject({ problem: { reason }, kept: 'same' });
     expect(view.problem?.message).toContain(words);
-    expect(logins.map(({ password }) => password)).toEqual(['old']);
+    expect(passwords.map(({ password }) => password)).toEqual(['old']);
   });
 
   test('is used byte for byte, with a trailing newline', () => {
@@ -72,17 +72,17 @@ describe('the stored password', () => {
     ],
     ['a first password that is being set', kept({ next: 'mid' }), 'intended', ['mid', 'new']],
     ['a Secret that a user has emptied', kept({ password: '' }), 'nothing', ['new']],
-  ])('%s', (_name, found, as, passwords) => {
-    const { view, logins } = evaluated(given('new'), found);
+  ])('%s', (_name, found, as, expected) => {
+    const { view, passwords } = evaluated(given('new'), found);
     expect(view).toEqual({ kept: as });
-    expect(logins).toEqual(passwords.map((password) => ({ user: 'root', password })));
+    expect(passwords).toEqual(expected.map((password) => ({ user: 'root', password })));
   });
 
   test('a foreign Secret of that name is not used, and reported', () => {
-    const { view, logins } = evaluated(given('new'), secret({ password: 'theirs' }));
+    const { view, passwords } = evaluated(given('new'), secret({ password: 'theirs' }));
     expect(view).toMatchObject({ kept: 'nothing', problem: { reason: 'NameConflict' } });
     expect(view.problem?.message).toContain('Secret db-root-applied exists and belongs to no controller');
-    expect(logins.map(({ password }) => password)).toEqual(['new']);
+    expect(passwords.map(({ password }) => password)).toEqual(['new']);
   });
 });
 
@@ -92,7 +92,7 @@ test('the view for decisions contains no password', () => {
 });
 
 test('a stored password that is too long is never sent to etcd', () => {
-  const { view, logins } = evaluated(given('new'), kept({ password: 'x'.repeat(73) }));
+  const { view, passwords } = evaluated(given('new'), kept({ password: 'x'.repeat(73) }));
   expect(view.kept).toBe('nothing');
-  expect(logins.map(({ password }) => password)).toEqual(['new']);
+  expect(passwords.map(({ password }) => password)).toEqual(['new']);
 });

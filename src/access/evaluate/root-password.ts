@@ -24,7 +24,7 @@ export interface RootPassword {
   readonly given: string | undefined;
   readonly kept: { readonly secret?: Secret; readonly password?: string; readonly next?: string };
   /** Credentials that etcd may accept, the likeliest first. */
-  readonly logins: readonly { readonly user: string; readonly password: string }[];
+  readonly passwords: readonly { readonly user: string; readonly password: string }[];
 }
 
 const refOf = ({ spec }: EtcdCluster): string => spec.auth?.rootCredentialsSecretRef?.name ?? '';
@@ -55,7 +55,7 @@ export function rootPassword(cluster: EtcdCluster, secrets: Secrets): RootPasswo
     view: { ...(worst && { problem: worst }), kept: keptAs(given, kept) },
     given,
     kept,
-    logins: [...new Set(candidates)].map((text) => ({ user: ROOT, password: text })),
+    passwords: [...new Set(candidates)].map((text) => ({ user: ROOT, password: text })),
   };
 }
 

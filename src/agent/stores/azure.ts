@@ -17,13 +17,13 @@ export async function openAzure(place: AzurePlace, secrets: ReadSecret): Promise
 }
 
 class AzureService implements Service {
-  readonly words: ErrorPhrases;
+  readonly phrases: ErrorPhrases;
   readonly width = 4;
   readonly #container: ContainerClient;
 
   constructor(container: ContainerClient) {
     this.#container = container;
-    this.words = azureWords(container);
+    this.phrases = azurePhrases(container);
   }
 
   find(key: string, signal: AbortSignal): Promise<Found | undefined> {
@@ -122,7 +122,7 @@ class AzureUpload implements Upload {
   async cancel(): Promise<void> {}
 }
 
-function azureWords(container: ContainerClient): ErrorPhrases {
+function azurePhrases(container: ContainerClient): ErrorPhrases {
   const { origin, pathname } = new URL(container.url);
   const noIdentity = [
     'Misconfigured',
@@ -130,7 +130,7 @@ function azureWords(container: ContainerClient): ErrorPhrases {
   ] as const;
   return {
     place: `the container ${origin}${pathname}`,
-    rights: 'they need to read, write, list and delete blobs, such as the role Storage Blob Data Contributor',
+    permissions: 'they need to read, write, list and delete blobs, such as the role Storage Blob Data Contributor',
     codes: {
       ContainerNotFound: ['BucketNotFound', 'there is no such container: create it, or check the name'],
       ContainerBeingDeleted: ['BucketNotFound', 'the container is being deleted'],

@@ -29,7 +29,7 @@ export async function openGcs(place: GcsPlace, secrets: ReadSecret): Promise<Sto
 }
 
 class GcsService implements Service {
-  readonly words: ErrorPhrases;
+  readonly phrases: ErrorPhrases;
   /** One part is in flight while the next is filled: Google requires them in order. */
   readonly width = 2;
   readonly #client: GcsClient;
@@ -40,7 +40,7 @@ class GcsService implements Service {
     this.#client = client;
     this.#bucket = bucket;
     this.#objects = `/storage/v1/b/${encodeURIComponent(bucket)}/o`;
-    this.words = gcsWords(bucket, client.base);
+    this.phrases = gcsPhrases(bucket, client.base);
   }
 
   #object(key: string, query: Readonly<Record<string, string | undefined>> = {}): URL {
@@ -88,7 +88,7 @@ class GcsService implements Service {
     if (session?.origin !== this.#client.base.origin)
       throw new AgentFailure(
         'Misconfigured',
-        `${this.words.place}: the service redirects the upload to another host, and redirects are not followed: check the endpoint`,
+        `${this.phrases.place}: the service redirects the upload to another host, and redirects are not followed: check the endpoint`,
       );
     return new GcsUpload(this.#client, session);
   }
@@ -191,10 +191,10 @@ function receivedOf({ headers }: Dispatcher.ResponseData): number {
   return last === undefined ? 0 : Number(last) + 1;
 }
 
-function gcsWords(bucket: string, base: URL): ErrorPhrases {
+function gcsPhrases(bucket: string, base: URL): ErrorPhrases {
   return {
     place: `the bucket "${bucket}" at ${base.origin}`,
-    rights: 'the service account needs storage.objects.create, get, list and delete on the bucket',
+    permissions: 'the service account needs storage.objects.create, get, list and delete on the bucket',
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the name'],
       NoProgress: ['StoreUnreachable', 'the service accepts no more bytes of the upload: try again later'],

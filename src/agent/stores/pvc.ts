@@ -42,11 +42,11 @@ class VolumeStore implements Store {
     try {
       return await work();
     } catch (error) {
-      throw this.#explain(error, key);
+      throw this.#failureFor(error, key);
     }
   }
 
-  #explain(error: unknown, key: string): unknown {
+  #failureFor(error: unknown, key: string): unknown {
     if (error instanceof AgentFailure) return error;
     if (error instanceof BodyFailure) return error.cause;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
@@ -144,7 +144,7 @@ class VolumeStore implements Store {
     } catch (error) {
       throw (error as Error).name === 'AbortError'
         ? new AgentFailure('TimedOut', `reading ${this.uri(key)} was stopped before its end`)
-        : this.#explain(error, key);
+        : this.#failureFor(error, key);
     }
   }
 

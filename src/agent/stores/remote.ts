@@ -36,7 +36,7 @@ export interface Upload {
 
 /** Implementations retry their calls; the caller turns what they throw into a message with these phrases. */
 export interface Service {
-  readonly words: ErrorPhrases;
+  readonly phrases: ErrorPhrases;
   /** At most this number of parts at once. */
   readonly width: number;
   find(key: string, signal: AbortSignal): Promise<Found | undefined>;
@@ -63,7 +63,7 @@ export class RemoteStore implements Store {
     try {
       return await work();
     } catch (error) {
-      throw errorMessage(error, this.#service.words, key);
+      throw errorMessage(error, this.#service.phrases, key);
     }
   }
 
@@ -143,7 +143,7 @@ export class RemoteStore implements Store {
     try {
       yield* body;
     } catch (error) {
-      throw errorMessage(error, this.#service.words, key);
+      throw errorMessage(error, this.#service.phrases, key);
     }
   }
 
@@ -151,7 +151,7 @@ export class RemoteStore implements Store {
     try {
       yield* this.#service.list(prefix);
     } catch (error) {
-      throw errorMessage(error, this.#service.words, prefix);
+      throw errorMessage(error, this.#service.phrases, prefix);
     }
   }
 

@@ -30,7 +30,7 @@ export async function openS3(place: S3Place, secrets: ReadSecret): Promise<Store
 }
 
 class S3Service implements Service {
-  readonly words: ErrorPhrases;
+  readonly phrases: ErrorPhrases;
   readonly width = 4;
   readonly #client: S3Client;
   readonly #place: S3Place;
@@ -38,7 +38,7 @@ class S3Service implements Service {
   constructor(place: S3Place, client: S3Client) {
     this.#client = client;
     this.#place = place;
-    this.words = s3Words(place);
+    this.phrases = s3Phrases(place);
   }
 
   #at(key: string): { Bucket: string; Key: string } {
@@ -221,10 +221,10 @@ function missing(error: unknown): void {
     throw Object.assign(new Error('no bucket', { cause: error }), { code: 'NoSuchBucket' });
 }
 
-function s3Words({ bucket, endpoint, region }: S3Place): ErrorPhrases {
+function s3Phrases({ bucket, endpoint, region }: S3Place): ErrorPhrases {
   return {
     place: `the bucket "${bucket}" at ${endpoint}`,
-    rights:
+    permissions:
       'they need GetObject, PutObject, DeleteObject and AbortMultipartUpload on its objects and ListBucket on the bucket, without which a missing object looks like a forbidden one',
     codes: {
       NoSuchBucket: ['BucketNotFound', 'there is no such bucket: create it, or check the endpoint and the name'],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { EtcdErrorKind } from '../../etcd/errors.ts';
 import { sourceFailure } from './source.ts';
 
-const FROM = { member: 'db-x', endpoint: 'http://10.0.0.1:2379', login: true };
+const FROM = { member: 'db-x', endpoint: 'http://10.0.0.1:2379', auth: true };
 const asked: readonly (readonly [EtcdErrorKind, string, RegExp])[] = [
   ['unreachable', 'NoMemberReachable', /does not respond: words\. Check that it runs/],
   ['timeout', 'NoMemberReachable', /does not respond/],
@@ -31,6 +31,6 @@ test.each<[EtcdErrorKind, string]>([
 });
 
 test('an agent without a password does not report a wrong one', () => {
-  const { message } = sourceFailure({ ...FROM, login: false }, { kind: 'authRequired', message: 'words' }, 'asked');
+  const { message } = sourceFailure({ ...FROM, auth: false }, { kind: 'authRequired', message: 'words' }, 'asked');
   expect(message).toContain('has auth enabled, and the agent has no root password');
 });

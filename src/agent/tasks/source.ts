@@ -69,7 +69,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
   /** Needs a quorum. When it is lost, the operator's own record is used. */
   const authEnabled = async (): Promise<boolean> => {
     const answer = await client.auth.status(ask(QUESTION_MS));
-    if (!answer.ok && NO_QUORUM.includes(answer.error.kind)) return from.login;
+    if (!answer.ok && NO_QUORUM.includes(answer.error.kind)) return from.auth;
     return must(answer).enabled;
   };
 
@@ -90,7 +90,7 @@ export async function openSource(from: From, signal: AbortSignal): Promise<Sourc
   };
 }
 
-async function accessTo({ endpoint, tls, login }: From): Promise<Access> {
+async function accessTo({ endpoint, tls, auth }: From): Promise<Access> {
   const text = async (...file: Parameters<typeof neededSecretFile>): Promise<string> =>
     (await neededSecretFile(...file)).toString();
   const own = 'the Secret with the operator’s client certificate';
@@ -102,11 +102,11 @@ async function accessTo({ endpoint, tls, login }: From): Promise<Access> {
       key: await text(MOUNTS.etcdClient, 'tls.key', own),
     }),
   };
-  const password = login ? await text(MOUNTS.etcdRoot, 'password', 'the Secret with the root password') : undefined;
+  const password = auth ? await text(MOUNTS.etcdRoot, 'password', 'the Secret with the root password') : undefined;
   return {
     cluster: endpoint,
     ...(material && { tls: () => material }),
-    ...(password !== undefined && { logins: () => [{ user: 'root', password }] }),
+    ...(password !== undefined && { passwords: () => [{ user: 'root', password }] }),
   };
 }
 
@@ -127,7 +127,7 @@ type Doing = 'asked' | 'streaming';
 /** A member that responds to other calls, and not to this one. */
 const NO_QUORUM: readonly EtcdErrorKind[] = ['noLeader', 'timeout'];
 
-const LOGIN: readonly EtcdErrorKind[] = [
+const AUTH_KINDS: readonly EtcdErrorKind[] = [
   'authRequired',
   'authFailed',
   'invalidToken',
@@ -135,15 +135,15 @@ const LOGIN: readonly EtcdErrorKind[] = [
   'userUnknown',
 ];
 
-export function sourceFailure({ member, endpoint, login }: From, { kind, message }: EtcdError, doing: Doing) {
+export function sourceFailure({ member, endpoint, auth }: From, { kind, message }: EtcdError, doing: Doing) {
   const who = `member ${member} at ${endpoint}`;
   const failed = (reason: FailureReason, text: string): AgentFailure => new AgentFailure(reason, text);
   if (kind === 'learnerRefused')
     return failed('NoMemberReachable', `${who} is a learner, which may lack data: wait until it is promoted`);
   if (kind === 'tls')
     return failed('NoMemberReachable', `TLS handshake with ${who} failed: ${message}. Check the certificates and CAs`);
-  if (LOGIN.includes(kind)) {
-    const what = login
+  if (AUTH_KINDS.includes(kind)) {
+    const what = auth
       ? 'refuses the root password of the Secret'
       : 'has auth enabled, and the agent has no root password';
     return failed('LoginRefused', `${who} ${what}: ${message}. Check spec.auth of the cluster and its Secret`);

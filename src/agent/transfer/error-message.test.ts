@@ -4,9 +4,9 @@ import { errorInfo, isPassing, Refusal } from './error-info.ts';
 import { type ErrorPhrases, errorMessage } from './error-message.ts';
 import { BodyFailure } from './multipart.ts';
 
-const words: ErrorPhrases = {
+const phrases: ErrorPhrases = {
   place: 'the bucket "b"',
-  rights: 'they need ListBucket',
+  permissions: 'they need ListBucket',
   codes: { NoSuchBucket: ['BucketNotFound', 'there is no such bucket'] },
 };
 const system = (code: string): Error => Object.assign(new Error('secret in a message'), { code });
@@ -49,7 +49,7 @@ const table: readonly (readonly [string, unknown, reason: string, passing: boole
 ];
 
 test.each(table)('%s', (_, error, reason, passing) => {
-  const explained = errorMessage(error, words, 'a/b.db');
+  const explained = errorMessage(error, phrases, 'a/b.db');
   expect(explained).toBeInstanceOf(AgentFailure);
   expect(explained).toMatchObject({ reason });
   expect((explained as Error).message).toMatch(/^the bucket "b", key "a\/b.db": /);
@@ -60,12 +60,12 @@ test.each(table)('%s', (_, error, reason, passing) => {
 test('an AgentFailure, and a failure of the body, are passed on as they are', () => {
   const ours = new AgentFailure('WrongKey', 'x');
   const theirs = new Error('the member went away');
-  expect(errorMessage(ours, words, 'a')).toBe(ours);
-  expect(errorMessage(new BodyFailure(theirs), words, 'a')).toBe(theirs);
+  expect(errorMessage(ours, phrases, 'a')).toBe(ours);
+  expect(errorMessage(new BodyFailure(theirs), phrases, 'a')).toBe(theirs);
 });
 
 test('access denied reports the permissions that are needed', () => {
-  expect(errorMessage(aws(403, 'Forbidden'), words, 'a')).toMatchObject({
+  expect(errorMessage(aws(403, 'Forbidden'), phrases, 'a')).toMatchObject({
     message: expect.stringContaining('ListBucket'),
   });
 });

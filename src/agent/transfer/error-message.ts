@@ -3,14 +3,14 @@ import type { FailureReason } from '../../domain/agent-result.ts';
 import { AgentFailure } from '../failure.ts';
 import { type ErrorInfo, errorInfo, errorInfoText, isPassing } from './error-info.ts';
 import { BodyFailure } from './multipart.ts';
-import { NO_STORE, NO_STORE_WORDS } from './ssrf-guard.ts';
+import { NO_STORE, NO_STORE_MESSAGE } from './ssrf-guard.ts';
 
 /** The phrases of one store. */
 export interface ErrorPhrases {
   /** Such as `the bucket "backups" at https://s3.example.org`. */
   readonly place: string;
   /** The permissions that the credentials need. */
-  readonly rights: string;
+  readonly permissions: string;
   /**
    * The service's codes that are more specific than their status. The end of a sentence: what is wrong and what to do.
    */
@@ -18,24 +18,24 @@ export interface ErrorPhrases {
 }
 
 /** A failure of put's body is the body's own error. */
-export function errorMessage(error: unknown, words: ErrorPhrases, key: string): unknown {
+export function errorMessage(error: unknown, phrases: ErrorPhrases, key: string): unknown {
   if (error instanceof AgentFailure) return error;
   if (error instanceof BodyFailure) return error.cause;
   const found = errorInfo(error);
-  const [reason, sentence] = meaning(found, words);
-  return new AgentFailure(reason, `${words.place}, ${key === '' ? 'every key' : `key "${key}"`}: ${sentence}`);
+  const [reason, sentence] = meaning(found, phrases);
+  return new AgentFailure(reason, `${phrases.place}, ${key === '' ? 'every key' : `key "${key}"`}: ${sentence}`);
 }
 
-function meaning(found: ErrorInfo, { codes, rights }: ErrorPhrases): readonly [FailureReason, string] {
+function meaning(found: ErrorInfo, { codes, permissions }: ErrorPhrases): readonly [FailureReason, string] {
   const { status = 0, code = '', network, tls } = found;
   const known = codes[code];
   if (known) return known;
-  if (code === NO_STORE) return ['Misconfigured', NO_STORE_WORDS];
+  if (code === NO_STORE) return ['Misconfigured', NO_STORE_MESSAGE];
   const detail = `(${errorInfoText(found)})`;
   if (tls !== undefined)
     return ['Misconfigured', `its certificate is not trusted ${detail}: check the endpoint and the CA`];
   if (status === 401 || status === 403)
-    return ['AccessDenied', `access is denied ${detail}: check the credentials; ${rights}`];
+    return ['AccessDenied', `access is denied ${detail}: check the credentials; ${permissions}`];
   if (status === 404) return ['ObjectNotFound', `the object does not exist ${detail}`];
   if (status === 409 || status === 412)
     return ['ObjectExists', `another process wrote it meanwhile ${detail}; it was not overwritten`];

@@ -21,13 +21,13 @@ const isRefused = (address: string): boolean => REFUSED.check(address, isIP(addr
 
 /** As the code of an error: libraries preserve it. */
 export const NO_STORE = 'NoStoreAtThisAddress';
-export const NO_STORE_WORDS =
+export const NO_STORE_MESSAGE =
   'the endpoint resolves to the address of a cloud metadata service, which is not allowed: check the endpoint';
 
 /** Node does not resolve a literal address, so it is checked here. */
 export function checkEndpoint({ hostname }: URL): void {
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isRefused(host)) throw new AgentFailure('Misconfigured', `${host}: ${NO_STORE_WORDS}`);
+  if (isIP(host) !== 0 && isRefused(host)) throw new AgentFailure('Misconfigured', `${host}: ${NO_STORE_MESSAGE}`);
 }
 
 /** For connections: the resolved address is checked when it is used, not before. */

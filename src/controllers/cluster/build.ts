@@ -7,7 +7,6 @@ import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import {
   API_VERSION,
-  budgetName,
   CLIENT_PORT,
   CLUSTER_LABEL,
   clientServiceName,
@@ -17,6 +16,7 @@ import {
   MEMBER_FINALIZER,
   memberLabels,
   PEER_PORT,
+  pdbName,
   peerMountName,
   peerURL,
   ROLE_LABEL,
@@ -105,7 +105,7 @@ export function pdb(cluster: EtcdCluster, minAvailable: number): PodDisruptionBu
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: {
-      name: budgetName(name),
+      name: pdbName(name),
       namespace,
       ...metadataWith(cluster.spec.additionalMetadata, clusterLabels(name)),
       ownerReferences: ownedBy(etcdClusters, cluster),

@@ -36,7 +36,7 @@ test('the status of a Pod enqueues its cluster, its labels do not', () => {
 });
 
 test('the spec of a PodDisruptionBudget enqueues its cluster, its status does not', () => {
-  const { budgets, enqueued } = aWorld();
+  const { pdbs, enqueued } = aWorld();
   const metadata = { namespace: 'ns', name: 'db', uid: 'budget', labels: { [CLUSTER_LABEL]: 'db' } };
   const pdb = (minAvailable: number, healthy: number, version: string): PodDisruptionBudget => ({
     apiVersion: 'policy/v1',
@@ -45,11 +45,11 @@ test('the spec of a PodDisruptionBudget enqueues its cluster, its status does no
     spec: { minAvailable },
     status: { currentHealthy: healthy, desiredHealthy: 2, disruptionsAllowed: 0, expectedPods: 3 },
   });
-  putInCache(budgets, pdb(2, 0, '1'));
+  putInCache(pdbs, pdb(2, 0, '1'));
   expect(enqueued()).toBeGreaterThan(0);
-  putInCache(budgets, pdb(2, 3, '2'));
+  putInCache(pdbs, pdb(2, 3, '2'));
   expect(enqueued()).toBe(0);
-  putInCache(budgets, pdb(1, 3, '3'));
+  putInCache(pdbs, pdb(1, 3, '3'));
   expect(enqueued()).toBeGreaterThan(0);
 });
 

@@ -56,7 +56,7 @@ export function wireCluster(ports: ClusterPorts, enqueue: (key: string, reason?:
       if (name !== undefined) enqueue(refKey({ namespace, name }));
     }
   });
-  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.budgets, ports.certificates];
+  const owned: readonly AnyStore[] = [ports.members, ports.services, ports.pods, ports.pdbs, ports.certificates];
   for (const store of owned)
     store.onChange((before, after) => {
       const { kind } = store.resource;

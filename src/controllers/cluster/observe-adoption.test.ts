@@ -61,7 +61,7 @@ test('before a member is adopted, the API server is asked whether the cluster st
   if (!cached) throw new Error('there is one');
   putInCache(world.members, unowned(world, 1));
   putInCache(world.services, headlessService(cached), clientService(cached));
-  putInCache(world.budgets, pdb(cached, 1));
+  putInCache(world.pdbs, pdb(cached, 1));
   const { uid = '' } = cached.metadata;
   await world.client.delete(world.clusters.resource, { namespace: 'ns', name: 'db' }, { uid });
   expect(await observe(world, 'ns/db', signal, undefined)).toBeUndefined();

@@ -1,6 +1,6 @@
 /** The Services and the PodDisruptionBudget of a cluster: from the cache, or read by name what the cache lacks. */
 import type { EtcdCluster } from '../../api/etcd-cluster.ts';
-import { budgetName } from '../../api/names.ts';
+import { pdbName } from '../../api/names.ts';
 import { holding, identity } from '../../domain/ownership.ts';
 import type { PodDisruptionBudget, Service } from '../../gen/kube.ts';
 import type { Client } from '../../kube/client.ts';
@@ -13,7 +13,7 @@ import { type ReadHolding, wantsPdb } from './observed.ts';
 interface ObjectPorts {
   readonly client: Pick<Client, 'get'>;
   readonly services: Store<Service>;
-  readonly budgets: Store<PodDisruptionBudget>;
+  readonly pdbs: Store<PodDisruptionBudget>;
 }
 
 /** The cache holds only objects with the operator's label, so a foreign object is found only by asking the API server for the name. */
@@ -48,8 +48,8 @@ export async function observePdb(
   signal: AbortSignal,
 ): Promise<ReadHolding<PodDisruptionBudget>> {
   const { name, namespace, uid } = identity(cluster);
-  const ref = { namespace, name: budgetName(name) };
-  const cached = ports.budgets.get(refKey(ref));
+  const ref = { namespace, name: pdbName(name) };
+  const cached = ports.pdbs.get(refKey(ref));
   const isNeeded = cached === undefined && cluster.status?.clusterID !== undefined && wantsPdb(cluster);
   return isNeeded ? readByName(ports, podDisruptionBudgets, ref, uid, signal) : holding(cached, uid);
 }

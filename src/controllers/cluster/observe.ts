@@ -6,10 +6,10 @@ import type { EtcdMember } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
 import {
   BY_CLUSTER,
-  budgetName,
   CLUSTER_LABEL,
   clientServiceName,
   headlessServiceName,
+  pdbName,
   QUARANTINE_LABEL,
 } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
@@ -52,7 +52,7 @@ export interface ClusterPorts {
   readonly members: Store<EtcdMember>;
   readonly services: Store<Service>;
   readonly pods: Store<Pod>;
-  readonly budgets: Store<PodDisruptionBudget>;
+  readonly pdbs: Store<PodDisruptionBudget>;
   readonly volumes: Store<PersistentVolumeClaim>;
   /** Indexed by cluster. */
   readonly schedules: Store<EtcdSnapshotSchedule>;
@@ -155,7 +155,7 @@ async function presentCluster(ports: ClusterPorts, key: string, signal: AbortSig
     lacks(ports.services, headlessServiceName(name)) ||
     lacks(ports.services, clientServiceName(name)) ||
     requestedNeeds(cached).some(({ requested }) => lacks(ports.certificates, requested.certificate)) ||
-    (hasPdb(cached) && lacks(ports.budgets, budgetName(name))) ||
+    (hasPdb(cached) && lacks(ports.pdbs, pdbName(name))) ||
     members.some((m) => m.metadata.deletionTimestamp !== undefined);
   if (!suspicious) return cached;
   const fresh = await ports.client.get(ports.clusters.resource, { namespace, name }, signal);

@@ -6,7 +6,7 @@ import type { EtcdCluster } from '../../api/etcd-cluster.ts';
 import type { EtcdClusterStatus, Target } from '../../api/etcd-cluster-status.ts';
 import { DATA_INCONSISTENT, type EtcdMember, EVIDENCE, NO_DATA, NO_READABLE_DATA } from '../../api/etcd-member.ts';
 import type { EtcdSnapshotSchedule } from '../../api/etcd-snapshot-schedule.ts';
-import { budgetName, clientServiceName, type EtcdPortName, headlessServiceName, memberName } from '../../api/names.ts';
+import { clientServiceName, type EtcdPortName, headlessServiceName, memberName, pdbName } from '../../api/names.ts';
 import type { ImagePolicy } from '../../api/security.ts';
 import type { Certificate, CertificateRequest } from '../../domain/cert-manager.ts';
 import { findCondition } from '../../domain/conditions.ts';
@@ -228,7 +228,7 @@ export function conflicts(o: Observed): readonly string[] {
   return [
     ...held('Service', headlessServiceName(name), o.services.headless),
     ...held('Service', clientServiceName(name), o.services.client),
-    ...(wantsPdb(o.cluster) ? held('PodDisruptionBudget', budgetName(name), o.pdb) : []),
+    ...(wantsPdb(o.cluster) ? held('PodDisruptionBudget', pdbName(name), o.pdb) : []),
     ...(isFormed(o) ? [] : held('EtcdMember', seedName(o.cluster), o.seed)),
   ];
 }
@@ -242,7 +242,7 @@ export function unreadableObjects(o: Observed): readonly string[] {
   return [
     ...unread('Service', headlessServiceName(name), o.services.headless),
     ...unread('Service', clientServiceName(name), o.services.client),
-    ...unread('PodDisruptionBudget', budgetName(name), o.pdb),
+    ...unread('PodDisruptionBudget', pdbName(name), o.pdb),
     ...requested.flatMap(({ wanted, holding }) => unread('Certificate', wanted.metadata.name ?? '', holding)),
   ];
 }

@@ -6,7 +6,7 @@ import { memberPod, volumeClaim } from './build.ts';
 
 const options = {
   imageRepository: 'quay.io/coreos/etcd',
-  beginning: 'cluster',
+  initialState: 'cluster',
   votes: false,
   hasCompany: false,
 } as const;
@@ -24,14 +24,14 @@ test('the Pod of a member that votes carries the role that the client Service se
 test('a joining member reads the member list at every start, and a joined one cannot join again', () => {
   const list = 'a=http://a:2380,b=http://b:2380';
   const joiner = aMember({ spec: { bootstrap: false, initialCluster: list } });
-  const joining = memberPod(joiner, { ...options, beginning: 'member' });
+  const joining = memberPod(joiner, { ...options, initialState: 'member' });
   expect(joining.metadata.annotations).toMatchObject({ [INITIAL_CLUSTER_ANNOTATION]: list });
   expect(joining.spec?.containers[0]?.command).toContain('--initial-cluster=$(INITIAL_CLUSTER)');
   expect(joining.spec?.containers[0]?.env).toContainEqual({
     name: 'INITIAL_CLUSTER',
     valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${INITIAL_CLUSTER_ANNOTATION}']` } },
   });
-  const joined = memberPod(joiner, { ...options, beginning: 'nothing' });
+  const joined = memberPod(joiner, { ...options, initialState: 'nothing' });
   const name = joiner.metadata.name ?? '';
   expect(joined.spec?.containers[0]?.command).toContain(`--initial-cluster=${name}=http://${name}.db.ns.svc:2380`);
   expect(joined.spec?.containers[0]?.command).toContain('--initial-cluster-state=existing');
@@ -39,7 +39,7 @@ test('a joining member reads the member list at every start, and a joined one ca
 });
 
 test('a joined member never bootstraps', () => {
-  const command = memberPod(aMember(), { ...options, beginning: 'member' }).spec?.containers[0]?.command;
+  const command = memberPod(aMember(), { ...options, initialState: 'member' }).spec?.containers[0]?.command;
   expect(command).toContain('--initial-cluster-state=existing');
 });
 

@@ -101,9 +101,9 @@ const listOfOne = (member: EtcdMember): string => {
 /** The annotation that lets a member bootstrap or join, with its values before and after that. */
 export function initialStateOf(
   member: EtcdMember,
-  beginning: Exclude<InitialState, 'nothing'>,
+  initialState: Exclude<InitialState, 'nothing'>,
 ): { readonly annotation: string; readonly env: EnvVar; readonly before: string; readonly after: string } {
-  return beginning === 'cluster'
+  return initialState === 'cluster'
     ? {
         annotation: INITIAL_STATE_ANNOTATION,
         env: fromAnnotation(STATE_VARIABLE, INITIAL_STATE_ANNOTATION),
@@ -122,29 +122,29 @@ export function initialStateOf(
  * With a restore, the init container reads the annotation and writes the data directory. etcd itself starts with that data or
  * not at all: an emptied volume would otherwise become an empty cluster in place of the restored one.
  */
-const bootstrapFlags = (member: EtcdMember, beginning: InitialState): boolean =>
-  beginning === 'cluster' && member.spec.restore === undefined;
+const bootstrapFlags = (member: EtcdMember, initialState: InitialState): boolean =>
+  initialState === 'cluster' && member.spec.restore === undefined;
 
 /**
  * What etcd reads from its Pod's annotations at every start. Members that start together must not run the initial corruption
  * check: each would wait seven seconds for each of the others, none of which serves yet. A new member has no data to compare.
  */
-function readsInitialCluster(member: EtcdMember, beginning: InitialState, hasCompany: boolean) {
-  const begins = beginning === 'nothing' ? undefined : initialStateOf(member, beginning);
+function readsInitialCluster(member: EtcdMember, initialState: InitialState, hasCompany: boolean) {
+  const initial = initialState === 'nothing' ? undefined : initialStateOf(member, initialState);
   const checks = member.spec.options?.corruptionCheck?.initial === true;
   return {
     env: [
-      ...(begins && (beginning === 'member' || bootstrapFlags(member, beginning)) ? [begins.env] : []),
+      ...(initial && (initialState === 'member' || bootstrapFlags(member, initialState)) ? [initial.env] : []),
       ...(checks ? [fromAnnotation(INITIAL_CHECK, INITIAL_CHECK_ANNOTATION)] : []),
     ],
     annotations: {
-      ...(begins && { [begins.annotation]: begins.before }),
-      ...(checks && { [INITIAL_CHECK_ANNOTATION]: String(!begins && hasCompany) }),
+      ...(initial && { [initial.annotation]: initial.before }),
+      ...(checks && { [INITIAL_CHECK_ANNOTATION]: String(!initial && hasCompany) }),
     },
   };
 }
 
-function command(member: EtcdMember, beginning: InitialState): readonly string[] {
+function command(member: EtcdMember, initialState: InitialState): readonly string[] {
   const { clusterToken } = member.spec;
   const { name, namespace } = identity(member);
   const service = serviceOf(member);
@@ -157,9 +157,9 @@ function command(member: EtcdMember, beginning: InitialState): readonly string[]
     `--listen-client-urls=${client}://0.0.0.0:${CLIENT_PORT}`,
     `--advertise-client-urls=${clientURL(name, service, namespace, client)}`,
     `--initial-advertise-peer-urls=${peerURL(name, service, namespace, peer)}`,
-    `--initial-cluster=${beginning === 'member' ? `$(${LIST})` : listOfOne(member)}`,
+    `--initial-cluster=${initialState === 'member' ? `$(${LIST})` : listOfOne(member)}`,
     `--initial-cluster-token=${clusterToken}`,
-    `--initial-cluster-state=${bootstrapFlags(member, beginning) ? `$(${STATE_VARIABLE})` : 'existing'}`,
+    `--initial-cluster-state=${bootstrapFlags(member, initialState) ? `$(${STATE_VARIABLE})` : 'existing'}`,
     `--listen-metrics-urls=http://0.0.0.0:${METRICS_PORT}`,
     ...learnerFlags(member.spec.maxLearners, member.spec.version),
     ...statedFlags(member.spec.options, member.spec.extraArgs, member.spec.version),
@@ -184,12 +184,12 @@ function resources(stated: Resources | undefined): ResourceRequirements {
 const etcdContainer = (
   member: EtcdMember,
   image: string,
-  beginning: InitialState,
+  initialState: InitialState,
   env: readonly EnvVar[],
 ): Container => ({
   name: 'etcd',
   image,
-  command: command(member, beginning),
+  command: command(member, initialState),
   ...(env.length > 0 && { env }),
   ports: [
     { name: 'client', containerPort: CLIENT_PORT, protocol: 'TCP' },
@@ -228,7 +228,7 @@ export function memberPod(
   member: EtcdMember,
   options: {
     readonly imageRepository: string;
-    readonly beginning: InitialState;
+    readonly initialState: InitialState;
     readonly votes: boolean;
     /** Another member serves, so etcd can compare its data at start. */
     readonly hasCompany: boolean;
@@ -238,19 +238,19 @@ export function memberPod(
     readonly trust?: NonNullable<EtcdCluster['status']>['trust'];
   },
 ): Pod {
-  const { env, annotations } = readsInitialCluster(member, options.beginning, options.hasCompany);
+  const { env, annotations } = readsInitialCluster(member, options.initialState, options.hasCompany);
   const { image: stated, version } = member.spec;
   const pinned = stated?.digest === undefined ? '' : `@${stated.digest}`;
   const image = `${stated?.repository ?? options.imageRepository}:v${version}${pinned}`;
   const restore =
     options.restore &&
-    options.beginning === 'cluster' &&
+    options.initialState === 'cluster' &&
     restoring(member, {
       ...options.restore,
       etcdImage: image,
       dataDir: dataDirOf(member),
       data: dataMount,
-      begins: initialStateOf(member, 'cluster').env,
+      initial: initialStateOf(member, 'cluster').env,
     });
   return {
     apiVersion: 'v1',
@@ -270,7 +270,7 @@ export function memberPod(
       enableServiceLinks: false, // a Service called "etcd" would set ETCD_* variables, which etcd reads as flags
       ...placement(member),
       ...(restore && restore.pod),
-      containers: [etcdContainer(member, image, options.beginning, env)],
+      containers: [etcdContainer(member, image, options.initialState, env)],
       volumes: [dataVolume(member), ...tlsVolumes(member, options.trust), ...(restore ? restore.volumes : [])],
     },
   };

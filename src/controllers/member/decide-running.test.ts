@@ -18,7 +18,7 @@ import { decide } from './decide.ts';
 import type { Observed } from './observed.ts';
 
 const retained = aMember({ status: joined, spec: retain });
-const standingAside = {
+const draining = {
   ...aPod({ ready: true }),
   metadata: { ...aPod().metadata, annotations: { [DRAINING_ANNOTATION]: '2026-01-01T12:00:00Z' } },
 };
@@ -76,7 +76,7 @@ describe('the rule that answers', () => {
     ],
     [
       'it votes, and is out of the client Service, because it is about to be restarted',
-      world({ pod: ours(standingAside) }),
+      world({ pod: ours(draining) }),
       'steady',
       [],
     ],

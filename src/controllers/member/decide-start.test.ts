@@ -121,7 +121,7 @@ describe('the rule that decides', () => {
       'steady',
       [],
     ],
-    ['its cluster is deleted and it is not yet', fresh({ cluster: undefined }), 'clusterGoing', []],
+    ['its cluster is deleted and it is not yet', fresh({ cluster: undefined }), 'clusterBeingDeleted', []],
   ])('%s', (_name, observed, rule, steps) => {
     expect([decide(observed).rule, stepsOf(observed)]).toEqual([rule, steps]);
   });

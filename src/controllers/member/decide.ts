@@ -2,7 +2,7 @@
 import type { EtcdMemberStatus } from '../../api/etcd-member.ts';
 import { type Decision, type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { Observed } from './observed.ts';
-import { clusterGoing, release } from './rules/leaving.ts';
+import { clusterBeingDeleted, release } from './rules/leaving.ts';
 import {
   addFinalizer,
   cannotRun,
@@ -21,7 +21,7 @@ import { eventsFor, statusOf } from './status.ts';
 
 export const RULES: readonly NamedRule<Observed, Decision<EtcdMemberStatus>>[] = [
   { name: 'release', rule: release }, // first: nothing is created for a member that is being deleted, unless its vote still counts
-  { name: 'clusterGoing', rule: clusterGoing },
+  { name: 'clusterBeingDeleted', rule: clusterBeingDeleted },
   { name: 'nameTaken', rule: nameTaken }, // before anything of that name is used
   { name: 'stopOnDataLoss', rule: stopOnDataLoss }, // before anything that could create an empty data directory
   { name: 'addFinalizer', rule: addFinalizer }, // before there is anything to clean up

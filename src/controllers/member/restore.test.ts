@@ -8,7 +8,7 @@ import { memberPod } from './build.ts';
 
 const options = {
   imageRepository: 'quay.io/coreos/etcd',
-  beginning: 'cluster',
+  initialState: 'cluster',
   votes: false,
   hasCompany: false,
   restore: { operatorImage: 'example.com/operator:1', auth: false },
@@ -106,8 +106,8 @@ describe('a seed that restores a snapshot', () => {
 });
 
 test.each([
-  ['a member that joins', { source: { s3 } }, { beginning: 'member' }],
-  ['a seed whose cluster is recorded', { source: { s3 } }, { beginning: 'nothing' }],
+  ['a member that joins', { source: { s3 } }, { initialState: 'member' }],
+  ['a seed whose cluster is recorded', { source: { s3 } }, { initialState: 'nothing' }],
   ['a seed without spec.restore', undefined, {}],
 ])('%s has no restore', (_name, restore, more) => {
   const { spec } = podOf(restore, more);

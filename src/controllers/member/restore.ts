@@ -39,21 +39,21 @@ export function restoring(
     readonly data: VolumeMount;
     readonly auth: boolean;
     /** Read at each start: whether the seed may still bootstrap the cluster. */
-    readonly begins: EnvVar;
+    readonly initial: EnvVar;
   },
 ):
   | { readonly pod: Pick<PodSpec, 'initContainers' | 'serviceAccountName'>; readonly volumes: readonly Volume[] }
   | undefined {
   const { restore } = member.spec;
   if (!restore) return undefined;
-  const { operatorImage, etcdImage, dataDir, data, auth, begins } = options;
+  const { operatorImage, etcdImage, dataDir, data, auth, initial } = options;
   const files = locationFiles(restore.source, restore.encryption, { mountPath: MOUNTS.source, readOnly: true });
   const { install, agent, volume } = agentBesideEtcd({
     name: 'restore',
     operatorImage,
     etcdImage,
     task: taskOf(member, restore, dataDir, auth),
-    env: [begins],
+    env: [initial],
     mounts: [data, ...files.mounts],
     resources: RESOURCES,
   });

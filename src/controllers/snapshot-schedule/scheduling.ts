@@ -10,19 +10,19 @@ export type Scheduling =
   /** Nothing is scheduled. */
   | { readonly is: 'off'; readonly reason: string; readonly message: string }
   /** Nothing is due. */
-  | { readonly is: 'idle'; readonly slots: DueTimes }
+  | { readonly is: 'idle'; readonly dueTimes: DueTimes }
   /** One was due, but startingDeadlineSeconds has passed. */
-  | { readonly is: 'tooLate'; readonly slots: DueTimes; readonly late: DueTime }
+  | { readonly is: 'tooLate'; readonly dueTimes: DueTimes; readonly late: DueTime }
   | {
       readonly is: 'held';
-      readonly slots: DueTimes;
+      readonly dueTimes: DueTimes;
       readonly held: DueTime;
       readonly reason: string;
       readonly message: string;
     }
   | {
       readonly is: 'due';
-      readonly slots: DueTimes;
+      readonly dueTimes: DueTimes;
       readonly due: DueTime;
       /** Active snapshots to delete first. */
       readonly instead: readonly EtcdSnapshot[];
@@ -49,13 +49,17 @@ export function schedulingOf(o: Observed): Scheduling {
     };
   const off = offReason(o);
   if (off) return off;
-  const slots = dueTimesOf(table.cron, o.object, { now: o.now, lastStarted: lastStarted(o), announced: announced(o) });
-  const { due } = slots;
-  if (!due) return { is: 'idle', slots };
+  const dueTimes = dueTimesOf(table.cron, o.object, {
+    now: o.now,
+    lastStarted: lastStarted(o),
+    announced: announced(o),
+  });
+  const { due } = dueTimes;
+  if (!due) return { is: 'idle', dueTimes };
   const deadline = o.object.spec.startingDeadlineSeconds;
   if (deadline !== undefined && o.now - due.at > Math.max(deadline * 1000, MIN_STARTING_DEADLINE_MS))
-    return { is: 'tooLate', slots, late: due };
-  return o.due.is === 'absent' ? concurrently(o, slots, due) : taken(o, slots, due);
+    return { is: 'tooLate', dueTimes, late: due };
+  return o.due.is === 'absent' ? concurrently(o, dueTimes, due) : taken(o, dueTimes, due);
 }
 
 function offReason(o: Observed): Scheduling | undefined {
@@ -72,18 +76,18 @@ function offReason(o: Observed): Scheduling | undefined {
   return undefined;
 }
 
-const taken = (o: Observed, slots: DueTimes, held: DueTime): Scheduling => {
+const taken = (o: Observed, dueTimes: DueTimes, held: DueTime): Scheduling => {
   const owner = o.due.is === 'foreign' ? `belongs to ${o.due.owner}` : 'is ours, and is not in the cache yet';
   const message = `the snapshot of ${iso(held.slot)} cannot be created, because an EtcdSnapshot of its name ${owner}: the next one has another name`;
-  return { is: 'held', slots, held, reason: 'NameConflict', message };
+  return { is: 'held', dueTimes, held, reason: 'NameConflict', message };
 };
 
-function concurrently(o: Observed, slots: DueTimes, due: DueTime): Scheduling {
+function concurrently(o: Observed, dueTimes: DueTimes, due: DueTime): Scheduling {
   const active = o.runs.filter(isActive);
   const policy = o.object.spec.concurrencyPolicy ?? 'Forbid';
   const [first] = active;
-  if (!first || policy === 'Allow') return { is: 'due', slots, due, instead: [] };
-  if (policy === 'Replace') return { is: 'due', slots, due, instead: active };
+  if (!first || policy === 'Allow') return { is: 'due', dueTimes, due, instead: [] };
+  if (policy === 'Replace') return { is: 'due', dueTimes, due, instead: active };
   const message = `the snapshot of ${iso(due.slot)} waits until ${identity(first).name} has finished`;
-  return { is: 'held', slots, held: due, reason: 'WaitingForLast', message };
+  return { is: 'held', dueTimes, held: due, reason: 'WaitingForLast', message };
 }

@@ -38,7 +38,7 @@ export function statusOf(o: Observed): EtcdSnapshotScheduleStatus {
 /** A snapshot that waits for another one is still the next. */
 function nextTime(o: Observed, scheduling: Scheduling): number | undefined {
   if (scheduling.is === 'off') return undefined;
-  if (scheduling.is !== 'held') return scheduling.slots.next?.at;
+  if (scheduling.is !== 'held') return scheduling.dueTimes.next?.at;
   return announced(o) <= o.now ? announced(o) : scheduling.held.at;
 }
 
@@ -51,7 +51,7 @@ function scheduled(o: Observed, scheduling: Scheduling): ConditionUpdate {
   }
   if (o.refusal !== undefined)
     return { type, status: 'False', reason: 'Refused', message: `no snapshot can be created: ${o.refusal}` };
-  const next = scheduling.slots.next?.at;
+  const next = scheduling.dueTimes.next?.at;
   const when = next === undefined ? 'no snapshot is scheduled any more' : `the next snapshot starts at ${iso(next)}`;
   return { type, status: 'True', reason: 'Scheduled', message: when };
 }
@@ -143,7 +143,7 @@ function missedEvent(o: Observed): readonly EventRecord[] {
   const scheduling = schedulingOf(o);
   const wasOn = previous?.status === 'True' && previous.observedGeneration === o.object.metadata.generation;
   if (!wasOn || scheduling.is === 'off' || scheduling.is === 'held') return [];
-  const { missed } = scheduling.slots;
+  const { missed } = scheduling.dueTimes;
   const count = scheduling.is === 'due' ? missed - 1 : missed;
   if (count <= 0) return [];
   const many =
@@ -162,7 +162,7 @@ function missedEvent(o: Observed): readonly EventRecord[] {
 /** Requeue exactly when the next snapshot is due. */
 export function requeueAfterMs(o: Observed): number {
   const scheduling = schedulingOf(o);
-  const next = scheduling.is === 'off' ? undefined : scheduling.slots.next?.at;
+  const next = scheduling.is === 'off' ? undefined : scheduling.dueTimes.next?.at;
   const settled = [pruneResult(o), drillResult(o)].flatMap((job) => (job?.is === 'running' ? (job.until ?? []) : []));
   const delays = [...settled, ...(next === undefined ? [] : [next])].map((at) => Math.max(0, at - o.now));
   return Math.min(MAX_REQUEUE_MS, ...delays);

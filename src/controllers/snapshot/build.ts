@@ -52,7 +52,7 @@ function taskOf({ object, cluster, sources, member }: Taking): SnapshotTask {
       member: member.name,
       endpoint: member.endpoint,
       ...(sources.ca !== undefined && { tls: { serverName: member.host, client: sources.pair !== undefined } }),
-      login: sources.root !== undefined,
+      auth: sources.root !== undefined,
     },
     to: placeOf(destination, MOUNTS.volume),
     prefix: keyOf(destination),

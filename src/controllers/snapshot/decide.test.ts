@@ -71,7 +71,7 @@ describe('a snapshot that has not started', () => {
     [
       'is of a cluster that is being deleted',
       { cluster: aCluster({ status: FORMED, deleting: true }) },
-      ['clusterGoing', 'Failed', 'ClusterDeleted'],
+      ['clusterBeingDeleted', 'Failed', 'ClusterDeleted'],
     ],
     [
       'is of a paused cluster: it fails at once, whatever else is missing',

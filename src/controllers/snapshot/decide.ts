@@ -18,7 +18,7 @@ export const RULES: readonly NamedRule<Observed, SnapshotDecision>[] = [
   { name: 'jobLost', rule: jobLost }, // before any rule that would create it again
   { name: 'noImage', rule: noImage },
   { name: 'noCluster', rule: noCluster },
-  { name: 'clusterGoing', rule: clusterBeingDeleted },
+  { name: 'clusterBeingDeleted', rule: clusterBeingDeleted },
   { name: 'parked', rule: clusterPaused }, // what waiting cannot solve fails before the rules that wait
   { name: 'lacking', rule: missingSecrets }, // a user learns about missing Secrets while the cluster still forms, not after
   { name: 'notFormed', rule: notFormed },

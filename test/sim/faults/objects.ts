@@ -2,12 +2,12 @@
 import type { EtcdCluster } from '../../../src/api/etcd-cluster.ts';
 import type { EtcdMember } from '../../../src/api/etcd-member.ts';
 import {
-  budgetName,
   clientServiceName,
   etcdClusters,
   etcdMembers,
   headlessServiceName,
   memberName,
+  pdbName,
   QUARANTINE_LABEL,
   volumeClaimName,
 } from '../../../src/api/names.ts';
@@ -57,7 +57,7 @@ function wantedName(world: World, what: string): readonly [Resource, string] {
     case 'client':
       return [services, clientServiceName(CLUSTER)];
     case 'budget':
-      return [podDisruptionBudgets, budgetName(CLUSTER)];
+      return [podDisruptionBudgets, pdbName(CLUSTER)];
     case 'pod':
       return [pods, next];
     default:
@@ -149,7 +149,7 @@ export const objectDeeds: Deeds<Kinds> = {
   deleteService: (stage, { which }) =>
     remove(stage, services, stage.world.ground.find(services, wantedName(stage.world, which)[1])),
   deleteBudget: (stage) =>
-    remove(stage, podDisruptionBudgets, stage.world.ground.find(podDisruptionBudgets, budgetName(CLUSTER))),
+    remove(stage, podDisruptionBudgets, stage.world.ground.find(podDisruptionBudgets, pdbName(CLUSTER))),
   foreign: ({ world }, { what }) => makeForeign(world, ...wantedName(world, what)),
   scale: (stage, { replicas }) => edit(stage, { replicas }),
   edit: (stage, { quota }) => edit(stage, { options: { quotaBackendBytes: quota * 1024 * 1024 } }),

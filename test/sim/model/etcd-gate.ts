@@ -1,7 +1,7 @@
 /** Which requests a member accepts: what a learner refuses, which user must authenticate, and how the client does it. */
+import { type Account, AuthTokens, type Refused, type Token } from '../../../src/etcd/auth-tokens.ts';
 import type { Ask } from '../../../src/etcd/client.ts';
 import type { EtcdError, Result } from '../../../src/etcd/errors.ts';
-import { type Login, Logins, type Refused, type Token } from '../../../src/etcd/login.ts';
 import type { ModelEtcd } from './etcd.ts';
 import type { Group, State } from './etcd-group.ts';
 import { type Disk, type ModelNode, stateOf } from './etcd-node.ts';
@@ -42,7 +42,7 @@ interface Issued {
 
 export class Gate {
   readonly model: ModelEtcd;
-  readonly #logins = new Logins();
+  readonly #tokens = new AuthTokens();
   readonly #issued = new Map<string, Issued>();
 
   constructor(model: ModelEtcd) {
@@ -57,20 +57,20 @@ export class Gate {
         const call = this.enter(node, disk, needs, token.value);
         return isRefusal(call) ? call : serve(call);
       });
-      if (answer.ok || refused || !loginMayHelp(ask, token.value, answer.error)) return answer;
+      if (answer.ok || refused || !tokenMayHelp(ask, token.value, answer.error)) return answer;
       refused = { token: token.value };
     }
   }
 
-  authenticate(ask: Ask, login: Login): Promise<Result<string>> {
+  authenticate(ask: Ask, account: Account): Promise<Result<string>> {
     return this.model.ask(ask, (node, disk) => {
       const call = this.enter(node, disk, { who: 'anyone' }, undefined);
-      return isRefusal(call) ? call : this.#logIn(call, login);
+      return isRefusal(call) ? call : this.#authenticate(call, account);
     });
   }
 
   forget(cluster: string): void {
-    this.#logins.forget(cluster);
+    this.#tokens.forget(cluster);
   }
 
   /** The token for a call that does not go through `ask`: a stream. */
@@ -102,27 +102,30 @@ export class Gate {
     return issued.user;
   }
 
-  #logIn({ group, state: { users } }: Call, login: Login): string | EtcdError {
+  #authenticate({ group, state: { users } }: Call, account: Account): string | EtcdError {
     if (!users.enabled) return etcdError('authNotEnabled');
-    if (!users.accepts(login)) return etcdError('authFailed');
+    if (!users.accepts(account)) return etcdError('authFailed');
     if (group.leader === undefined) return etcdError('timeout');
     const token = `token.${this.#issued.size + 1}`;
-    this.#issued.set(token, { user: login.user, stamp: users.stampOf(login.user) ?? 0, epoch: users.epoch });
+    this.#issued.set(token, { user: account.user, stamp: users.stampOf(account.user) ?? 0, epoch: users.epoch });
     for (const node of this.model.live(group)) node.tokens.set(token, this.model.now + tokenMs(node));
     return token;
   }
 
   async #token(ask: Ask, refused?: Refused): Promise<Result<Token>> {
-    const logins = ask.access?.logins?.() ?? [];
-    if (logins.length === 0) return { ok: true, value: undefined };
-    const logIn = (login: Login): Promise<Result<string>> => this.authenticate(ask, login);
-    const got = await this.#logins.token({ cluster: clusterOf(ask), endpoint: ask.endpoint, logins, refused }, logIn);
+    const passwords = ask.access?.passwords?.() ?? [];
+    if (passwords.length === 0) return { ok: true, value: undefined };
+    const authenticate = (account: Account): Promise<Result<string>> => this.authenticate(ask, account);
+    const got = await this.#tokens.token(
+      { cluster: clusterOf(ask), endpoint: ask.endpoint, passwords, refused },
+      authenticate,
+    );
     return !got.ok && got.error.kind === 'learnerRefused' ? { ok: true, value: undefined } : got;
   }
 }
 
-const loginMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
-  (access?.logins?.() ?? []).length > 0 &&
+const tokenMayHelp = ({ access }: Ask, token: Token, { kind }: EtcdError): boolean =>
+  (access?.passwords?.() ?? []).length > 0 &&
   (kind === 'invalidToken' || (kind === 'authRequired' && token === undefined));
 
 const tokenMs = ({ options }: ModelNode): number => (options.tokenSeconds ?? TOKEN_SECONDS) * 1_000;

@@ -22,7 +22,7 @@ export function usersPort(gate: Gate): UserAuth {
       }),
     enable: (ask) => change(ask, (users) => users.enable()),
     disable: (ask) => change(ask, (users) => users.disable()),
-    authenticate: (ask, login) => gate.authenticate(ask, login),
+    authenticate: (ask, account) => gate.authenticate(ask, account),
     addUser: (ask, name, password) => change(ask, (users) => users.add(name, password)),
     deleteUser: (ask, name) => change(ask, (users) => users.delete(name)),
     changePassword: (ask, name, password) => change(ask, (users) => users.changePassword(name, password)),

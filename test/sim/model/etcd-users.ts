@@ -1,6 +1,6 @@
 /** Users and their root role, the same on every member that has applied the same changes. */
+import type { Account } from '../../../src/etcd/auth-tokens.ts';
 import type { EtcdError } from '../../../src/etcd/errors.ts';
-import type { Login } from '../../../src/etcd/login.ts';
 import { etcdError } from './etcd-said.ts';
 
 interface User {
@@ -73,7 +73,7 @@ export class Users {
     return this.#users.get(name)?.stamp;
   }
 
-  accepts({ user, password }: Login): boolean {
+  accepts({ user, password }: Account): boolean {
     const known = this.#users.get(user);
     return known?.password !== undefined && known.password === password;
   }

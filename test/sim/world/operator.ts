@@ -54,8 +54,8 @@ export class OperatorProcess {
     const clock = ground.timeline.clockOf(this, ground.random);
     const parts: Parts = { stores: [], controllers: [], deadWatches: [] };
     const log = ground.story ? storyteller(ground, this.name) : SILENT;
-    const pulse = new ApiServerHeartbeat(clock);
-    const self: Process = { flags: FLAGS, clock, log, metrics: METRICS, identity: this.name, signal, pulse, parts };
+    const heartbeat = new ApiServerHeartbeat(clock);
+    const self: Process = { flags: FLAGS, clock, log, metrics: METRICS, identity: this.name, signal, heartbeat, parts };
     const port = client(this);
     const stores = startStores(port, self);
     try {

@@ -53,7 +53,7 @@ export function modelWorld(client: ModelApiServer = new ModelApiServer()) {
     members,
     services: new Store<Service>(services, []),
     pods: podStore,
-    budgets: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
+    pdbs: new Store<PodDisruptionBudget>(podDisruptionBudgets, []),
     certificates: new Store(certificates, []),
     volumes: new Store<PersistentVolumeClaim>(persistentVolumeClaims, [], [CLUSTER_LABEL]),
     nodes: new Store<Node>(nodes, []),

@@ -122,7 +122,7 @@ export class RootReconciles {
       passwordSecrets(cluster).map(async (name) => [name, await this.#secret(name)] as const),
     );
     const password = rootPassword(cluster, new Map(held));
-    const access: Access = { cluster: 'ns/db', tls: this.#site.tls, logins: () => password?.logins ?? [] };
+    const access: Access = { cluster: 'ns/db', tls: this.#site.tls, passwords: () => password?.passwords ?? [] };
     const asked = await askAuth({ auth: this.#auth }, cluster, { ...this.#site.ask, access });
     const decision = enableAuth(observed(password?.view, asked?.auth));
     if (!decision) return asked ? 'settled' : 'retry';

@@ -64,11 +64,11 @@ export class Guarded {
     const text = await secretText(this.tenant, `${this.name}-client-tls`);
     const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((part) => text[part]);
     const tls: TlsMaterial = { ca, cert, key, serverName: `${this.name}-client.${this.tenant.namespace}.svc` };
-    const logins = password === undefined ? [] : [{ user, password }];
+    const passwords = password === undefined ? [] : [{ user, password }];
     return {
       endpoint: `https://${await serviceIp(this.tenant, this.name)}:2379`,
       timeoutMs: 5_000,
-      access: { cluster: crypto.randomUUID(), tls: () => tls, logins: () => logins },
+      access: { cluster: crypto.randomUUID(), tls: () => tls, passwords: () => passwords },
     };
   }
 
@@ -103,7 +103,7 @@ export class Guarded {
   }
 
   /** No password, key or token is in anything that other users can read. */
-  async tellsNobody(): Promise<void> {
+  async reportsNoPassword(): Promise<void> {
     const { tenant, name } = this;
     const keys = await Promise.all(
       ['client-ca', 'peer-ca', 'server-mounted', 'peer-mounted', 'operator-client-tls', 'client-tls'].map(

@@ -11,9 +11,9 @@ import { certificatesAre, type Source } from './tls.ts';
 
 /** Two restarts of each of three members, and twice the grace period of clients. */
 export const PATIENCE_MS = 15 * 60_000;
-const LOOK_MS = 200;
+const POLL_MS = 200;
 /** Less than the grace period of clients: see setup.ts. */
-const CLIENT_LOOKS_MS = 5_000;
+const CLIENT_POLL_MS = 5_000;
 
 const podsOf = (tenant: Tenant, name: string): Promise<readonly AnObject[]> =>
   tenant.list('pods', `etcd-operator.cozystack.io/cluster=${name}`);
@@ -24,14 +24,14 @@ const isReady = ({ metadata, status }: AnObject): boolean =>
 /** Counts members that are down at once, and how often each was started. */
 function count(tenant: Tenant, name: string) {
   const uids = new Map<string, Set<string>>();
-  let [over, mostDown] = [false, 0];
+  let [over, maxDown] = [false, 0];
   const running = (async () => {
     while (!over) {
       const pods = await podsOf(tenant, name);
       for (const { metadata } of pods)
         uids.set(metadata.name, (uids.get(metadata.name) ?? new Set()).add(metadata.uid ?? ''));
-      mostDown = Math.max(mostDown, 3 - pods.filter(isReady).length);
-      await pause(LOOK_MS);
+      maxDown = Math.max(maxDown, 3 - pods.filter(isReady).length);
+      await pause(POLL_MS);
     }
   })();
   onTestFinished(() => {
@@ -40,7 +40,7 @@ function count(tenant: Tenant, name: string) {
   return async () => {
     over = true;
     await running;
-    return { mostDown, restarts: [...uids.values()].map((known) => known.size - 1) };
+    return { maxDown, restarts: [...uids.values()].map((known) => known.size - 1) };
   };
 }
 
@@ -53,7 +53,7 @@ async function following(material: () => Promise<TlsMaterial>): Promise<() => Tl
   });
   void (async () => {
     while (!over) {
-      await pause(CLIENT_LOOKS_MS);
+      await pause(CLIENT_POLL_MS);
       current = await material().catch(() => current);
     }
   })();
@@ -85,7 +85,7 @@ export async function survives(tenant: Tenant, name: string, { source, client, e
   const material = await following(client);
   const served = await serving(tenant, name, { cluster: 'writer', tls: () => material() });
   const counted = count(tenant, name);
-  served.writer.mostRetries();
+  served.writer.maxRetries();
   await exchange();
   // The status records the new CA a moment before the condition is written: the steps are reported before the rotation is over.
   const steps = new Set<string>();
@@ -99,12 +99,12 @@ export async function survives(tenant: Tenant, name: string, { source, client, e
       const exchanged = ETCD_PORTS.every((part) => trust[part] !== before[part]);
       return steps.size === 3 && reason === 'Valid' && exchanged ? true : undefined;
     },
-    { timeoutMs: PATIENCE_MS, everyMs: LOOK_MS, seen: () => [...steps] },
+    { timeoutMs: PATIENCE_MS, everyMs: POLL_MS, seen: () => [...steps] },
   );
   await settled(tenant, name);
   await served.writer.served();
-  expect(served.writer.mostRetries()).toBeLessThanOrEqual(1);
-  expect(await counted()).toEqual({ mostDown: 1, restarts: [2, 2, 2] });
+  expect(served.writer.maxRetries()).toBeLessThanOrEqual(1);
+  expect(await counted()).toEqual({ maxDown: 1, restarts: [2, 2, 2] });
   await eventually('Secrets with the previous CA bundle to be deleted', async () => {
     const names = (await tenant.list('secrets')).map(({ metadata }) => metadata.name);
     return names.filter((secret) => secret.includes('-trust-')).length === 2 ? true : undefined;

@@ -10,16 +10,16 @@ import type { World } from '../servers/world.ts';
 /** This many writes use one connection: each new one is a handshake. */
 const WRITES_PER_HANDSHAKE = 5;
 const PAUSE_MS = 20;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 export interface Witness {
   /** Writes that were acknowledged. */
   readonly acknowledged: number;
   /** The most retries of one write. */
-  readonly mostRetries: number;
+  readonly maxRetries: number;
   readonly retries: readonly string[];
   /** The most members that were not ready at the same moment. */
-  readonly mostDown: number;
+  readonly maxDown: number;
   /** How often the Pod of each member was replaced. */
   readonly restarts: Readonly<Record<string, number>>;
 }
@@ -29,7 +29,7 @@ const isServing = (pod: Pod): boolean => isPodReady(pod) && pod.metadata.deletio
 /** Polls the Pods. The cluster is healthy when this starts. */
 function watcher(world: World, namespace: string, over: () => boolean) {
   const uids = new Map<string, Set<string>>();
-  const seen = { serving: [] as readonly Pod[], mostDown: 0 };
+  const seen = { serving: [] as readonly Pod[], maxDown: 0 };
   let size = 0;
   const look = async (): Promise<void> => {
     const all = await world.list(pods, namespace);
@@ -39,12 +39,12 @@ function watcher(world: World, namespace: string, over: () => boolean) {
     }
     seen.serving = all.filter(isServing);
     size = Math.max(size, seen.serving.length);
-    seen.mostDown = Math.max(seen.mostDown, size - seen.serving.length);
+    seen.maxDown = Math.max(seen.maxDown, size - seen.serving.length);
   };
   const watch = async (): Promise<void> => {
     while (!over()) {
       await look();
-      await pause(LOOK_MS);
+      await pause(POLL_MS);
     }
   };
   const restarts = () => Object.fromEntries([...uids].map(([name, known]) => [name, known.size - 1]));
@@ -55,7 +55,7 @@ function watcher(world: World, namespace: string, over: () => boolean) {
 export function witness(world: World, namespace: string, material: () => TlsMaterial | Promise<TlsMaterial>) {
   let over = false;
   const watching = watcher(world, namespace, () => over);
-  const seen = { acknowledged: 0, mostRetries: 0 };
+  const seen = { acknowledged: 0, maxRetries: 0 };
   const retries: string[] = [];
   let connections = 0;
   const connect = async (avoid: string | undefined) => {
@@ -76,7 +76,7 @@ export function witness(world: World, namespace: string, material: () => TlsMate
         seen.acknowledged = number;
       } else {
         retries.push(`${way.pod}: ${answer.error.kind} ${answer.error.message}`);
-        seen.mostRetries = Math.max(seen.mostRetries, ++tries);
+        seen.maxRetries = Math.max(seen.maxRetries, ++tries);
       }
       if (!answer.ok || number % WRITES_PER_HANDSHAKE === 0) {
         world.etcd.forget(way.ask.access.cluster);
@@ -91,7 +91,7 @@ export function witness(world: World, namespace: string, material: () => TlsMate
       over = true;
       await running;
       await watching.look(); // the last Pod may be younger than the last poll
-      return { ...seen, mostDown: watching.seen.mostDown, retries, restarts: watching.restarts() };
+      return { ...seen, maxDown: watching.seen.maxDown, retries, restarts: watching.restarts() };
     },
   };
 }

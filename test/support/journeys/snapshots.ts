@@ -81,8 +81,8 @@ export class Clusters {
       serverName,
     });
     const tls = this.#security.startsWith('mTLS') ? await clientOf(this.tenant, name) : await trust();
-    const logins = this.#logsIn ? [{ user: 'root', password: ROOT_PASSWORD }] : [];
-    return { cluster: `${this.tenant.namespace} ${name}`, tls: () => tls, logins: () => logins };
+    const passwords = this.#logsIn ? [{ user: 'root', password: ROOT_PASSWORD }] : [];
+    return { cluster: `${this.tenant.namespace} ${name}`, tls: () => tls, passwords: () => passwords };
   }
 
   async #ask(name: string): Promise<Ask> {

@@ -91,7 +91,7 @@ export async function isRenewed(
   const client = await source.client();
   const [before, running] = [await mountedNow(tenant, name), await shownByMembers(tenant, name, client)];
   expect(running).toEqual(running.map(({ pod }) => ({ pod, ...before })));
-  writer.mostRetries();
+  writer.maxRetries();
   await renew();
   await becomes('every member to serve the new certificates', async () => {
     const after = await mountedNow(tenant, name);
@@ -100,7 +100,7 @@ export async function isRenewed(
   });
   await certificatesAre(tenant, name, 'True', 'Valid');
   await writer.served();
-  expect(writer.mostRetries()).toBeLessThanOrEqual(1);
+  expect(writer.maxRetries()).toBeLessThanOrEqual(1);
 }
 
 /** Other certificates are in the Secrets that members mount; the operator reads Secrets every five minutes. */

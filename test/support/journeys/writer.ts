@@ -31,7 +31,7 @@ export class Writer {
   readonly #stopped = new AbortController();
   #lastAck = performance.now();
   #longestGapMs = 0;
-  #mostRetries = 0;
+  #maxRetries = 0;
 
   constructor(endpoint: string, access?: Access) {
     this.#endpoint = endpoint;
@@ -53,9 +53,9 @@ export class Writer {
   }
 
   /** The most retries of one write since the last call. */
-  mostRetries(): number {
-    const most = this.#mostRetries;
-    this.#mostRetries = 0;
+  maxRetries(): number {
+    const most = this.#maxRetries;
+    this.#maxRetries = 0;
     return most;
   }
 
@@ -67,7 +67,7 @@ export class Writer {
         this.#acknowledge(answer.value);
         number++;
         tries = 0;
-      } else this.#mostRetries = Math.max(this.#mostRetries, ++tries);
+      } else this.#maxRetries = Math.max(this.#maxRetries, ++tries);
       if (!answer.ok || (this.#access && number % WRITES_PER_HANDSHAKE === 0)) {
         etcd.close(); // a new connection may reach another member
         etcd = new UserClient(() => performance.now());

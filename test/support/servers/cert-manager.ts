@@ -57,7 +57,7 @@ interface Made {
 }
 
 /** A self-signed CA certificate, and an issuer called `name` that signs with it. */
-export function authorityObjects(namespace: string, name: string): readonly Made[] {
+export function caObjects(namespace: string, name: string): readonly Made[] {
   const made = (kind: string, of: string, spec: object): Made => ({
     apiVersion: 'cert-manager.io/v1',
     kind,
@@ -86,7 +86,7 @@ export function fromCertManager(tenant: Tenant, name: string): Source {
       peer: { certManager: { issuerRef: issuer } },
     },
     oneWay: { certManager: { serverIssuerRef: issuer } },
-    give: () => tenant.cluster.apply(authorityObjects(tenant.namespace, issuer.name)),
+    give: () => tenant.cluster.apply(caObjects(tenant.namespace, issuer.name)),
     client: () => clientOf(tenant, name),
     renew: async () => {
       for (const certificate of [`${name}-server`, `${name}-peer`]) await renewOne(tenant, certificate);
@@ -95,7 +95,7 @@ export function fromCertManager(tenant: Tenant, name: string): Source {
 }
 
 /** As `cmctl renew` does. */
-export const ISSUE_ANEW = {
+export const REISSUE = {
   type: 'Issuing',
   status: 'True',
   reason: 'ManuallyTriggered',
@@ -104,8 +104,8 @@ export const ISSUE_ANEW = {
 
 export async function renewOne(tenant: Tenant, certificate: string): Promise<void> {
   const { status } = await tenant.get('certificates.cert-manager.io', certificate);
-  const kept = (status?.conditions ?? []).filter(({ type }) => type !== ISSUE_ANEW.type);
-  const conditions = [...kept, { ...ISSUE_ANEW, lastTransitionTime: new Date().toISOString() }];
+  const kept = (status?.conditions ?? []).filter(({ type }) => type !== REISSUE.type);
+  const conditions = [...kept, { ...REISSUE, lastTransitionTime: new Date().toISOString() }];
   const patch = JSON.stringify({ status: { conditions } });
   const target = ['certificates.cert-manager.io', certificate, '--subresource=status'];
   await tenant.kubectl('patch', ...target, '--type=merge', '-p', patch);

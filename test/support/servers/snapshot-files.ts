@@ -19,7 +19,7 @@ export const PASSWORD = 'the-password-of-root';
 /** Each cluster issues tokens of its own. */
 export const asRoot = ({ endpoint }: { readonly endpoint: string }): Access => ({
   cluster: `as root at ${endpoint}`,
-  logins: () => [{ user: 'root', password: PASSWORD }],
+  passwords: () => [{ user: 'root', password: PASSWORD }],
 });
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 

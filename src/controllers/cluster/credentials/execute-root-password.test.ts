@@ -74,7 +74,7 @@ describe('auth is enabled', () => {
   test('again, when a user has disabled it', async () => {
     await root.give('first');
     await root.run();
-    const access = { cluster: 'me', logins: () => [{ user: 'root', password: 'first' }] };
+    const access = { cluster: 'me', passwords: () => [{ user: 'root', password: 'first' }] };
     await auth.disable({ ...at(), access });
     root.restart();
     await root.run();

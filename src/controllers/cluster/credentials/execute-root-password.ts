@@ -60,7 +60,7 @@ export async function executeRootPasswordCall(
   const password = await read(ports, cluster, signal);
   const way = await ports.credentials.access(cluster, (endpoint) => call.hosts[endpoint]);
   if (!way.tls) throw new RetryLater('there is no CA bundle to verify the members with: no password is sent'); // never in plaintext
-  const access = { ...way, logins: () => password.logins, clusterId: BigInt(`0x${call.clusterID}`) };
+  const access = { ...way, passwords: () => password.passwords, clusterId: BigInt(`0x${call.clusterID}`) };
   const send: Work['send'] = (ask) =>
     atAny(call.endpoints, { timeoutMs: CHANGE_TIMEOUT_MS, signal, access }, { repeatable: true }, (one) =>
       ask(ports.etcd.auth, one),

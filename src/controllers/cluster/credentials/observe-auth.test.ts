@@ -87,7 +87,7 @@ test('auth is off, on with the right password, and rejected with another: a corr
   expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'off' }, password: { kept: 'nothing' } });
   await enableAuth('mine');
   expect(await observed()).toMatchObject({ etcd: { is: 'answers', auth: 'on' }, password: { kept: 'nothing' } });
-  const asRoot = { ...at, access: { cluster: 'me', logins: () => [{ user: 'root', password: 'mine' }] } };
+  const asRoot = { ...at, access: { cluster: 'me', passwords: () => [{ user: 'root', password: 'mine' }] } };
   await world.etcd.auth.changePassword(asRoot, 'root', 'theirs');
   const locked = await observed();
   expect(locked.etcd).toMatchObject({ is: 'authRejected' });

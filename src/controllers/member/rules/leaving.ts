@@ -108,5 +108,5 @@ export function release(o: Observed): Decided {
 }
 
 /** The garbage collector deletes the member as well; nothing is created for it meanwhile. */
-export const clusterGoing = (o: Observed): Decided =>
+export const clusterBeingDeleted = (o: Observed): Decided =>
   isClusterBeingDeleted(o) ? { message: 'its cluster is deleted or being deleted' } : undefined;

@@ -148,7 +148,7 @@ export const makeVolumeAndPod = (o: Observed): Decided => {
   const { hasCompany, images } = o;
   const pod = memberPod(o.member, {
     imageRepository: images.repository,
-    beginning: wantedInitialState(o),
+    initialState: wantedInitialState(o),
     votes: votes(o),
     hasCompany,
     ...(images.operator !== undefined && {
