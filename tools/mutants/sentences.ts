@@ -23,14 +23,7 @@ export interface Sentence {
 type Row = readonly [declared: string, operator: string, ordinal: number, becomes: string, lets: string];
 
 const of = (file: string, rows: readonly Row[]): readonly Sentence[] =>
-  rows.map(([declared, operator, ordinal, becomes, lets]) => ({
-    file,
-    in: declared,
-    operator,
-    ordinal,
-    becomes,
-    lets,
-  }));
+  rows.map((row) => ({ file, in: row[0], operator: row[1], ordinal: row[2], becomes: row[3], lets: row[4] }));
 
 /** The simulation alone must detect each of these, without any table. */
 export const DANGEROUS: readonly Sentence[] = [
@@ -62,13 +55,7 @@ export const DANGEROUS: readonly Sentence[] = [
     ['wantedInitialState', 'if', 1, 'false', 'a second, empty cluster is bootstrapped by a seed that had joined'],
   ]),
   ...of('src/runtime/controller.ts', [
-    [
-      'Controller.#reconcile',
-      '#barrier()',
-      1,
-      'undefined',
-      'a reconcile does not see what the previous one has created',
-    ],
+    ['Controller.#reconcile', '#barrier()', 1, 'undefined', 'a reconcile does not see what the last one created'],
   ]),
   ...of('src/runtime/execute.ts', [['execute', 'if', 3, 'false', 'a step is taken whose latch was never written']]),
 ];
@@ -95,21 +82,9 @@ export const SENTENCES: readonly Sentence[] = [
     ['leftMs', '??', 1, 'right', 'the PVC of a removed member is deleted at once, because the PVC itself is old'],
   ]),
   ...of('src/controllers/member/observe.ts', [
-    [
-      'askPeers',
-      'linearizable:',
-      1,
-      'false',
-      'a finalizer is released because of a response from a member without a quorum',
-    ],
-    ['askPeers', 'if', 4, 'false', 'a finalizer is released because of a response from another cluster'],
-    [
-      'askPeers',
-      'if',
-      5,
-      'true',
-      'a finalizer is released because of a response from a member that was forced into a new cluster',
-    ],
+    ['askPeers', 'linearizable:', 1, 'false', 'a member without a quorum causes the release of a finalizer'],
+    ['askPeers', 'if', 4, 'false', 'a member of another cluster causes the release of a finalizer'],
+    ['askPeers', 'if', 5, 'true', 'a member of a forced new cluster causes the release of a finalizer'],
   ]),
   ...of('src/controllers/member/rules/leaving.ts', [
     ['keepVolume', 'ownerReferences:', 2, 'undefined', 'a PVC with the policy Retain is deleted with its owner'],

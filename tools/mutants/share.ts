@@ -4,11 +4,7 @@ import type { Fault } from './fault.ts';
 export type Shares = Readonly<Record<string, number>>;
 
 /** A controller is a folder of its own. */
-const folderOf = (file: string): string =>
-  file
-    .split('/')
-    .slice(0, file.startsWith('src/controllers/') ? 3 : 2)
-    .join('/');
+const folderOf = (file: string): string => /^src\/(controllers\/)?[^/]+/.exec(file)?.[0] ?? file;
 
 /** A property test detects a fault in one run and misses it in the next. */
 const ROUNDING = 0.5;
