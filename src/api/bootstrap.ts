@@ -1,6 +1,7 @@
 /** The data that a cluster is bootstrapped with. */
 import Type from 'typebox';
 import { cel } from './cel.ts';
+import { optionalInt64 } from './optional.ts';
 import { EncryptionSchema, SnapshotLocationSchema } from './snapshot-location.ts';
 
 /** More than a week of 1,500 writes a second: no revision that a client has seen is used a second time. */
@@ -15,13 +16,9 @@ const named = (store: string, field: string, what: string) => ({
 export const restoreFields = {
   source: SnapshotLocationSchema,
   encryption: EncryptionSchema,
-  bumpRevision: Type.Optional(
-    Type.Integer({
-      format: 'int64',
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: `By how much the revision is increased, so that no revision that a client has seen is used a second time; older revisions are marked as compacted. 0: not at all, and watchers may miss changes. Absent: ${DEFAULT_BUMP}.`,
-    }),
+  bumpRevision: optionalInt64(
+    `By how much the revision is increased, so that no revision that a client has seen is used a second time; older revisions are marked as compacted. 0: not at all, and watchers may miss changes. Absent: ${DEFAULT_BUMP}.`,
+    { minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
   ),
 } as const;
 

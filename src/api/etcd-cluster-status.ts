@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { unvalidated } from './cel.ts';
 import { ConditionsSchema } from './conditions.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { StorageTargetSchema } from './storage.ts';
 import { templateFields } from './template.ts';
 import { quantity } from './text.ts';
@@ -21,41 +22,32 @@ export const ROLES = ['leader', 'follower', 'learner', 'unknown'] as const;
 /** Figures are in coarse steps: writes by etcd clients must not cause writes of the status. */
 export const MemberEntrySchema = Type.Object({
   name: Type.String({ description: 'The EtcdMember.' }),
-  id: Type.Optional(Type.String({ description: 'The member ID in etcd.' })),
+  id: optionalText('The member ID in etcd.'),
   role: Type.Enum([...ROLES], { type: 'string', description: 'unknown: the member did not respond.' }),
-  version: Type.Optional(Type.String({ description: 'The etcd version that the member runs.' })),
+  version: optionalText('The etcd version that the member runs.'),
   alarms: Type.Optional(
     Type.Array(Type.String(), { description: 'Alarms of etcd: NOSPACE (database space exceeded) or CORRUPT.' }),
   ),
-  since: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: 'Since when the member has this role. Times without a response do not count.',
-    }),
-  ),
+  since: optionalText('Since when the member has this role. Times without a response do not count.', {
+    format: 'date-time',
+  }),
   databaseSize: Type.Optional(
     quantity({
       description: 'The size of the database, rounded up to a power of two. Metrics of etcd have the exact figure.',
     }),
   ),
-  quotaUsedPercent: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Percentage of the database quota that is used, in steps of ten.' }),
-  ),
+  quotaUsedPercent: optionalInt32('Percentage of the database quota that is used, in steps of ten.'),
 });
 
 const parts = (what: string) => ({
-  client: Type.Optional(Type.String({ description: `${what}, for the client port.` })),
-  peer: Type.Optional(Type.String({ description: `${what}, for the peer port.` })),
+  client: optionalText(`${what}, for the client port.`),
+  peer: optionalText(`${what}, for the peer port.`),
 });
 
 export const EtcdClusterStatusSchema = Type.Object({
-  readyMembers: Type.Optional(Type.Integer({ format: 'int32', description: 'Number of voters that are ready.' })),
-  updatedMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Number of members that match the current spec.' }),
-  ),
-  brokenMembers: Type.Optional(
-    Type.Integer({ format: 'int32', description: 'Number of members that will not recover by themselves.' }),
-  ),
+  readyMembers: optionalInt32('Number of voters that are ready.'),
+  updatedMembers: optionalInt32('Number of members that match the current spec.'),
+  brokenMembers: optionalInt32('Number of members that will not recover by themselves.'),
   quorum: Type.Optional(
     Type.Object(
       {
@@ -69,8 +61,8 @@ export const EtcdClusterStatusSchema = Type.Object({
       { description: 'Whether the cluster has a quorum, and how many more failures it tolerates.' },
     ),
   ),
-  leader: Type.Optional(Type.String({ description: 'The EtcdMember that is the leader.' })),
-  version: Type.Optional(Type.String({ maxLength: 32, description: 'The lowest version that a member runs.' })),
+  leader: optionalText('The EtcdMember that is the leader.'),
+  version: optionalText('The lowest version that a member runs.', { maxLength: 32 }),
   members: Type.Optional(
     Type.Array(MemberEntrySchema, {
       'x-kubernetes-list-type': 'map',
@@ -78,19 +70,12 @@ export const EtcdClusterStatusSchema = Type.Object({
       description: 'Each member, as the operator observed it last.',
     }),
   ),
-  selector: Type.Optional(
-    Type.String({ description: 'The label selector of the members, for the scale subresource.' }),
+  selector: optionalText('The label selector of the members, for the scale subresource.'),
+  clusterID: optionalText(
+    'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',
   ),
-  clusterID: Type.Optional(
-    Type.String({
-      description:
-        'The cluster ID in etcd, recorded once: after that the operator never bootstraps this cluster again.',
-    }),
-  ),
-  clusterToken: Type.Optional(
-    Type.String({ description: 'The initial cluster token of every member, recorded once.' }),
-  ),
-  authEnabled: Type.Optional(Type.Boolean({ description: 'Whether auth was enabled in etcd, recorded once.' })),
+  clusterToken: optionalText('The initial cluster token of every member, recorded once.'),
+  authEnabled: optionalFlag('Whether auth was enabled in etcd, recorded once.'),
   trust: Type.Optional(
     Type.Object(
       {
@@ -118,18 +103,11 @@ export const EtcdClusterStatusSchema = Type.Object({
       },
     ),
   ),
-  membersNamed: Type.Optional(
-    Type.Integer({
-      format: 'int64',
-      description:
-        'Number of members that were ever named. The name of a new member is derived from this number and the uid of the cluster.',
-    }),
+  membersNamed: optionalInt64(
+    'Number of members that were ever named. The name of a new member is derived from this number and the uid of the cluster.',
   ),
-  defaults: Type.Optional(
-    Type.String({
-      description:
-        'Which set of defaults the cluster was created with, recorded once. Absent: those of the earlier operator.',
-    }),
+  defaults: optionalText(
+    'Which set of defaults the cluster was created with, recorded once. Absent: those of the earlier operator.',
   ),
   repair: Type.Optional(
     Type.Object(
@@ -166,9 +144,7 @@ export const EtcdClusterStatusSchema = Type.Object({
     ),
   ),
   observed: Type.Optional(TargetSchema),
-  progressDeadline: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When the change in progress is reported as overdue.' }),
-  ),
+  progressDeadline: optionalText('When the change in progress is reported as overdue.', { format: 'date-time' }),
   conditions: Type.Optional(ConditionsSchema),
 });
 

@@ -7,6 +7,7 @@ import { clusterRules, specRules } from './etcd-cluster-rules.ts';
 import { type EtcdClusterStatus, EtcdClusterStatusSchema } from './etcd-cluster-status.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
+import { optionalFlag, optionalInt32 } from './optional.ts';
 import { DeletionPolicySchema, StorageSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { AuthSchema, TlsSchema } from './tls.ts';
@@ -16,24 +17,15 @@ export const DEFAULT_PROGRESS_DEADLINE_SECONDS = 600;
 
 export const EtcdClusterSpecSchema = Type.Object(
   {
-    replicas: Type.Optional(
-      Type.Integer({
-        format: 'int32',
-        minimum: 0,
-        default: DEFAULT_REPLICAS,
-        description:
-          'Number of members. Use an odd number: an even one tolerates no more failures. 0 pauses the cluster: no Pods run, and its volumes are kept.',
-      }),
+    replicas: optionalInt32(
+      'Number of members. Use an odd number: an even one tolerates no more failures. 0 pauses the cluster: no Pods run, and its volumes are kept.',
+      { minimum: 0, default: DEFAULT_REPLICAS },
     ),
     version: VersionSchema,
     storage: Type.Optional(StorageSchema),
-    progressDeadlineSeconds: Type.Optional(
-      Type.Integer({
-        format: 'int32',
-        minimum: 1,
-        default: DEFAULT_PROGRESS_DEADLINE_SECONDS,
-        description: 'After how long an unfinished change is reported as overdue. The operator keeps trying.',
-      }),
+    progressDeadlineSeconds: optionalInt32(
+      'After how long an unfinished change is reported as overdue. The operator keeps trying.',
+      { minimum: 1, default: DEFAULT_PROGRESS_DEADLINE_SECONDS },
     ),
     deletionPolicy: Type.Optional(DeletionPolicySchema),
     tls: Type.Optional(TlsSchema),
@@ -43,11 +35,7 @@ export const EtcdClusterSpecSchema = Type.Object(
     podDisruptionBudget: Type.Optional(
       Type.Object(
         {
-          enabled: Type.Optional(
-            Type.Boolean({
-              description: 'Absent: true. false: the PDB is deleted, and node drains may cost the quorum.',
-            }),
-          ),
+          enabled: optionalFlag('Absent: true. false: the PDB is deleted, and node drains may cost the quorum.'),
         },
         { description: 'The PodDisruptionBudget (PDB) that keeps node drains from costing the quorum.' },
       ),

@@ -7,6 +7,7 @@ import { DefragRuleSchema, ttlAfterFinished } from './etcd-defrag.ts';
 import { clusterReference, nameRule } from './etcd-snapshot.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import { type API_VERSION, MAX_POLICY_NAME } from './names.ts';
+import { optionalFlag, optionalInt32, optionalInt64 } from './optional.ts';
 import { atomic, localReference } from './text.ts';
 
 export const EtcdDefragPolicySpecSchema = Type.Object({
@@ -15,24 +16,15 @@ export const EtcdDefragPolicySpecSchema = Type.Object({
     minLength: 1,
     description: 'Cron expression with five fields, such as "30 3 * * 0"; UTC unless it starts with CRON_TZ=Zone.',
   }),
-  suspend: Type.Optional(Type.Boolean({ description: 'While true, no new runs start.' })),
+  suspend: optionalFlag('While true, no new runs start.'),
   concurrencyPolicy: Type.Optional(
     Type.Enum(['Allow', 'Forbid'], { type: 'string', description: 'Whether runs may overlap. Absent: Forbid.' }),
   ),
-  startingDeadlineSeconds: Type.Optional(
-    Type.Integer({
-      format: 'int64',
-      minimum: 0,
-      description: 'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.',
-    }),
+  startingDeadlineSeconds: optionalInt64(
+    'A run that cannot start within this many seconds after its time is skipped. Absent: never skipped.',
+    { minimum: 0 },
   ),
-  historyLimit: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 0,
-      description: 'Number of finished EtcdDefrags that are kept. Absent: all.',
-    }),
-  ),
+  historyLimit: optionalInt32('Number of finished EtcdDefrags that are kept. Absent: all.', { minimum: 0 }),
   rule: Type.Optional(DefragRuleSchema),
   ttlSecondsAfterFinished: Type.Optional(ttlAfterFinished()),
 });

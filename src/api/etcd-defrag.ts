@@ -6,6 +6,7 @@ import type { Kind } from './crd.ts';
 import { clusterReference } from './etcd-snapshot.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
+import { optionalFlag, optionalText } from './optional.ts';
 import { quantity } from './text.ts';
 
 const positive = (field: string) =>
@@ -17,18 +18,16 @@ const positive = (field: string) =>
 
 export const DefragRuleSchema = Type.Object(
   {
-    all: Type.Optional(Type.Boolean({ description: 'Defragment every member, however little space that frees.' })),
+    all: optionalFlag('Defragment every member, however little space that frees.'),
     freeSpaceAbove: Type.Optional(
       quantity({
         description: 'Defragment members that would free more than this. Absent: 200Mi.',
         ...positive('freeSpaceAbove'),
       }),
     ),
-    quotaUsageAbove: Type.Optional(
-      Type.String({
-        pattern: '^([1-9][0-9]?|100)%$',
-        description: 'Also defragment members whose database is larger than this share of the quota, such as 80%.',
-      }),
+    quotaUsageAbove: optionalText(
+      'Also defragment members whose database is larger than this share of the quota, such as 80%.',
+      { pattern: '^([1-9][0-9]?|100)%$' },
     ),
     minReclaim: Type.Optional(
       quantity({
@@ -83,8 +82,8 @@ export const EtcdDefragSpecSchema = Type.Object(
 
 const MemberOutcomeSchema = Type.Object({
   name: Type.String(),
-  role: Type.Optional(Type.String({ description: 'leader or follower.' })),
-  outcome: Type.Optional(Type.String({ description: 'Pending, Skipped, Defragmented or Failed.' })),
+  role: optionalText('leader or follower.'),
+  outcome: optionalText('Pending, Skipped, Defragmented or Failed.'),
   reason: Type.Optional(Type.String()),
   dbSizeBefore: Type.Optional(Type.Integer({ format: 'int64' })),
   dbSizeAfter: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -93,7 +92,7 @@ const MemberOutcomeSchema = Type.Object({
 });
 
 export const EtcdDefragStatusSchema = Type.Object({
-  phase: Type.Optional(Type.String({ description: 'Pending, Running, Complete or Failed.' })),
+  phase: optionalText('Pending, Running, Complete or Failed.'),
   startedAt: Type.Optional(Type.String({ format: 'date-time' })),
   completedAt: Type.Optional(Type.String({ format: 'date-time' })),
   defragmented: Type.Optional(Type.Integer({ format: 'int32' })),

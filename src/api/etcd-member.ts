@@ -6,6 +6,7 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import type { API_VERSION } from './names.ts';
+import { optionalFlag, optionalInt32, optionalText } from './optional.ts';
 import { DeletionPolicySchema, StorageTargetSchema } from './storage.ts';
 import { templateFields, VersionSchema } from './template.ts';
 import { localReference } from './text.ts';
@@ -22,25 +23,17 @@ const MemberTlsSchema = Type.Object(
 
 /** Fields that an EtcdCluster does not have. */
 const memberFields = {
-  bootstrap: Type.Optional(Type.Boolean({ description: 'Whether this member bootstraps the cluster.' })),
+  bootstrap: optionalFlag('Whether this member bootstraps the cluster.'),
   initialCluster: Type.String({
     description: 'The members of the cluster when this one was created, as name=peerURL,…',
   }),
   clusterToken: Type.String({ description: 'The initial cluster token.' }),
   deletionPolicy: Type.Optional(DeletionPolicySchema),
-  maxLearners: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 1,
-      description: 'Maximum number of learners (etcd 3.6 and later); the same for all members. Absent: 1.',
-    }),
-  ),
-  dormant: Type.Optional(
-    Type.Boolean({ description: 'Paused: the member keeps its volume and its member ID, and has no Pod.' }),
-  ),
-  replicas: Type.Optional(
-    Type.Integer({ format: 'int32', default: 1, minimum: 1, maximum: 1, description: 'For the scale subresource.' }),
-  ),
+  maxLearners: optionalInt32('Maximum number of learners (etcd 3.6 and later); the same for all members. Absent: 1.', {
+    minimum: 1,
+  }),
+  dormant: optionalFlag('Paused: the member keeps its volume and its member ID, and has no Pod.'),
+  replicas: optionalInt32('For the scale subresource.', { default: 1, minimum: 1, maximum: 1 }),
 };
 
 const copies = unvalidated(
@@ -70,14 +63,14 @@ export const EtcdMemberSpecSchema = Type.Unsafe<Static<typeof own> & Static<type
 });
 
 export const EtcdMemberStatusSchema = Type.Object({
-  memberID: Type.Optional(Type.String({ description: 'The member ID in etcd, recorded once.' })),
+  memberID: optionalText('The member ID in etcd, recorded once.'),
   podName: Type.Optional(Type.String()),
   podUID: Type.Optional(Type.String()),
   pvcName: Type.Optional(Type.String()),
-  isVoter: Type.Optional(Type.Boolean({ description: 'Whether the member is a voter in etcd; false for a learner.' })),
+  isVoter: optionalFlag('Whether the member is a voter in etcd; false for a learner.'),
   replicas: Type.Optional(Type.Integer({ format: 'int32' })),
   selector: Type.Optional(Type.String()),
-  version: Type.Optional(Type.String({ description: 'The version that etcd itself reports.' })),
+  version: optionalText('The version that etcd itself reports.'),
   failedStarts: Type.Optional(
     Type.Object(
       {

@@ -6,22 +6,19 @@ import type { Kind } from './crd.ts';
 import { ArtifactSchema, clusterReference, nameRule, time } from './etcd-snapshot.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import { type API_VERSION, BY_CLUSTER, MAX_SCHEDULE_NAME } from './names.ts';
+import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { atomic, localReference } from './text.ts';
 
-const howMany = (description: string, minimum = 0) =>
-  Type.Optional(Type.Integer({ format: 'int32', minimum, maximum: 100_000, description }));
+const howMany = (description: string, minimum = 0) => optionalInt32(description, { minimum, maximum: 100_000 });
 const duration = (field: string, description: string) =>
-  Type.Optional(
-    Type.String({
-      maxLength: 32,
-      description,
-      ...cel({
-        rule: "self.matches('^([0-9]+[hms])+$') && self.matches('[1-9]')",
-        message: `${field} must be a duration above zero, such as 36h or 90m`,
-      }),
+  optionalText(description, {
+    maxLength: 32,
+    ...cel({
+      rule: "self.matches('^([0-9]+[hms])+$') && self.matches('[1-9]')",
+      message: `${field} must be a duration above zero, such as 36h or 90m`,
     }),
-  );
+  });
 
 /** A snapshot that no field keeps is deleted. The newest good one and the newest that a restore drill restored are always kept. */
 export const RetentionSchema = Type.Object(
@@ -48,12 +45,9 @@ export const RetentionSchema = Type.Object(
 const DrillSchema = Type.Object(
   {
     every: howMany('A drill follows every n-th successful snapshot. Absent: 1.', 1),
-    storageSize: Type.Optional(
-      Type.String({
-        pattern: '^[1-9][0-9]*([KMGT]i)?$',
-        maxLength: 20,
-        description: 'How much ephemeral storage of a node the drill may use. Absent: no limit but that of the node.',
-      }),
+    storageSize: optionalText(
+      'How much ephemeral storage of a node the drill may use. Absent: no limit but that of the node.',
+      { pattern: '^[1-9][0-9]*([KMGT]i)?$', maxLength: 20 },
     ),
   },
   {
@@ -70,21 +64,14 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
     description:
       'Cron expression with five fields, such as "30 3 * * *", or @hourly, @daily, @weekly, @monthly, @yearly.',
   }),
-  timeZone: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 64,
-      description: 'Time zone of the schedule, such as Europe/Berlin. Absent: UTC.',
-    }),
-  ),
-  suspend: Type.Optional(Type.Boolean({ description: 'While true, no new snapshots start.' })),
-  startingDeadlineSeconds: Type.Optional(
-    Type.Integer({
-      format: 'int64',
-      minimum: 0,
-      description:
-        'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
-    }),
+  timeZone: optionalText('Time zone of the schedule, such as Europe/Berlin. Absent: UTC.', {
+    minLength: 1,
+    maxLength: 64,
+  }),
+  suspend: optionalFlag('While true, no new snapshots start.'),
+  startingDeadlineSeconds: optionalInt64(
+    'A snapshot that cannot start within this many seconds after its scheduled time is skipped. Absent: never skipped.',
+    { minimum: 0 },
   ),
   concurrencyPolicy: Type.Optional(
     Type.Enum(['Allow', 'Forbid', 'Replace'], {
@@ -93,14 +80,9 @@ export const EtcdSnapshotScheduleSpecSchema = Type.Object({
         'What happens when the previous snapshot has not finished. Allow: both run. Forbid: the new one waits (within startingDeadlineSeconds). Replace: the previous one is cancelled. Absent: Forbid.',
     }),
   ),
-  jitterSeconds: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 0,
-      maximum: 86_400,
-      description:
-        'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
-    }),
+  jitterSeconds: optionalInt32(
+    'Each snapshot starts up to this many seconds later, so that not all schedules start at once. Absent: 0.',
+    { minimum: 0, maximum: 86_400 },
   ),
   successfulSnapshotsHistoryLimit: howMany(
     'Number of successful EtcdSnapshot objects that are kept. Stored data is not deleted. Absent: 3.',
@@ -131,9 +113,7 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     ),
   ),
   lastFailed: Type.Optional(Type.Object({ ...RunSchema.properties, reason: Type.String(), message: Type.String() })),
-  successes: Type.Optional(
-    Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored so far.' }),
-  ),
+  successes: optionalInt64('Number of snapshots that were stored so far.'),
   active: Type.Optional(
     Type.Array(unvalidated(localReference('active[]', '')), {
       ...atomic,
@@ -147,11 +127,8 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
         removed: Type.Integer({ format: 'int64' }),
         time: Type.String({ format: 'date-time' }),
         for: Type.String({ description: 'The EtcdSnapshot after which retention ran.' }),
-        policy: Type.Optional(
-          Type.String({
-            description:
-              'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
-          }),
+        policy: optionalText(
+          'A hash of spec.retention and spec.destination: retention runs again when one of them changes.',
         ),
       },
       { description: 'The result of the last retention run.' },
@@ -162,9 +139,7 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
       {
         name: Type.String({ description: 'The EtcdSnapshot that was restored.' }),
         time: Type.String({ format: 'date-time' }),
-        after: Type.Optional(
-          Type.Integer({ format: 'int64', description: 'Number of snapshots that were stored by then.' }),
-        ),
+        after: optionalInt64('Number of snapshots that were stored by then.'),
         succeeded: Type.Boolean(),
         revision: Type.Optional(Type.Integer({ format: 'int64' })),
         totalKeys: Type.Optional(Type.Integer({ format: 'int64' })),
@@ -188,11 +163,9 @@ export const EtcdSnapshotScheduleStatusSchema = Type.Object({
     Type.Object(
       {
         name: Type.String({ description: 'The EtcdSnapshot.' }),
-        uid: Type.Optional(
-          Type.String({ description: 'Its uid, which is also in the manifest of the stored snapshot.' }),
-        ),
+        uid: optionalText('Its uid, which is also in the manifest of the stored snapshot.'),
         time: Type.String({ format: 'date-time', description: 'When the drill ended.' }),
-        uri: Type.Optional(Type.String({ description: 'Where the snapshot is stored.' })),
+        uri: optionalText('Where the snapshot is stored.'),
       },
       { description: 'The newest snapshot that a restore drill restored. Retention never deletes it.' },
     ),

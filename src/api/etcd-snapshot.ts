@@ -5,6 +5,7 @@ import { ConditionsSchema } from './conditions.ts';
 import type { Kind } from './crd.ts';
 import type { DeepReadonly, ObjectMeta } from './meta.ts';
 import { type API_VERSION, MAX_SNAPSHOT_NAME } from './names.ts';
+import { optionalInt64, optionalText } from './optional.ts';
 import { SnapshotLocationSchema, storedAs } from './snapshot-location.ts';
 import { localReference } from './text.ts';
 
@@ -30,9 +31,9 @@ export const EtcdSnapshotSpecSchema = Type.Object(
   }),
 );
 
-const count = (description: string) => Type.Optional(Type.Integer({ format: 'int64', minimum: 0, description }));
-const text = (description: string) => Type.Optional(Type.String({ description }));
-export const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
+const count = (description: string) => optionalInt64(description, { minimum: 0 });
+const text = (description: string) => optionalText(description);
+export const time = (description: string) => optionalText(description, { format: 'date-time' });
 
 export const ArtifactSchema = Type.Object({
   uri: Type.String({ description: 'Where the snapshot is stored.' }),

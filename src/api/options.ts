@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { cel, unlessUnchanged } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalFlag, optionalInt32, optionalInt64, optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
 export const DEFAULT_HEARTBEAT_MS = 100;
@@ -11,21 +12,13 @@ export const DEFAULT_ELECTION_MS = 1000;
 const RETENTION = String.raw`^([0-9]{1,18}|([0-9]{1,6}(\.[0-9]{1,9})?h|[0-9]{1,8}(\.[0-9]{1,9})?m|[0-9]{1,9}(\.[0-9]{1,9})?s|[0-9]{1,12}(\.[0-9]{1,9})?ms)+)$`;
 
 const raftTiming = {
-  heartbeatIntervalMilliseconds: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 1,
-      maximum: 10_000,
-      description: `Interval between heartbeats of the leader, about the round-trip time between members. etcd: ${DEFAULT_HEARTBEAT_MS}.`,
-    }),
+  heartbeatIntervalMilliseconds: optionalInt32(
+    `Interval between heartbeats of the leader, about the round-trip time between members. etcd: ${DEFAULT_HEARTBEAT_MS}.`,
+    { minimum: 1, maximum: 10_000 },
   ),
-  electionTimeoutMilliseconds: Type.Optional(
-    Type.Integer({
-      format: 'int32',
-      minimum: 10,
-      maximum: 50_000,
-      description: `After how long without a heartbeat a new leader is elected: at least five, better ten heartbeat intervals. etcd: ${DEFAULT_ELECTION_MS}.`,
-    }),
+  electionTimeoutMilliseconds: optionalInt32(
+    `After how long without a heartbeat a new leader is elected: at least five, better ten heartbeat intervals. etcd: ${DEFAULT_ELECTION_MS}.`,
+    { minimum: 10, maximum: 50_000 },
   ),
 };
 
@@ -43,23 +36,13 @@ const GrpcKeepaliveSchema = Type.Object(
 
 const CorruptionCheckSchema = Type.Object(
   {
-    initial: Type.Optional(
-      Type.Boolean({
-        description:
-          'Compare the data with the other members before serving, if one of them is already serving. Absent: true.',
-      }),
+    initial: optionalFlag(
+      'Compare the data with the other members before serving, if one of them is already serving. Absent: true.',
     ),
-    compactHash: Type.Optional(
-      Type.Boolean({ description: 'Compare the hashes of compacted revisions every minute; cheap. Absent: true.' }),
-    ),
-    intervalMinutes: Type.Optional(
-      Type.Integer({
-        format: 'int32',
-        minimum: 0,
-        maximum: 43_200,
-        description:
-          'Also compare the whole database at this interval, which reads all of the data. 0 is never. Absent: 0.',
-      }),
+    compactHash: optionalFlag('Compare the hashes of compacted revisions every minute; cheap. Absent: true.'),
+    intervalMinutes: optionalInt32(
+      'Also compare the whole database at this interval, which reads all of the data. 0 is never. Absent: 0.',
+      { minimum: 0, maximum: 43_200 },
     ),
   },
   {
@@ -82,14 +65,9 @@ const election = effective('electionTimeoutMilliseconds', DEFAULT_ELECTION_MS);
 
 export const OptionsSchema = Type.Object(
   {
-    quotaBackendBytes: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description:
-          'Database quota: above this size etcd refuses writes (database space exceeded). 0: the 2 GiB of etcd. Absent: what fits on the volume (see api-design.md).',
-      }),
+    quotaBackendBytes: optionalInt64(
+      'Database quota: above this size etcd refuses writes (database space exceeded). 0: the 2 GiB of etcd. Absent: what fits on the volume (see api-design.md).',
+      { minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
     ),
     autoCompactionMode: Type.Optional(
       Type.Enum(['periodic', 'revision'], {
@@ -98,30 +76,18 @@ export const OptionsSchema = Type.Object(
           'Whether history is kept by age (periodic) or by number of revisions (revision). Absent: periodic.',
       }),
     ),
-    autoCompactionRetention: Type.Optional(
-      Type.String({
-        pattern: RETENTION,
-        maxLength: 64,
-        description:
-          'How much history is kept: 30m, or a number of revisions; a bare number is hours in periodic mode. "0": never compact. Absent: 1h, or 10000 revisions.',
-      }),
+    autoCompactionRetention: optionalText(
+      'How much history is kept: 30m, or a number of revisions; a bare number is hours in periodic mode. "0": never compact. Absent: 1h, or 10000 revisions.',
+      { pattern: RETENTION, maxLength: 64 },
     ),
-    snapshotCount: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Number of transactions between two snapshots of the raft log.',
-      }),
-    ),
+    snapshotCount: optionalInt64('Number of transactions between two snapshots of the raft log.', {
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+    }),
     ...raftTiming,
-    maxRequestBytes: Type.Optional(
-      Type.Integer({
-        format: 'int64',
-        minimum: 1024,
-        maximum: 104_857_600,
-        description: 'The largest request that etcd accepts. etcd: 1572864; more than 10 MiB slows down all clients.',
-      }),
+    maxRequestBytes: optionalInt64(
+      'The largest request that etcd accepts. etcd: 1572864; more than 10 MiB slows down all clients.',
+      { minimum: 1024, maximum: 104_857_600 },
     ),
     grpcKeepalive: Type.Optional(GrpcKeepaliveSchema),
     logLevel: Type.Optional(

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalText } from './optional.ts';
 import { atomic } from './text.ts';
 
 /** The default user, group and fsGroup. */
@@ -31,13 +32,10 @@ export const PodSecurityContextSchema = Type.Object(
     supplementalGroups: Type.Optional(Type.Array(id('An additional group.'), { maxItems: 32, ...atomic })),
     seLinuxOptions: Type.Optional(
       Type.Object({
-        level: Type.Optional(
-          Type.String({
-            pattern: '^s[0-9]+(-s[0-9]+)?(:c[0-9]+([.,]c[0-9]+)*)?$',
-            maxLength: 128,
-            description: 'The SELinux level, such as s0:c123,c456.',
-          }),
-        ),
+        level: optionalText('The SELinux level, such as s0:c123,c456.', {
+          pattern: '^s[0-9]+(-s[0-9]+)?(:c[0-9]+([.,]c[0-9]+)*)?$',
+          maxLength: 128,
+        }),
       }),
     ),
   },
@@ -49,20 +47,16 @@ export const PodSecurityContextSchema = Type.Object(
 
 export const ImageSchema = Type.Object(
   {
-    repository: Type.Optional(
-      Type.String({
+    repository: optionalText(
+      'The repository of the image, without a tag. Must be in the list of allowed repositories of the operator. Absent: the default repository of the operator.',
+      {
         pattern: '^[a-z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$',
         maxLength: 255,
-        description:
-          'The repository of the image, without a tag. Must be in the list of allowed repositories of the operator. Absent: the default repository of the operator.',
-      }),
+      },
     ),
-    digest: Type.Optional(
-      Type.String({
-        pattern: '^sha256:[0-9a-f]{64}$',
-        description: 'Pins the image by its digest. It belongs to one version: change both together.',
-      }),
-    ),
+    digest: optionalText('Pins the image by its digest. It belongs to one version: change both together.', {
+      pattern: '^sha256:[0-9a-f]{64}$',
+    }),
   },
   {
     description: 'The etcd image. Its tag is always v followed by the version.',

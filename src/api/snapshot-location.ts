@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalFlag, optionalText } from './optional.ts';
 import { localReference, subdomain } from './text.ts';
 
 const MAX_PATH = 1024;
@@ -24,13 +25,10 @@ const confined = (field: string) =>
   );
 
 const objectKey = (field: string) =>
-  Type.Optional(
-    Type.String({
-      maxLength: MAX_PATH,
-      description: 'For a destination, the prefix of the object key; for a source, the exact key.',
-      ...confined(field),
-    }),
-  );
+  optionalText('For a destination, the prefix of the object key; for a source, the exact key.', {
+    maxLength: MAX_PATH,
+    ...confined(field),
+  });
 
 /** Without a Secret, the agent's Pod uses the cloud identity of this ServiceAccount. Its Kubernetes token is never mounted. */
 const serviceAccountName = () =>
@@ -55,11 +53,9 @@ const S3Schema = Type.Object(
     endpoint: endpointUrl('s3.endpoint', 'The URL of the S3 service.'),
     bucket: Type.String({ minLength: 1, description: 'The bucket.' }),
     key: objectKey('s3.key'),
-    region: Type.Optional(Type.String({ description: 'Absent: us-east-1.' })),
-    forcePathStyle: Type.Optional(
-      Type.Boolean({
-        description: 'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
-      }),
+    region: optionalText('Absent: us-east-1.'),
+    forcePathStyle: optionalFlag(
+      'Use endpoint/bucket/key instead of bucket.endpoint/key; most S3-compatible services need it.',
     ),
     credentialsSecretRef: Type.Optional(
       localReference(
@@ -122,13 +118,10 @@ const AzureSchema = Type.Object(
   {
     container: Type.String({ minLength: 1, description: 'The container.' }),
     key: objectKey('azure.key'),
-    account: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: 'The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.',
-      }),
-    ),
+    account: optionalText('The storage account. Absent: AZURE_STORAGE_ACCOUNT in the Secret.', {
+      minLength: 1,
+      maxLength: 64,
+    }),
     endpoint: Type.Optional(
       endpointUrl('azure.endpoint', 'The URL of the service. Absent: https://<account>.blob.core.windows.net.'),
     ),
@@ -146,13 +139,10 @@ const AzureSchema = Type.Object(
 const ClaimSchema = Type.Object(
   {
     claimName: Type.String({ minLength: 1, description: 'The PersistentVolumeClaim, in the same namespace.' }),
-    subPath: Type.Optional(
-      Type.String({
-        maxLength: MAX_PATH,
-        description: 'For a destination, a directory; for a source, the exact file.',
-        ...confined('pvc.subPath'),
-      }),
-    ),
+    subPath: optionalText('For a destination, a directory; for a source, the exact file.', {
+      maxLength: MAX_PATH,
+      ...confined('pvc.subPath'),
+    }),
   },
   { description: 'A PersistentVolumeClaim (PVC).' },
 );

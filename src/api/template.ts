@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { unvalidated } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalInt64 } from './optional.ts';
 import { ExtraArgsSchema, OptionsSchema } from './options.ts';
 import { AdditionalMetadataSchema, ResourcesSchema } from './resources.ts';
 import { AffinitySchema, SpreadSchema, TolerationsSchema, TopologySpreadConstraintsSchema } from './scheduling.ts';
@@ -37,14 +38,9 @@ export const templateFields = {
   priorityClassName: Type.Optional(
     subdomain('The PriorityClass of member Pods: decides which Pods are preempted when a node is full.'),
   ),
-  terminationGracePeriodSeconds: Type.Optional(
-    Type.Integer({
-      format: 'int64',
-      minimum: 5,
-      maximum: 3600,
-      description:
-        'How long etcd may take to stop; a leader transfers its leadership in this time. Absent: the 30 of Kubernetes.',
-    }),
+  terminationGracePeriodSeconds: optionalInt64(
+    'How long etcd may take to stop; a leader transfers its leadership in this time. Absent: the 30 of Kubernetes.',
+    { minimum: 5, maximum: 3600 },
   ),
   podSecurityContext: Type.Optional(PodSecurityContextSchema),
 } as const;

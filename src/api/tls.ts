@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { cel } from './cel.ts';
 import type { DeepReadonly } from './meta.ts';
+import { optionalFlag } from './optional.ts';
 import { localReference } from './text.ts';
 
 export const DEFAULT_DURATION = '2160h';
@@ -151,7 +152,7 @@ export const TlsSchema = Type.Object(
 
 export const AuthSchema = Type.Object(
   {
-    enabled: Type.Optional(Type.Boolean({ description: 'Whether clients must authenticate. Absent: false.' })),
+    enabled: optionalFlag('Whether clients must authenticate. Absent: false.'),
     rootCredentialsSecretRef: Type.Optional(
       localReference('auth.rootCredentialsSecretRef', 'A Secret whose key password is the password of the user root.'),
     ),
