@@ -149,4 +149,3 @@ export const SpreadSchema = Type.Enum([...SPREAD], {
 
 export type Affinity = DeepReadonly<Static<typeof AffinitySchema>>;
 export type TopologySpreadConstraint = DeepReadonly<Static<typeof TopologySpreadConstraintSchema>>;
-export type Spread = (typeof SPREAD)[number];

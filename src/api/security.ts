@@ -68,7 +68,6 @@ export const ImageSchema = Type.Object(
 );
 
 export type PodSecurityContext = DeepReadonly<Static<typeof PodSecurityContextSchema>>;
-export type Image = DeepReadonly<Static<typeof ImageSchema>>;
 
 /** The repositories that etcd images may be pulled from: set by the administrator, not by the users who write EtcdClusters. */
 export interface ImagePolicy {

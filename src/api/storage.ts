@@ -83,7 +83,6 @@ export const StorageTargetSchema = Type.Object({
 });
 
 export type Storage = DeepReadonly<Static<typeof StorageSchema>>;
-export type StorageTarget = DeepReadonly<Static<typeof StorageTargetSchema>>;
 
 export const DeletionPolicySchema = Type.Enum(['Delete', 'Retain'], {
   type: 'string',

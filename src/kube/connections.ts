@@ -92,12 +92,12 @@ function mend(message: unknown): void {
 
 export function unheard(): void {}
 
-const connector = ({ ca, cert, key, serverName }: Identity): buildConnector.connector =>
-  buildConnector({
-    allowH2: true,
-    timeout: 5_000,
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
-    ...(serverName && { servername: serverName }),
-  });
+export const tlsOptions = ({ ca, cert, key, serverName }: Identity) => ({
+  ...(ca && { ca }),
+  ...(cert && { cert }),
+  ...(key && { key }),
+  ...(serverName && { servername: serverName }),
+});
+
+const connector = (identity: Identity): buildConnector.connector =>
+  buildConnector({ allowH2: true, timeout: 5_000, ...tlsOptions(identity) });

@@ -43,11 +43,6 @@ function sentence(cause: unknown): string {
   );
 }
 
-const isReason =
-  (reason: NoAnswer) =>
-  (error: unknown): boolean =>
-    error instanceof ApiError && error.code === 0 && error.reason === reason;
-
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
 /** A precondition failed (409) or the name is taken: the decision was made on a stale object. */
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.code === 409;
@@ -65,6 +60,5 @@ const isUnasked = ({ code, serverMessage }: ApiError): boolean =>
 export const isRefusedRequest = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 400 || error.code === 422);
 /** A write that was not sent because this process no longer holds the Lease. */
-export const isNotLeading = isReason('NotLeading');
-export const isUnreachable = isReason('Unreachable');
-export const isTimeout = isReason('Timeout');
+export const isNotLeading = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 0 && error.reason === 'NotLeading';

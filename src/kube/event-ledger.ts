@@ -3,12 +3,15 @@
  * one reason are combined into one Event; a count is updated from time to time, not at each occurrence.
  */
 
-export interface Occurrence {
-  /** uid of the regarding object. */
-  readonly uid: string;
+export interface EventText {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly note: string;
+}
+
+export interface Occurrence extends EventText {
+  /** uid of the regarding object. */
+  readonly uid: string;
 }
 
 export type Entry =

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { ModelApiServer } from '../../test/sim/model/kube.ts';
 import { ApiError, noAnswer } from './errors.ts';
-import { EventRecorder, type EventText } from './events.ts';
+import type { EventText } from './event-ledger.ts';
+import { EventRecorder } from './events.ts';
 import type { Resource } from './object.ts';
 import { events } from './resources.ts';
 

@@ -2,15 +2,9 @@
 import type { Event } from '../gen/kube.ts';
 import type { Client } from './client.ts';
 import { ApiError, isConflict, isNotFound, isNotLeading, isRefusal } from './errors.ts';
-import { EventLedger } from './event-ledger.ts';
+import { EventLedger, type EventText } from './event-ledger.ts';
 import { apiVersionOf, type KubeObject, type Resource } from './object.ts';
 import { events } from './resources.ts';
-
-export interface EventText {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly note: string;
-}
 
 /** Records an Event. Never fails and never waits: an Event must not delay the reconcile that it reports about. */
 export interface Recorder {

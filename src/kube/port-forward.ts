@@ -9,6 +9,7 @@
 import { createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Agent, WebSocket } from 'undici';
+import { tlsOptions } from './connections.ts';
 import { noAnswer } from './errors.ts';
 import { pathOf, type Ref } from './object.ts';
 import { pods } from './resources.ts';
@@ -23,23 +24,15 @@ const DRAIN_MS = 5;
 
 /** A connection to a port of a Pod. It fails with ApiError when the Pod, its node or the API server refuses it. */
 export async function openPodPort(transport: Transport, ref: Ref, port: number, signal: AbortSignal): Promise<Duplex> {
-  const { server, ca, cert, key, token, serverName } = await transport.identity();
+  const identity = await transport.identity();
   const path = `${pathOf(pods, ref.namespace, ref.name)}/portforward`;
   const what = `GET ${path}`;
   // WebSockets need HTTP/1.1, and a connection each: they do not share the connection pool of plain requests.
-  const dispatcher = new Agent({
-    allowH2: false,
-    connect: {
-      ...(ca && { ca }),
-      ...(cert && { cert }),
-      ...(key && { key }),
-      ...(serverName && { servername: serverName }),
-    },
-  });
-  const socket = new WebSocket(`${server.replace(/^http/, 'ws')}${path}?ports=${port}`, {
+  const dispatcher = new Agent({ allowH2: false, connect: tlsOptions(identity) });
+  const socket = new WebSocket(`${identity.server.replace(/^http/, 'ws')}${path}?ports=${port}`, {
     protocols: PROTOCOL,
     dispatcher,
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    headers: identity.token === undefined ? {} : { authorization: `Bearer ${identity.token}` },
   });
   socket.binaryType = 'arraybuffer';
   const stream = new PodConnection(socket, what, () => void dispatcher.destroy().catch(() => undefined));

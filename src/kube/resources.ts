@@ -11,38 +11,33 @@ import type {
   Secret,
   Service,
 } from '../gen/kube.ts';
-import type { Resource } from './object.ts';
+import type { KubeObject, Resource } from './object.ts';
 
-export const pods: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
-export const services: Resource<Service> = { group: '', version: 'v1', plural: 'services', kind: 'Service' };
+const resource = <T extends KubeObject>(group: string, plural: string, kind: string): Resource<T> => ({
+  group,
+  version: 'v1',
+  plural,
+  kind,
+});
+
+export const pods = resource<Pod>('', 'pods', 'Pod');
+export const services = resource<Service>('', 'services', 'Service');
 /** Read by name only: never listed, never watched. */
-export const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
-export const persistentVolumeClaims: Resource<PersistentVolumeClaim> = {
-  group: '',
-  version: 'v1',
-  plural: 'persistentvolumeclaims',
-  kind: 'PersistentVolumeClaim',
-};
+export const secrets = resource<Secret>('', 'secrets', 'Secret');
+export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
+  '',
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+);
 /** Cluster-scoped. */
-export const persistentVolumes: Resource<PersistentVolume> = {
-  group: '',
-  version: 'v1',
-  plural: 'persistentvolumes',
-  kind: 'PersistentVolume',
-};
+export const persistentVolumes = resource<PersistentVolume>('', 'persistentvolumes', 'PersistentVolume');
 /** Cluster-scoped. */
-export const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node' };
-export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
-  group: 'policy',
-  version: 'v1',
-  plural: 'poddisruptionbudgets',
-  kind: 'PodDisruptionBudget',
-};
-export const jobs: Resource<Job> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
-export const leases: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-};
-export const events: Resource<Event> = { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event' };
+export const nodes = resource<Node>('', 'nodes', 'Node');
+export const podDisruptionBudgets = resource<PodDisruptionBudget>(
+  'policy',
+  'poddisruptionbudgets',
+  'PodDisruptionBudget',
+);
+export const jobs = resource<Job>('batch', 'jobs', 'Job');
+export const leases = resource<Lease>('coordination.k8s.io', 'leases', 'Lease');
+export const events = resource<Event>('events.k8s.io', 'events', 'Event');

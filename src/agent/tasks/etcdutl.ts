@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
+import type { RestoreTask } from '../../domain/agent-task.ts';
 import { AgentFailure } from '../failure.ts';
 
 /** For tests, which have no etcd image. */
@@ -53,15 +54,11 @@ export function lastLines(output: string): string {
   return error.length > 400 ? `${error.slice(0, 400)}…` : error;
 }
 
-export interface NewIdentity {
+export interface NewIdentity extends Pick<RestoreTask, 'initialCluster' | 'token' | 'peerURL' | 'bumpRevision'> {
   readonly file: string;
   /** Must not exist. */
   readonly folder: string;
   readonly name: string;
-  readonly initialCluster: string;
-  readonly token: string;
-  readonly peerURL: string;
-  readonly bumpRevision: number;
 }
 
 /**

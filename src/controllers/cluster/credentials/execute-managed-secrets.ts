@@ -55,7 +55,7 @@ export async function executeSecretCall(ports: SecretPorts, call: SecretCall, si
     if (todoOf(judged, call.target) !== call.name)
       throw new RetryLater(`Secret ${call.target} has changed since it was read: it is evaluated again`);
     const current = held.get(call.target);
-    const built = await builtFor(ports, cluster, call, judged, held);
+    const built = await builtFor({ ports, cluster, call, judged, held });
     const data = withoutNull({ ...current?.data, ...built.data });
     const after = { ...built, ...current, metadata: { ...built.metadata, ...current?.metadata }, data };
     const then = new Map([...held, [call.target, after]]);
@@ -99,14 +99,17 @@ const todoOf = ({ view: { cas, bundles, certificates } }: Evaluation, target: st
   [...cas, ...bundles].find(({ secret }) => secret === target)?.todo ??
   certificates.find(({ need }) => writtenFor(need) === target)?.todo;
 
-async function builtFor(
-  ports: SecretPorts,
-  cluster: EtcdCluster,
-  call: SecretCall,
-  judged: Evaluation,
-  held: Secrets,
-): Promise<Unwritten> {
-  const data = await contents(ports, cluster, call, judged, held);
+interface Write {
+  readonly ports: SecretPorts;
+  readonly cluster: EtcdCluster;
+  readonly call: SecretCall;
+  readonly judged: Evaluation;
+  readonly held: Secrets;
+}
+
+async function builtFor(write: Write): Promise<Unwritten> {
+  const { ports, cluster, call } = write;
+  const data = await contents(write);
   const built = secretOf(cluster, call.target, encoded(data));
   if (call.name === 'writeCABundle') return { ...built, type: 'Opaque', immutable: true };
   // The grace period for clients starts at this time.
@@ -114,13 +117,7 @@ async function builtFor(
   return { ...built, metadata: { ...built.metadata, annotations } };
 }
 
-async function contents(
-  ports: SecretPorts,
-  cluster: EtcdCluster,
-  call: SecretCall,
-  judged: Evaluation,
-  held: Secrets,
-): Promise<Data> {
+async function contents({ ports, cluster, call, judged, held }: Write): Promise<Data> {
   if (call.name === 'writeCABundle') return { [CA]: judged.bundles.get(call.target) ?? '' };
   const need = certificatesOf(cluster).find((n) => writtenFor(n) === call.target);
   if (!need) return caContents(ports, call, held.get(call.target));
