@@ -66,6 +66,8 @@ export const SEED_DEAD_AFTER = { firstMs: 60_000, maxMs: 15 * 60_000 };
 export const JOIN_PROBE = { firstMs: 100, maxMs: 5_000 };
 /** Joining members take seconds to start; one whose Pod cannot be scheduled may never start, and no member can be added meanwhile. */
 export const SLOW_JOIN_MS = 15_000;
+/** A member that finds no node for this long may never start: restarts of the others do not wait for it. */
+export const NEVER_STARTED_MS = 10 * 60_000;
 /** A learner has caught up within 0.1 s if the database is small; a large one takes minutes. */
 export const PROMOTE_PROBE = { firstMs: 50, maxMs: 5_000 };
 /** The disruption check depends on what members respond, and etcd sends no events. */

@@ -1,8 +1,9 @@
 /** The members in the status of an EtcdCluster. Figures are rounded with hysteresis: each change costs a status write. */
 import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-status.ts';
 import { messagesOnly } from '../../domain/conditions.ts';
+import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
-import { isHealthy, quorumOf, votersOf } from './disruption.ts';
+import { isHealthy, votersOf } from './disruption.ts';
 import {
   entriesOf,
   entryOf,

@@ -74,7 +74,8 @@ function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
 }
 
 /** etcd never refuses a single voter. */
-const areAllWell = (o: Observed): boolean => votersOf(o).length > 1 && votersOf(o).every((entry) => isWell(o, entry));
+export const areAllWell = (o: Observed): boolean =>
+  votersOf(o).length > 1 && votersOf(o).every((entry) => isWell(o, entry));
 
 /** The member that is to be removed comes first: while it restarts, every voter rightly counts it as inactive and accepts its removal. */
 function inOrder(o: Observed, removed: string | undefined): readonly MemberView[] {
@@ -84,7 +85,7 @@ function inOrder(o: Observed, removed: string | undefined): readonly MemberView[
 }
 
 /** What would keep a deleted Pod from being recreated with its data, or the other members from having a quorum meanwhile. */
-function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined {
+export function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined {
   const entry = entryOf(o, m);
   const repository = m.object.spec.image?.repository;
   if (isInMemory(m)) return `${nameOf(m)} has its data in memory only, which is lost when it restarts`;

@@ -1,5 +1,5 @@
 /** Which members will not recover by themselves, and whether each may be replaced now: with failure evidence, after the disruption check, and counted. */
-import { REPLACED_WITHIN_MS, REPLACEMENT_PAUSE_MS, YOUNG_MEMBER_MS } from '../../domain/timing.ts';
+import { REPLACED_WITHIN_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
 import { isCorrupt, isHealthy, removalBlockedBy } from './disruption.ts';
@@ -14,31 +14,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
-
-/** After this number of failed replacements in a row, a user has to find the cause. */
-const MAX_REPLACEMENTS = 5;
-
-const isYoung = (o: Observed, m: MemberView): boolean => o.now - createdAt(m) < YOUNG_MEMBER_MS;
-
-/** Failed replacements in a row. An edit of the spec, or an hour without a failure, resets the count. */
-function failedReplacements(o: Observed, m: MemberView): number {
-  const { repair } = o.cluster.status ?? {};
-  if (!repair || !isYoung(o, m) || createdAt(m) < Date.parse(repair.last) - 1_000) return 0;
-  return repair.generation === o.cluster.metadata.generation ? repair.count : 0;
-}
-
-/** Why a member may not be replaced yet; `undefined` when it may. */
-function replacementBlockedBy(o: Observed, m: MemberView): string | undefined {
-  const count = failedReplacements(o, m);
-  if (count === 0) return undefined;
-  if (count >= MAX_REPLACEMENTS)
-    return `${count} replacements in a row failed. Find out why its Pod fails; then edit the spec, or delete EtcdMember ${nameOf(m)}, to retry`;
-  const wait = REPLACEMENT_PAUSE_MS * 2 ** (count - 1);
-  const left = Date.parse(o.cluster.status?.repair?.last ?? '') + wait - o.now;
-  return left > 0
-    ? `the previous replacement failed too: the next attempt is in ${Math.ceil(left / 1000)} s`
-    : undefined;
-}
+import { failedReplacements, hasFailedTooOften, replacementBackOff } from './replacement-back-off.ts';
 
 /** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */
 function countedOnly(o: Observed): number {
@@ -79,7 +55,7 @@ export function lossOf(o: Observed, m: MemberView): string | undefined {
 /** Why a lost member is not replaced now; `undefined` when it may be. */
 export const blockedBy = (o: Observed, m: MemberView): string | undefined => {
   const entry = entryOf(o, m);
-  return entry && (removalBlockedBy(o, entry) ?? replacementBlockedBy(o, m));
+  return entry && (removalBlockedBy(o, entry) ?? replacementBackOff(o, m));
 };
 
 /** Deleting such a cluster would destroy the data that its other members still have. */
@@ -98,4 +74,4 @@ export const waitingLosses = (o: Observed): readonly string[] =>
 
 /** Whether the operator has given up replacing a member. */
 export const isExhausted = (o: Observed): boolean =>
-  o.members.some((m) => lossOf(o, m) !== undefined && failedReplacements(o, m) >= MAX_REPLACEMENTS);
+  o.members.some((m) => lossOf(o, m) !== undefined && hasFailedTooOften(o, m));

@@ -10,6 +10,7 @@ import {
 } from '../../domain/conditions.ts';
 import { NOT_YET_SUPPORTED, notYetConditions } from '../../domain/not-yet-supported.ts';
 import { identity, isBeingDeleted } from '../../domain/ownership.ts';
+import { quorumOf } from '../../domain/quorum.ts';
 import { iso } from '../../lib/time.ts';
 import { BACKUP_FRESH, backupConditions, backupRequeueMs } from './backup.ts';
 import {
@@ -33,7 +34,6 @@ import {
   unreadableRequeueMs,
   unreadableSecrets,
 } from './credentials/certificates.ts';
-import { quorumOf } from './disruption.ts';
 import { type Loss, lossOfAll } from './loss.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {

@@ -8,8 +8,8 @@ import { type EtcdMember, EVIDENCE } from '../../../src/api/etcd-member.ts';
 import { memberName, peerURL } from '../../../src/api/names.ts';
 import { clientService, headlessService, joinList, pdb } from '../../../src/controllers/cluster/build.ts';
 import { decide } from '../../../src/controllers/cluster/decide.ts';
-import { quorumOf } from '../../../src/controllers/cluster/disruption.ts';
 import type { EtcdMemberEntry, MemberView, Observed, PodView } from '../../../src/controllers/cluster/observed.ts';
+import { quorumOf } from '../../../src/domain/quorum.ts';
 import { aCluster, aMember, CLUSTER_ID, CLUSTER_UID, condition, FORMED, NOW, READY } from './builders.ts';
 
 export const name = (n: number): string => memberName('db', CLUSTER_UID, n);

@@ -1,7 +1,8 @@
 /** The rule about the PodDisruptionBudget: node drains must not take the quorum. */
+
+import { quorumOf } from '../../../domain/quorum.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { pdb, pdbPatch } from '../build.ts';
-import { quorumOf } from '../disruption.ts';
 import { type Decided, desired, isDormant, isFormed, isRefused, type Observed, wantsPdb } from '../observed.ts';
 
 /** minAvailable is the quorum of the larger of current voters and replicas: if it followed a shrinking cluster, drains could remove the quorum. */

@@ -1,10 +1,11 @@
 /** Rules that remove members, one at a time: etcd removes a member before its PVC is deleted. */
 import { headlessServiceName } from '../../../api/names.ts';
 import { identity } from '../../../domain/ownership.ts';
+import { quorumOf } from '../../../domain/quorum.ts';
 import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { healthyVoters, isHealthy, leaderOf, quorumOf, removalBlockedBy } from '../disruption.ts';
+import { healthyVoters, isHealthy, leaderOf, removalBlockedBy } from '../disruption.ts';
 import { etcdStep, removal } from '../etcd-calls.ts';
 import { isAddedWithoutObject, maxMembers } from '../joining.ts';
 import {

@@ -1,0 +1,98 @@
+/** What the disruption check of `domain/disruption.ts` needs to know, from the observed state. */
+import { isAllowed } from '../../api/security.ts';
+import {
+  type Blocked,
+  blockedBy as check,
+  type Disruption,
+  type JoinerView,
+  type QuorumView,
+} from '../../domain/disruption.ts';
+import { canMount, unreadableSecrets } from './credentials/certificates.ts';
+import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './disruption.ts';
+import {
+  createdAt,
+  desired,
+  type EtcdMemberEntry,
+  entryOf,
+  evidence,
+  hasJoined,
+  isNotBeingDeleted,
+  isReadyVoter,
+  type MemberView,
+  memberOf,
+  nameOf,
+  type Observed,
+} from './observed.ts';
+import { replacementBackOff } from './replacement-back-off.ts';
+import { isInMemory } from './rollout/restart.ts';
+import { blocked } from './spec-drift.ts';
+
+type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
+
+/** etcd lists it, and it has no EtcdMember. */
+const withoutObject = (entry: EtcdMemberEntry): Facts => ({
+  name: entry.name || entry.peerURLs.join(),
+  healthy: false,
+  podReady: false,
+  readyVoter: false,
+  object: 'missing',
+  failed: false,
+  data: 'missing',
+  policyRecorded: true,
+});
+
+/** A Pod that is deleted would hang in ContainerCreating when it is recreated. */
+function mountBlockedBy(o: Observed): string | undefined {
+  if (unreadableSecrets(o) !== undefined)
+    return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
+  return canMount(o) ? undefined : 'its Pod could not be recreated: certificates are missing or invalid';
+}
+
+function podBlockedBy(o: Observed, m: MemberView): string | undefined {
+  const repository = m.object.spec.image?.repository;
+  return repository !== undefined && !isAllowed(o.images, repository)
+    ? `its Pod could not be recreated: image ${repository} is not allowed`
+    : blocked(o);
+}
+
+function factsOf(o: Observed, m: MemberView): Facts {
+  const [mount, pod, backOff] = [mountBlockedBy(o), podBlockedBy(o, m), replacementBackOff(o, m)];
+  return {
+    name: nameOf(m),
+    healthy: isHealthy(o, m),
+    podReady: m.pod.is === 'present' && m.pod.terminating !== true && m.pod.ready,
+    readyVoter: isReadyVoter(m),
+    object: isNotBeingDeleted(m) ? 'present' : 'terminating',
+    failed: evidence(m) !== undefined || isCorrupt(o, m),
+    data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
+    policyRecorded: m.object.spec.deletionPolicy === o.cluster.spec.deletionPolicy,
+    ...(mount !== undefined && { mountBlockedBy: mount }),
+    ...(pod !== undefined && { podBlockedBy: pod }),
+    ...(backOff !== undefined && { backOff }),
+  };
+}
+
+function listed(o: Observed, entry: EtcdMemberEntry): Facts & { readonly id: string } {
+  const m = memberOf(o, entry);
+  return { id: entry.id, ...(m ? factsOf(o, m) : withoutObject(entry)) };
+}
+
+/** Its etcd has not started for the first time: it has no name in etcd's member list, and no data. */
+function waiting(o: Observed, m: MemberView | undefined): Pick<JoinerView, 'neverStartedForMs'> {
+  const started = !m || hasJoined(m) || m.self !== undefined || (entryOf(o, m)?.name ?? '') !== '';
+  return started || !isNotBeingDeleted(m) ? {} : { neverStartedForMs: o.now - createdAt(m) };
+}
+
+export const quorumView = (o: Observed): QuorumView => ({
+  desired: desired(o),
+  leader: leaderOf(o),
+  voters: votersOf(o).map((entry) => listed(o, entry)),
+  joiners: [
+    ...learnersOf(o).map((entry) => ({ ...listed(o, entry), ...waiting(o, memberOf(o, entry)) })),
+    ...o.members.filter((m) => !entryOf(o, m)).map((m) => ({ ...factsOf(o, m), ...waiting(o, m) })),
+  ],
+});
+
+/** Why this member may not be disrupted now; `undefined` when it may. */
+export const blockedBy = (o: Observed, id: string | undefined, kind: Disruption): Blocked | undefined =>
+  check(quorumView(o), id ?? '', kind);

@@ -1,0 +1,232 @@
+/**
+ * The disruption check: why a member may not be disrupted now. Every removal, replacement and restart asks here, so that no two
+ * of them take voters away at the same time. A new kind of disruption is a column of REQUIREMENTS, a new reason is a cell.
+ */
+import { quorumOf } from './quorum.ts';
+import { NEVER_STARTED_MS } from './timing.ts';
+
+export type Disruption =
+  /** etcd removes a member whose EtcdMember is being deleted or does not exist. */
+  | 'remove'
+  /** The EtcdMember is deleted, because fewer members are wanted. */
+  | 'scaleDown'
+  /** The EtcdMember is deleted, because the member has failed. */
+  | 'replace'
+  /** The Pod is deleted and comes back with its data; data in memory is replaced with its EtcdMember. */
+  | 'restart'
+  /** A restart for new peer connections, while etcd refuses the membership change that would end the waiting for other members. */
+  | 'reconnect'
+  /** The EtcdMember of a learner that never started is deleted. */
+  | 'discardJoiner';
+
+export interface Blocked {
+  /** CamelCase, as in a condition. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface MemberFacts {
+  readonly name: string;
+  /** Responds with its own id, follows a leader, lags little and is not corrupt. */
+  readonly healthy: boolean;
+  /** Its Pod is ready and not being deleted. */
+  readonly podReady: boolean;
+  /** Its EtcdMember is recorded as a ready voter and not being deleted. */
+  readonly readyVoter: boolean;
+  /** Its EtcdMember. */
+  readonly object: 'present' | 'terminating' | 'missing';
+  /** It has failure evidence, or its data differs from that of a quorum. */
+  readonly failed: boolean;
+  readonly data: 'present' | 'terminating' | 'missing' | 'memory';
+  /** The EtcdMember has the deletionPolicy of its cluster. Deleted before that, its PVC would be deleted against the policy. */
+  readonly policyRecorded: boolean;
+  /** Why a new Pod of it could not mount its Secrets. */
+  readonly mountBlockedBy?: string;
+  /** Why a new Pod of it would not be created. */
+  readonly podBlockedBy?: string;
+  /** Why it is not replaced yet, after replacements that failed. */
+  readonly backOff?: string;
+}
+
+export interface VoterView extends MemberFacts {
+  readonly id: string;
+}
+
+/** A learner, or an EtcdMember that etcd does not list. */
+export interface JoinerView extends MemberFacts {
+  readonly id?: string;
+  /** How long its etcd has not started for the first time; `undefined` once it has. */
+  readonly neverStartedForMs?: number;
+}
+
+export interface QuorumView {
+  /** The number of members that the spec asks for. */
+  readonly desired: number;
+  /** The leader that all healthy voters agree on. */
+  readonly leader: string | undefined;
+  readonly voters: readonly VoterView[];
+  readonly joiners: readonly JoinerView[];
+}
+
+type Member = VoterView | JoinerView;
+type Requirement = (quorum: QuorumView, member: Member) => Blocked | undefined;
+
+/** A learner has no vote, and no copy of the data that the others lack. */
+const ofVoter =
+  (requirement: Requirement): Requirement =>
+  (quorum, member) =>
+    quorum.voters.some((voter) => voter === member) ? requirement(quorum, member) : undefined;
+
+const othersThan = (quorum: QuorumView, member: Member): readonly VoterView[] =>
+  quorum.voters.filter((voter) => voter !== member);
+const names = (members: readonly Member[]): string => members.map(({ name }) => name).join(', ');
+
+const leaderAgreed: Requirement = (quorum) =>
+  quorum.leader === undefined ? { reason: 'NoLeader', message: 'the members do not agree on a leader' } : undefined;
+
+/** Before a voter is disrupted, all others must be healthy, so that they have every acknowledged write. */
+const othersHealthy: Requirement = (quorum, member) => {
+  const unhealthy = othersThan(quorum, member).filter(({ healthy }) => !healthy);
+  if (unhealthy.length === 0) return undefined;
+  const message = `the quorum needs ${names(unhealthy)}, which ${unhealthy.length === 1 ? 'is' : 'are'} not healthy`;
+  return { reason: 'QuorumAtRisk', message };
+};
+
+/** If the member is lost itself, a quorum of the others is enough: otherwise two lost members of five would block each other for ever. */
+const othersKeepQuorum: Requirement = (quorum, member) => {
+  const others = othersThan(quorum, member);
+  const lost = (member.failed || member.object === 'terminating') && !member.healthy;
+  return lost && others.filter(({ healthy }) => healthy).length >= quorumOf(others.length)
+    ? undefined
+    : othersHealthy(quorum, member);
+};
+
+/** The data must not be deleted with the last voter. An unhealthy member serves no data, so its removal loses none. */
+const anotherVoterStays: Requirement = (quorum, member) =>
+  !member.healthy || othersThan(quorum, member).some(({ object }) => object === 'present')
+    ? undefined
+    : { reason: 'LastVoter', message: 'all other voters are being deleted' };
+
+const hasFailed: Requirement = (_, member) =>
+  member.failed && !member.healthy
+    ? undefined
+    : { reason: 'NoFailureEvidence', message: `${member.name} may still recover` };
+
+const backOffOver: Requirement = (_, { backOff }) =>
+  backOff === undefined ? undefined : { reason: 'ReplacementBackOff', message: backOff };
+
+/** One disruption at a time: the previous member must serve again before the next one is restarted. */
+const podsReady: Requirement = ({ voters }) => {
+  const unready = voters.filter(({ podReady, healthy }) => !podReady || !healthy);
+  return unready.length === 0
+    ? undefined
+    : { reason: 'MembersNotReady', message: `${names(unready)} must be ready and healthy first` };
+};
+
+const holdsUp = ({ neverStartedForMs }: JoinerView): boolean =>
+  neverStartedForMs === undefined || neverStartedForMs < NEVER_STARTED_MS;
+
+const membersReady: Requirement = ({ voters, joiners }) => {
+  const unready = voters.filter(({ podReady, readyVoter, healthy }) => !podReady || !readyVoter || !healthy);
+  const waiting = [...unready, ...joiners.filter(holdsUp)];
+  return waiting.length === 0
+    ? undefined
+    : { reason: 'MembersNotReady', message: `${names(waiting)} must be ready and healthy first` };
+};
+
+/** No member is added or removed now. While a joiner finds no node, none is added, although fewer members vote than are desired. */
+const membersComplete: Requirement = ({ desired, voters, joiners }) => {
+  const members = voters.length + joiners.length;
+  return members === desired || (members < desired && joiners.length > 0)
+    ? undefined
+    : { reason: 'Scaling', message: 'the number of members is being changed' };
+};
+
+/** Two voters of two have an outage in any case. Two of three do not, once the third has joined. */
+const quorumWithoutIt: Requirement = ({ voters, joiners }) =>
+  joiners.length === 0 || voters.length - 1 >= quorumOf(voters.length)
+    ? undefined
+    : { reason: 'QuorumAtRisk', message: `until ${names(joiners)} has joined, the others are no quorum without it` };
+
+const terminatingPvc = (name: string): Blocked => ({
+  reason: 'PVCTerminating',
+  message: `the PersistentVolumeClaim of ${name} is being deleted, and its data would be lost with the Pod`,
+});
+const inMemory = (name: string, remedy = ''): Blocked => ({
+  reason: 'DataInMemory',
+  message: `${name} has its data in memory only, which is lost when it restarts${remedy}`,
+});
+
+/** Data in memory is lost with its Pod: such a member is replaced, and the others must keep quorum without it. */
+const MIN_VOTERS_IN_MEMORY = 3;
+const dataSurvives: Requirement = ({ voters }, { name, data }) => {
+  if (data === 'memory' && voters.length < MIN_VOTERS_IN_MEMORY)
+    return inMemory(name, `: set replicas to ${MIN_VOTERS_IN_MEMORY}, so that other members have it`);
+  return data === 'terminating' ? terminatingPvc(name) : undefined;
+};
+
+const dataOnVolume: Requirement = (_, { name, data }) => {
+  if (data === 'memory') return inMemory(name);
+  if (data === 'terminating') return terminatingPvc(name);
+  return data === 'present'
+    ? undefined
+    : { reason: 'PVCMissing', message: `the PersistentVolumeClaim of ${name} is not found` };
+};
+
+const podAllowed: Requirement = (_, { podBlockedBy }) =>
+  podBlockedBy === undefined ? undefined : { reason: 'PodNotAllowed', message: podBlockedBy };
+const secretsMountable: Requirement = (_, { mountBlockedBy }) =>
+  mountBlockedBy === undefined ? undefined : { reason: 'SecretsMissing', message: mountBlockedBy };
+
+const policyRecorded: Requirement = (_, member) =>
+  member.policyRecorded
+    ? undefined
+    : {
+        reason: 'DeletionPolicyPending',
+        message: `EtcdMember ${member.name} does not have the deletionPolicy of its cluster yet`,
+      };
+const policyRecordedInMemory: Requirement = (quorum, member) =>
+  member.data === 'memory' ? policyRecorded(quorum, member) : undefined;
+
+const neverStarted: Requirement = ({ joiners }, { name }) =>
+  joiners.find((joiner) => joiner.name === name)?.neverStartedForMs === undefined
+    ? { reason: 'Joined', message: `${name} has started and may have data` }
+    : undefined;
+
+/** In this order: the first requirement that is not met is reported. */
+const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
+  remove: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
+  scaleDown: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
+  replace: [
+    leaderAgreed,
+    ofVoter(othersKeepQuorum),
+    ofVoter(anotherVoterStays),
+    hasFailed,
+    backOffOver,
+    policyRecorded,
+  ],
+  restart: [
+    membersReady,
+    membersComplete,
+    ofVoter(quorumWithoutIt),
+    ofVoter(dataSurvives),
+    leaderAgreed,
+    othersHealthy,
+    secretsMountable,
+    ofVoter(policyRecordedInMemory),
+  ],
+  reconnect: [dataOnVolume, podAllowed, secretsMountable, leaderAgreed, othersHealthy, podsReady],
+  discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
+};
+
+/** The first reason why the member with this id may not be disrupted now; `undefined` when it may. */
+export function blockedBy(quorum: QuorumView, id: string, kind: Disruption): Blocked | undefined {
+  const member = [...quorum.voters, ...quorum.joiners].find((each) => each.id === id);
+  if (!member)
+    return { reason: 'NotListed', message: `etcd does not ${quorum.voters.length === 0 ? 'respond' : 'list it'}` };
+  for (const requirement of REQUIREMENTS[kind]) {
+    const blocked = requirement(quorum, member);
+    if (blocked) return blocked;
+  }
+  return undefined;
+}
