@@ -115,24 +115,21 @@ const hasFailed: Requirement = (_, member) =>
 const backOffOver: Requirement = (_, { backOff }) =>
   backOff === undefined ? undefined : { reason: 'ReplacementBackOff', message: backOff };
 
-/** One disruption at a time: the previous member must serve again before the next one is restarted. */
-const podsReady: Requirement = ({ voters }) => {
-  const unready = voters.filter(({ podReady, healthy }) => !podReady || !healthy);
-  return unready.length === 0
+const noneUnready = (unready: readonly Member[]): Blocked | undefined =>
+  unready.length === 0
     ? undefined
     : { reason: 'MembersNotReady', message: `${names(unready)} must be ready and healthy first` };
-};
 
-const holdsUp = ({ neverStartedForMs }: JoinerView): boolean =>
-  neverStartedForMs === undefined || neverStartedForMs < NEVER_STARTED_MS;
+/** The previous member must serve again before the next one is restarted. */
+const podsReady: Requirement = ({ voters }) =>
+  noneUnready(voters.filter(({ podReady, healthy }) => !podReady || !healthy));
 
-const membersReady: Requirement = ({ voters, joiners }) => {
-  const unready = voters.filter(({ podReady, readyVoter, healthy }) => !podReady || !readyVoter || !healthy);
-  const waiting = [...unready, ...joiners.filter(holdsUp)];
-  return waiting.length === 0
-    ? undefined
-    : { reason: 'MembersNotReady', message: `${names(waiting)} must be ready and healthy first` };
-};
+/** Also as recorded in its EtcdMember, which the cache may show later; and no learner is catching up. */
+const membersReady: Requirement = ({ voters, joiners }) =>
+  noneUnready([
+    ...voters.filter(({ podReady, readyVoter, healthy }) => !podReady || !readyVoter || !healthy),
+    ...joiners.filter(({ neverStartedForMs = 0 }) => neverStartedForMs < NEVER_STARTED_MS),
+  ]);
 
 /** No member is added or removed now. While a joiner finds no node, none is added, although fewer members vote than are desired. */
 const membersComplete: Requirement = ({ desired, voters, joiners }) => {
@@ -188,10 +185,10 @@ const policyRecorded: Requirement = (_, member) =>
 const policyRecordedInMemory: Requirement = (quorum, member) =>
   member.data === 'memory' ? policyRecorded(quorum, member) : undefined;
 
-const neverStarted: Requirement = ({ joiners }, { name }) =>
-  joiners.find((joiner) => joiner.name === name)?.neverStartedForMs === undefined
-    ? { reason: 'Joined', message: `${name} has started and may have data` }
-    : undefined;
+const neverStarted: Requirement = ({ joiners }, member) =>
+  joiners.some((joiner) => joiner === member && joiner.neverStartedForMs !== undefined)
+    ? undefined
+    : { reason: 'Joined', message: `${member.name} has started and may have data` };
 
 /** In this order: the first requirement that is not met is reported. */
 const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {

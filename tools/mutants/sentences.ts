@@ -30,16 +30,16 @@ export const DANGEROUS: readonly Sentence[] = [
   ...of('src/domain/ownership.ts', [
     ['isMemberOf', '&&', 3, 'false', 'a healthy cluster counts as lost after a migration'],
   ]),
-  ...of('src/controllers/cluster/disruption.ts', [
-    ['quorumOf', '+', 1, 'left', 'half of an even number counts as a quorum'],
-    ['removalBlockedBy', 'filter()', 2, '[]', 'a voter is removed that the quorum needs'],
+  ...of('src/domain/quorum.ts', [['quorumOf', '+', 1, 'left', 'half of an even number counts as a quorum']]),
+  ...of('src/domain/disruption.ts', [
+    ['othersHealthy', 'filter()', 1, '[]', 'a voter is removed that the quorum needs'],
   ]),
   ...of('src/controllers/cluster/observe.ts', [
     ['presentCluster', 'if', 3, 'true', 'a deleted cluster is bootstrapped again, because the cache is late'],
     ['askEtcd', 'linearizable:', 1, 'false', 'a member list is believed that no quorum confirms'],
   ]),
-  ...of('src/controllers/cluster/replacement.ts', [
-    ['blockedBy', '??', 1, 'right', 'a member is replaced against the disruption check'],
+  ...of('src/controllers/cluster/rules/repair.ts', [
+    ['replaceLost', '&&', 1, 'left', 'a member is replaced against the disruption check'],
   ]),
   ...of('src/controllers/cluster/rules/shrink.ts', [
     ['removeMember', 'if', 1, 'false', 'a member is removed against the disruption check'],
@@ -63,13 +63,18 @@ export const DANGEROUS: readonly Sentence[] = [
 /** The tests, or else some worlds of the simulation, must detect each of these. */
 export const SENTENCES: readonly Sentence[] = [
   ...DANGEROUS,
-  ...of('src/controllers/cluster/disruption.ts', [
-    ['isHealthy', '<=', 1, 'true', 'a member that is far behind counts as healthy'],
-    ['votersOf', '!', 1, 'true', 'learners count as voters'],
-    ['removalBlockedBy', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
-    ['isCorrupt', '&&', 2, 'right', 'a member is replaced although no quorum agrees on the data'],
-    ['selfOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
+  ...of('src/domain/quorum.ts', [
+    ['healthyReport', '<=', 1, 'true', 'a member that is far behind counts as healthy'],
+    ['isCorrupt', '&&', 1, 'right', 'a member is replaced although no quorum agrees on the data'],
+    ['reportOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
   ]),
+  ...of('src/domain/disruption.ts', [
+    ['REQUIREMENTS', 'ofVoter()', 5, '() => undefined', 'a member is replaced that the quorum needs'],
+    ['anotherVoterStays', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
+    ['dataSurvives', '?:', 1, 'false', 'a Pod is deleted that alone keeps a PVC, and its data with it'],
+    ['policyRecorded', '?:', 1, 'true', 'a PVC is deleted before its member has the policy Retain'],
+  ]),
+  ...of('src/controllers/cluster/disruption.ts', [['votersOf', '!', 1, 'true', 'learners count as voters']]),
   ...of('src/controllers/cluster/execute-etcd-call.ts', [
     ['executeEtcdCall', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
     ['once', 'learner:', 1, 'false', 'an empty member is added as a voter'],

@@ -4,13 +4,7 @@ import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { type NamedRule, type Plan, planOf } from '../../runtime/plan.ts';
 import type { ClusterCall } from './calls.ts';
 import { enableAuth, enableAuthOnSeed, waitForPassword } from './credentials/rules/auth.ts';
-import {
-  discardCABundles,
-  recordCABundle,
-  renewCABundle,
-  restartForCABundle,
-  restoreTraffic,
-} from './credentials/rules/ca-rotation.ts';
+import { discardCABundles, recordCABundle, renewCABundle } from './credentials/rules/ca-rotation.ts';
 import { correctRequests, requestCertificates } from './credentials/rules/cert-manager.ts';
 import { waitForCertificates, writeSecrets, writeSecretsFirst } from './credentials/rules/certificates.ts';
 import { eventsFor } from './events.ts';
@@ -40,6 +34,7 @@ import { correctPdb, repairPdb } from './rules/pdb.ts';
 import { promote } from './rules/promote.ts';
 import { restartRefusing } from './rules/refused-changes.ts';
 import { clearAlarm, replaceLost } from './rules/repair.ts';
+import { restart, restoreTraffic } from './rules/restart.ts';
 import { expireVolumes, otherClusterId, recordVoters, steady, waitForMembers } from './rules/running.ts';
 import { correctServices, relabel, repairServices } from './rules/services.ts';
 import { deleteRemovedMember, removeLeaving, removeOrphanMember, shrink } from './rules/shrink.ts';
@@ -78,7 +73,7 @@ export const RULES: readonly NamedRule<Observed, ClusterDecision>[] = [
   { name: 'enableAuthOnSeed', rule: enableAuthOnSeed }, // before other members serve clients without auth
   { name: 'restartRefusing', rule: restartRefusing(WANTED_CHANGE) }, // before the membership changes that it retries; after deletion and pause, which end it
   { name: 'completePending', rule: completePending }, // half-created by an earlier operator
-  { name: 'restoreTraffic', rule: restoreTraffic }, // before anything slower: the Pod serves no clients until then
+  { name: 'restoreTraffic', rule: restoreTraffic(WANTED_CHANGE) }, // before anything slower: the Pod serves no clients until then
   { name: 'removeLeaving', rule: removeLeaving }, // a removal in progress is finished before another change
   { name: 'deleteRemovedMember', rule: deleteRemovedMember },
   { name: 'removeOrphanMember', rule: removeOrphanMember },
@@ -96,7 +91,7 @@ export const RULES: readonly NamedRule<Observed, ClusterDecision>[] = [
   { name: 'writeSecrets', rule: writeSecrets }, // refused in the last reconcile: after the urgent rules
   { name: 'correctRequests', rule: correctRequests }, // the cert-manager webhook may refuse or be unreachable: after the urgent rules
   { name: 'recordCABundle', rule: recordCABundle }, // when no member joins or leaves
-  { name: 'restartForCABundle', rule: restartForCABundle },
+  { name: 'restart', rule: restart },
   { name: 'discardCABundles', rule: discardCABundles },
   { name: 'enableAuth', rule: enableAuth }, // changes no member, and must not delay rules that do
   { name: 'expireVolumes', rule: expireVolumes },

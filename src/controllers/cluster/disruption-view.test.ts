@@ -1,87 +1,87 @@
-/** On random clusters, the requirements of `domain/disruption.ts` answer as the checks that they replace. */
+/** Every rule asks the disruption check: random clusters, and the order of rules must not matter. */
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { down, type Is, id, learner, lost, name, up, world } from '../../../test/support/builders/members.ts';
 import { clusters } from '../../../test/support/builders/members-arbitrary.ts';
-import { rotationBlockedBy } from './credentials/ca-rotation.ts';
-import { canMount, unreadableSecrets } from './credentials/certificates.ts';
-import { learnersOf, removalBlockedBy, votersOf } from './disruption.ts';
-import { blockedBy, quorumView } from './disruption-view.ts';
-import { joining } from './joining.ts';
-import { entriesOf, entryOf, memberOf, nameOf, type Observed } from './observed.ts';
-import { areAllWell, memberRestartBlockedBy } from './refused-changes.ts';
-import { lossOf, blockedBy as replacementBlockedBy } from './replacement.ts';
-import { isInMemory } from './rollout/restart.ts';
-import { blocked } from './spec-drift.ts';
+import { quorumOf } from '../../domain/quorum.ts';
+import { RULES } from './decide.ts';
+import { quorumView } from './disruption-view.ts';
+import type { ClusterDecision, Observed } from './observed.ts';
+import { rebuildJoining } from './rules/growth.ts';
+import { replaceLost } from './rules/repair.ts';
+import { deleteRemovedMember, shrink } from './rules/shrink.ts';
 
-/** The addition: no EtcdMember is deleted before it has the deletionPolicy of its cluster. */
-function policy(o: Observed, id: string | undefined): string | undefined {
-  const m = o.members.find((each) => entryOf(o, each)?.id === id);
-  return m && m.object.spec.deletionPolicy !== o.cluster.spec.deletionPolicy
-    ? `EtcdMember ${nameOf(m)} does not have the deletionPolicy of its cluster yet`
-    : undefined;
-}
-const every = (name: string, check: (o: Observed) => void): void =>
-  test(name, () => {
-    fc.assert(fc.property(clusters, check), { numRuns: 1_000 });
+/** The names of the members that the steps remove, delete or restart. */
+const disrupted = (decision: ClusterDecision | undefined): readonly string[] =>
+  (decision?.steps ?? []).flatMap((step) => {
+    if (step.do === 'delete') return [step.what.name];
+    return step.do === 'call' && step.call.name === 'remove' ? [step.call.target] : [];
   });
 
-every('removals', (o) => {
-  for (const entry of entriesOf(o) ?? []) {
-    const old = removalBlockedBy(o, entry);
-    expect(blockedBy(o, entry.id, 'remove')?.message).toBe(old);
-    const now = blockedBy(o, entry.id, 'scaleDown');
-    expect(now?.message).toBe(old ?? policy(o, entry.id));
-  }
-  for (const m of joining(o)) {
-    const entry = entryOf(o, m);
-    if (!entry || entry.name !== '') continue;
-    expect(blockedBy(o, entry.id, 'discardJoiner')?.message).toBe(removalBlockedBy(o, entry) ?? policy(o, entry.id));
-  }
-});
-
-every('replacements', (o) => {
-  for (const m of o.members) {
-    if (lossOf(o, m) === undefined) continue;
-    const old = replacementBlockedBy(o, m);
-    expect(blockedBy(o, entryOf(o, m)?.id, 'replace')?.message).toBe(old ?? policy(o, entryOf(o, m)?.id));
-  }
-});
-
-every('restarts of an outdated member', (o) => {
-  const mounts = unreadableSecrets(o) === undefined && canMount(o);
-  const plain = votersOf(o).every((e) => memberOf(o, e)) && quorumView(o).joiners.length === 0 && entriesOf(o);
-  const stuck = quorumView(o).joiners.some(({ neverStartedForMs = 0 }) => neverStartedForMs >= 600_000);
-  for (const m of o.members) {
-    const old = rotationBlockedBy(o, m);
-    const now = blockedBy(o, entryOf(o, m)?.id, 'restart')?.message;
-    if (plain) {
-      if (mounts || old !== undefined)
-        expect(now).toBe(old ?? (isInMemory(m) ? policy(o, entryOf(o, m)?.id) : undefined));
-      else expect(now).toMatch(/Secrets|certificates/);
-    } else if (stuck) {
-      expect(old).toBeDefined();
-      if (now === undefined) {
-        expect(votersOf(o).length - Number(entryOf(o, m)?.isLearner === false)).toBeGreaterThan(
-          entryOf(o, m)?.isLearner === false ? votersOf(o).length / 2 : 0,
-        );
-        expect(o.members.filter((other) => entryOf(o, other)?.isLearner === false && !other.self)).toEqual([]);
+test('whichever rule decides, at most one voter is disrupted, and a quorum of the others is healthy', () => {
+  const disruptions = new Set<string>();
+  fc.assert(
+    fc.property(clusters, (o) => {
+      const { voters } = quorumView(o);
+      for (const { name: rule, rule: decide } of RULES) {
+        const names = disrupted(decide(o));
+        const members = voters.filter((voter) => names.includes(voter.name));
+        if (members.length === 0) continue;
+        disruptions.add(rule);
+        expect(names).toHaveLength(1);
+        const others = voters.filter((voter) => !members.includes(voter));
+        const healthy = others.filter((voter) => voter.healthy).length;
+        // One or two voters are restarted one after the other, although none can be spared.
+        expect(healthy).toBeGreaterThanOrEqual(rule === 'restart' ? others.length : quorumOf(others.length));
       }
-    } else {
-      expect(now).toBeDefined();
-      if (learnersOf(o).length > 0) expect(old).toBeDefined();
-    }
-  }
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(disruptions).toEqual(new Set(['removeLeaving', 'removeOrphanMember', 'replaceLost', 'restart', 'shrink']));
 });
 
-every('restarts for new connections', (o) => {
-  for (const entry of votersOf(o)) {
-    const m = memberOf(o, entry);
-    if (!m) continue;
-    const old = memberRestartBlockedBy(o, m);
-    const now = blockedBy(o, entry.id, 'reconnect')?.message;
-    const order = blocked(o) !== undefined;
-    if (areAllWell(o) && !order) expect(now).toBe(old);
-    else if (now === undefined) expect(old).toBeUndefined();
-    else if (order) expect(old).toBeDefined();
-  }
+describe('an EtcdMember without the deletionPolicy of its cluster', () => {
+  const unrecorded = (is: Is): Is => ({ ...is, spec: { deletionPolicy: 'Retain' } });
+  const outdated = { deletionPolicy: 'Retain', version: '3.5.0' } as const;
+  test.each<[string, (o: Observed) => ClusterDecision | undefined, Observed]>([
+    ['is not deleted to scale down', shrink, world([up, up, unrecorded(up)], { replicas: 2 })],
+    [
+      'is not deleted after etcd has removed the member',
+      deleteRemovedMember,
+      world([up, up, unrecorded({ as: 'unlisted', ...down })]),
+    ],
+    ['is not replaced', replaceLost, world([up, up, unrecorded(lost)])],
+    [
+      'is not recreated with a new spec',
+      rebuildJoining,
+      world([up, up, { as: 'learner', fresh: true, spec: outdated }]),
+    ],
+  ])('%s', (_, rule, o) => {
+    expect(disrupted(rule(o))).toEqual([]);
+    const recorded = o.members.map((m) => {
+      const { deletionPolicy: __, ...spec } = m.object.spec;
+      return { ...m, object: { ...m.object, spec } };
+    });
+    expect(disrupted(rule({ ...o, members: recorded }))).toEqual([name(3)]);
+  });
+});
+
+describe('the view', () => {
+  test('has a voter at a reused address as unhealthy', () => {
+    const { voters } = quorumView(world([up, { answersAs: 1 }, up]));
+    expect(voters.map(({ healthy }) => healthy)).toEqual([true, false, true]);
+  });
+
+  test('has members that etcd lists without an EtcdMember', () => {
+    const o = world([up], { alsoListed: [{ id: id(8), name: '', peerURLs: ['http://x:2380'], isLearner: false }] });
+    expect(quorumView(o).voters[1]).toMatchObject({ name: 'http://x:2380', healthy: false, object: 'missing' });
+  });
+
+  test('has learners and EtcdMembers that etcd does not list as joiners', () => {
+    const { joiners } = quorumView(world([up, learner, { as: 'unlisted', ...down }]));
+    expect(joiners.map((joiner) => [joiner.id, joiner.name])).toEqual([
+      [id(2), name(2)],
+      [undefined, name(3)],
+    ]);
+  });
 });

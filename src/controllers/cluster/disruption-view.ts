@@ -16,6 +16,7 @@ import {
   entryOf,
   evidence,
   hasJoined,
+  isInMemory,
   isNotBeingDeleted,
   isReadyVoter,
   type MemberView,
@@ -24,7 +25,6 @@ import {
   type Observed,
 } from './observed.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
-import { isInMemory } from './rollout/restart.ts';
 import { blocked } from './spec-drift.ts';
 
 type Facts = Omit<JoinerView, 'id' | 'neverStartedForMs'>;
@@ -55,6 +55,10 @@ function podBlockedBy(o: Observed, m: MemberView): string | undefined {
     : blocked(o);
 }
 
+/** Members carry the deletionPolicy for their PVCs: an EtcdMember that is deleted before it has it loses its PVC. */
+export const isPolicyRecorded = (o: Observed, m: MemberView): boolean =>
+  m.object.spec.deletionPolicy === o.cluster.spec.deletionPolicy;
+
 function factsOf(o: Observed, m: MemberView): Facts {
   const [mount, pod, backOff] = [mountBlockedBy(o), podBlockedBy(o, m), replacementBackOff(o, m)];
   return {
@@ -65,7 +69,7 @@ function factsOf(o: Observed, m: MemberView): Facts {
     object: isNotBeingDeleted(m) ? 'present' : 'terminating',
     failed: evidence(m) !== undefined || isCorrupt(o, m),
     data: isInMemory(m) ? 'memory' : (m.pvc ?? 'missing'),
-    policyRecorded: m.object.spec.deletionPolicy === o.cluster.spec.deletionPolicy,
+    policyRecorded: isPolicyRecorded(o, m),
     ...(mount !== undefined && { mountBlockedBy: mount }),
     ...(pod !== undefined && { podBlockedBy: pod }),
     ...(backOff !== undefined && { backOff }),

@@ -6,6 +6,7 @@ import {
   hasNoData,
   hasNoReadableData,
   isFormed,
+  isInMemory,
   type MemberView,
   nameOf,
   type Observed,
@@ -22,7 +23,6 @@ const listed = (what: string, names: readonly string[]): readonly string[] =>
   names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
 
 const isVolumeLost = (m: MemberView): boolean => evidence(m)?.reason === EVIDENCE.volumeLost;
-const inMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
 const pvcNames = (members: readonly MemberView[]): readonly string[] => members.map((m) => volumeClaimName(nameOf(m)));
 
 /** Listed by kind, because this message may be the only record of the deleted objects. */
@@ -30,8 +30,8 @@ function lostObjects({ members }: Observed): string {
   if (members.length === 0) return 'all EtcdMembers deleted';
   const deleted = members.filter((m) => !isVolumeLost(m));
   return [
-    ...listed('PVCs deleted', pvcNames(deleted.filter((m) => !inMemory(m)))),
-    ...listed('Pods deleted', deleted.filter(inMemory).map(nameOf)),
+    ...listed('PVCs deleted', pvcNames(deleted.filter((m) => !isInMemory(m)))),
+    ...listed('Pods deleted', deleted.filter(isInMemory).map(nameOf)),
     ...listed('volumes lost', pvcNames(members.filter(isVolumeLost))),
   ].join('; ');
 }
@@ -52,8 +52,8 @@ function allLost(o: Observed): Loss {
 function unreadable({ members }: Observed): Loss {
   const kept = members.filter((m) => !hasNoData(m));
   const places = [
-    ...pvcNames(kept.filter((m) => !inMemory(m))),
-    ...kept.filter(inMemory).map((m) => `Pod ${nameOf(m)}`),
+    ...pvcNames(kept.filter((m) => !isInMemory(m))),
+    ...kept.filter(isInMemory).map((m) => `Pod ${nameOf(m)}`),
   ];
   const found = members.map((m) => `${nameOf(m)}: ${evidence(m)?.message ?? ''}`);
   return {

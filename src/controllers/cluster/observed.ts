@@ -169,6 +169,7 @@ export const createdAt = (m: MemberView): number => Date.parse(m.object.metadata
 export const readyCondition = (member: EtcdMember) => findCondition(member.status?.conditions, 'Ready');
 export const isNotBeingDeleted = (m: MemberView): boolean => !isBeingDeleted(m.object);
 export const isDormant = (m: MemberView): boolean => m.object.spec.dormant === true;
+export const isInMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
 export const isVoter = (m: MemberView): boolean => m.object.status?.isVoter === true && isNotBeingDeleted(m);
 export const isReadyVoter = (m: MemberView): boolean =>
   isVoter(m) && readyCondition(m.object)?.status === 'True' && m.pod.is === 'present' && m.pod.ready;

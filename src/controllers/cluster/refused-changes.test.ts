@@ -7,6 +7,7 @@ import { findCondition } from '../../domain/conditions.ts';
 import { iso } from '../../lib/time.ts';
 import { decide } from './decide.ts';
 import type { MemberView, Observed } from './observed.ts';
+import { restoreTraffic } from './rules/restart.ts';
 
 const MINUTE = 60_000;
 const ADD = `add ${name(10)}`;
@@ -231,6 +232,14 @@ describe('the member that is restarted', () => {
     expect(acts(other)).toEqual([outOfService(2)]);
     expect(acts(drained(other, 2))).toEqual([`delete ${name(2)}`]);
   });
+});
+
+test('a member that is out of the client Service for its restart is not put back, whichever rule is asked first', () => {
+  const o = drained(refused([up, up, up], { record: pending(2) }), 2);
+  const wanted = () => ({ change: ADD });
+  expect(restoreTraffic(wanted)(o)).toBeUndefined();
+  expect(restoreTraffic(() => undefined)(o)?.steps).toHaveLength(1);
+  expect(restoreTraffic(wanted)(unreadable(o))?.steps).toHaveLength(1);
 });
 
 describe('the conditions', () => {

@@ -3,22 +3,12 @@
  * inactive, and only new connections correct that. Decides which member is restarted, and the message.
  */
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
-import { isAllowed } from '../../api/security.ts';
 import { CHANGE_REFUSED_MS, COUNTED_RESTART_MS, RECORDED_RESTART_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
-import { canMount, unreadableSecrets } from './credentials/certificates.ts';
-import { isHealthy, restartBlockedBy, votersOf } from './disruption.ts';
-import {
-  type Decided,
-  type EtcdMemberEntry,
-  entryOf,
-  type MemberView,
-  memberOf,
-  nameOf,
-  type Observed,
-} from './observed.ts';
-import { isInMemory, leaderLast, losesPvc } from './rollout/restart.ts';
-import { blocked } from './spec-drift.ts';
+import { votersOf } from './disruption.ts';
+import { blockedBy, quorumView } from './disruption-view.ts';
+import { type Decided, entryOf, type MemberView, memberOf, nameOf, type Observed } from './observed.ts';
+import { leaderLast } from './rollout/order.ts';
 
 export const REFUSED = 'MembershipChangeRefused';
 
@@ -57,7 +47,7 @@ export interface Refused {
   readonly change: string;
   readonly since: number;
   /** The member to restart; `undefined` once each was restarted. */
-  readonly next?: { readonly m: MemberView; readonly entry: EtcdMemberEntry; readonly recorded: boolean };
+  readonly next?: { readonly m: MemberView; readonly recorded: boolean };
   /** Why it is not restarted now. */
   readonly blockedBy?: string;
   /** Restarts for this change, and recent ones for other changes. */
@@ -66,36 +56,17 @@ export interface Refused {
 
 const podUid = ({ pod }: MemberView): string | undefined => (pod.is === 'present' ? pod.uid : undefined);
 
-/** Responds with its own id, follows a leader, lags little, and its Pod is ready and not being deleted. */
-function isWell(o: Observed, entry: EtcdMemberEntry): boolean {
-  const m = memberOf(o, entry);
-  if (!m || m.pod.is !== 'present' || m.pod.terminating === true || !m.pod.ready) return false;
-  return isHealthy(o, m);
+/** etcd never refuses a single voter, and rightly refuses while one is not connected. */
+function areAllWell(o: Observed): boolean {
+  const { voters } = quorumView(o);
+  return voters.length > 1 && voters.every(({ healthy, podReady }) => healthy && podReady);
 }
-
-/** etcd never refuses a single voter. */
-export const areAllWell = (o: Observed): boolean =>
-  votersOf(o).length > 1 && votersOf(o).every((entry) => isWell(o, entry));
 
 /** The member that is to be removed comes first: while it restarts, every voter rightly counts it as inactive and accepts its removal. */
 function inOrder(o: Observed, removed: string | undefined): readonly MemberView[] {
   const voters = votersOf(o).flatMap((entry) => memberOf(o, entry) ?? []);
   const leaves = (m: MemberView): number => Number(m.self?.id === removed);
   return leaderLast(o, voters).toSorted((a, b) => leaves(b) - leaves(a));
-}
-
-/** What would keep a deleted Pod from being recreated with its data, or the other members from having a quorum meanwhile. */
-export function memberRestartBlockedBy(o: Observed, m: MemberView): string | undefined {
-  const entry = entryOf(o, m);
-  const repository = m.object.spec.image?.repository;
-  if (isInMemory(m)) return `${nameOf(m)} has its data in memory only, which is lost when it restarts`;
-  if (m.pvc !== 'present') return losesPvc(m) ?? `the PersistentVolumeClaim of ${nameOf(m)} is not found`;
-  if (repository !== undefined && !isAllowed(o.images, repository))
-    return `its Pod could not be recreated: image ${repository} is not allowed`;
-  if (unreadableSecrets(o) !== undefined)
-    return 'its Secrets cannot be read: whether its Pod could be recreated is unknown';
-  if (!canMount(o)) return 'its Pod could not be recreated: certificates are missing or invalid';
-  return blocked(o) ?? (entry ? restartBlockedBy(o, entry) : 'etcd does not list it');
 }
 
 const isFresh = (o: Observed, { at }: Restarted): boolean => o.now - Date.parse(at) < RECORDED_RESTART_MS;
@@ -121,12 +92,18 @@ export function refusedChange(o: Observed, wantedBy: WantedChange): Refused | un
     pending ? pending.member === nameOf(m) : !restarts.some(({ member }) => member === nameOf(m)),
   );
   const since = o.refusedSince ?? Date.parse(pending?.at ?? '');
-  const m = left.find((each) => memberRestartBlockedBy(o, each) === undefined) ?? left[0];
-  const entry = m && entryOf(o, m);
-  if (!m || !entry) return { change, since, restarts };
-  const blockedBy = memberRestartBlockedBy(o, m);
-  const next = { m, entry, recorded: pending !== undefined };
-  return { change, since, restarts, next, ...(blockedBy !== undefined && { blockedBy }) };
+  const blocker = (each: MemberView): string | undefined => blockedBy(o, entryOf(o, each)?.id, 'reconnect')?.message;
+  const m = left.find((each) => blocker(each) === undefined) ?? left[0];
+  if (!m) return { change, since, restarts };
+  const blocked = blocker(m);
+  const next = { m, recorded: pending !== undefined };
+  return { change, since, restarts, next, ...(blocked !== undefined && { blockedBy: blocked }) };
+}
+
+/** The member that is restarted now for new connections. */
+export function memberToReconnect(o: Observed, wantedBy: WantedChange): Refused['next'] {
+  const refused = refusedChange(o, wantedBy);
+  return refused?.blockedBy === undefined ? refused?.next : undefined;
 }
 
 /** For the conditions. Hopeless: each member was restarted, and the change is still refused. */
@@ -138,13 +115,13 @@ export function refusedStatus(
   return refused && { message: refusedMessage(refused), hopeless: refused.next === undefined };
 }
 
-export function refusedMessage({ change, since, next, blockedBy, restarts }: Refused): string {
+export function refusedMessage({ change, since, next, blockedBy: blocker, restarts }: Refused): string {
   const what = `etcd has refused to ${change} since ${iso(since)}: every voter responds "unhealthy cluster", although all are healthy. They count connected peers as inactive, which new connections correct`;
   if (!next) {
     const names = restarts.map(({ member }) => member).join(', ');
     return `${what}. The operator has restarted each of them once (${names}) and restarts no more. Look for "peer became inactive" in the logs of the members and at the network between them; after that, delete the Pod of a follower`;
   }
-  return blockedBy === undefined
+  return blocker === undefined
     ? `${what}. Restarting ${nameOf(next.m)}`
-    : `${what}. ${nameOf(next.m)} cannot be restarted now: ${blockedBy}`;
+    : `${what}. ${nameOf(next.m)} cannot be restarted now: ${blocker}`;
 }

@@ -2,7 +2,8 @@
 import { REPLACED_WITHIN_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
-import { isCorrupt, isHealthy, removalBlockedBy } from './disruption.ts';
+import { isCorrupt, isHealthy } from './disruption.ts';
+import { blockedBy } from './disruption-view.ts';
 import {
   type ClusterDecision,
   createdAt,
@@ -14,7 +15,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
-import { failedReplacements, hasFailedTooOften, replacementBackOff } from './replacement-back-off.ts';
+import { failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
 
 /** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */
 function countedOnly(o: Observed): number {
@@ -52,12 +53,6 @@ export function lossOf(o: Observed, m: MemberView): string | undefined {
   return failure(m);
 }
 
-/** Why a lost member is not replaced now; `undefined` when it may be. */
-export const blockedBy = (o: Observed, m: MemberView): string | undefined => {
-  const entry = entryOf(o, m);
-  return entry && (removalBlockedBy(o, entry) ?? replacementBackOff(o, m));
-};
-
 /** Deleting such a cluster would destroy the data that its other members still have. */
 const NO_RESPONSE =
   'etcd does not respond. Bring back the missing nodes or volumes. If that is not possible, do not delete this EtcdCluster yet: an EtcdSnapshot of it may still work as long as one member runs, and can be restored into a new EtcdCluster, as can an earlier one';
@@ -68,7 +63,7 @@ export const waitingLosses = (o: Observed): readonly string[] =>
     const listed = entriesOf(o) !== undefined;
     const loss = listed ? lossOf(o, m) : failure(m);
     if (loss === undefined) return [];
-    const blocker = listed ? blockedBy(o, m) : NO_RESPONSE;
+    const blocker = listed ? blockedBy(o, entryOf(o, m)?.id, 'replace')?.message : NO_RESPONSE;
     return [blocker === undefined ? loss : `${loss}; it is not replaced now: ${blocker}`];
   });
 

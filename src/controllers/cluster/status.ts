@@ -23,10 +23,9 @@ import {
   passwordMissing,
   unsecured,
 } from './credentials/auth.ts';
-import { ROTATING, rotationOf } from './credentials/ca-rotation.ts';
+import { ROTATING } from './credentials/ca-rotation.ts';
+import { rotationOf } from './credentials/ca-rotation-progress.ts';
 import {
-  CERTIFICATES_VALID,
-  certificateConditions,
   certificatesMissing,
   certificatesRequeueMs,
   SECRET_UNREADABLE,
@@ -34,6 +33,7 @@ import {
   unreadableRequeueMs,
   unreadableSecrets,
 } from './credentials/certificates.ts';
+import { CERTIFICATES_VALID, certificateConditions } from './credentials/conditions.ts';
 import { type Loss, lossOfAll } from './loss.ts';
 import { isReached, membersStatus, servingVoters, voterCount } from './members-status.ts';
 import {

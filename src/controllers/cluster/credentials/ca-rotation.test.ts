@@ -9,6 +9,8 @@ import { findCondition } from '../../../domain/conditions.ts';
 import { iso } from '../../../lib/time.ts';
 import { decide } from '../decide.ts';
 import type { MemberView, Observed } from '../observed.ts';
+import { restart } from '../rules/restart.ts';
+import { rotationOf } from './ca-rotation-progress.ts';
 
 const tls: Tls = { client: { managed: {} }, peer: { managed: {} } };
 const [OLD, BOTH, NEW] = ['old', 'both', 'new'].map((text) => text.padEnd(64, '0')) as [string, string, string];
@@ -74,7 +76,7 @@ describe('which member is restarted', () => {
   test('one, exactly the observed Pod, with an Event', () => {
     const plan = decide(draining(rotating([started(OLD), started(OLD), started(BOTH)], widening), 1));
     expect([plan.rule, plan.steps]).toEqual([
-      'restartForCABundle',
+      'restart',
       [{ do: 'delete', what: { kind: 'Pod', namespace: 'ns', name: name(2), uid: 'pod-2' } }],
     ]);
     expect(plan.events[0]).toMatchObject({ type: 'Normal', reason: 'RotatingCA' });
@@ -180,6 +182,47 @@ describe('which member is restarted', () => {
     const changed = rotating([up, up, up], widening, { bare: true, status: { peer: BOTH, assumed: { peer: OLD } } });
     expect(stepsOf(draining(changed, 1))).toEqual([`delete ${name(2)}`]);
   });
+});
+
+/** The rules of members that join come first, so the rule is asked directly. */
+describe('a member that joins', () => {
+  const joined = (is: Is, replicas = 5) =>
+    restart(
+      draining(rotating([started(OLD), started(OLD), started(BOTH), started(BOTH, is)], widening, { replicas }), 1),
+    );
+  const deleted = (n: number, kind = 'Pod') => [
+    { do: 'delete', what: expect.objectContaining({ kind, name: name(n) }) },
+  ];
+  const fresh = (minutes: number): Is => ({ as: 'learner', fresh: true, ageMs: minutes * 60_000 });
+
+  test('holds up the restart of the others while it starts or catches up', () => {
+    expect(joined({ as: 'learner' })).toBeUndefined();
+    expect(joined(fresh(9))).toBeUndefined();
+    expect(joined({ ...fresh(11), started: true })).toBeUndefined();
+    expect(joined({ ...fresh(11), leaving: true })).toBeUndefined();
+    expect(joined({ as: 'awaited' })).toBeUndefined();
+  });
+
+  test('does not once it has found no node for ten minutes: five members on three nodes rotate their CA', () => {
+    expect(joined(fresh(11))?.steps).toEqual(deleted(2));
+    expect(joined(fresh(11), 4)?.steps).toEqual(deleted(2));
+    expect(joined(fresh(11), 3)).toBeUndefined(); // it is removed first
+  });
+
+  test('gets a new Pod with the recorded CA bundle, even if its data will be in memory', () => {
+    const o = (is: Is) => rotating([started(BOTH), started(BOTH), started(OLD, { ...fresh(11), ...is })], widening);
+    expect(restart(o({}))?.steps).toEqual(deleted(3));
+    expect(restart(o(memory()))?.steps).toEqual(deleted(3));
+  });
+});
+
+test('a member in memory is not deleted before it has the deletionPolicy of its cluster', () => {
+  const unrecorded = memory({ deletionPolicy: 'Retain' });
+  const o = rotating([started(OLD), started(OLD, unrecorded), started(BOTH)], widening);
+  expect(restart(o)).toBeUndefined();
+  expect(rotationOf(o)).toContain(
+    `the next member is not restarted yet: EtcdMember ${name(2)} does not have the deletionPolicy of its cluster yet`,
+  );
 });
 
 describe('the recorded CA bundle', () => {
@@ -344,6 +387,15 @@ describe('the conditions', () => {
     expect(conditionOf(o, 'CertificatesValid')).toContain(`${name(3)} must be ready and healthy first`);
   });
 
+  test('report that the Secrets of the next member are missing', () => {
+    const findings = [{ is: 'caBundleLost', secret: 'x' } as const];
+    const bundles = [{ secret: bundle('peer', BOTH), part: 'peer', findings } as const];
+    const o = rotating([started(OLD), started(OLD), started(BOTH)], widening, { view: { certificates, bundles } });
+    expect(conditionOf(o, 'CertificatesValid')).toContain(
+      'the next member is not restarted yet: its Pod could not be recreated: certificates are missing or invalid',
+    );
+  });
+
   test('report nothing without a rotation', () => {
     const o = rotating([up, up, up], {}, { view: { certificates } });
     expect(conditionOf(o, 'Progressing')).toBe('False Reconciled: All members match the spec');
@@ -390,8 +442,8 @@ describe('the client Service of a restarted member', () => {
 function draining(o: Observed, at: number, ms = 5_000): Observed {
   return changed(o, at, (m) => (m.pod.is === 'present' ? { ...m, pod: { ...m.pod, drainingSince: o.now - ms } } : m));
 }
-function memory(): Is {
-  return { spec: { storage: { size: '1Gi', medium: 'Memory' } } };
+function memory(more: Is['spec'] = {}): Is {
+  return { spec: { storage: { size: '1Gi', medium: 'Memory' }, ...more } };
 }
 function changed(o: Observed, at: number, change: (m: MemberView) => MemberView): Observed {
   return { ...o, members: o.members.map((m, i) => (i === at ? change(m) : m)) };

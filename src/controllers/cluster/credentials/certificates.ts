@@ -1,17 +1,12 @@
-/** Status of the certificates of a cluster. */
+/** What is wrong with the certificates of a cluster, and what it keeps from happening. */
 
 import { isUnsettled, renewalOf } from '../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../api/etcd-cluster-status.ts';
 import { requestedRotation } from '../../../api/names.ts';
-import type { ConditionUpdate } from '../../../domain/conditions.ts';
 import { SECRETS_UNSETTLED_MS, UNREADABLE_RECHECK_MS } from '../../../domain/timing.ts';
-import { iso } from '../../../lib/time.ts';
-import { type Finding, isFatal, reasonOf, sentenceOf } from '../../../pki/findings.ts';
+import { type Finding, isFatal, sentenceOf } from '../../../pki/findings.ts';
 import { isFormed, type Observed, unreadableObjects } from '../observed.ts';
-import { ROTATING, rotationOf } from './ca-rotation.ts';
 import { isRequestPending, issuanceFindings, withIssuance } from './cert-manager-requests.ts';
-
-export const CERTIFICATES_VALID = 'CertificatesValid';
 
 export const SECRET_UNREADABLE = 'SecretUnreadable';
 
@@ -52,7 +47,7 @@ export function findingsOf(o: Observed): readonly Finding[] {
   return all.filter((_, i) => sentences.indexOf(sentences[i] ?? '') === i);
 }
 
-const fatalFindings = (o: Observed): readonly Finding[] => findingsOf(o).filter(isFatal);
+export const fatalFindings = (o: Observed): readonly Finding[] => findingsOf(o).filter(isFatal);
 
 /** A bootstrapped cluster is reconciled with the certificates that its members have. */
 const isBootstrapped = (o: Observed): boolean => isFormed(o) || o.members.length > 0;
@@ -88,34 +83,4 @@ export function certificatesRequeueMs(o: Observed): number | undefined {
   if (isUnsettled(o.certificates) || issuanceFindings(o).length > 0) return SECRETS_UNSETTLED_MS;
   const renewal = renewalOf(o.certificates);
   return renewal === undefined ? undefined : Math.max(0, renewal - o.now);
-}
-
-export function certificateConditions(o: Observed): readonly ConditionUpdate[] {
-  const { certificates } = o.certificates;
-  const type = CERTIFICATES_VALID;
-  const unread = unreadableSecrets(o);
-  if (unread !== undefined) return [{ type, status: 'Unknown', reason: SECRET_UNREADABLE, message: unread }];
-  if (certificates.length === 0) return [];
-  const [grave, all] = [fatalFindings(o), findingsOf(o)];
-  const rotating = rotationOf(o);
-  const worst = grave[0] ?? (rotating === undefined ? all[0] : undefined);
-  if (worst) {
-    const sentences = [...grave, ...all.filter((f) => !isFatal(f))].map(sentenceOf);
-    if (rotating !== undefined) sentences.push(rotating);
-    const bad = grave.length > 0 || (!isFormed(o) && all.some(isRequestPending));
-    return [{ type, status: bad ? 'False' : 'True', reason: reasonOf(worst), message: sentences.join('; ') }];
-  }
-  if (rotating !== undefined) return [{ type, status: 'True', reason: ROTATING, message: rotating }];
-  const due = certificates.some(({ todo }) => todo !== undefined);
-  if (certificates.some(({ usable }) => !usable) || (due && !isFormed(o)))
-    return [{ type, status: 'False', reason: 'Issuing', message: 'certificates are being issued' }];
-  const { stale = [] } = o.certificates;
-  if (due) return [{ type, status: 'True', reason: 'Renewing', message: 'a renewed certificate is being written' }];
-  if (stale.length > 0) {
-    const message = `the previous certificate is still served at ${stale.join(', ')}: the kubelet updates the Secret within a minute or two, and no member has to be restarted`;
-    return [{ type, status: 'True', reason: 'Renewing', message }];
-  }
-  const [first] = certificates.toSorted((a, b) => (a.notAfter ?? 0) - (b.notAfter ?? 0));
-  const message = `the first certificate to expire is in Secret ${first?.need.secret}, on ${iso(first?.notAfter ?? 0)}`;
-  return [{ type, status: 'True', reason: 'Valid', message }];
 }

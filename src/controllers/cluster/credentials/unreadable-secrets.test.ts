@@ -96,7 +96,7 @@ describe('while a Secret cannot be read', () => {
     [
       'no member is restarted for the CA bundle',
       draining(running({ trusts: [{ ...trust, recorded: OLD, target: OLD }] }, [up, up, up], pods(NEW))),
-      'restartForCABundle',
+      'restart',
     ],
     ['no earlier CA bundle is deleted', running({ kept: ['db-trust-x'] }), 'discardCABundles'],
     ['auth is not enabled', answering(running({}, [up, up, up], { password }), 'off'), 'enableAuth'],

@@ -2,51 +2,29 @@
 import { DRAINING_ANNOTATION, OLD_DRAINING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { DRAIN_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
-import type { ObjectRef, Step } from '../../../runtime/plan.ts';
+import { type ObjectRef, refTo, type Step } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
 import { healthyVoters, leaderOf, votersOf } from '../disruption.ts';
 import { etcdStep } from '../etcd-calls.ts';
-import {
-  type ClusterDecision,
-  type EtcdMemberEntry,
-  entryOf,
-  type MemberView,
-  nameOf,
-  type Observed,
-} from '../observed.ts';
-
-export const isInMemory = (m: MemberView): boolean => m.object.spec.storage.medium === 'Memory';
-
-/** The leader last: restarting it costs a leadership transfer. */
-export function leaderLast(o: Observed, members: readonly MemberView[]): readonly MemberView[] {
-  const leads = (m: MemberView): number => Number(entryOf(o, m)?.id === leaderOf(o));
-  return [...members].sort((a, b) => leads(a) - leads(b));
-}
-
-/** Kubernetes keeps a terminating PVC only while a Pod uses it: deleting the Pod would delete the data. */
-export const losesPvc = (m: MemberView): string | undefined =>
-  m.pvc === 'terminating'
-    ? `the PersistentVolumeClaim of ${nameOf(m)} is being deleted, and its data would be lost with the Pod`
-    : undefined;
+import { type ClusterDecision, entryOf, isInMemory, type MemberView, type Observed } from '../observed.ts';
 
 export interface Restart {
   readonly m: MemberView;
-  readonly entry: EtcdMemberEntry;
   readonly message: string;
   /** Reason of the Event. */
   readonly reason: string;
-  /** What is deleted: the Pod, or the EtcdMember if its data is in memory. */
-  readonly what?: ObjectRef;
 }
 
-export function restarting(o: Observed, { m, entry, message, reason, what = podOf(m) }: Restart): ClusterDecision {
-  const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
-  if (leaderOf(o) === entry.id && transferee)
+export function restarting(o: Observed, { m, message, reason }: Restart): ClusterDecision {
+  const entry = entryOf(o, m);
+  const transferee = healthyVoters(o).find(({ id }) => id !== entry?.id);
+  if (leaderOf(o) === entry?.id && transferee)
     return {
       message: `${message}; transferring leadership to ${nameIn(transferee)} first`,
       steps: [etcdStep(o, { name: 'moveLeader', to: transferee.id }, nameIn(transferee))],
     };
-  const drainedMs = isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
+  const votes = entry?.isLearner === false;
+  const drainedMs = !votes || isInMemory(m) || votersOf(o).length === 1 ? DRAIN_MS : drainingForMs(o, m);
   if (drainedMs === undefined)
     return {
       message: `${message}; taking it out of the client Service first`,
@@ -54,6 +32,8 @@ export function restarting(o: Observed, { m, entry, message, reason, what = podO
     };
   if (drainedMs < DRAIN_MS)
     return { message: `${message}; taking it out of the client Service first`, requeueAfterMs: DRAIN_MS - drainedMs };
+  // Data in memory is lost with the Pod, which would come back empty: the whole member is replaced.
+  const what = votes && isInMemory(m) ? refTo('EtcdMember', m.object) : podOf(m);
   return { message, steps: [{ do: 'delete', what }], event: { type: 'Normal', reason, note: message } };
 }
 

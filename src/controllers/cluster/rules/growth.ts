@@ -11,7 +11,8 @@ import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { canMount } from '../credentials/certificates.ts';
-import { healthyVoters, learnersOf, removalBlockedBy, votersOf } from '../disruption.ts';
+import { healthyVoters, learnersOf, votersOf } from '../disruption.ts';
+import { blockedBy } from '../disruption-view.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import {
   isAddedWithoutObject,
@@ -89,8 +90,7 @@ export function refreshJoinList(o: Observed): Decided {
 /** A member that never joined has no data: with an outdated spec, it is deleted and recreated. */
 export function rebuildJoining(o: Observed): Decided {
   for (const m of joining(o)) {
-    const entry = entryOf(o, m);
-    if (!entry || entry.name !== '' || isUpToDate(m, wanted(o)) || removalBlockedBy(o, entry) !== undefined) continue;
+    if (isUpToDate(m, wanted(o)) || blockedBy(o, entryOf(o, m)?.id, 'discardJoiner')) continue;
     return {
       message: `the spec changed before ${nameOf(m)} joined: recreating it`,
       steps: [{ do: 'delete', what: refTo('EtcdMember', m.object) }],

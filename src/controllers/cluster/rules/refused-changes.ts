@@ -1,7 +1,7 @@
 /** The rule that restarts a member whose wrong view of its peers keeps the membership from changing. */
 import { iso } from '../../../lib/time.ts';
 import { type Decided, nameOf, type Observed } from '../observed.ts';
-import { refusedChange, type WantedChange } from '../refused-changes.ts';
+import { memberToReconnect, refusedChange, type WantedChange } from '../refused-changes.ts';
 import { restarting } from '../rollout/restart.ts';
 
 /**
@@ -11,11 +11,11 @@ import { restarting } from '../rollout/restart.ts';
 export const restartRefusing =
   (wantedBy: WantedChange) =>
   (o: Observed): Decided => {
-    const found = refusedChange(o, wantedBy);
-    const { next, change = '', restarts = [] } = found ?? {};
-    if (!next || found?.blockedBy !== undefined || next.m.pod.is !== 'present') return undefined;
+    const next = memberToReconnect(o, wantedBy);
+    const { change = '', restarts = [] } = refusedChange(o, wantedBy) ?? {};
+    if (!next || next.m.pod.is !== 'present') return undefined;
     const message = `restarting ${nameOf(next.m)}: every voter refuses to ${change}, although all are healthy`;
-    const decision = restarting(o, { m: next.m, entry: next.entry, message, reason: 'RestartingMember' });
+    const decision = restarting(o, { m: next.m, message, reason: 'RestartingMember' });
     if (next.recorded) return decision;
     const record = { member: nameOf(next.m), pod: next.m.pod.uid ?? '', at: iso(o.now) };
     return { ...decision, latch: { refusedChange: { change, restarts: [...restarts, record] } } };

@@ -1,14 +1,16 @@
 /** Rules that replace members with failure evidence, and disarm the alarms of removed members. */
+
 import { healthyVoters } from '../disruption.ts';
+import { blockedBy } from '../disruption-view.ts';
 import { etcdStep } from '../etcd-calls.ts';
-import { type Decided, entriesOf, isFormed, type Observed } from '../observed.ts';
-import { blockedBy, lossOf, replacing } from '../replacement.ts';
+import { type Decided, entriesOf, entryOf, isFormed, type Observed } from '../observed.ts';
+import { lossOf, replacing } from '../replacement.ts';
 
 export function replaceLost(o: Observed): Decided {
   if (!isFormed(o)) return undefined;
   for (const m of o.members) {
     const loss = lossOf(o, m);
-    if (loss !== undefined && blockedBy(o, m) === undefined) return replacing(o, m, `replacing ${loss}`);
+    if (loss !== undefined && !blockedBy(o, entryOf(o, m)?.id, 'replace')) return replacing(o, m, `replacing ${loss}`);
   }
   return undefined;
 }

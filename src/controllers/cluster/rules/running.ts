@@ -3,7 +3,8 @@ import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
 import { QUARANTINE_MS, RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
-import { isHealthy, removalBlockedBy } from '../disruption.ts';
+import { isHealthy } from '../disruption.ts';
+import { blockedBy } from '../disruption-view.ts';
 import {
   type ClusterDecision,
   clusterIdMismatch,
@@ -80,8 +81,8 @@ function terminatingBecause(o: Observed, m: MemberView): string {
   const entry = entryOf(o, m);
   if (!entriesOf(o))
     return 'being deleted, but etcd does not respond and cannot remove the member. Restore the quorum; if the data is not needed, delete the EtcdCluster';
-  const blockedBy = entry && removalBlockedBy(o, entry);
-  return blockedBy === undefined ? 'being deleted' : `being deleted, but cannot be removed from etcd now: ${blockedBy}`;
+  const blocked = entry && blockedBy(o, entry.id, 'remove');
+  return blocked ? `being deleted, but cannot be removed from etcd now: ${blocked.message}` : 'being deleted';
 }
 
 export const steady = (o: Observed): ClusterDecision => {

@@ -5,7 +5,8 @@ import { quorumOf } from '../../../domain/quorum.ts';
 import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { healthyVoters, isHealthy, leaderOf, removalBlockedBy } from '../disruption.ts';
+import { healthyVoters, isHealthy, leaderOf } from '../disruption.ts';
+import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
 import { etcdStep, removal } from '../etcd-calls.ts';
 import { isAddedWithoutObject, maxMembers } from '../joining.ts';
 import {
@@ -29,7 +30,7 @@ import {
  * milliseconds instead of an election; a leader that does not respond to the operator is removed without, because it never could.
  */
 function removeMember(o: Observed, entry: EtcdMemberEntry, message: string): Decided {
-  if (removalBlockedBy(o, entry) !== undefined) return undefined;
+  if (blockedBy(o, entry.id, 'remove')) return undefined;
   const transferee = healthyVoters(o).find(({ id }) => id !== entry.id);
   if (leaderOf(o) === entry.id && transferee && memberOf(o, entry)?.self)
     return {
@@ -83,6 +84,7 @@ export function deleteRemovedMember(o: Observed): Decided {
       message: `etcd does not list ${nameOf(removed)}, which was a member. The operator deletes nothing, because the list may be wrong. If the member was removed on purpose, delete the EtcdMember`,
       requeueAfterMs: UNLISTED_MEMBER_RECHECK_MS,
     };
+  if (!isPolicyRecorded(o, removed)) return undefined;
   return {
     message: `etcd has removed member ${nameOf(removed)}: deleting its EtcdMember`,
     steps: [{ do: 'delete', what: refTo('EtcdMember', removed.object) }],
@@ -111,9 +113,9 @@ export function shrink(o: Observed): Decided {
   const entry = member && entryOf(o, member);
   if (kept.length <= desired(o) || !member || !entry) return undefined;
   const message = `scaling from ${kept.length} to ${desired(o)} members: removing ${nameOf(member)}`;
-  const blockedBy = removalBlockedBy(o, entry);
+  const blocked = blockedBy(o, entry.id, 'scaleDown');
   // The EtcdMember is deleted only once its removal is allowed: until then a user can still revert the edit.
-  return blockedBy === undefined
+  return blocked === undefined
     ? { message, steps: [{ do: 'delete', what: refTo('EtcdMember', member.object) }] }
-    : { message: `${message}; blocked: ${blockedBy}`, requeueAfterMs: DISRUPTION_RECHECK_MS };
+    : { message: `${message}; blocked: ${blocked.message}`, requeueAfterMs: DISRUPTION_RECHECK_MS };
 }

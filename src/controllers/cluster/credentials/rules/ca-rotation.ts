@@ -1,16 +1,14 @@
-/** Rules of a CA rotation: a CA bundle is recorded before a member starts with it, and members restart one by one. */
+/** Rules of a CA rotation: a CA bundle is recorded before a member starts with it, and deleted when none uses it. */
 
 import type { PortTrustView } from '../../../../access/evaluate/view.ts';
 import type { EtcdClusterStatus } from '../../../../api/etcd-cluster-status.ts';
-import { type EtcdPortName, ROLE_VOTER, trustName } from '../../../../api/names.ts';
+import { type EtcdPortName, trustName } from '../../../../api/names.ts';
 import { ETCD_PORTS } from '../../../../domain/certificate-requirements.ts';
 import { identity } from '../../../../domain/ownership.ts';
 import { MANAGED_SECRET_RETRY_MS } from '../../../../domain/timing.ts';
-import { refTo } from '../../../../runtime/plan.ts';
-import { type Decided, entryOf, isFormed, type MemberView, nameOf, type Observed } from '../../observed.ts';
-import { drainingForMs, isInMemory, restarting, trafficPatch } from '../../rollout/restart.ts';
-import { bundleOf, isSettled, mayNarrow, nextToRestart, ROTATING, rotationBlockedBy } from '../ca-rotation.ts';
-import { bundleLatch, canMount, unreadableSecrets } from '../certificates.ts';
+import { type Decided, isFormed, type MemberView, type Observed } from '../../observed.ts';
+import { bundleOf, isSettled, mayNarrow, ROTATING } from '../ca-rotation.ts';
+import { bundleLatch, unreadableSecrets } from '../certificates.ts';
 
 type Trust = NonNullable<EtcdClusterStatus['trust']>;
 
@@ -86,32 +84,6 @@ export function renewCABundle(o: Observed): Decided {
   return isFormed(o) || !changed || !trust
     ? undefined
     : { message: 'the CA bundle for the first member has changed', latch: { trust } };
-}
-
-/** The member that is restarted now. */
-function restarted(o: Observed): MemberView | undefined {
-  if (unreadableSecrets(o) !== undefined) return undefined; // whether the Secrets that it mounts still exist is not known
-  const next = isFormed(o) && canMount(o) ? nextToRestart(o) : undefined;
-  return next && rotationBlockedBy(o, next) === undefined ? next : undefined;
-}
-
-/** etcd loads its CA bundle only when it starts: members restart one after the other, each only when all others are healthy. */
-export function restartForCABundle(o: Observed): Decided {
-  const next = restarted(o);
-  const entry = next && entryOf(o, next);
-  if (!next || !entry) return undefined;
-  const message = `${nameOf(next)} is restarted to load the recorded CA bundle`;
-  const what = isInMemory(next) ? { what: refTo('EtcdMember', next.object) } : {};
-  return restarting(o, { m: next, entry, message, reason: ROTATING, ...what });
-}
-
-/** A member that is not restarted after all, or has to wait for another one, goes back into the client Service. */
-export function restoreTraffic(o: Observed): Decided {
-  const next = restarted(o);
-  const drained = o.members.filter((m) => drainingForMs(o, m) !== undefined && m !== next);
-  if (drained.length === 0) return undefined;
-  const message = `${drained.map(nameOf).join(', ')} is not restarted now: back in the client Service`;
-  return { message, steps: drained.map((m) => trafficPatch(m, null, ROLE_VOTER)) };
 }
 
 /** A previous CA bundle is deleted when no Pod mounts it any more. */

@@ -1,0 +1,10 @@
+/** In which order members are restarted. */
+
+import { leaderOf } from '../disruption.ts';
+import { entryOf, type MemberView, type Observed } from '../observed.ts';
+
+/** Followers before the leader: restarting the leader costs a leadership transfer. */
+export function leaderLast(o: Observed, members: readonly MemberView[]): readonly MemberView[] {
+  const leads = (m: MemberView): number => Number(entryOf(o, m)?.id === leaderOf(o));
+  return members.toSorted((a, b) => leads(a) - leads(b));
+}
