@@ -74,7 +74,7 @@ export const SENTENCES: readonly Sentence[] = [
     ['dataSurvives', '?:', 1, 'false', 'a Pod is deleted that alone keeps a PVC, and its data with it'],
     ['policyRecorded', '?:', 1, 'true', 'a PVC is deleted before its member has the policy Retain'],
   ]),
-  ...of('src/controllers/cluster/disruption.ts', [['votersOf', '!', 1, 'true', 'learners count as voters']]),
+  ...of('src/controllers/cluster/quorum.ts', [['votersOf', '!', 1, 'true', 'learners count as voters']]),
   ...of('src/controllers/cluster/execute-etcd-call.ts', [
     ['executeEtcdCall', 'repeatable:', 1, 'true', 'a membership change is made at two members'],
     ['once', 'learner:', 1, 'false', 'an empty member is added as a voter'],

@@ -8,7 +8,6 @@ import {
   type QuorumView,
 } from '../../domain/disruption.ts';
 import { canMount, unreadableSecrets } from './credentials/certificates.ts';
-import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './disruption.ts';
 import {
   createdAt,
   desired,
@@ -24,6 +23,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
+import { isCorrupt, isHealthy, leaderOf, learnersOf, votersOf } from './quorum.ts';
 import { replacementBackOff } from './replacement-back-off.ts';
 import { blocked } from './spec-drift.ts';
 

@@ -7,8 +7,8 @@ import { CHANGE_REFUSED_MS, CHANGE_RETRY_MS, REFUSED_RETRY_MS } from '../../doma
 import { endpointOf } from '../../lib/endpoint.ts';
 import type { Step } from '../../runtime/plan.ts';
 import type { ClusterCall, EtcdCall, EtcdChange, RootPasswordCall, RootPasswordStep } from './calls.ts';
-import { healthyVoters, leaderOf } from './disruption.ts';
 import { type EtcdMemberEntry, entriesOf, type MemberView, memberOf, type Observed } from './observed.ts';
+import { healthyVoters, leaderOf } from './quorum.ts';
 
 export function endpointAt({ object, pod }: MemberView, port: number): readonly string[] {
   if (pod.is === 'absent' || pod.ip === undefined) return [];

@@ -4,7 +4,6 @@ import { memberName, memberNumber } from '../../api/names.ts';
 import { identity } from '../../domain/ownership.ts';
 import { SLOW_JOIN_MS } from '../../domain/timing.ts';
 import { nameIn } from './build.ts';
-import { learnersOf, votersOf } from './disruption.ts';
 import {
   createdAt,
   desired,
@@ -18,6 +17,7 @@ import {
   type Observed,
   participates,
 } from './observed.ts';
+import { learnersOf, votersOf } from './quorum.ts';
 
 /** How far beyond the recorded counter member numbers are recognised; fewer members are added between two writes of it. */
 const MAX_UNRECORDED = 32;

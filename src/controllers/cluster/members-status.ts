@@ -3,7 +3,6 @@ import type { EtcdClusterStatus, MemberEntry } from '../../api/etcd-cluster-stat
 import { messagesOnly } from '../../domain/conditions.ts';
 import { quorumOf } from '../../domain/quorum.ts';
 import { READINESS_PROBED_WITHIN_MS } from '../../domain/timing.ts';
-import { isHealthy, votersOf } from './disruption.ts';
 import {
   entriesOf,
   entryOf,
@@ -17,6 +16,7 @@ import {
   type SelfReport,
   wanted,
 } from './observed.ts';
+import { isHealthy, votersOf } from './quorum.ts';
 import { isUpToDate } from './spec-drift.ts';
 
 const MI = 1024 ** 2;

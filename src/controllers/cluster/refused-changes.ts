@@ -5,9 +5,9 @@
 import type { EtcdClusterStatus } from '../../api/etcd-cluster-status.ts';
 import { CHANGE_REFUSED_MS, COUNTED_RESTART_MS, RECORDED_RESTART_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
-import { votersOf } from './disruption.ts';
 import { blockedBy, quorumView } from './disruption-view.ts';
 import { type Decided, entryOf, type MemberView, memberOf, nameOf, type Observed } from './observed.ts';
+import { votersOf } from './quorum.ts';
 import { leaderLast } from './rollout/order.ts';
 
 export const REFUSED = 'MembershipChangeRefused';

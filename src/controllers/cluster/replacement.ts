@@ -2,7 +2,6 @@
 import { REPLACED_WITHIN_MS } from '../../domain/timing.ts';
 import { iso } from '../../lib/time.ts';
 import { refTo } from '../../runtime/plan.ts';
-import { isCorrupt, isHealthy } from './disruption.ts';
 import { blockedBy } from './disruption-view.ts';
 import {
   type ClusterDecision,
@@ -15,6 +14,7 @@ import {
   nameOf,
   type Observed,
 } from './observed.ts';
+import { isCorrupt, isHealthy } from './quorum.ts';
 import { failedReplacements, hasFailedTooOften } from './replacement-back-off.ts';
 
 /** The count of a replacement that was recorded but has no new member yet: the deletion was refused, or the operator was killed. */

@@ -1,7 +1,7 @@
 /** In which order members are restarted. */
 
-import { leaderOf } from '../disruption.ts';
 import { entryOf, type MemberView, type Observed } from '../observed.ts';
+import { leaderOf } from '../quorum.ts';
 
 /** Followers before the leader: restarting the leader costs a leadership transfer. */
 export function leaderLast(o: Observed, members: readonly MemberView[]): readonly MemberView[] {

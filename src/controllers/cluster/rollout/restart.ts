@@ -4,9 +4,9 @@ import { DRAIN_MS } from '../../../domain/timing.ts';
 import { iso } from '../../../lib/time.ts';
 import { type ObjectRef, refTo, type Step } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { healthyVoters, leaderOf, votersOf } from '../disruption.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import { type ClusterDecision, entryOf, isInMemory, type MemberView, type Observed } from '../observed.ts';
+import { healthyVoters, leaderOf, votersOf } from '../quorum.ts';
 
 export interface Restart {
   readonly m: MemberView;

@@ -11,7 +11,6 @@ import { probeMs } from '../../../lib/backoff.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { joiningMember, joinList, nameIn } from '../build.ts';
 import { canMount } from '../credentials/certificates.ts';
-import { healthyVoters, learnersOf, votersOf } from '../disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import {
@@ -38,6 +37,7 @@ import {
   type Observed,
   wanted,
 } from '../observed.ts';
+import { healthyVoters, learnersOf, votersOf } from '../quorum.ts';
 import { isUpToDate } from '../spec-drift.ts';
 
 /**

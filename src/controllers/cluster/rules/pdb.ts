@@ -1,5 +1,4 @@
 /** The rule about the PodDisruptionBudget: node drains must not take the quorum. */
-
 import { quorumOf } from '../../../domain/quorum.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { pdb, pdbPatch } from '../build.ts';

@@ -1,7 +1,6 @@
 /** Promotes a learner to voter as soon as etcd accepts it: until then it is a copy that does not count towards the quorum. */
 import { PROMOTE_PROBE } from '../../../domain/timing.ts';
 import { probeMs } from '../../../lib/backoff.ts';
-import { learnersOf } from '../disruption.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import { isFull, isStuck, joining, startedAt } from '../joining.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type Observed,
   participates,
 } from '../observed.ts';
+import { learnersOf } from '../quorum.ts';
 
 /** The learner that has applied most is promoted first, but not before the remaining learners are added: etcd refuses additions after a promotion. */
 export function promote(o: Observed): Decided {

@@ -1,9 +1,8 @@
 /** Rules that replace members with failure evidence, and disarm the alarms of removed members. */
-
-import { healthyVoters } from '../disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
 import { etcdStep } from '../etcd-calls.ts';
 import { type Decided, entriesOf, entryOf, isFormed, type Observed } from '../observed.ts';
+import { healthyVoters } from '../quorum.ts';
 import { lossOf, replacing } from '../replacement.ts';
 
 export function replaceLost(o: Observed): Decided {

@@ -6,9 +6,10 @@ import { restartCandidate } from '../rollout/candidate.ts';
 import { drainingForMs, restarting, trafficPatch } from '../rollout/restart.ts';
 
 export function restart(o: Observed): Decided {
-  const { m, reasons: [first, ...more] = [] } = restartCandidate(o) ?? {};
+  const { m, reasons = [] } = restartCandidate(o) ?? {};
+  const [first] = reasons;
   if (!m || !first) return undefined;
-  const message = `${nameOf(m)} is restarted ${[first, ...more].map(({ message }) => message).join(', ')}`;
+  const message = `${nameOf(m)} is restarted ${reasons.map((each) => each.message).join(', ')}`;
   return restarting(o, { m, message, reason: first.reason });
 }
 

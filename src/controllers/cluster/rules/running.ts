@@ -3,7 +3,6 @@ import { QUARANTINED_AT_ANNOTATION } from '../../../api/names.ts';
 import { QUARANTINE_MS, RESYNC_MS, UNHEALTHY_RESYNC_MS } from '../../../domain/timing.ts';
 import type { PersistentVolumeClaim } from '../../../gen/kube.ts';
 import { refTo, type Step } from '../../../runtime/plan.ts';
-import { isHealthy } from '../disruption.ts';
 import { blockedBy } from '../disruption-view.ts';
 import {
   type ClusterDecision,
@@ -20,6 +19,7 @@ import {
   type Observed,
   readyCondition,
 } from '../observed.ts';
+import { isHealthy } from '../quorum.ts';
 import { waitingLosses } from '../replacement.ts';
 
 /** An IP address can be reused by another cluster, whose responses must not be taken for this cluster's. */

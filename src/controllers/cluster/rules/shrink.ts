@@ -5,7 +5,6 @@ import { quorumOf } from '../../../domain/quorum.ts';
 import { DISRUPTION_RECHECK_MS, UNLISTED_MEMBER_RECHECK_MS } from '../../../domain/timing.ts';
 import { refTo } from '../../../runtime/plan.ts';
 import { nameIn } from '../build.ts';
-import { healthyVoters, isHealthy, leaderOf } from '../disruption.ts';
 import { blockedBy, isPolicyRecorded } from '../disruption-view.ts';
 import { etcdStep, removal } from '../etcd-calls.ts';
 import { isAddedWithoutObject, maxMembers } from '../joining.ts';
@@ -24,6 +23,7 @@ import {
   nameOf,
   type Observed,
 } from '../observed.ts';
+import { healthyVoters, isHealthy, leaderOf } from '../quorum.ts';
 
 /**
  * Removes a member from etcd if the disruption check allows it. A leader transfers leadership first, which costs clients

@@ -1,9 +1,9 @@
 /** Rules about auth: enabled as early as possible, with the root password of the user. */
 import { keptPasswordName } from '../../../../api/names.ts';
 import { identity } from '../../../../domain/ownership.ts';
-import { isHealthy } from '../../disruption.ts';
 import { rootPasswordStep } from '../../etcd-calls.ts';
 import { type Decided, entriesOf, memberOf, type Observed } from '../../observed.ts';
+import { isHealthy } from '../../quorum.ts';
 import { passwordMissing } from '../auth.ts';
 import { unreadableSecrets } from '../certificates.ts';
 
