@@ -63,6 +63,18 @@ describe.each<[sentence: string, quorum: QuorumView, kinds: readonly Disruption[
     'QuorumAtRisk',
   ],
   [
+    'a member that is down without evidence may come back',
+    cluster([voter('a'), down('b'), voter('c')]),
+    ['replace'],
+    'NoFailureEvidence',
+  ],
+  [
+    'a member that has recovered is not replaced, although its EtcdMember still has the evidence',
+    cluster([voter('a'), voter('b', { failed: true }), voter('c')]),
+    ['replace'],
+    'NoFailureEvidence',
+  ],
+  [
     'a member that is down and being deleted is removed, if the others are a quorum',
     cluster([voter('a'), down('b', { object: 'terminating' }), lost('c'), voter('d'), voter('e')]),
     ['remove'],

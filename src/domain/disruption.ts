@@ -194,25 +194,17 @@ const neverStarted: Requirement = ({ joiners }, member) =>
 const REQUIREMENTS: Readonly<Record<Disruption, readonly Requirement[]>> = {
   remove: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays)],
   scaleDown: [leaderAgreed, ofVoter(othersKeepQuorum), ofVoter(anotherVoterStays), policyRecorded],
-  replace: [
-    leaderAgreed,
-    ofVoter(othersKeepQuorum),
-    ofVoter(anotherVoterStays),
-    hasFailed,
-    backOffOver,
-    policyRecorded,
-  ],
+  replace: [leaderAgreed, ofVoter(othersKeepQuorum), hasFailed, backOffOver, policyRecorded],
   restart: [
     membersReady,
     membersComplete,
     ofVoter(quorumWithoutIt),
     ofVoter(dataSurvives),
     leaderAgreed,
-    othersHealthy,
     secretsMountable,
     ofVoter(policyRecordedInMemory),
   ],
-  reconnect: [dataOnVolume, podAllowed, secretsMountable, leaderAgreed, othersHealthy, podsReady],
+  reconnect: [dataOnVolume, podAllowed, secretsMountable, leaderAgreed, podsReady],
   discardJoiner: [leaderAgreed, neverStarted, policyRecorded],
 };
 

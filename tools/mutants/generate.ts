@@ -21,8 +21,9 @@ const PLANNED = /\/(rules|runtime)\/|\/(changes|execute|write)[^/]*$/;
 export function faultsOf(file: string, source: string): readonly Fault[] {
   const text: Text = ({ start, end }) => source.slice(start, end);
   const short = (node: Node): string => text(node).replace(/\s+/g, ' ').slice(0, 100);
-  const changes = nodesOf(source).flatMap(({ node }): readonly Change[] => [
+  const changes = nodesOf(source).flatMap(({ node, within }): readonly Change[] => [
     ...ruleFaults(node, text),
+    ...requirementFaults(node, text, short).filter(() => within === 'REQUIREMENTS'),
     ...planFaults(node, text, short).filter(() => PLANNED.test(file)),
     ...expressionFaults(node, text, short),
   ]);
@@ -69,6 +70,18 @@ function ruleFaults(node: Node, text: Text): readonly Change[] {
     to: literalOf(node, rows.toSpliced(i, 2, row, rows[i] ?? row), text),
   }));
   return [...drops, ...swaps].map((fault) => ({ ...at(node), inList: true, ...fault }));
+}
+
+/** Of the table of disruptions: one requirement of one kind is missing. */
+function requirementFaults(node: Node, text: Text, short: Text): readonly Change[] {
+  const cells = node.type === 'Property' ? child(node, 'value') : node;
+  if (node.type !== 'Property' || cells.type !== 'ArrayExpression') return [];
+  return partsOf(cells).map((cell) => ({
+    ...at(cells),
+    kind: 'structural',
+    what: `${nameOf(node['key'])} does not require ${short(cell)}`,
+    to: without(cells, cell, text),
+  }));
 }
 
 const areSteps = (node: Node): boolean => partsOf(node).some((part) => fieldOf(part, 'do'));

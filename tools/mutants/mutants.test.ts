@@ -20,6 +20,11 @@ test.each([
       "r(([{ name: 'b', rule: b }, { name: 'a', rule: a }]))",
     ],
   ],
+  [
+    'a requirement',
+    'const REQUIREMENTS = { a: [b, c] }',
+    ['const REQUIREMENTS = { a: ([c]) }', 'const REQUIREMENTS = { a: ([b]) }'],
+  ],
   ['a step', 'r({ why, steps: [one, ...two] })', ['r({ why, steps: ([...two]) })', 'r({ why, steps: ([one]) })']],
   ['a step outside a plan', "r([{ do: 'delete', what }, other])", ['r(([other]))', "r(([{ do: 'delete', what }]))"]],
   ['steps that are made elsewhere', 'r({ why, steps })', ['r(({why}))']],

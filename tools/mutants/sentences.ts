@@ -69,7 +69,6 @@ export const SENTENCES: readonly Sentence[] = [
     ['reportOf', '?:', 1, 'true', 'a response from a reused address counts one voter twice'],
   ]),
   ...of('src/domain/disruption.ts', [
-    ['REQUIREMENTS', 'ofVoter()', 5, '() => undefined', 'a member is replaced that the quorum needs'],
     ['anotherVoterStays', 'some()', 1, 'true', 'the last voter is removed, and the data with it'],
     ['dataSurvives', '?:', 1, 'false', 'a Pod is deleted that alone keeps a PVC, and its data with it'],
     ['policyRecorded', '?:', 1, 'true', 'a PVC is deleted before its member has the policy Retain'],
